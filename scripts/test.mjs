@@ -1,10 +1,9 @@
-// `npm test`: build, lint and types, then unit tests and the sandbox end to end, with the tests of Python beside both. Closes with the counts
+// `npm test`: build, lint and types, then the sandbox end to end and unit tests, with the tests of Python beside both. Closes with the counts
 // of all tests.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { pythonEnvironment } from './python-env.mjs';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 process.chdir(ROOT);
@@ -23,6 +22,9 @@ const PYTEST = '-m pytest -q test/containers -n 2 --dist loadfile --no-loadscope
 process.env.SLIPWAY_TEST_SEED ??= String(1 + Math.floor(Math.random() * 0x7fffffff));
 /** What has not changed since the last run is not checked again. */
 const TSC = '--noEmit --incremental -p tsconfig.json'.split(' ');
+const PYTHON = '.slipway/python/bin/python';
+const INSTALL = 'scripts/python-env.mjs';
+const RUFF = ['clients', 'containers', 'lib', 'test', 'scripts'];
 const counts = { passed: 0, failed: 0, skipped: 0 };
 /** Seconds of each step, for the last line and for scripts/ci-budget.mjs. */
 const times = {};
@@ -62,14 +64,15 @@ function say(name, ok, started) {
   return ok;
 }
 
-/** None of these needs another one. */
+/** Those of Python begin when their interpreter is installed. */
 async function checks(python) {
   const found = await Promise.all([
     quietStep('types', 'node_modules/.bin/tsc', [...TSC, '--tsBuildInfoFile', '.slipway/test/types.tsbuildinfo']),
     quietStep('build', process.execPath, ['scripts/build.mjs']),
     quietStep('lint', 'node_modules/.bin/biome', ['check', '.']),
-    quietStep('ruff', python, ['-m', 'ruff', 'check', 'clients', 'containers', 'lib', 'test', 'scripts']),
     quietStep('mypy', process.execPath, ['scripts/mypy.mjs']),
+    toolkit(),
+    python.then((ok) => ok && quietStep('ruff', PYTHON, ['-m', 'ruff', 'check', ...RUFF])),
   ]);
   return found.every((ok) => ok);
 }
@@ -92,18 +95,18 @@ async function vitest(project) {
 }
 
 /** Its output is shown when it is over. */
-async function pytest(python) {
-  const first = await pytestOnce(python, 'pytest', []);
+async function pytest() {
+  const first = await pytestOnce('pytest', []);
   // Ranks are real processes on a machine that others may keep busy; a test that fails twice has failed.
   const last =
-    first.ok || !process.env.CI ? first : await pytestOnce(python, 'pytest, the failed ones again', ['--last-failed']);
+    first.ok || !process.env.CI ? first : await pytestOnce('pytest, the failed ones again', ['--last-failed']);
   add(first.passed + (first === last ? 0 : last.passed), last.failed, first.skipped);
   return last.ok;
 }
 
-async function pytestOnce(python, name, more) {
+async function pytestOnce(name, more) {
   const report = '.slipway/test/pytest.xml';
-  const ok = await quietStep(name, python, [...PYTEST, `--junit-xml=${report}`, ...more]);
+  const ok = await quietStep(name, PYTHON, [...PYTEST, `--junit-xml=${report}`, ...more]);
   const text = existsSync(report) ? readFileSync(report, 'utf8') : '';
   const attribute = (word) => Number(new RegExp(`${word}="(\\d+)"`).exec(text)?.[1] ?? 0);
   const failed = attribute('failures') + attribute('errors');
@@ -117,30 +120,24 @@ function add(passed, failed, skipped) {
   counts.skipped += skipped;
 }
 
-/** AWS's training toolkit needs a compiler; without one its test is skipped, and the line below says why. */
-function toolkitEnvironment() {
-  try {
-    pythonEnvironment('requirements-toolkit.txt', 'toolkit');
-  } catch (error) {
-    process.stdout.write(
-      `the training toolkit is not installed, its test is skipped: ${error.message.split('\n')[0]}\n`,
-    );
-  }
+/** AWS's training toolkit needs a compiler; without one its test is skipped, and this says why. */
+async function toolkit() {
+  const there = await quietStep('toolkit', process.execPath, [INSTALL, 'requirements-toolkit.txt', 'toolkit']);
+  if (!there) process.stdout.write('the training toolkit is not installed, its test is skipped\n');
+  return true;
 }
 
-toolkitEnvironment();
-const python = pythonEnvironment();
 /**
- * Tests of Python begin beside the unit tests and last beside those end to end, for half of their time they wait for processes. With all three at
- * once hosts of faked jobs came so late that tests of EFA failed, and passed alone.
+ * Tests of Python and those end to end wait for processes half of their time, so they run beside each other, and the unit tests, which never wait,
+ * fill what is left. With all three at once hosts of faked jobs came so late that tests of EFA failed, and passed alone.
  */
-async function tests(python) {
-  const ofPython = pytest(python);
-  const others = (await vitest('unit')) && (await vitest('e2e'));
+async function tests() {
+  const ofPython = pytest();
+  const others = (await vitest('e2e')) && (await vitest('unit'));
   return (await ofPython) && others;
 }
 
-const ok = (await checks(python)) && (await tests(python));
+const ok = (await checks(quietStep('python', process.execPath, [INSTALL]))) && (await tests());
 const said = Object.entries(times).map(([name, seconds]) => `${name} ${seconds}`);
 process.stdout.write(`\nseconds: ${said.join(', ')}\n`);
 writeFileSync('.slipway/test/seconds.json', JSON.stringify(times));

@@ -22,6 +22,10 @@ export interface HeldRequest {
   id: string;
   desired: number;
   status: string;
+  /** The support case that decides it, where one was opened. */
+  caseId?: string;
+  /** When its status changed last. */
+  updatedAt?: Date;
 }
 
 /** An open request of this quota, if there is one: only one may be open. */
@@ -50,10 +54,12 @@ export async function fileIncrease(client: ServiceQuotasClient, code: string, de
   return heldRequest({ DesiredValue: desired, ...RequestedQuota });
 }
 
-const heldRequest = ({ Id, DesiredValue, Status }: RequestedServiceQuotaChange): HeldRequest => ({
-  id: Id ?? '',
-  desired: DesiredValue ?? 0,
-  status: Status ?? '',
+const heldRequest = (change: RequestedServiceQuotaChange): HeldRequest => ({
+  id: change.Id ?? '',
+  desired: change.DesiredValue ?? 0,
+  status: change.Status ?? '',
+  caseId: change.CaseId,
+  updatedAt: change.LastUpdated,
 });
 
 /** Files an increase once: an open request is reported, never repeated. Stops being useful at QuotaExceededException. */

@@ -222,7 +222,7 @@ export class EnvironmentStack extends Stack {
       notificationEmails: notifications.emails,
       slackChannel: notifications.slackChannel,
       dashboardTeams: dashboardTeams(this.spec),
-      watchesQuotas: this.spec.quotas.alarmPercent !== undefined,
+      quotaAlarmPercent: this.spec.quotas.alarmPercent,
       teamNotifications: Object.fromEntries(Object.entries(teams).map(([team, t]) => [team, t.notifications])),
       retain: storage.retain,
       adopt: storage.adopt,

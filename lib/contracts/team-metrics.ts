@@ -32,5 +32,5 @@ export const metricTeamsSchema = z.array(z.string());
 export const QUOTA_METRIC = 'QuotaUsePercent';
 /** Its dimensions. */
 export const QUOTA_DIMENSIONS = ['Environment'] as const;
-/** Environment variable of reconcile: `true` = the use of quotas is written. Absent = it is not. */
+/** Environment variable of reconcile: percent of an instance quota in use from which on a notice names it; the metric is written too. Absent = neither. */
 export const ENV_QUOTA_METRIC = 'SLIPWAY_QUOTA_METRIC';

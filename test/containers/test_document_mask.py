@@ -69,7 +69,7 @@ def test_rows_are_cut_where_documents_end_and_no_target_lies_in_another_one(shar
         kept = targets != IGNORED
         assert torch.equal(targets[kept], plain_targets[kept])
         left_out += int((~kept).sum())
-    assert left_out > 10, f"seed {SEED}: no document ended"
+    assert left_out, f"seed {SEED}: no document ended"
 
 
 @pytest.fixture(scope="module")

@@ -62,7 +62,10 @@ def test_fails_with_74_however_fast_a_required_efa_that_fell_back_ends(tmp_path:
 def test_only_the_host_that_fell_back_refuses_to_go_on(tmp_path: Path) -> None:
     fallen = "if host == 'algo-2':\n    print(%r, flush=True)\n    time.sleep(600)" % FELL_BACK[-1]
     made = world(tmp_path, HEALTHY, fallen, efa="required")
-    assert made.wait() == [0, 74], made.log("algo-2")
+    first, second = made.wait()
+    # The first host may be done, or end because the other one does.
+    assert first in (0, 75) and second == 74, made.log("algo-2")
+    assert first == 0 or made.failure("algo-1")["class"] == "peer-lost", made.log("algo-1")
     assert "NCCL uses TCP sockets" in made.failure("algo-2")["reason"]
 
 
@@ -109,9 +112,8 @@ def test_hosts_that_share_no_secret_speak_for_themselves(tmp_path: Path) -> None
 
 
 def test_a_network_that_turns_out_slower_after_the_first_step_is_told_again_and_refused(tmp_path: Path) -> None:
-    step = 'slipway {"event":"step","step":1}'
-    later = "print(%r, flush=True)\ntime.sleep(0.5)\nprint(%r, flush=True)\ntime.sleep(600)" % (step, FELL_BACK[-1])
-    made = world(tmp_path, HEALTHY, later, efa="required")
+    later = "wait_for('\"efa+gdr\": 2')\nprint(%r, flush=True)\ntime.sleep(600)" % FELL_BACK[-1]
+    made = world(tmp_path, HEALTHY, STEP + WAIT_FOR + later, efa="required")
     assert refused(made), made.log("algo-1")
     # Before them a verdict may stand that was told between two lines of the other host.
     assert told(made)[-2:] == ["efa+gdr", "sockets"]

@@ -126,7 +126,8 @@ class Coordinator:
         self._tell({"type": "release"})
 
     def settle(self, own: Report) -> "tuple[Decision, str]":
-        """Ends the round everywhere, waits for every host's report and tells all the decision; also where to resume from."""
+        """Ends the round everywhere, waits for every host's report and tells all the decision; also where to resume from. What hosts
+        have said of their network stays where no round follows."""
         self._await_connections()
         self._tell({"type": "end", "kind": own.kind})
         self._take_while(lambda: len(self._early) + len(self._done) < len(self._others) and not self._gone(), self._patience)
@@ -145,7 +146,8 @@ class Coordinator:
             # A host that was set aside is in neither list: nothing starts on it again.
             self._hosts = list(decision.hosts)
             self._spares = [host for host in waiting if host not in decision.hosts]
-        self._early, self._efa, self._gpus = [], {}, {}
+            self._efa = {}
+        self._early, self._gpus = [], {}
         return decision, resume_from
 
     @property

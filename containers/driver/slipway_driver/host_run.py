@@ -116,6 +116,11 @@ class HostRun:
             shutil.rmtree(str(self._state), ignore_errors=True)
             self._keep_dumps()
 
+    def tell_late_hosts(self) -> None:
+        """Again, after the last round: another host may have connected only to say that it ends, and over which network it went."""
+        if self._first_host:
+            self._tell_efa()
+
     def abandon(self) -> None:
         """Nothing was started and nothing will be."""
         shutil.rmtree(str(self._state), ignore_errors=True)

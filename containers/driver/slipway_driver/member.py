@@ -29,6 +29,8 @@ class Member:
         self._channel: Optional[PeerChannel] = None
         self._inbox: "queue.Queue[Optional[Dict[str, Any]]]" = queue.Queue()
         self._end: Optional[str] = None
+        #: What this host has to say of its network and could not yet.
+        self._unsaid: Optional[Dict[str, Any]] = None
         self._connected, self._refused = threading.Event(), threading.Event()
         arguments = (address, port, bind_to, secret)
         threading.Thread(target=self._listen, args=arguments, name="peers", daemon=True).start()
@@ -66,8 +68,12 @@ class Member:
         """Only the first host tells others."""
 
     def share_efa(self, report: Mapping[str, Any]) -> bool:
-        """Tells the first host what this one's ranks say of their network; False while it cannot be reached."""
-        return self._send({"type": "efa", "report": dict(report)})
+        """Tells the first host what this one's ranks say of their network; False while it cannot be reached, it is told then before the
+        end of the round."""
+        message = {"type": "efa", "report": dict(report)}
+        sent = self._send(message)
+        self._unsaid = None if sent else message
+        return sent
 
     def efa_reports(self, wait_seconds: float = 0.0) -> Dict[str, Dict[str, Any]]:
         """Only the first host collects them."""
@@ -102,6 +108,9 @@ class Member:
         if not self._connected.wait(min(LATE_SECONDS, self._patience)) or self._channel is None:
             return lost, ""
         try:
+            if self._unsaid is not None:
+                self._channel.send(self._unsaid)
+                self._unsaid = None
             self._channel.send(own.as_message())
             while True:
                 message = self._inbox.get(timeout=2 * self._patience + LATE_SECONDS)

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { readAppliedLimit } from '../../aws/applied-limits';
-import { findNewestRequest } from '../../aws/quota-increase';
+import { findNewestRequest, type HeldRequest } from '../../aws/quota-increase';
 import { serviceError } from '../aws-errors';
 import { pollSeconds } from '../runs/wait';
 import type { Terminal } from '../terminal';
@@ -18,15 +18,29 @@ export interface WantedLimit {
 const LOOK_SECONDS = 60;
 /** Rounds of looks in a row that may fail: a wait of days outlives a network that was away for minutes. */
 const PATIENCE = 10;
-/** https://docs.aws.amazon.com/servicequotas/2019-06-24/apireference/API_RequestedServiceQuotaChange.html, 2026-11-23. */
-const NEGATIVE = ['DENIED', 'CASE_CLOSED', 'NOT_APPROVED', 'INVALID_REQUEST'];
+/** How long an increase that ended may take to show as the applied limit, milliseconds: reports say up to an hour. */
+const SETTLE_MS = 3_600_000;
+/**
+ * Ends of a request that grant nothing further, in words.
+ * https://docs.aws.amazon.com/servicequotas/2019-06-24/apireference/API_RequestedServiceQuotaChange.html, 2026-11-23.
+ */
+const REFUSED: Readonly<Record<string, string>> = {
+  DENIED: 'AWS Support says why',
+  NOT_APPROVED: 'AWS Support says why',
+  CASE_CLOSED: 'the correspondence of its support case says why',
+  INVALID_REQUEST: 'Service Quotas could not process it',
+};
 
 /** What came of the waiting: limits that will not come, with why; empty when all are there. */
 export type Unmet = { wanted: WantedLimit; why: string }[];
 
+/** The highest limit seen while a request was still open, by code: what is above it was granted by the end of the request. */
+type OpenLimits = Map<string, number>;
+
 /**
- * Follows increases until the limits are applied or refused: a line for each change. A limit counts, and not the word of a request: an approved one
- * is applied a little later. Ends at once for a limit that nobody has asked for.
+ * Follows increases until the limits are applied, or until their requests have ended with less: a line for each change. A limit counts, and not the
+ * word of a request: an approved one is applied a little later, and AWS may approve less than was asked. Ends at once for a limit that nobody has
+ * asked for.
  * @throws ServiceError when the service has not answered for ten rounds
  */
 export async function followIncreases(
@@ -35,17 +49,18 @@ export async function followIncreases(
   terminal: Terminal,
 ): Promise<Unmet> {
   const said = new Map<string, string>();
+  const opened: OpenLimits = new Map();
   const unmet: Unmet = [];
   let failures = 0;
   for (let open = [...wanted]; open.length > 0; await sleep(1000 * pollSeconds(LOOK_SECONDS))) {
-    const looks = await lookAtAll(client, open).catch((error: unknown) => {
+    const looks = await lookAtAll(client, open, opened).catch((error: unknown) => {
       failures += 1;
       if (failures >= PATIENCE) throw serviceError('waiting for limits, which ends no request', error);
     });
     if (!looks) continue;
     failures = 0;
     for (const { one, text } of looks.filter((seen) => said.get(seen.one.code) !== seen.text)) {
-      terminal.err(`${one.code}: ${text}`);
+      terminal.err(`${one.name} (${one.code}): ${text}`);
       said.set(one.code, text);
     }
     unmet.push(...looks.flatMap(({ one, end, text }) => (end === 'unmet' ? [{ wanted: one, why: text }] : [])));
@@ -55,22 +70,37 @@ export async function followIncreases(
   return unmet;
 }
 
-async function lookAtAll(client: ServiceQuotasClient, open: readonly WantedLimit[]) {
+async function lookAtAll(client: ServiceQuotasClient, open: readonly WantedLimit[], opened: OpenLimits) {
   const looks = [];
-  for (const one of open) looks.push({ one, ...(await look(client, one)) });
+  for (const one of open) looks.push({ one, ...(await look(client, one, opened)) });
   return looks;
 }
 
-async function look(
-  client: ServiceQuotasClient,
-  { code, desired }: WantedLimit,
-): Promise<{ text: string; end?: 'met' | 'unmet' }> {
+interface Look {
+  text: string;
+  end?: 'met' | 'unmet';
+}
+
+async function look(client: ServiceQuotasClient, { code, desired }: WantedLimit, opened: OpenLimits): Promise<Look> {
   const limit = await readAppliedLimit(client, code);
-  if ('value' in limit && limit.value >= desired) return { text: `limit ${limit.value} is applied`, end: 'met' };
-  const now = 'value' in limit ? `limit ${limit.value}, needed ${desired}` : `limit not known: ${limit.unknown}`;
+  const value = 'value' in limit ? limit.value : undefined;
+  if (value !== undefined && value >= desired) return { text: `limit ${value} is applied`, end: 'met' };
+  const now = 'value' in limit ? `limit ${value}, needed ${desired}` : `limit not known: ${limit.unknown}`;
   const request = await findNewestRequest(client, code);
   if (!request) return { text: `${now}; no increase was requested: add --request`, end: 'unmet' };
-  const text = `${now}; increase to ${request.desired} is ${request.status}`;
-  if (NEGATIVE.includes(request.status)) return { text, end: 'unmet' };
-  return request.desired < desired ? { text: `${text}, which is too little`, end: 'unmet' } : { text };
+  const { status, caseId } = request;
+  const text = `${now}; increase to ${request.desired} is ${status}${caseId ? ` (support case ${caseId})` : ''}`;
+  if (status in REFUSED) return { text: `${text}: ${REFUSED[status]}`, end: 'unmet' };
+  if (request.desired < desired) return { text: `${text}, which is too little`, end: 'unmet' };
+  if (status === 'APPROVED') return approved(text, request, value, opened.get(code));
+  if (value !== undefined) opened.set(code, value);
+  return { text };
+}
+
+/** An approved request whose limit is short: less was granted once the limit has moved, or has had the time to. */
+function approved(text: string, { desired, updatedAt }: HeldRequest, value?: number, before?: number): Look {
+  if (value === undefined) return { text };
+  const moved = before !== undefined && value > before;
+  const settled = updatedAt !== undefined && Date.now() - updatedAt.getTime() > SETTLE_MS;
+  return moved || settled ? { text: `${text}, with ${value} of ${desired} granted`, end: 'unmet' } : { text };
 }

@@ -39,7 +39,10 @@ export async function quota(file: string, options: QuotaOptions, terminal: Termi
   const requests = options.request ? await fileAll(client, short) : await openRequests(client, short);
   if (options.json) terminal.out(json({ region, quotas: rows.map(quotaJson), requests }));
   else printQuotas(rows, requests, region, options.request ?? false, terminal);
-  return options.wait ? await untilApplied(client, short, terminal) : EXIT.done;
+  if (!options.wait) return EXIT.done;
+  const ended = await untilApplied(client, short, terminal);
+  if (ended === EXIT.refused) terminal.err(nextCommands(file, options, region));
+  return ended;
 }
 
 /** Ctrl-C ends the waiting and no request. */
@@ -56,6 +59,15 @@ async function untilApplied(
       'jobs see a new limit up to 30 minutes later; a run that SageMaker refuses until then waits in the queue',
     );
   return EXIT.done;
+}
+
+/** What can be done about limits that did not come, with the files and the region that were named. */
+function nextCommands(file: string, { environment }: CommonOptions, region: string): string {
+  const named = `${file}${environment ? ` --environment ${environment}` : ''}`;
+  return [
+    `to ask for what is missing and wait: slipway quota ${named} --region ${region} --request --wait`,
+    `to see which regions have it: slipway matrix ${named}`,
+  ].join('\n');
 }
 
 /** Applied limits in a region, at the pace that Service Quotas allows. */

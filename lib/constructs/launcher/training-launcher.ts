@@ -65,8 +65,11 @@ export interface TrainingLauncherProps {
   readonly teamNotifications?: Readonly<Record<string, Notifications>>;
   /** Teams whose metrics reconcile writes, for `TeamDashboard`. @default - none */
   readonly dashboardTeams?: readonly string[];
-  /** Whether reconcile writes how much of the instance quotas is in use, which `quotaAlarmPercent` of `Observability` reads. @default false */
-  readonly watchesQuotas?: boolean;
+  /**
+   * Percent of an instance quota in use from which on a notice names the quota, its use and its limit. Reconcile then writes the metric that
+   * `quotaAlarmPercent` of `Observability` reads. @default - neither
+   */
+  readonly quotaAlarmPercent?: number;
   /** Whether the run table survives the stack. @default true */
   readonly retain?: boolean;
   /** Whether the run table of an earlier stack is taken over. @default false */
@@ -212,7 +215,7 @@ export class TrainingLauncher extends Construct {
         ...(this.props.dashboardTeams?.length && {
           [ENV_METRIC_TEAMS]: JSON.stringify(this.props.dashboardTeams),
         }),
-        ...(this.props.watchesQuotas && { [ENV_QUOTA_METRIC]: 'true' }),
+        ...(this.props.quotaAlarmPercent && { [ENV_QUOTA_METRIC]: String(this.props.quotaAlarmPercent) }),
         ...(this.props.preemption && { [ENV_PREEMPTION]: JSON.stringify(this.props.preemption) }),
       },
     });

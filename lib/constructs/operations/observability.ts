@@ -22,7 +22,7 @@ export interface ObservabilityProps {
   readonly launcher: TrainingLauncher;
   /** Dead-letter queue of the other functions. @default - they have none */
   readonly failedInvocations?: sqs.IQueue;
-  /** Percent of an instance quota from which on an alarm tells; the launcher must write the metric (`watchesQuotas`). @default - no alarm */
+  /** Percent of an instance quota from which on an alarm tells; the launcher must write the metric (its `quotaAlarmPercent`). @default - no alarm */
   readonly quotaAlarmPercent?: number;
 }
 

@@ -19,8 +19,11 @@ export interface ReconcileDeps {
   eventBusName: string;
   /** Queue shares by team. */
   shares: Record<string, number>;
-  /** Teams whose metrics are written, whether the use of quotas is, and where the lines go. @default - no metrics */
-  metrics?: { teams: readonly string[]; quotas?: boolean; write(line: string): void };
+  /**
+   * Teams whose metrics are written, and where the lines go; from which percent of an instance quota on a notice names it, without which the use of
+   * quotas is not looked at. @default - no metrics
+   */
+  metrics?: { teams: readonly string[]; quotaPercent?: number; write(line: string): void };
   /** @default PREEMPTION_TIMES */
   preemption?: PreemptionTimes;
   /** Reads of the service: repeated by the SDK at will. */

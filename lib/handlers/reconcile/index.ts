@@ -64,9 +64,9 @@ export function reconcileDeps(env: NodeJS.ProcessEnv, deadline = new Deadline())
 /** Lines of metrics go to stdout as they are: `console.log` of the Lambda runtime would put a time and an id before them. */
 function metricsOf(env: NodeJS.ProcessEnv): Pick<ReconcileDeps, 'metrics'> {
   const teams = metricTeamsSchema.parse(JSON.parse(env[ENV_METRIC_TEAMS] || '[]'));
-  const quotas = env[ENV_QUOTA_METRIC] === 'true';
-  if (teams.length === 0 && !quotas) return {};
-  return { metrics: { teams, quotas, write: (line) => void process.stdout.write(`${line}\n`) } };
+  const quotaPercent = Number(env[ENV_QUOTA_METRIC]) || undefined;
+  if (teams.length === 0 && !quotaPercent) return {};
+  return { metrics: { teams, quotaPercent, write: (line) => void process.stdout.write(`${line}\n`) } };
 }
 
 const deadline = new Deadline();

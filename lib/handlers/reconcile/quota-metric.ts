@@ -6,46 +6,48 @@ import { type JobInstances, quotaUsage } from '../../quota';
 import { describeError } from '../shared/errors';
 import type { ReconcileDeps } from './deps';
 import { othersUsage } from './queue/others-usage';
-
-/** An instance quota with what all jobs of the account hold of it. */
-interface QuotaUse {
-  quota: string;
-  inUse: number;
-  limit: number;
-  percent: number;
-}
+import { type QuotaUse, tellOfQuotas } from './quota-notice';
 
 /**
  * Writes how much of the fullest instance quota is in use that live jobs of this environment hold, as a line in CloudWatch's embedded metric
- * format; 0 while no job is live. The limit is the account's, so that training jobs of others count too. A limit that cannot be read is left out, and
+ * format; 0 while no job is live. Quotas that are as full as the alarm says are told of by name. The limit is the account's, so that training jobs of others count too. A limit that cannot be read is left out, and
  * nothing is written where that leaves none.
  * @param active all runs that are not over
  */
 export async function writeQuotaUse(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<void> {
-  if (!deps.metrics?.quotas) return;
+  const { quotaPercent, write } = deps.metrics ?? {};
+  if (!quotaPercent || !write) return;
   try {
-    const use = await fullest(deps, active);
-    if (use) deps.metrics.write(metricLine(deps, use));
+    const uses = await readUses(deps, active);
+    const [fullest] = uses;
+    if (!fullest) return;
+    write(metricLine(deps, fullest));
+    await tellOfQuotas(
+      deps,
+      uses.filter(({ percent }) => percent >= quotaPercent),
+    );
   } catch (error) {
     deps.log('warn', 'the use of quotas was not written', { error: describeError(error) });
   }
 }
 
-/** Undefined where no limit is known. */
-async function fullest(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<QuotaUse | undefined> {
+/** The fullest first; empty where no limit is known. */
+async function readUses(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<QuotaUse[]> {
   const live = active.flatMap((run) => liveJob(run) ?? []);
   const refs = quotasOf(live.map(({ instances }) => instances));
-  if (refs.length === 0) return { quota: '', inUse: 0, limit: 0, percent: 0 };
+  if (refs.length === 0) return [{ quota: '', inUse: 0, limit: 0, percent: 0 }];
   const own = quotaUsage(live.map(({ instances }) => instances));
   const others = await othersUsage(deps, new Set(live.map(({ jobName }) => jobName)));
   const limits = await deps.limits.read(refs);
-  const uses = refs.flatMap(({ name }): QuotaUse[] => {
+  const uses = refs.flatMap(({ name, code }): QuotaUse[] => {
     const limit = limits.get(name);
     if (!limit || !('value' in limit)) return [];
     const inUse = (own.get(name) ?? 0) + (others.get(name) ?? 0);
-    return [{ quota: name, inUse, limit: limit.value, percent: Math.round((100 * inUse) / Math.max(limit.value, 1)) }];
+    return [
+      { quota: name, code, inUse, limit: limit.value, percent: Math.round((100 * inUse) / Math.max(limit.value, 1)) },
+    ];
   });
-  return uses.sort((a, b) => b.percent - a.percent)[0];
+  return uses.sort((a, b) => b.percent - a.percent);
 }
 
 /** The job of a run, from its request on; undefined without one, and for capacity of a training plan, which no instance quota counts. */

@@ -7,6 +7,7 @@ import {
   eventItem,
   INTENT_ITEM,
   QUEUE_ITEM,
+  QUOTAS_ITEM,
   REQUEST_ITEM,
   RUN_ITEM,
   RUN_TABLE_PARTITION_KEY,
@@ -54,6 +55,8 @@ export const runKey = (runId: string): Item => key(runId, RUN_ITEM);
 export const intentKey = (runId: string): Item => key(runId, INTENT_ITEM);
 /** Key of the queue's own item. */
 export const queueKey: Item = key(QUEUE_ITEM, QUEUE_ITEM);
+/** Key of the item with the quotas whose use somebody was told of. */
+export const quotasKey: Item = key(QUOTAS_ITEM, QUOTAS_ITEM);
 /** Key of the item that says whether the stack is being deleted. */
 export const closedKey: Item = key(CLOSED_ITEM, CLOSED_ITEM);
 /** Key of a client's request. */
@@ -114,6 +117,9 @@ export interface QueueDocument {
 
 /** The item of the queue. */
 export const queueItem = (queue: QueueDocument): Item => ({ ...queueKey, ...documentAttributes(queue) });
+
+/** The item with the quotas whose use somebody was told of. */
+export const quotasItem = (names: readonly string[]): Item => ({ ...quotasKey, ...documentAttributes(names) });
 
 /** The item of an attempt, as last seen. */
 export const attemptItemOf = (runId: string, attempt: Attempt, written = asJson): Item => ({

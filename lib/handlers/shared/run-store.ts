@@ -33,6 +33,8 @@ import {
   type QueueDocument,
   queueItem,
   queueKey,
+  quotasItem,
+  quotasKey,
   type RunIntent,
   requestItem,
   requestItemKey,
@@ -122,6 +124,17 @@ export class RunStore {
   /** Only a pass of the queue writes it, and passes come one after the other. */
   async saveQueue(queue: QueueDocument): Promise<void> {
     await this.write([{ Put: { TableName: this.tableName, Item: queueItem(queue) } }]);
+  }
+
+  /** Instance quotas whose use somebody was told of. */
+  async findToldQuotas(): Promise<string[]> {
+    const item = await this.get(quotasKey);
+    return item ? documentOf<string[]>(item) : [];
+  }
+
+  /** Only a tick writes it, after it has told. */
+  async saveToldQuotas(names: readonly string[]): Promise<void> {
+    await this.write([{ Put: { TableName: this.tableName, Item: quotasItem(names) } }]);
   }
 
   /** Runs that are not over, as the index shows them. */

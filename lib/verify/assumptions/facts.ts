@@ -95,6 +95,17 @@ export const QUOTAS: AssumptionArea = {
       ifWrong: 'a run waits with ResourceLimitExceeded as its reason',
       embedded: 'repeats it',
     },
+    {
+      id: 'increase-in-part',
+      claim:
+        'An increase that AWS approves in part is APPROVED (or its case is closed) with the value that was asked for, and GetServiceQuota answers what was granted within an hour.',
+      basis: 'guessed',
+      source:
+        'the API has no field for a granted value (botocore, service-quotas 2019-06-24, RequestedServiceQuotaChange)',
+      usedBy: '`slipway quota --wait`',
+      ifWrong: 'the wait ends too early, with the limit of that moment, or goes on until it is interrupted',
+      embedded: 'not modelled',
+    },
   ],
 };
 

@@ -36,20 +36,53 @@ test('ends when the limit is applied, which is later than the approval, and says
   requests('PENDING', 'PENDING', 'APPROVED');
   expect(await followed()).toEqual([]);
   expect(said).toEqual([
-    'L-C4752B3A: limit 0, needed 4; increase to 4 is PENDING',
-    'L-C4752B3A: limit 0, needed 4; increase to 4 is APPROVED',
-    'L-C4752B3A: limit 4 is applied',
+    'ml.p5.48xlarge for training job usage (L-C4752B3A): limit 0, needed 4; increase to 4 is PENDING',
+    'ml.p5.48xlarge for training job usage (L-C4752B3A): limit 0, needed 4; increase to 4 is APPROVED',
+    'ml.p5.48xlarge for training job usage (L-C4752B3A): limit 4 is applied',
   ]);
 });
 
-test.each(['DENIED', 'CASE_CLOSED', 'NOT_APPROVED', 'INVALID_REQUEST'])(
-  'fails: the request ends as %s',
-  async (end) => {
-    limits(0, 0);
-    requests('CASE_OPENED', end);
-    expect(await followed()).toEqual([{ wanted: WANTED, why: `limit 0, needed 4; increase to 4 is ${end}` }]);
-  },
-);
+test.each([
+  ['DENIED', 'AWS Support says why'],
+  ['NOT_APPROVED', 'AWS Support says why'],
+  ['CASE_CLOSED', 'the correspondence of its support case says why'],
+  ['INVALID_REQUEST', 'Service Quotas could not process it'],
+])('fails: the request ends as %s; what was granted until then is named', async (end, why) => {
+  limits(0, 1);
+  requests('CASE_OPENED', end);
+  expect(await followed()).toEqual([{ wanted: WANTED, why: `limit 1, needed 4; increase to 4 is ${end}: ${why}` }]);
+});
+
+test('fails: less was approved than was asked, seen by a limit that moved', async () => {
+  limits(0, 0, 2);
+  requests('CASE_OPENED', 'APPROVED', 'APPROVED');
+  const why = 'limit 2, needed 4; increase to 4 is APPROVED, with 2 of 4 granted';
+  expect(await followed()).toEqual([{ wanted: WANTED, why }]);
+});
+
+test('a limit that is raised in part while the request is open, and in full after its approval, is waited for', async () => {
+  limits(0, 2, 2, 4);
+  requests('CASE_OPENED', 'CASE_OPENED', 'APPROVED');
+  expect(await followed()).toEqual([]);
+  expect(said.at(-2)).toMatch(/limit 2, needed 4; increase to 4 is APPROVED$/);
+});
+
+test('fails: less was approved before the wait began, seen by an approval of more than an hour ago', async () => {
+  const approved = (minutes: number, CaseId?: string) => ({
+    RequestedQuotas: [
+      { DesiredValue: 4, Status: 'APPROVED' as const, CaseId, LastUpdated: new Date(Date.now() - 60_000 * minutes) },
+    ],
+  });
+  limits(2, 2);
+  quotas
+    .on(ListRequestedServiceQuotaChangeHistoryByQuotaCommand)
+    .resolvesOnce(approved(50))
+    .resolvesOnce(approved(70, '1234'));
+  expect((await followed())[0]?.why).toBe(
+    'limit 2, needed 4; increase to 4 is APPROVED (support case 1234), with 2 of 4 granted',
+  );
+  expect(said).toHaveLength(2);
+});
 
 test('fails: nobody has asked for the limit, or for too little', async () => {
   limits(0, 2);
@@ -66,7 +99,7 @@ test('a service that does not answer for a while does not end the wait; ten roun
   let rounds = 0;
   quotas.on(GetServiceQuotaCommand).callsFake(() => ({ Quota: { Value: ++rounds < 10 ? 0 : 4 } }));
   expect(await followed()).toEqual([]);
-  expect(said).toEqual(['L-C4752B3A: limit 4 is applied']);
+  expect(said).toEqual(['ml.p5.48xlarge for training job usage (L-C4752B3A): limit 4 is applied']);
   history.rejects(new Error('no network'));
   quotas.on(GetServiceQuotaCommand).resolves({ Quota: { Value: 0 } });
   await expect(followed()).rejects.toThrow(/^waiting for limits, which ends no request: .*no network/);

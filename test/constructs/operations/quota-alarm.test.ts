@@ -10,7 +10,7 @@ const alarms = (resources: Resources) =>
   Object.values(resources).filter(
     ({ Type, Properties }) => Type === 'AWS::CloudWatch::Alarm' && Properties.MetricName === 'QuotaUsePercent',
   );
-const writes = (resources: Resources) => JSON.stringify(resources).includes(`"${ENV_QUOTA_METRIC}":"true"`);
+const writes = (resources: Resources) => JSON.stringify(resources).includes(`"${ENV_QUOTA_METRIC}":"75"`);
 
 test('quotas.alarmPercent makes an alarm over the metric that reconcile then writes, delivered as the others, with its run book', () => {
   const resources = smallEnvironment({ quotas: { alarmPercent: 75 } });

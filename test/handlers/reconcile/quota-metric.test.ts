@@ -1,3 +1,4 @@
+import { PublishCommand } from '@aws-sdk/client-sns';
 import { beforeEach, expect, test } from 'vitest';
 import { type FakeWorld, fakeWorld } from '../support/fake-world';
 
@@ -7,7 +8,9 @@ let lines: string[];
 beforeEach(() => {
   world = fakeWorld();
   lines = [];
-  Object.assign(world.reconcile, { metrics: { teams: [], quotas: true, write: (line: string) => lines.push(line) } });
+  Object.assign(world.reconcile, {
+    metrics: { teams: [], quotaPercent: 40, write: (line: string) => lines.push(line) },
+  });
 });
 const newest = () => JSON.parse(lines.at(-1) ?? '{}');
 
@@ -39,4 +42,33 @@ test('an environment that does not watch its quotas writes and reads nothing', a
   await world.launch();
   await world.tick();
   expect(lines).toEqual([]);
+});
+
+const NOTICE = /^ml\.m5\.xlarge for training job usage \(L-[0-9A-F]+\): 2 of 5 in use \(40 %\)\n/;
+
+test('a quota that fills up is told of by name with its numbers, once until it has emptied', async () => {
+  Object.assign(world.reconcile, { chatTopics: { '': 'arn:chat', nlp: 'arn:nlp' } });
+  world.limits.set(QUOTA, { value: 5 });
+  await world.launch();
+  for (let tick = 0; tick < 3; tick++) await world.tick();
+  expect(world.published).toEqual([expect.stringMatching(NOTICE), expect.stringContaining('40 %')]);
+  expect(world.published[0]).toContain('slipway quota research --region us-west-2 --request --wait');
+  expect(JSON.parse(world.published[1] ?? '')).toMatchObject({ version: '1.0', source: 'custom' });
+  world.limits.set(QUOTA, { value: 10 });
+  await world.tick();
+  expect(world.published).toHaveLength(2);
+  world.limits.set(QUOTA, { value: 5 });
+  await world.tick();
+  expect(world.published.filter((text) => NOTICE.test(text))).toHaveLength(2);
+});
+
+test('a notice that could not be sent comes with the next tick', async () => {
+  world.limits.set(QUOTA, { value: 5 });
+  await world.launch();
+  world.sns.on(PublishCommand).rejectsOnce(new Error('throttled'));
+  await world.tick();
+  const sent: string[] = [];
+  world.sns.on(PublishCommand).callsFake(({ Message }) => sent.push(Message) && {});
+  await world.tick();
+  expect(sent).toEqual([expect.stringMatching(NOTICE)]);
 });

@@ -1,0 +1,60 @@
+import { PublishCommand } from '@aws-sdk/client-sns';
+import { describeError } from '../shared/errors';
+import type { ReconcileDeps } from './deps';
+
+/** An instance quota with what all jobs of the account hold of it. */
+export interface QuotaUse {
+  quota: string;
+  code?: string;
+  inUse: number;
+  limit: number;
+  percent: number;
+}
+
+/**
+ * Tells the environment's addresses and chat channel of quotas that have become as full as the alarm says, each once until its use has fallen below
+ * again. The alarm itself cannot: its metric has no dimension for the quota. What is remembered is written after the notice, so that one may come
+ * twice and none is lost.
+ * @param full quotas at or above the percentage of the alarm
+ */
+export async function tellOfQuotas(deps: ReconcileDeps, full: readonly QuotaUse[]): Promise<void> {
+  const told = await deps.store.findToldQuotas();
+  const names = full.map(({ quota }) => quota);
+  const added = full.filter(({ quota }) => !told.includes(quota));
+  if (added.length === 0 && told.every((name) => names.includes(name))) return;
+  if (added.length > 0) await publish(deps, added);
+  await deps.store.saveToldQuotas(names);
+}
+
+async function publish(deps: ReconcileDeps, added: readonly QuotaUse[]): Promise<void> {
+  const sentences = added.map(sentence);
+  const shows = `slipway quota ${deps.environment} --region ${deps.region}`;
+  const Subject = `Slipway ${deps.environment}: ${sentences[0]}`.slice(0, 100);
+  const next = `every quota and what is in use: ${shows}\nto ask for what is missing and follow it: ${shows} --request --wait`;
+  const Message = [...sentences, '', `environment ${deps.environment}, ${deps.region}`, next].join('\n');
+  await deps.sns.send(new PublishCommand({ TopicArn: deps.topicArn, Subject, Message }));
+  await tellChannel(deps, sentences, shows);
+}
+
+/** In the form that chat applications take, as `chatMessage` of runs; a channel that refuses must not make the mail come again. */
+async function tellChannel(deps: ReconcileDeps, sentences: readonly string[], shows: string): Promise<void> {
+  const TopicArn = deps.chatTopics?.[''];
+  if (!TopicArn) return;
+  const content = {
+    textType: 'client-markdown',
+    title: `Quotas of ${deps.environment} fill up`,
+    description: sentences.join('\n'),
+    nextSteps: [shows],
+    keywords: ['quota', deps.environment],
+  };
+  try {
+    await deps.sns.send(
+      new PublishCommand({ TopicArn, Message: JSON.stringify({ version: '1.0', source: 'custom', content }) }),
+    );
+  } catch (error) {
+    deps.log('error', 'a chat channel was not told of quotas', { error: describeError(error) });
+  }
+}
+
+const sentence = ({ quota, code, inUse, limit, percent }: QuotaUse): string =>
+  `${quota}${code ? ` (${code})` : ''}: ${inUse} of ${limit} in use (${percent} %)`;
