@@ -151,7 +151,7 @@ describe('whose job it is', () => {
     expect(await identity({ SLIPWAY_RUN_ID: 'r', SLIPWAY_ATTEMPT: '2' })).toEqual(['ours', 0]);
   });
 
-  test.each([
+  test.each<Record<string, string> | undefined>([
     undefined,
     {},
     { SLIPWAY_RUN_ID: 'r' },
