@@ -68,7 +68,7 @@ const commands = [
 
 /** A busy machine needs many times the ten seconds that this takes on two free cores. */
 const PATIENCE_MS = 600_000;
-const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31);
+const seed = Number(process.env.SLIPWAY_LAWS_SEED ?? Date.now() % 2 ** 31);
 
 describe('whatever happens in whatever order', () => {
   test(
