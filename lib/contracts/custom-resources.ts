@@ -143,6 +143,8 @@ export const emptyStorageSchema = z.looseObject({
   bucketNames: json(z.array(z.string().min(3)).min(1)),
   /** `rollback`: only while the creation of the stack is rolled back; `always`: when the stack is deleted, too. */
   when: z.enum(['rollback', 'always']),
+  /** The bucket with a replication rule, which it loses when it outlives the stack. */
+  replicated: z.string().min(3).optional(),
 });
 
 /** Takes over what an earlier stack of the environment left. */

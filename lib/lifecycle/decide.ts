@@ -30,8 +30,10 @@ export function decide(record: RunRecord, observed: Observed, now: EpochMs): Act
 
 /** A run that ends takes no warm pool over any more: what its last job left is billed until it expires. */
 function bookWarmPool(record: RunRecord, wanted: Move): Move {
+  const { state = record.state } = wanted.changes;
+  if (!isOver({ state })) return wanted;
   const next = { ...record, ...wanted.changes };
-  if (!isOver(next) || !next.warmPool) return wanted;
+  if (!next.warmPool) return wanted;
   const usd = warmPoolUsd(next, next.warmPool.until);
   return { ...wanted, changes: { ...wanted.changes, spentUsd: addUsd(next.spentUsd, usd), warmPool: undefined } };
 }
@@ -93,11 +95,11 @@ function toActions(record: RunRecord, wanted: Move, observed: Observed): Action[
     ...(outbox.length !== record.outbox.length || fresh.length > 0 ? { outbox } : {}),
     ...(fresh.length > 0 && { alerts: [...record.alerts, ...fresh.map((n) => n.id)] }),
   };
-  const next: RunRecord = { ...record, ...changes, version: record.version + 1 };
   const events = [...wanted.events, ...fresh.map(noticeLine)];
-  const isChanged = events.length > 0 || differs(record, changes);
-  const save: Action[] = isChanged ? [{ do: 'save', record: next, previousVersion: record.version, events }] : [];
-  return [...save, ...wanted.effects, ...outbox.map(notifyAction)];
+  const others = [...wanted.effects, ...outbox.map(notifyAction)];
+  if (events.length === 0 && !differs(record, changes)) return others;
+  const next: RunRecord = { ...record, ...changes, version: record.version + 1 };
+  return [{ do: 'save', record: next, previousVersion: record.version, events }, ...others];
 }
 
 /** The timeline says when somebody was told of what. */

@@ -1,9 +1,15 @@
-/** Whether two values are written alike in JSON: a field that is undefined is one that is not there. */
-export function isEqual(a: unknown, b: unknown): boolean {
+const NONE: readonly string[] = [];
+
+/**
+ * Whether two values are written alike in JSON: a field that is undefined is one that is not there.
+ * @param but fields of the two themselves that may differ. @default none
+ */
+export function isEqual(a: unknown, b: unknown, but = NONE): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
   const [left, right] = [a as Record<string, unknown>, b as Record<string, unknown>];
-  for (const key of Object.keys(left)) if (!isEqual(left[key], right[key])) return false;
-  for (const key of Object.keys(right)) if (right[key] !== undefined && left[key] === undefined) return false;
+  for (const key in left)
+    if (left[key] !== right[key] && !but.includes(key) && !isEqual(left[key], right[key])) return false;
+  for (const key in right) if (left[key] === undefined && right[key] !== undefined && !but.includes(key)) return false;
   return true;
 }

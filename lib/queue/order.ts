@@ -3,8 +3,6 @@ import { type ByTeam, dominantHours, heldBy, NO_USAGE, poolsOf, type QueueUsage 
 
 /** Each of these that a run has waited counts as one step of priority against other runs of its team. */
 export const AGING_MS = 24 * 3_600_000;
-/** What a team holds now counts like this many hours of it beside what it has used: two teams without a past take turns. */
-const HELD_HOURS = 1;
 /** Rounding of sums of hours is no reason to prefer a team. */
 const SAME = 1e-9;
 
@@ -53,9 +51,9 @@ export class QueueLines {
     const { load } = this;
     const key = (team: string) => (load.get(team) ?? 0) / shareOf(team, this.facts.shares);
     const side = (team: string) => (this.above.has(team) ? 1 : 0);
-    const [team] = [...this.lines.keys()].sort((a, b) => side(a) - side(b) || key(a) - key(b) || compare(a, b));
-    if (team === undefined) return undefined;
-    const [run, ...others] = this.lines.get(team) ?? [];
+    const [first] = [...this.lines].sort(([a], [b]) => side(a) - side(b) || key(a) - key(b) || compare(a, b));
+    if (!first) return undefined;
+    const [team, [run, ...others]] = first;
     if (others.length > 0) this.lines.set(team, others);
     else this.lines.delete(team);
     return run;
@@ -111,9 +109,10 @@ export function queueOrder(
   return ordered;
 }
 
-function sum(a: Readonly<Record<string, number>>, held: Readonly<Record<string, number>>): Record<string, number> {
-  const pools = new Set([...Object.keys(a), ...Object.keys(held)]);
-  return Object.fromEntries([...pools].map((pool) => [pool, (a[pool] ?? 0) + (held[pool] ?? 0) * HELD_HOURS]));
+/** What a team holds now counts like an hour of it beside what it has used: two teams without a past take turns. */
+function sum(used: Readonly<Record<string, number>>, held: Readonly<Record<string, number>>): Record<string, number> {
+  const pools = new Set([...Object.keys(used), ...Object.keys(held)]);
+  return Object.fromEntries([...pools].map((pool) => [pool, (used[pool] ?? 0) + (held[pool] ?? 0)]));
 }
 
 const shareOf = (team: string, shares: Readonly<Record<string, number>>): number => shares[team] ?? 1;

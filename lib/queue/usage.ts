@@ -42,7 +42,6 @@ export const poolsOf = ({
  * for what does not change between two passes.
  */
 export function advanceUsage(usage: QueueUsage, held: ByTeam, now: number): QueueUsage {
-  if (usage.at === 0) return { at: now, hours: {}, held };
   const elapsed = Math.max(0, now - usage.at);
   const left = 0.5 ** (elapsed / HALF_LIFE_MS);
   // Integral of the weight over the time since then, in hours.

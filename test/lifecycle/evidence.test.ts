@@ -54,7 +54,7 @@ test('objects that the run writes are a sign of life when its heartbeat is old',
   const silent = (newestWriteAt: number) => (minute: number) =>
     seeing({
       job: job(),
-      heartbeat: beat(10 + minute, T0 + HOUR),
+      heartbeat: beat(10, T0 + HOUR),
       checkpoints: { kind: 'listed', committed: [], torn: [], newestWriteAt: newestWriteAt + minute * MINUTE },
     });
   expect(watch(running(), silent(T0 + HOUR - MINUTE), 120).stops).toEqual([]);

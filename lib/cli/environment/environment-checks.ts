@@ -9,7 +9,7 @@ import { REGIONS } from '../../catalog/regions';
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import { type Issue, issue } from '../../spec/issue';
 import { type Check, check, checkIssues, Unmet } from './account-checks';
-import { storageChecks } from './storage-checks';
+import { replicaCheck, storageChecks } from './storage-checks';
 
 /**
  * What an environment file refers to in the account, and what the account has of it that the file no longer names. The issues hold those
@@ -19,11 +19,14 @@ export async function environmentChecks(
   environment: EnvironmentSpec,
   specs: readonly EnvironmentSpec[],
 ): Promise<{ checks: Check[]; issues: Issue[] }> {
-  const [network, storage, orphaned] = await Promise.all([
+  const regions = specs.map(({ region }) => region);
+  const [network, ownStorage, replica, orphaned] = await Promise.all([
     networkChecks(environment),
     storageChecks(environment),
+    replicaCheck(environment, regions),
     orphanedStacks(specs),
   ]);
+  const storage = [...ownStorage, ...replica];
   return {
     checks: [...network, ...storage.map(({ check: found }) => found)],
     issues: [...checkIssues(network), ...storage.flatMap(({ issues }) => issues), ...orphaned],

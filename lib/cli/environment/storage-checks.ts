@@ -1,6 +1,14 @@
+import { IAMClient } from '@aws-sdk/client-iam';
 import { KMSClient } from '@aws-sdk/client-kms';
 import { S3Client } from '@aws-sdk/client-s3';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
+import {
+  type ReplicaTarget,
+  readReplication,
+  replicaTargetIssues,
+  replicaTargetOf,
+  replicationRuleIssues,
+} from '../../aws/checkpoint-replica';
 import { type ExistingStorage, type StorageLook, storageLooks } from '../../aws/existing-storage';
 import { REGIONS } from '../../catalog/regions';
 import type { EnvironmentSpec } from '../../spec/environment-file';
@@ -47,15 +55,72 @@ export async function checkStorage(places: StoragePlaces): Promise<StorageCheck[
   return Promise.all(storageLooks(clients, { ...places, partition, urlSuffix }).map(look));
 }
 
+/**
+ * Bucket and key that the copies of checkpoints go to, of an environment file. While the environment of the other region is part of the same file,
+ * its bucket may come with the same deploy: then its absence is a warning.
+ */
+export async function replicaCheck(environment: EnvironmentSpec, regions: readonly string[]): Promise<StorageCheck[]> {
+  const { name, region, storage } = environment;
+  const to = storage.replicateCheckpoints;
+  if (!to) return [];
+  const account = environment.account ?? (await callerAccount(region));
+  const bucket = to.bucket ?? `slipway-${name}-${account}-${to.region}-checkpoints`;
+  const mayFollow = to.bucket === undefined && regions.includes(to.region);
+  const target = { region: to.region, account, bucket, keyArn: to.kmsKeyArn };
+  return [
+    await looked('copies of checkpoints', `${REPLICA_PERMISSION} on ${bucket} and its key`, bucket, async () =>
+      (await targetIssues(target)).map((found) =>
+        mayFollow && found.message.includes('bucket that exists') ? { ...found, level: 'warning' as const } : found,
+      ),
+    ),
+  ];
+}
+
+/**
+ * The rule that copies checkpoints of a deployed environment, its role, and where it copies to; undefined when the bucket has no rule.
+ * @throws when the rule may not be read
+ */
+export async function deployedReplicaCheck(place: {
+  region: string;
+  account: string;
+  bucket: string;
+}): Promise<StorageCheck | undefined> {
+  const settings = { region: place.region, maxAttempts: 3 };
+  const rule = await readReplication(new S3Client(settings), place);
+  if (!rule) return undefined;
+  const target = replicaTargetOf(rule, place.account);
+  const title = 'copies of checkpoints';
+  return looked(title, `${REPLICA_PERMISSION} and iam:GetRole`, target?.bucket ?? place.bucket, async () => [
+    ...(await replicationRuleIssues(new IAMClient(settings), rule)),
+    ...(target ? await targetIssues(target) : []),
+  ]);
+}
+
+const REPLICA_PERMISSION = 's3:GetBucketVersioning and kms:DescribeKey';
+
+function targetIssues(target: ReplicaTarget): Promise<Issue[]> {
+  const settings = { region: target.region, maxAttempts: 3 };
+  return replicaTargetIssues({ s3: new S3Client(settings), kms: new KMSClient(settings) }, target);
+}
+
 /** What is found is an issue of its own; what could not be looked at is one of the check. */
-async function look({ what, team, name, findIssues }: StorageLook): Promise<StorageCheck> {
-  const permission = what === 'key' ? 'kms:DescribeKey and kms:GetKeyPolicy' : BUCKET_PERMISSION;
+async function looked(
+  title: string,
+  permission: string,
+  name: string,
+  findIssues: () => Promise<Issue[]>,
+): Promise<StorageCheck> {
   let issues: Issue[] = [];
-  const title = team === undefined ? TITLES[what] : `key of team ${team}`;
-  const found = await check(title, `${permission} on ${name}`, async () => {
+  const found = await check(title, permission, async () => {
     issues = await findIssues();
     return name;
   });
   if (hasErrors(issues)) return { check: { ...found, verdict: 'failed' }, issues };
   return { check: found, issues: [...issues, ...checkIssues([found])] };
+}
+
+function look({ what, team, name, findIssues }: StorageLook): Promise<StorageCheck> {
+  const permission = what === 'key' ? 'kms:DescribeKey and kms:GetKeyPolicy' : BUCKET_PERMISSION;
+  const title = team === undefined ? TITLES[what] : `key of team ${team}`;
+  return looked(title, `${permission} on ${name}`, name, findIssues);
 }

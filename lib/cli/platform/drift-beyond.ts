@@ -4,10 +4,10 @@ import { GetFunctionConfigurationCommand, LambdaClient } from '@aws-sdk/client-l
 import { JOB_LOG_GROUPS } from '../../contracts/job-log-groups';
 import { judgeForDeploy, quotaSentence } from '../../quota';
 import type { Descriptor } from '../../spec/descriptor';
-import { needsOfStack } from '../environment/deployed-needs';
+import { needsOfStack, replicatesCheckpoints } from '../environment/deployed-needs';
 import { readDescriptors } from '../environment/environment';
 import { readLimits } from '../environment/quota';
-import { checkStorage, type StorageCheck } from '../environment/storage-checks';
+import { checkStorage, deployedReplicaCheck, type StorageCheck } from '../environment/storage-checks';
 import { localDriver } from '../launch/driver';
 
 /** One thing that no template holds. */
@@ -23,9 +23,10 @@ export async function driftBeyondTemplates(environment: string, region: string):
   const descriptors = await readDescriptors(environment, region);
   const [first] = descriptors;
   const aliases = descriptors.flatMap(({ controlAliasArn }) => controlAliasArn ?? []);
-  return Promise.all([
+  const looks = await Promise.all([
     seen('quotas of the last deploy', () => quotas(environment, region)),
     ...(first ? [seen('buckets and key', () => storage(first))] : []),
+    ...(first ? [seen('copies of checkpoints', () => replica(environment, first))] : []),
     ...(descriptors.some(({ teamKeyArn }) => teamKeyArn) ? [seen('keys of teams', () => teamKeys(descriptors))] : []),
     ...(first?.trainingImageUri
       ? [seen('digest of the image', () => image(first.trainingImageUri ?? '', region))]
@@ -34,13 +35,16 @@ export async function driftBeyondTemplates(environment: string, region: string):
     seen('retention of log groups', () => retention(`/slipway/Slipway-${environment}-${region}/deploys`, region)),
     ...(first ? [seen('driver', async () => driver(first))] : []),
   ]);
+  return looks.flatMap((found) => found ?? []);
 }
 
 type Verdict = Omit<BeyondTemplate, 'what'>;
 
-async function seen(what: string, look: () => Promise<Verdict>): Promise<BeyondTemplate> {
+/** Undefined where there is nothing to look at. */
+async function seen(what: string, look: () => Promise<Verdict | undefined>): Promise<BeyondTemplate | undefined> {
   try {
-    return { what, ...(await look()) };
+    const verdict = await look();
+    return verdict && { what, ...verdict };
   } catch (error) {
     const { name, message } = error as Error;
     return { what, ok: null, detail: `${name}: ${message}` };
@@ -63,6 +67,15 @@ async function storage(descriptor: Descriptor): Promise<Verdict> {
   const { region, account, dataBucket: data, checkpointBucket: checkpoints, kmsKeyArn: keyArn } = descriptor;
   const looks = await checkStorage({ region, account, buckets: { data, checkpoints }, keyArn });
   return storageVerdict(looks, [data, checkpoints]);
+}
+
+/** S3 accepts a rule that it cannot follow, and says so of each object alone. */
+async function replica(environment: string, descriptor: Descriptor): Promise<Verdict | undefined> {
+  const { region, account, checkpointBucket: bucket } = descriptor;
+  if (!(await replicatesCheckpoints(environment, region))) return undefined;
+  const look = await deployedReplicaCheck({ region, account, bucket });
+  if (!look) return { ok: false, detail: `${bucket} has lost its replication rule; deploy again` };
+  return storageVerdict([look], [look.check.detail]);
 }
 
 /** Keys of teams that have one of their own: without theirs a team can read nothing that it wrote. */

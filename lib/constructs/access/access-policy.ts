@@ -14,6 +14,8 @@ export interface AccessContext {
   readonly keyArn: string;
   /** Keys of teams that have one of their own, by team. @default - none */
   readonly teamKeyArns?: Readonly<Record<string, string>>;
+  /** Bucket, key and role of the copies of checkpoints in another region. @default - none are made */
+  readonly replica?: { readonly bucketArn: string; readonly keyArn: string; readonly roleArn: string };
   readonly runTableArn: string;
   /** Execution and processing roles of one team's jobs, by team. */
   readonly jobRoleArns: Readonly<Record<string, readonly string[]>>;
@@ -119,10 +121,13 @@ const BUCKET_SETTINGS = [
   's3:GetBucketVersioning',
 ];
 
+const regionalArn = ({ partition, region, account }: AccessContext, service: string, rest: string): string =>
+  `arn:${partition}:${service}:${region}:${account}:${rest}`;
+
 /** What `drift` reads beside CloudFormation's detection, which itself reads each resource with the rights of the caller. */
 function driftReads(context: AccessContext): ExactStatement[] {
-  const { partition, region, account, environment, keyArn } = context;
-  const arn = (service: string, rest: string) => `arn:${partition}:${service}:${region}:${account}:${rest}`;
+  const { environment, region } = context;
+  const arn = (service: string, rest: string) => regionalArn(context, service, rest);
   const control = arn('lambda', `function:slipway-${environment}-control`);
   return [
     {
@@ -142,22 +147,35 @@ function driftReads(context: AccessContext): ExactStatement[] {
       resources: ['*'],
       wildcard: 'A detection has no ARN, and log groups are listed by the name of none: names and retention alone.',
     },
-    {
-      sid: 'SeeSettingsOfBuckets',
-      actions: BUCKET_SETTINGS,
-      resources: [context.dataBucketArn, context.checkpointBucketArn],
-    },
-    {
-      sid: 'SeeSettingsOfKeys',
-      actions: ['kms:DescribeKey', 'kms:GetKeyPolicy'],
-      resources: [keyArn, ...Object.values(context.teamKeyArns ?? {})],
-    },
+    ...storageReads(context),
     {
       sid: 'SeeVersionOfControl',
       actions: ['lambda:GetFunctionConfiguration'],
       resources: [control, `${control}:*`],
       wildcard: 'The aliases of the function.',
     },
+  ];
+}
+
+/** Settings of buckets and keys, and whether checkpoints can be copied: the rule, its role, and bucket and key of the copies. */
+function storageReads(context: AccessContext): ExactStatement[] {
+  const { replica, dataBucketArn, checkpointBucketArn, keyArn: ownKeyArn, teamKeyArns = {} } = context;
+  const settings: ExactStatement[] = [
+    { sid: 'SeeSettingsOfBuckets', actions: BUCKET_SETTINGS, resources: [dataBucketArn, checkpointBucketArn] },
+    {
+      sid: 'SeeSettingsOfKeys',
+      actions: ['kms:DescribeKey', 'kms:GetKeyPolicy'],
+      resources: [ownKeyArn, ...Object.values(teamKeyArns)],
+    },
+  ];
+  if (!replica) return settings;
+  const { bucketArn, keyArn, roleArn } = replica;
+  return [
+    ...settings,
+    { sid: 'SeeReplicationRule', actions: ['s3:GetReplicationConfiguration'], resources: [checkpointBucketArn] },
+    { sid: 'SeeReplicationRole', actions: ['iam:GetRole'], resources: [roleArn] },
+    { sid: 'SeeBucketOfCopies', actions: ['s3:GetBucketVersioning'], resources: [bucketArn] },
+    { sid: 'SeeKeyOfCopies', actions: ['kms:DescribeKey'], resources: [keyArn] },
   ];
 }
 

@@ -43,6 +43,10 @@ export class CheckpointReplication extends Construct {
   public readonly role: iam.Role;
   /** The rule, for the bucket that is copied. */
   public readonly rules: s3.ReplicationRule[];
+  /** Bucket of the copies. */
+  public readonly targetBucketArn: string;
+  /** Key of the copies. */
+  public readonly targetKeyArn: string;
 
   constructor(scope: Construct, id: string, props: CheckpointReplicationProps) {
     super(scope, id);
@@ -51,6 +55,8 @@ export class CheckpointReplication extends Construct {
       assumedBy: new iam.ServicePrincipal('s3.amazonaws.com'),
       description: `Copies checkpoints to ${to.region}`,
     });
+    this.targetBucketArn = `arn:${Stack.of(this).partition}:s3:::${targetBucket}`;
+    this.targetKeyArn = to.kmsKeyArn;
     for (const statement of this.statements(props)) allow(this.role, statement);
     this.rules = [
       {

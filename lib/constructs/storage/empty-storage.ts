@@ -9,6 +9,8 @@ import { HandlerResource } from '../functions/handler-resource';
 export interface EmptyStorageProps {
   /** Buckets that the same stack makes. */
   readonly buckets: readonly s3.Bucket[];
+  /** The one of them with a replication rule, which it loses when it outlives the stack: the role of the rule goes. @default - none */
+  readonly replicated?: s3.IBucket;
   /** Whether they outlive the stack: then they are emptied only while its creation is rolled back. */
   readonly retain: boolean;
 }
@@ -28,7 +30,7 @@ export class EmptyStorage extends Construct {
       timeout: Duration.minutes(14),
       memorySize: 512,
     });
-    this.grant(onEvent, props.buckets);
+    this.grant(onEvent, props.buckets, props.replicated);
     this.resource = new HandlerResource(this, 'Empty', {
       resourceType: EMPTY_STORAGE_TYPE,
       onEvent,
@@ -36,13 +38,14 @@ export class EmptyStorage extends Construct {
       properties: {
         bucketNames: Stack.of(this).toJsonString(props.buckets.map(({ bucketName }) => bucketName)),
         when: props.retain ? 'rollback' : 'always',
+        ...(props.replicated && { replicated: props.replicated.bucketName }),
       },
     }).resource;
     // Deleted before the buckets and their policies.
     this.resource.node.addDependency(...props.buckets);
   }
 
-  private grant(onEvent: HandlerFunction, buckets: readonly s3.Bucket[]): void {
+  private grant(onEvent: HandlerFunction, buckets: readonly s3.Bucket[], replicated?: s3.IBucket): void {
     const { partition, region, account, stackName } = Stack.of(this);
     onEvent.allow({
       sid: 'SeeWhetherStackIsDeleted',
@@ -55,6 +58,13 @@ export class EmptyStorage extends Construct {
       actions: ['s3:ListBucketVersions', 's3:GetBucketPolicy', 's3:PutBucketPolicy'],
       resources: buckets.map(({ bucketArn }) => bucketArn),
     });
+    if (replicated)
+      // DeleteBucketReplication has no action of its own: docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucketReplication.html, 2026-11-23.
+      onEvent.allow({
+        sid: 'RemoveReplicationRule',
+        actions: ['s3:PutReplicationConfiguration'],
+        resources: [replicated.bucketArn],
+      });
     onEvent.allow({
       sid: 'EmptyBuckets',
       actions: ['s3:DeleteObject', 's3:DeleteObjectVersion'],

@@ -63,6 +63,8 @@ export class TrainingStorage extends Construct {
   public readonly checkpointBucket: s3.IBucket;
   /** Bucket of code, drivers and results. */
   public readonly artifactBucket: s3.IBucket;
+  /** The copying of checkpoints to another Region; undefined where there is none. */
+  public readonly replication?: CheckpointReplication;
   /** Name of the data bucket as text: the policy of the key, which the bucket refers to, cannot refer to the bucket. */
   public readonly dataBucketName: string;
   /** What everything that writes into the buckets must wait for. */
@@ -89,7 +91,8 @@ export class TrainingStorage extends Construct {
       Object.entries(props.teamKeys ?? {}).map(([team, key]) => [team, this.teamKey(team, key)]),
     );
     this.dataBucket = this.bucket('Data', 'data', []);
-    this.checkpointBucket = this.bucket('Checkpoints', 'checkpoints', [this.leftoverRule()], this.replication());
+    this.replication = this.makeReplication();
+    this.checkpointBucket = this.bucket('Checkpoints', 'checkpoints', [this.leftoverRule()], this.replication);
     this.artifactBucket = this.bucket('Artifacts', 'artifacts', []);
     this.ready = props.adopt ? this.adoptBuckets() : this.emptyBuckets();
     const made = this.node.children.filter((child) => child !== this.existing);
@@ -108,7 +111,8 @@ export class TrainingStorage extends Construct {
     const all = [this.dataBucket, this.checkpointBucket, this.artifactBucket, this.logBucket];
     const buckets = all.filter((bucket): bucket is s3.Bucket => bucket instanceof s3.Bucket);
     for (const { policy } of buckets) policy?.applyRemovalPolicy(this.removalPolicy);
-    return new EmptyStorage(this, 'Empty', { buckets, retain: this.props.retain !== false });
+    const replicated = this.replication && this.checkpointBucket;
+    return new EmptyStorage(this, 'Empty', { buckets, replicated, retain: this.props.retain !== false });
   }
 
   private adoptBuckets(): IDependable {
@@ -141,7 +145,7 @@ export class TrainingStorage extends Construct {
     return this.existingName(purpose) ?? `${this.props.prefix}-${account}-${region}-${purpose}`;
   }
 
-  private replication(): CheckpointReplication | undefined {
+  private makeReplication(): CheckpointReplication | undefined {
     const { replicateCheckpoints: to, prefix } = this.props;
     if (!to) return undefined;
     return new CheckpointReplication(this, 'Replication', {

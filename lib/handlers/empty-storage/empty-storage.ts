@@ -1,5 +1,6 @@
 import { type CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
 import {
+  DeleteBucketReplicationCommand,
   DeleteObjectsCommand,
   GetBucketPolicyCommand,
   ListObjectVersionsCommand,
@@ -33,6 +34,7 @@ const EMPTIES: Readonly<Record<'rollback' | 'always', readonly string[]>> = {
  *
  * Create and update do nothing. Delete asks for the state of the stack: buckets that are retained are emptied only while the creation
  * of the stack is rolled back, when they hold what this very creation wrote; nothing is emptied because the resource left a template.
+ * A bucket that outlives the stack loses its replication rule, whose role goes with the stack and whose target may go later.
  * First nobody may write any more, so that no access log arrives behind the last deletion. Deleting everything may take several calls:
  * what is not done in time fails, and the next deletion goes on.
  */
@@ -40,11 +42,14 @@ export async function onEvent(
   deps: EmptyStorageDeps,
   event: CdkCustomResourceEvent,
 ): Promise<CdkCustomResourceResponse> {
-  const { bucketNames, when } = parseProperties(emptyStorageSchema, event);
+  const { bucketNames, when, replicated } = parseProperties(emptyStorageSchema, event);
   const PhysicalResourceId = `empty-storage-${bucketNames[0]}`;
   if (event.RequestType !== 'Delete') return { PhysicalResourceId };
   const status = await stackStatus(deps, event.StackId);
-  if (!EMPTIES[when].includes(status)) return { PhysicalResourceId: event.PhysicalResourceId };
+  if (!EMPTIES[when].includes(status)) {
+    if (replicated && status === 'DELETE_IN_PROGRESS') await endReplication(deps.s3, replicated);
+    return { PhysicalResourceId: event.PhysicalResourceId };
+  }
   for (const bucket of bucketNames) if (await closeToWrites(deps, bucket)) await emptyBucket(deps, bucket);
   return { PhysicalResourceId: event.PhysicalResourceId };
 }
@@ -52,6 +57,14 @@ export async function onEvent(
 async function stackStatus({ cloudFormation }: EmptyStorageDeps, StackName: string): Promise<string> {
   const { Stacks } = await cloudFormation.send(new DescribeStacksCommand({ StackName }));
   return Stacks?.[0]?.StackStatus ?? 'unknown';
+}
+
+async function endReplication(s3: S3Client, Bucket: string): Promise<void> {
+  try {
+    await s3.send(new DeleteBucketReplicationCommand({ Bucket }));
+  } catch (error) {
+    if (!isNamed(error, 'NoSuchBucket', 'ReplicationConfigurationNotFoundError')) throw error;
+  }
 }
 
 /** Denies every write to the bucket; false when there is no such bucket (any more). */

@@ -62,16 +62,21 @@ export const closedKey: Item = key(CLOSED_ITEM, CLOSED_ITEM);
 /** Key of a client's request. */
 export const requestItemKey = (team: string, id: string): Item => key(requestKey(team, id), REQUEST_ITEM);
 
-const documentAttributes = (document: unknown): Item => ({
+/** How a document becomes the attribute of an item. */
+export type Written = (document: unknown) => AttributeValue;
+
+const asJson: Written = (document) => text(JSON.stringify(document));
+
+const documentAttributes = (document: unknown, written = asJson): Item => ({
   schema: number(ITEM_SCHEMA),
-  document: text(JSON.stringify(document)),
+  document: written(document),
 });
 
 /**
  * The RUN item. The document is the record as JSON; what indexes, conditions and people in the console need stands beside it.
  * A run leaves the index of active runs when it is over and nobody waits to be told.
  */
-export function runItem(record: RunRecord): Item {
+export function runItem(record: RunRecord, written = asJson): Item {
   const isActive = !isOver(record) || record.outbox.length > 0;
   const item: Item = {
     [RUN_TABLE_PARTITION_KEY]: text(record.runId),
@@ -83,7 +88,7 @@ export function runItem(record: RunRecord): Item {
     [TEAM_INDEX_PARTITION_KEY]: text(record.team),
     [TEAM_INDEX_SORT_KEY]: text(new Date(record.createdAt).toISOString()),
     schema: number(ITEM_SCHEMA),
-    document: text(JSON.stringify(record)),
+    document: written(record),
   };
   if (isActive) item[ACTIVE_INDEX_PARTITION_KEY] = text(ACTIVE_VALUE);
   return item;
@@ -117,9 +122,9 @@ export const queueItem = (queue: QueueDocument): Item => ({ ...queueKey, ...docu
 export const quotasItem = (names: readonly string[]): Item => ({ ...quotasKey, ...documentAttributes(names) });
 
 /** The item of an attempt, as last seen. */
-export const attemptItemOf = (runId: string, attempt: Attempt): Item => ({
+export const attemptItemOf = (runId: string, attempt: Attempt, written = asJson): Item => ({
   ...key(runId, attemptItem(attempt.number)),
-  ...documentAttributes(attempt),
+  ...documentAttributes(attempt, written),
 });
 
 /** The item of one line of the timeline. */

@@ -41,6 +41,7 @@ import {
   runItem,
   runKey,
   textOf,
+  type Written,
 } from './items';
 import { migrateIntent, migrateRecord } from './migrate';
 import { remember } from './remember';
@@ -104,7 +105,9 @@ export class RunStore {
 
   /** @returns false when somebody else has written the run since it was read */
   save(record: RunRecord, previousVersion: number, events: readonly TimelineEvent[]): Promise<boolean> {
-    return this.write(writesOf(this.tableName, record, previousVersion, events));
+    const { run, others } = itemsOf({ record, events });
+    recordOf.keep(textOf(run), record);
+    return this.write(writesOf(this.tableName, [run, ...others], previousVersion));
   }
 
   /** Whether the stack is being deleted. */
@@ -158,12 +161,12 @@ export class RunStore {
 
   /** All attempts of a run, first to last. */
   async attempts(runId: string): Promise<Attempt[]> {
-    return (await this.query(this.itemsOf(runId, ATTEMPT_ITEM_PREFIX))).map((item) => documentOf<Attempt>(item));
+    return (await this.query(this.partOf(runId, ATTEMPT_ITEM_PREFIX))).map((item) => documentOf<Attempt>(item));
   }
 
   /** All decisions on a run, first to last. */
   async timeline(runId: string): Promise<TimelineEvent[]> {
-    return (await this.query(this.itemsOf(runId, EVENT_ITEM_PREFIX))).map((item) => documentOf<TimelineEvent>(item));
+    return (await this.query(this.partOf(runId, EVENT_ITEM_PREFIX))).map((item) => documentOf<TimelineEvent>(item));
   }
 
   /**
@@ -192,7 +195,7 @@ export class RunStore {
     }));
   }
 
-  private itemsOf(runId: string, prefix: string): Partial<QueryCommandInput> {
+  private partOf(runId: string, prefix: string): Partial<QueryCommandInput> {
     return {
       ConsistentRead: true,
       KeyConditionExpression: '#run = :run AND begins_with(#item, :prefix)',
@@ -228,15 +231,33 @@ export class RunStore {
   }
 }
 
-/** The writes of a changed run: the run where it has the version that it was read with, its attempt, and lines of the timeline. */
+/** A changed run, and the lines of the timeline that say why. */
+interface RunChange {
+  record: RunRecord;
+  events: readonly TimelineEvent[];
+}
+
+/**
+ * The items of a changed run: itself, its attempt, and lines of the timeline.
+ * @param written how documents of the first two become attributes. @default - as JSON
+ */
+export function itemsOf({ record, events }: RunChange, written?: Written): { run: Item; others: Item[] } {
+  const { runId, attempt, version } = record;
+  return {
+    run: runItem(record, written),
+    others: [
+      ...(attempt ? [attemptItemOf(runId, attempt, written)] : []),
+      ...events.slice(0, MOST_EVENTS).map((line, place) => eventItemOf(runId, version, place, line)),
+    ],
+  };
+}
+
+/** The writes of a changed run, which stands first: only where it has the version that it was read with. */
 export function writesOf(
   TableName: string,
-  record: RunRecord,
+  [Item, ...others]: readonly Item[],
   previousVersion: number,
-  events: readonly TimelineEvent[],
 ): TransactWriteItem[] {
-  const Item = runItem(record);
-  recordOf.keep(textOf(Item), record);
   const run: TransactWriteItem = {
     Put: {
       TableName,
@@ -246,10 +267,6 @@ export function writesOf(
       ExpressionAttributeValues: { ':previous': { N: String(previousVersion) } },
     },
   };
-  const others = [
-    ...(record.attempt ? [attemptItemOf(record.runId, record.attempt)] : []),
-    ...events.slice(0, MOST_EVENTS).map((line, place) => eventItemOf(record.runId, record.version, place, line)),
-  ];
   return [run, ...others.map((Item) => ({ Put: { TableName, Item } }))];
 }
 

@@ -97,11 +97,15 @@ function findSilence(
     if (quiet <= startup + LEAST_SILENCE_SECONDS) return undefined;
     return { text: `no heartbeat in the ${minutes(quiet)} since training began`, maySee: progress !== undefined };
   }
-  const beatAge = (now - Math.max(progress.beatAt, signs.newestWriteAt ?? 0)) / 1000;
   const deaf = Math.max(silenceSeconds, LEAST_SILENCE_SECONDS);
+  const isDeaf = (now - progress.beatAt) / 1000 > deaf;
+  // While no beat comes, the step of the last one says nothing: what the run writes is all that shows its progress.
+  const wroteAt = isDeaf ? (signs.newestWriteAt ?? 0) : 0;
+  const beatAge = (now - Math.max(progress.beatAt, wroteAt)) / 1000;
   if (beatAge > deaf) return { text: `the heartbeat stopped ${minutes(beatAge)} ago`, maySee: true };
-  const still = (now - Math.max(progress.movedAt, startedAt)) / 1000;
-  const isStartup = progress.movedAt < startedAt;
+  const movedAt = Math.max(progress.movedAt, wroteAt);
+  const still = (now - Math.max(movedAt, startedAt)) / 1000;
+  const isStartup = movedAt < startedAt;
   const allowed = Math.max(
     (phaseBudget(progress, policy) ?? silenceSeconds) + BEYOND_CONTAINER_SECONDS,
     isStartup ? startup : 0,

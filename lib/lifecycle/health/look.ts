@@ -70,13 +70,8 @@ export function isWorthWriting(record: RunRecord, next: RunRecord): boolean {
   return progress.beatAt - stepAt > STEP_AGE_MS || !isSameBesideProgress(record, next);
 }
 
-function isSameBesideProgress(record: RunRecord, next: RunRecord): boolean {
-  const { attempt, version: _old, ...others } = record;
-  const { attempt: nextAttempt, version: _new, ...nextOthers } = next;
-  const { progress: _was, lastStep: _last, ...rest } = attempt as Attempt;
-  const { progress: _is, lastStep: _newest, ...nextRest } = nextAttempt as Attempt;
-  return isEqual(others, nextOthers) && isEqual(rest, nextRest);
-}
+const isSameBesideProgress = (record: RunRecord, next: RunRecord): boolean =>
+  isEqual(record.attempt, next.attempt, ['progress', 'lastStep']) && isEqual(record, next, ['attempt', 'version']);
 
 const isTurn = (runId: string, now: EpochMs, ticks: number): boolean => {
   const offset = Math.floor(deterministicUnit(runId) * TICKS_BETWEEN_LISTINGS);

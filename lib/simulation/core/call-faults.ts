@@ -67,7 +67,10 @@ export class CallFaults {
 
   /** Whether a call of this operation may go wrong at this time, or is one that a fault counts. */
   mayTouch(operation: string, now: SimMs): boolean {
-    return this.of(operation).some((one) => one.fault.nth !== undefined || (now >= one.fromMs && now < one.toMs));
+    const faults = this.of(operation);
+    return (
+      faults.length > 0 && faults.some((one) => one.fault.nth !== undefined || (now >= one.fromMs && now < one.toMs))
+    );
   }
 
   private of(operation: string): CallFault[] {
@@ -89,6 +92,7 @@ export class Kills {
 
   /** Whether one would die now before its first effect. */
   isArmed(name: string, now: SimMs): boolean {
+    if (this.kills.length === 0) return false;
     return this.kills.some(({ fault, left }) => {
       const { at = 0, to = Number.POSITIVE_INFINITY, afterEffect = 1 } = fault;
       return left > 0 && fault.kill === name && afterEffect === 0 && now >= at * 1000 && now < to * 1000;

@@ -1,6 +1,7 @@
-import { type Item, textOf } from '../../handlers/shared/items';
-import { ACTIVE_QUERY, recordOf } from '../../handlers/shared/run-store';
+import type { Item } from '../../handlers/shared/items';
+import { ACTIVE_QUERY } from '../../handlers/shared/run-store';
 import type { RunRecord } from '../../lifecycle/record';
+import { recordOfItem } from '../services/kept-document';
 import type { DirectCalls } from './direct-work';
 
 interface Page {
@@ -18,7 +19,7 @@ export function readActive<Deps>(
   const found: RunRecord[] = [];
   const next = (ExclusiveStartKey?: Item) => {
     const read = ({ Items = [], LastEvaluatedKey }: Page) => {
-      for (const item of Items) found.push(recordOf(textOf(item)));
+      for (const item of Items) found.push(recordOfItem(item));
       if (LastEvaluatedKey) next(LastEvaluatedKey);
       else then(found);
     };

@@ -4,8 +4,8 @@ import { CommittedSearch, MARKER } from '../../handlers/reconcile/observe/checkp
 import { folderOf } from '../../handlers/reconcile/observe/folders';
 import { freesCapacity, isSettled, wanted } from '../../handlers/reconcile/reconcile-run';
 import { beatReading, unreadBeat } from '../../handlers/shared/heartbeat';
-import { type Item, runKey, textOf } from '../../handlers/shared/items';
-import { recordOf, writesOf } from '../../handlers/shared/run-store';
+import { type Item, runKey } from '../../handlers/shared/items';
+import { itemsOf, writesOf } from '../../handlers/shared/run-store';
 import type { Action } from '../../lifecycle/action';
 import { isDueForListing, isSteady } from '../../lifecycle/health/look';
 import { NOTHING_OBSERVED, type Observed, type PresentJob } from '../../lifecycle/observed';
@@ -13,6 +13,7 @@ import { isOver, type RunRecord } from '../../lifecycle/record';
 import { parseS3Uri } from '../../spec/formats/s3-uri';
 import type { SimMs } from '../core/clock';
 import type { RunTruth } from '../job/steps/run-truth';
+import { keepRecord, keptAfter, recordOfItem } from '../services/kept-document';
 import type { SimBody } from '../services/s3-object';
 import type { SimRun } from '../world/sim-run';
 import { withDescriptor } from './descriptor-age';
@@ -90,7 +91,7 @@ class LiveLook {
         this.calls.goOn();
         return;
       }
-      this.record = recordOf(textOf(item));
+      this.record = recordOfItem(item);
       const { calls, record, began } = this;
       withDescriptor(world, { calls, record, began }, () => this.describe());
     });
@@ -206,7 +207,9 @@ class LiveLook {
       this.calls.goOn();
       return;
     }
-    const TransactItems = writesOf(this.looks.world.names.tableName, save.record, save.previousVersion, save.events);
+    const { run, others } = itemsOf(save, keptAfter(this.run.written?.document));
+    keepRecord(run, save.record);
+    const TransactItems = writesOf(this.looks.world.names.tableName, [run, ...others], save.previousVersion);
     this.calls.call('dynamodb:TransactWriteItems', { TransactItems }, () => this.written(actions, observed));
   }
 

@@ -1,12 +1,13 @@
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
 import { needsKnown } from '../../handlers/reconcile/queue/run-needs';
-import { type Item, queueKey, runKey, textOf } from '../../handlers/shared/items';
+import { type Item, queueKey, runKey } from '../../handlers/shared/items';
 import { holdsCapacity, isQueued, runningRun, usesInstances } from '../../handlers/shared/queue-runs';
-import { queueDocumentOf, recordOf } from '../../handlers/shared/run-store';
+import { queueDocumentOf } from '../../handlers/shared/run-store';
 import { isEqual } from '../../lifecycle/is-equal';
 import { mayGrow } from '../../lifecycle/phases/grow';
 import type { RunRecord } from '../../lifecycle/record';
 import { heldBy } from '../../queue/usage';
+import { recordOfItem } from '../services/kept-document';
 import { readActive } from './active-runs';
 import { DirectCalls, type DirectWork } from './direct-work';
 import { NOTHING_FAILED, type WorldOfLooks } from './world-of-looks';
@@ -55,7 +56,7 @@ export class DirectPasses {
     for (const { runId } of elastic) {
       const input = { TableName: this.world.names.tableName, Key: runKey(runId), ConsistentRead: true };
       calls.call(READ, input, ({ Item: item }: { Item?: Item }) => {
-        seen.set(runId, item && recordOf(textOf(item)));
+        seen.set(runId, item && recordOfItem(item));
         end();
       });
     }

@@ -1,10 +1,10 @@
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
 import { wanted } from '../../handlers/reconcile/reconcile-run';
-import { type Item, runKey, textOf } from '../../handlers/shared/items';
+import { type Item, runKey } from '../../handlers/shared/items';
 import { isQueued } from '../../handlers/shared/queue-runs';
-import { recordOf } from '../../handlers/shared/run-store';
 import { NOTHING_OBSERVED } from '../../lifecycle/observed';
 import { liveAttempt, type RunRecord } from '../../lifecycle/record';
+import { recordOfItem } from '../services/kept-document';
 import type { SimRun } from '../world/sim-run';
 import { withDescriptor } from './descriptor-age';
 import { DirectCalls, type DirectWork } from './direct-work';
@@ -33,7 +33,7 @@ export class DirectQueuedLooks {
     const calls = new DirectCalls<ReconcileDeps>(world, work);
     const input = { TableName: world.names.tableName, Key: runKey(runId), ConsistentRead: true };
     calls.call(READ, input, ({ Item: item }: { Item?: Item }) => {
-      const record = item && recordOf(textOf(item));
+      const record = item && recordOfItem(item);
       // What a look was begun for may have changed since.
       if (!record || !waitsAlone(record)) calls.goOn();
       else withDescriptor(world, { calls, record, began }, () => this.judge(calls, record));

@@ -3,7 +3,6 @@ import type { ReconcileDeps } from '../../handlers/reconcile/deps';
 import { STEADY_DESCRIPTOR_MS, wanted } from '../../handlers/reconcile/reconcile-run';
 import { readDescriptor } from '../../handlers/shared/descriptors';
 import { beatReading } from '../../handlers/shared/heartbeat';
-import { runKey } from '../../handlers/shared/items';
 import { isDueForListing, isSteady, WRITE_PROGRESS_MS } from '../../lifecycle/health/look';
 import { NOTHING_OBSERVED, type Observed, type PresentJob } from '../../lifecycle/observed';
 import type { RunRecord } from '../../lifecycle/record';
@@ -70,9 +69,9 @@ export class QuietLooks {
 
   /** The calls at their times. Where one comes to something else than was predicted, the function goes on from there. */
   private look(look: QuietLook): void {
-    const { clock, table } = this.world;
+    const { clock } = this.world;
     this.pass(READ, look.invocation, () => {
-      const Item = table.find(runKey(look.run.runId ?? ''));
+      const Item = look.run.written;
       const read = { answer: { Item, $metadata: {} } };
       if (Item !== look.item) this.goOn(look, [read]);
       else if (this.hasDescriptor(look)) this.observe(look);

@@ -8,6 +8,13 @@ import { failureFile } from './true-class';
 const batchAt = (skips: readonly Skip[], steps: number): number =>
   skips.reduce((batch, skip) => batch + (skip.step <= steps ? skip.batches : 0), steps);
 
+/** The first of so many steps whose batch is another by the other list; undefined where none is. Between two skips the batches go on alike. */
+function firstOther(before: readonly Skip[], after: readonly Skip[], steps: number): number | undefined {
+  const edges = [0, ...before.map(({ step }) => step), ...after.map(({ step }) => step)];
+  const within = edges.filter((step) => step >= 0 && step < steps).sort((a, b) => a - b);
+  return within.find((step) => batchAt(before, step) !== batchAt(after, step));
+}
+
 /**
  * After a loss that left its bounds at a step, an attempt that is told to roll back goes on with the batch after that of the bad step, and
  * steps that are kept had the batches that they had.
@@ -19,9 +26,7 @@ export class DataOrder extends Invariant {
     const before = run?.jobs.at(-2);
     if (!run || !job.truth || !before) return;
     const from = job.truth.stepOf(job.resumeUri) ?? 0;
-    const changed = Array.from({ length: from }, (_, step) => step).find(
-      (step) => batchAt(before.skips, step) !== batchAt(job.skips, step),
-    );
+    const changed = firstOther(before.skips, job.skips, from);
     if (changed !== undefined)
       this.break(`${job.name} keeps ${from} steps, and its data says another batch of step ${changed + 1}`);
     const bad = badStep(before);

@@ -22,6 +22,7 @@ import type { Operations } from '../core/gateway';
 import type { Invocation } from '../core/invocation';
 import { serviceError } from '../core/service-error';
 import { type ExpressionNames, holds, type Item } from './expression';
+import { lengthOf } from './kept-document';
 
 interface Version {
   at: SimMs;
@@ -40,6 +41,15 @@ const INDEXES: Readonly<Record<string, readonly [partition: string, sort: string
   [ACTIVE_INDEX]: [ACTIVE_INDEX_PARTITION_KEY, ACTIVE_INDEX_SORT_KEY],
   [TEAM_INDEX]: [TEAM_INDEX_PARTITION_KEY, TEAM_INDEX_SORT_KEY],
 };
+
+const INDEX_KEYS = Object.entries(INDEXES).map(([name, [key, sort]]) => ({ name, key, sort }));
+
+/** Items that carry the keys of an index, in its order: the others never show in it. */
+interface Indexed {
+  readonly all: Set<Stored>;
+  /** The same in the order of the sort key; undefined after a new one came or one has another key. */
+  inOrder: Stored[] | undefined;
+}
 
 /** DynamoDB deletes an expired item "within a few days"; until then it is read as before. */
 const EXPIRY_DELAY_MS = 6 * 3_600_000;
@@ -74,8 +84,9 @@ export interface TableHooks {
 /** The run table with its two sparse indexes: conditions and transactions at once, index reads that may lag, expiry. */
 export class SimTable {
   private readonly partitions = new Map<string, Map<string, Stored>>();
-  /** Items that carry the keys of an index, by index: the others never show in it. */
-  private readonly indexed = new Map<string, Set<Stored>>(Object.keys(INDEXES).map((name) => [name, new Set()]));
+  private readonly indexed = new Map<string, Indexed>(
+    INDEX_KEYS.map(({ name }) => [name, { all: new Set(), inOrder: undefined }]),
+  );
   private readonly now: () => SimMs;
 
   constructor(private readonly hooks: TableHooks) {
@@ -172,14 +183,24 @@ export class SimTable {
       stored = { partition, sort, item: undefined, versions: [] };
       items.set(sort, stored);
     }
+    const before = stored.item;
     stored.item = item;
-    for (const [name, [key]] of Object.entries(INDEXES)) {
-      if (item[key] !== undefined) this.indexed.get(name)?.add(stored);
-    }
     if (sort === RUN_ITEM) {
+      this.index(stored, before);
       stored.versions.push({ at: this.now(), item });
       if (stored.versions.length > 1) this.forget(stored.versions);
       this.hooks.onRun(item, invocation);
+    }
+  }
+
+  /** Only RUN items show in the indexes. */
+  private index(stored: Stored, before: Item | undefined): void {
+    for (const { name, key, sort } of INDEX_KEYS) {
+      const index = this.indexed.get(name);
+      if (!index || stored.item?.[key] === undefined) continue;
+      if (index.all.has(stored) && before?.[sort]?.S === stored.item[sort]?.S) continue;
+      index.all.add(stored);
+      index.inOrder = undefined;
     }
   }
 
@@ -203,17 +224,30 @@ export class SimTable {
     return sorted(matching, RUN_TABLE_SORT_KEY, input);
   }
 
+  private inOrder(name: string, sort: string): readonly Stored[] {
+    const index = this.indexed.get(name);
+    if (!index) return [];
+    index.inOrder ??= [...index.all].sort(byKey(sort));
+    return index.inOrder;
+  }
+
   private inIndex(name: string, input: QueryCommandInput): Item[] {
     const keys = INDEXES[name];
     if (!keys) throw serviceError('ValidationException', `The table does not have the specified index: ${name}`, 400);
     const before = this.now() - this.hooks.indexLagMs();
     const matching: Item[] = [];
-    for (const stored of this.indexed.get(name) ?? []) {
+    for (const stored of this.inOrder(name, keys[1])) {
       const item = seenAt(stored, before);
       if (item?.[keys[0]] !== undefined && holds(input.KeyConditionExpression ?? '', item, input)) matching.push(item);
     }
-    return sorted(matching, keys[1], input);
+    return input.ScanIndexForward === false ? matching.reverse() : matching;
   }
+}
+
+/** By a key that every version of an item has alike. */
+function byKey(key: string): (a: Stored, b: Stored) => number {
+  const text = ({ item }: Stored) => item?.[key]?.S ?? '';
+  return (a, b) => (text(a) < text(b) ? -1 : text(a) > text(b) ? 1 : 0);
 }
 
 function seenAt({ versions }: Stored, time: SimMs): Item | undefined {
@@ -233,17 +267,25 @@ function sorted(items: Item[], key: string, { ScanIndexForward = true }: QueryCo
 /** One page of an answer: as many items as `Limit` and 1 MB allow. */
 function page(items: readonly Item[], { Limit = Number.POSITIVE_INFINITY, ExclusiveStartKey }: QueryCommandInput) {
   const start = Number(ExclusiveStartKey?.place?.N ?? 0);
-  let bytes = 0;
-  let end = start;
-  while (end < items.length && end - start < Limit && bytes < PAGE_BYTES) {
-    bytes += (items[end]?.document?.S?.length ?? 0) + 300;
-    end += 1;
-  }
+  const all = Math.min(items.length, start + Limit);
+  const most = endOf(items, { start, all }, lengthOf);
+  const end = most === all ? all : endOf(items, { start, all }, (item) => item.document?.S?.length ?? 0);
   return {
-    Items: items.slice(start, end),
+    Items: start === 0 && end === items.length ? items : items.slice(start, end),
     ...(end < items.length && { LastEvaluatedKey: { place: { N: String(end) } } }),
     $metadata: {},
   };
+}
+
+/** Where 1 MB ends. */
+function endOf(items: readonly Item[], { start, all }: { start: number; all: number }, length: (item: Item) => number) {
+  let bytes = 0;
+  let end = start;
+  while (end < all && bytes < PAGE_BYTES) {
+    bytes += length(items[end] as Item) + 300;
+    end += 1;
+  }
+  return end;
 }
 
 const conditionFailed = () => serviceError('ConditionalCheckFailedException', 'The conditional request failed', 400);

@@ -19,6 +19,10 @@ export class SimS3 {
   private readonly buckets = new Map<string, Map<string, S3Object>>();
   private readonly truths = new Map<string, RunTruth>();
   private readonly entries = new Map<RunTruth, { objects: readonly S3Object[]; entries: readonly Entry[] }>();
+  private readonly entryOfObject = new WeakMap<S3Object, Entry>();
+  /** Objects of a bucket below the place of one run's checkpoints, as of so many objects in it: what lies there is the run's own but for few. */
+  private readonly strangers = new WeakMap<RunTruth, { puts: number; objects: readonly S3Object[] }>();
+  private puts = 0;
 
   /**
    * @param look brings a run's training up to now, and gives its newest heartbeat
@@ -98,6 +102,7 @@ export class SimS3 {
     const objects = this.buckets.get(bucket) ?? new Map<string, S3Object>();
     this.buckets.set(bucket, objects);
     objects.set(key, { key, bytes, at: this.now(), body: () => text });
+    this.puts += 1;
   }
 
   read(bucket: string, key: string): string | undefined {
@@ -155,11 +160,12 @@ export class SimS3 {
 
   /** Every object below a prefix, in the order of keys. */
   private below(bucket: string, prefix: string): Entry[] {
+    const truths = this.truthsBelow(bucket, prefix);
     const found: Entry[] = [];
-    for (const object of this.buckets.get(bucket)?.values() ?? []) {
+    for (const object of this.putBelow(bucket, prefix, truths)) {
       if (object.key.startsWith(prefix)) found.push(entryOf(object.key, object));
     }
-    for (const truth of this.truthsBelow(bucket, prefix)) {
+    for (const truth of truths) {
       const beat = this.look(truth);
       const { place, heartbeat } = truth;
       if (place?.bucket === bucket) {
@@ -168,14 +174,30 @@ export class SimS3 {
       if (beat && heartbeat?.bucket === bucket && heartbeat.key.startsWith(prefix))
         found.push(entryOf(heartbeat.key, beat));
     }
-    return found.sort((a, b) => (a.Key < b.Key ? -1 : 1));
+    return inOrder(found) ? found : found.sort((a, b) => (a.Key < b.Key ? -1 : 1));
+  }
+
+  /** What was put into a bucket, of which only what lies below the prefix matters. */
+  private putBelow(bucket: string, prefix: string, [truth, ...others]: readonly RunTruth[]): Iterable<S3Object> {
+    const all = this.buckets.get(bucket)?.values() ?? [];
+    const place = truth?.place;
+    if (!place || others.length > 0 || place.bucket !== bucket || !prefix.startsWith(place.prefix)) return all;
+    const known = this.strangers.get(truth);
+    if (known?.puts === this.puts) return known.objects;
+    const objects = [...all].filter(({ key }) => key.startsWith(place.prefix));
+    this.strangers.set(truth, { puts: this.puts, objects });
+    return objects;
   }
 
   private entriesOf(truth: RunTruth, prefix: string): readonly Entry[] {
     const objects = truth.objects();
     const known = this.entries.get(truth);
     if (known?.objects === objects) return known.entries;
-    const entries = objects.map((object) => entryOf(`${prefix}${object.key}`, object));
+    const entries = objects.map((object) => {
+      const before = this.entryOfObject.get(object) ?? entryOf(`${prefix}${object.key}`, object);
+      this.entryOfObject.set(object, before);
+      return before;
+    });
     this.entries.set(truth, { objects, entries });
     return entries;
   }
@@ -196,6 +218,9 @@ interface Entry {
   Size: number;
   LastModified: Date;
 }
+
+const inOrder = (entries: readonly Entry[]): boolean =>
+  entries.every(({ Key }, i) => i === 0 || (entries[i - 1] as Entry).Key < Key);
 
 const entryOf = (key: string, { bytes, at }: S3Object): Entry => ({ Key: key, Size: bytes, LastModified: dateAt(at) });
 

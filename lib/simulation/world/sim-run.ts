@@ -1,4 +1,3 @@
-import { recordOf } from '../../handlers/shared/run-store';
 import { runIdAt } from '../../job/plan';
 import type { RunRecord } from '../../lifecycle/record';
 import type { Descriptor } from '../../spec/descriptor';
@@ -8,6 +7,7 @@ import type { SimJob } from '../job/job';
 import type { RunTruth } from '../job/steps/run-truth';
 import type { ScenarioRun } from '../scenario/load';
 import type { Item } from '../services/expression';
+import { recordOfItem } from '../services/kept-document';
 
 /** A notice that SNS took. */
 export interface TakenNotice {
@@ -66,8 +66,7 @@ export class SimRun {
 
   /** The record that the table holds; parsed when somebody asks. */
   get record(): RunRecord | undefined {
-    const text = this.item?.document?.S;
-    if (text !== undefined) this.parsed ??= recordOf(text);
+    if (this.item?.document) this.parsed ??= recordOfItem(this.item);
     return this.parsed;
   }
 

@@ -42,6 +42,9 @@ export async function possibleMutants(
   return [...(await instrumenter.instrument(inputs, options)).mutants];
 }
 
+/** A place with more mutants than these, mostly the body of a long function, is not drawn: it would be most of the sample, and emptying it is noticed anyway. */
+const MOST_AT_ONE_PLACE = 8;
+
 /** Places of `count` mutants as Stryker's option `mutate` takes them. A place may hold several mutants: all of them are made. */
 export function drawPlaces(mutants: readonly PossibleMutant[], count: number, seed: number): string[] {
   const { uniform } = drawsFrom(seed);
@@ -53,7 +56,9 @@ export function drawPlaces(mutants: readonly PossibleMutant[], count: number, se
     if (!chosen) break;
     const { fileName, location } = chosen;
     const place = `${fileName}:${location.start.line + 1}:${location.start.column}-${location.end.line + 1}:${location.end.column}`;
-    if (!drawn.has(place)) made += mutants.filter((other) => isWithin(other, chosen)).length;
+    const here = mutants.filter((other) => isWithin(other, chosen)).length;
+    if (drawn.has(place) || here > MOST_AT_ONE_PLACE) continue;
+    made += here;
     drawn.add(place);
   }
   return [...drawn].sort();

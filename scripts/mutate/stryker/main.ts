@@ -75,7 +75,7 @@ async function scoreOf(stryker: string, module: string): Promise<Score> {
   const command = path.join(stryker, 'node_modules', '@stryker-mutator', 'core', 'bin', 'stryker.js');
   const { status } = spawnSync(process.execPath, [command, 'run', config], {
     cwd: ROOT,
-    env: { ...process.env, SLIPWAY_MUTATION_TESTS: (TESTS[module] ?? [module]).join() },
+    env: { ...process.env, SLIPWAY_MUTATION_TESTS: (TESTS[module] ?? [module]).join(), SLIPWAY_HISTORIES: '1000' },
     stdio: ['ignore', 2, 2],
   });
   if (status !== 0) throw new Error(`${module}: Stryker must end with 0, got ${status}; its words are above`);

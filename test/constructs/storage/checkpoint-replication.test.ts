@@ -71,3 +71,21 @@ test('another bucket may be named, and an environment without the option has nei
   const plain = smallEnvironment({});
   expect([bucketsWithRules(plain), Object.keys(plain).filter((id) => id.includes('Replication'))]).toEqual([[], []]);
 });
+
+test('the kept bucket loses the rule when the stack is deleted, and no other bucket or stack may', () => {
+  const statementsOf = (all: Resources) =>
+    policiesOf(all)
+      .flatMap(([, statements]) => statements)
+      .filter(({ Sid }) => Sid === 'RemoveReplicationRule');
+  const empties = (all: Resources) =>
+    Object.values(all).find(({ Type }) => Type === 'Custom::SlipwayEmptyStorage')?.Properties.replicated;
+  expect(empties(resources)).toEqual({ Ref: expect.stringMatching(/^StorageCheckpoints/) });
+  expect(statementsOf(resources)).toEqual([
+    expect.objectContaining({
+      Action: 's3:PutReplicationConfiguration',
+      Resource: 'arn:aws:s3:::slipway-research-111122223333-us-west-2-checkpoints',
+    }),
+  ]);
+  const plain = smallEnvironment({});
+  expect([empties(plain), statementsOf(plain)]).toEqual([undefined, []]);
+});

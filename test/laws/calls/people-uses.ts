@@ -255,6 +255,8 @@ function driftUses(places: Places): Use[] {
   const { arn, bucket, dataKey } = places;
   const stack = arn('cloudformation', 'stack/Slipway-research-us-west-2/1');
   const control = arn('lambda', 'function:slipway-research-control');
+  const copies = 'arn:aws:s3:::slipway-research-111122223333-us-east-1-checkpoints';
+  const copiesKey = 'arn:aws:kms:us-east-1:111122223333:key/11111111-1111-1111-1111-111111111111';
   const buckets = (action: string) => (['data', 'checkpoints'] as const).map((name) => ask(action, bucket(name)));
   return [
     ...['DetectStackDrift', 'DescribeStackResourceDrifts', 'GetTemplate'].map((name) =>
@@ -272,9 +274,11 @@ function driftUses(places: Places): Use[] {
     call('s3:GetBucketLifecycleConfiguration', ...buckets('s3:GetLifecycleConfiguration')),
     call('s3:GetBucketPolicy', ...buckets('s3:GetBucketPolicy')),
     call('s3:GetPublicAccessBlock', ...buckets('s3:GetBucketPublicAccessBlock')),
-    call('s3:GetBucketVersioning', ...buckets('s3:GetBucketVersioning')),
+    call('s3:GetBucketVersioning', ...buckets('s3:GetBucketVersioning'), ask('s3:GetBucketVersioning', copies)),
+    call('s3:GetBucketReplication', ask('s3:GetReplicationConfiguration', bucket('checkpoints'))),
+    call('iam:GetRole', ask('iam:GetRole', places.replicationRole)),
     call('s3:HeadBucket', ...buckets('s3:ListBucket')),
-    call('kms:DescribeKey', ask('kms:DescribeKey', dataKey)),
+    call('kms:DescribeKey', ask('kms:DescribeKey', dataKey), ask('kms:DescribeKey', copiesKey)),
     call('kms:GetKeyPolicy', ask('kms:GetKeyPolicy', dataKey)),
     call(
       'lambda:GetFunctionConfiguration',

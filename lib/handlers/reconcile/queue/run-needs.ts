@@ -7,23 +7,28 @@ import type { RunIntent } from '../../shared/items';
 import type { ReconcileDeps } from '../deps';
 import { isolateFailure } from './isolate-failure';
 
-/** Needs by run and rung: an intent never changes. null = the rung's memory does not suffice. One cache a store. */
-const needsCache = new WeakMap<object, Map<string, QuotaNeed[] | null>>();
+/** Needs by rung of one run. null = the rung's memory does not suffice. */
+type NeedsByRung = ReadonlyMap<string, QuotaNeed[] | null>;
+/** Of each run, by its id: an intent never changes. */
+type NeedsByRun = ReadonlyMap<string, NeedsByRung>;
+
+/** One cache a store. */
+const needsCache = new WeakMap<object, NeedsByRun>();
 
 /** The same needs by pool: each pass of the queue asks for those of every run. */
 const poolsOf = new WeakMap<readonly QuotaNeed[], PoolNeeds>();
 
 /** What runs need of the pools, on the rungs that the queue may choose for them. */
 export class RunNeeds {
-  constructor(private readonly found: ReadonlyMap<string, QuotaNeed[] | null>) {}
+  constructor(private readonly found: NeedsByRun) {}
 
   get all(): QuotaNeed[] {
-    return [...this.found.values()].flatMap((needs) => needs ?? []);
+    return [...this.found.values()].flatMap((byRung) => [...byRung.values()].flatMap((needs) => needs ?? []));
   }
 
   /** Of a run whose intent cannot be read nothing is known but its instances, and the service decides. */
   of(run: RunRecord, rungId = run.rungId): PoolNeeds {
-    const needs = this.found.get(keyOf(run, rungId)) ?? [];
+    const needs = this.found.get(run.runId)?.get(rungId) ?? [];
     const instances = instancesOn(run, rungId);
     const known = poolsOf.get(needs);
     if (known?.[ENVIRONMENT_POOL] === instances) return known;
@@ -37,8 +42,9 @@ export class RunNeeds {
 
   /** Those of the rungs that fit the memory of their GPUs, as the queue takes them. */
   sizes(run: RunRecord, rungIds: readonly string[]): QueueSize[] {
+    const byRung = this.found.get(run.runId);
     return rungIds.flatMap((rungId) => {
-      if (!this.found.get(keyOf(run, rungId))) return [];
+      if (!byRung?.get(rungId)) return [];
       const needs = this.of(run, rungId);
       return [{ rungId, needs, instances: needs[ENVIRONMENT_POOL] ?? 0 }];
     });
@@ -48,7 +54,8 @@ export class RunNeeds {
 /** Instances that each run needs of each pool, by what its run file decided. */
 export async function needsOf(deps: ReconcileDeps, runs: readonly RunRecord[]): Promise<RunNeeds> {
   const read = (run: RunRecord) => knownNeeds(deps.store, run) ?? readNeeds(deps, run);
-  return keepNeeds(deps.store, await Promise.all(runs.map(read)));
+  const found = await Promise.all(runs.map(read));
+  return keepNeeds(deps.store, new Map(runs.map(({ runId }, i) => [runId, found[i] ?? NOTHING])));
 }
 
 /**
@@ -56,38 +63,29 @@ export async function needsOf(deps: ReconcileDeps, runs: readonly RunRecord[]): 
  * @param store whose process asks
  */
 export function needsKnown(store: object, runs: readonly RunRecord[]): RunNeeds | undefined {
-  const found: FoundNeeds[] = [];
+  const found = new Map<string, NeedsByRung>();
   for (const run of runs) {
     const known = knownNeeds(store, run);
     if (!known) return undefined;
-    found.push(known);
+    found.set(run.runId, known);
   }
   return keepNeeds(store, found);
 }
 
-/** Needs of one run on each of its rungs, by the keys of the cache. */
-type FoundNeeds = readonly (readonly [key: string, needs: QuotaNeed[] | null])[];
+const NOTHING: NeedsByRung = new Map();
 
 /** What an earlier pass has read of the run; undefined where a rung is missing. */
-function knownNeeds(store: object, run: RunRecord): FoundNeeds | undefined {
-  const before = needsCache.get(store);
-  const rungs = rungsOf(run);
-  const found = rungs.flatMap((rungId) => {
-    const key = keyOf(run, rungId);
-    const needs = before?.get(key);
-    return needs === undefined ? [] : [[key, needs] as const];
-  });
-  return found.length === rungs.length ? found : undefined;
+function knownNeeds(store: object, run: RunRecord): NeedsByRung | undefined {
+  const before = needsCache.get(store)?.get(run.runId);
+  const isWhole = before !== undefined && rungsOf(run).every((rungId) => before.has(rungId));
+  return isWhole ? before : undefined;
 }
 
 /** Only what is active now: the cache does not grow. */
-function keepNeeds(store: object, found: readonly FoundNeeds[]): RunNeeds {
-  const kept = new Map(found.flat());
-  needsCache.set(store, kept);
-  return new RunNeeds(kept);
+function keepNeeds(store: object, found: NeedsByRun): RunNeeds {
+  needsCache.set(store, found);
+  return new RunNeeds(found);
 }
-
-const keyOf = ({ runId }: RunRecord, rungId: string): string => `${runId}/${rungId}`;
 
 /** An elastic run may have every size of its kind of capacity. */
 function rungsOf({ policy, rungId }: RunRecord): string[] {
@@ -97,12 +95,11 @@ function rungsOf({ policy, rungId }: RunRecord): string[] {
 }
 
 /** Nothing of a run whose intent cannot be read. */
-async function readNeeds(deps: ReconcileDeps, run: RunRecord): Promise<FoundNeeds> {
+async function readNeeds(deps: ReconcileDeps, run: RunRecord): Promise<NeedsByRung> {
   const intent = await isolateFailure(deps, run, () => deps.store.findIntent(run.runId));
-  if (!intent) return [];
-  return rungsOf(run).map((rungId) => {
-    return [keyOf(run, rungId), needsOnRung(intent, rungId, rungId === run.rungId, deps.region)] as const;
-  });
+  if (!intent) return NOTHING;
+  const needsOn = (rungId: string) => needsOnRung(intent, rungId, rungId === run.rungId, deps.region);
+  return new Map(rungsOf(run).map((rungId) => [rungId, needsOn(rungId)]));
 }
 
 /** Needs by what a run was made from: they follow from it alone, whichever process asks. */

@@ -41,6 +41,7 @@ export class RunTruth {
   /** Saves that were under way when an attempt died, and when it last did, by step: folders without a marker. */
   private readonly torn = new Map<number, SimMs>();
   private readonly commitCounts = new Map<number, number>();
+  private readonly objectsOf = new WeakMap<Commit, S3Object[]>();
   private listing: { version: number; objects: S3Object[] } | undefined;
   private version = 0;
 
@@ -134,11 +135,21 @@ export class RunTruth {
     if (this.listing?.version !== this.version) {
       const written = new Set(this.commits.map(({ step }) => step));
       const torn = [...this.torn].filter(([step]) => !written.has(step)).flatMap(([step, at]) => this.half(step, at));
-      const whole = this.commits.flatMap((commit) => (this.isBuiltin ? this.built(commit) : this.own(commit)));
+      const whole = this.commits.flatMap((commit) => this.written(commit));
       const objects = [...whole, ...torn];
       this.listing = { version: this.version, objects };
     }
     return this.listing?.objects ?? [];
+  }
+
+  /** A commit's objects never change. */
+  private written(commit: Commit): S3Object[] {
+    let objects = this.objectsOf.get(commit);
+    if (!objects) {
+      objects = this.isBuiltin ? this.built(commit) : this.own(commit);
+      this.objectsOf.set(commit, objects);
+    }
+    return objects;
   }
 
   private half(step: number, at: SimMs): S3Object[] {

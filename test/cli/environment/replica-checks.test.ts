@@ -1,0 +1,146 @@
+// Whether the checkpoints of an environment can be copied to another region: by the file before a deploy, by the account after it.
+import { GetRoleCommand, IAMClient } from '@aws-sdk/client-iam';
+import { DescribeKeyCommand, KMSClient } from '@aws-sdk/client-kms';
+import {
+  GetBucketReplicationCommand,
+  GetBucketVersioningCommand,
+  S3Client,
+  S3ServiceException,
+} from '@aws-sdk/client-s3';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { deployedReplicaCheck, replicaCheck } from '../../../lib/cli/environment/storage-checks';
+import { resolveEnvironments } from '../../../lib/spec/environment-file';
+import { loadEnvironment } from '../../../lib/spec/load';
+import { mockClient } from '../../support/mocked-clients';
+
+const s3 = mockClient(S3Client);
+const kms = mockClient(KMSClient);
+const iam = mockClient(IAMClient);
+const KEY = 'arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab';
+const COPIES = 'slipway-research-111122223333-us-east-1-checkpoints';
+const named = (name: string) => Object.assign(new Error(name), { name });
+const refused = (name: string, headers: Record<string, string> = {}) =>
+  Object.assign(new S3ServiceException({ name, $fault: 'client', $metadata: {} }), { $response: { headers } });
+const rule = (Status: 'Enabled' | 'Disabled') => ({
+  ReplicationConfiguration: {
+    Role: 'arn:aws:iam::111122223333:role/ml/copies',
+    Rules: [
+      {
+        ID: 'checkpoints',
+        Status,
+        Destination: { Bucket: `arn:aws:s3:::${COPIES}`, EncryptionConfiguration: { ReplicaKmsKeyID: KEY } },
+      },
+    ],
+  },
+});
+
+beforeEach(() => {
+  for (const mock of [s3, kms, iam]) mock.reset();
+  s3.on(GetBucketVersioningCommand).resolves({ Status: 'Enabled' });
+  s3.on(GetBucketReplicationCommand).resolves(rule('Enabled'));
+  kms.on(DescribeKeyCommand).resolves({ KeyMetadata: { KeyId: 'k', KeyState: 'Enabled' } });
+  iam.on(GetRoleCommand).resolves({});
+});
+
+const file = (more = '') => `name: research
+account: "111122223333"
+regions:
+  us-west-2: { storage: { replicateCheckpoints: { region: us-east-1, kmsKeyArn: "${KEY}"${more} } } }
+  us-east-1: {}
+teams: { nlp: {} }
+`;
+async function ofFile(more = '', regions = ['us-west-2', 'us-east-1']) {
+  const [found] = await replicaCheck(specOf(file(more)), regions);
+  return found;
+}
+function specOf(text: string) {
+  const { value, issues } = loadEnvironment(text);
+  const [spec] = value ? resolveEnvironments(value) : [];
+  if (!spec) throw new Error(JSON.stringify(issues));
+  return spec;
+}
+const deployed = () => deployedReplicaCheck({ region: 'us-west-2', account: '111122223333', bucket: 'source' });
+
+test('both looks ask the bucket and the key in the region of the copies, for this account', async () => {
+  for (const found of [await ofFile(), await deployed()])
+    expect(found).toEqual({
+      check: { name: 'copies of checkpoints', verdict: 'ok', detail: COPIES },
+      issues: [],
+    });
+  const asked = s3.commandCalls(GetBucketVersioningCommand).map(({ args }) => args[0].input);
+  expect(asked).toEqual([1, 2].map(() => ({ Bucket: COPIES, ExpectedBucketOwner: '111122223333' })));
+  const regions = s3.commandCalls(GetBucketVersioningCommand).map(({ thisValue }) => thisValue.config.region());
+  expect(await Promise.all(regions)).toEqual(['us-east-1', 'us-east-1']);
+  expect(kms.commandCalls(DescribeKeyCommand).map(({ args }) => args[0].input)).toEqual([
+    { KeyId: KEY },
+    { KeyId: KEY },
+  ]);
+});
+
+describe('fails: copies that S3 would refuse object by object', () => {
+  const messages = async () => [await ofFile(), await deployed()].map((found) => found?.issues.map((i) => i.message));
+
+  test('to a bucket that is gone', async () => {
+    s3.on(GetBucketVersioningCommand).rejects(refused('NoSuchBucket'));
+    const said = `storage.replicateCheckpoints: must copy to a bucket that exists, got no bucket ${COPIES}; deploy the environment in us-east-1 first, or create the bucket`;
+    expect(await messages()).toEqual([[said], [said]]);
+  });
+
+  test('to a bucket of another region', async () => {
+    s3.on(GetBucketVersioningCommand).rejects(refused('PermanentRedirect', { 'x-amz-bucket-region': 'eu-west-1' }));
+    const said = `storage.replicateCheckpoints: the bucket of the copies must be in us-east-1, got ${COPIES} in eu-west-1; name one of that region`;
+    expect(await messages()).toEqual([[said], [said]]);
+  });
+
+  test.each([undefined, 'Suspended' as const])('to a bucket whose versions are %s', async (Status) => {
+    s3.on(GetBucketVersioningCommand).resolves({ Status });
+    const said = expect.stringMatching(
+      /must be versioned, got .*; run aws s3api put-bucket-versioning --bucket .* --region us-east-1 .*Enabled$/,
+    );
+    expect(await messages()).toEqual([[said], [said]]);
+  });
+
+  test('with a key that is gone, or switched off', async () => {
+    kms.on(DescribeKeyCommand).rejects(named('NotFoundException'));
+    expect((await messages()).flat()).toEqual(
+      [1, 2].map(() => expect.stringContaining('got no key 1234abcd-12ab-34cd-56ef-1234567890ab;')),
+    );
+    kms.on(DescribeKeyCommand).resolves({ KeyMetadata: { KeyId: 'k', KeyState: 'PendingDeletion' } });
+    expect((await messages()).flat()).toEqual([1, 2].map(() => expect.stringContaining('PendingDeletion')));
+  });
+
+  test('by a rule that is switched off, with a role that is gone', async () => {
+    s3.on(GetBucketReplicationCommand).resolves(rule('Disabled'));
+    iam.on(GetRoleCommand).rejects(named('NoSuchEntityException'));
+    expect((await deployed())?.issues.map(({ message }) => message)).toEqual([
+      'storage.replicateCheckpoints: the rule must be enabled, got checkpoints switched off; deploy again',
+      'storage.replicateCheckpoints: the role of the rule must exist, got no role copies; deploy again',
+    ]);
+    expect(iam.commandCalls(GetRoleCommand)[0]?.args[0].input).toEqual({ RoleName: 'copies' });
+  });
+});
+
+test('a bucket that the same deploy makes is a warning as long as it is absent; one that was named is not', async () => {
+  s3.on(GetBucketVersioningCommand).rejects(refused('NoSuchBucket'));
+  const levels = async (more?: string, regions?: string[]) =>
+    (await ofFile(more, regions))?.issues.map(({ level }) => level);
+  expect(await levels()).toEqual(['warning']);
+  expect(await levels(', bucket: company-east')).toEqual(['error']);
+  expect(await levels('', ['us-west-2'])).toEqual(['error']);
+});
+
+test('what may not be read is not known, and not wrong', async () => {
+  s3.on(GetBucketVersioningCommand).rejects(refused('AccessDenied'));
+  const found = await deployed();
+  expect([found?.check.verdict, found?.issues.map(({ level }) => level)]).toEqual(['unknown', ['warning']]);
+});
+
+test('a bucket without a rule has nothing to look at, and an environment without the option asks nothing', async () => {
+  s3.on(GetBucketReplicationCommand).rejects(named('ReplicationConfigurationNotFoundError'));
+  expect(await deployed()).toBeUndefined();
+  s3.reset();
+  expect(await replicaCheck(specOf('name: research\nregions: { us-west-2: {} }\nteams: { nlp: {} }\n'), [])).toEqual(
+    [],
+  );
+  expect(s3.calls()).toEqual([]);
+});
