@@ -5,7 +5,7 @@ const HEAD = `# Command line
 
 Generated from the command line itself by \`npm run docs:cli\`. \`--json\` prints exactly one JSON document on stdout and nothing else; messages for people go to stderr.
 \`--environment\` with a name (or \`name/team\`) reads the descriptor of a deployed environment from SSM; with a path that ends in \`.json\` it reads that file, so that everything up to the
-request works offline. With \`--json\`, a refusal prints \`{ok: false, issues: [...]}\`.
+request works offline. Verbs that need an environment and find it neither there nor in the run file take the one that \`SLIPWAY_ENVIRONMENT\` names. With \`--json\`, a refusal prints \`{ok: false, issues: [...]}\`.
 
 | exit code | meaning |
 |---|---|

@@ -3,7 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import {
   ListTrainingPlansCommand,
   SageMakerClient,
@@ -23,6 +25,7 @@ import { runCli } from '../support/run-cli';
 import { DESCRIPTOR } from '../support/runs';
 
 const LAMBDA = mockClient(LambdaClient);
+const S3 = mockClient(S3Client);
 const FOLDER = mkdtempSync(path.join(tmpdir(), 'slipway-calls-'));
 const ENVIRONMENT = path.join(FOLDER, 'descriptor.json');
 const RUN_FILE = path.join(FOLDER, 'run.yaml');
@@ -265,6 +268,60 @@ test('what a run was made from is what `slipway lineage` says', () => {
   });
   expect(found).toEqual(JSON.parse(JSON.stringify(expected)));
 });
+
+/** Lineage by both clients of published weights, whose run the launcher does not know; the message where it cannot be. */
+async function lineages(published: string): Promise<[cli: unknown, python: unknown]> {
+  const issue = { rule: 'control/run', level: 'error', path: 'runId', message: 'runId: no run tuned' };
+  LAMBDA.on(InvokeCommand).resolves({
+    Payload: Buffer.from(JSON.stringify({ ok: false, issues: [issue] })) as never,
+  });
+  S3.on(GetObjectCommand).callsFake(({ Key }) => {
+    if (!Key.endsWith('slipway.json')) throw Object.assign(new Error('gone'), { name: 'NoSuchKey' });
+    return { Body: { transformToString: async () => published } };
+  });
+  const { stdout, stderr } = await runCli('lineage', 's3://elsewhere/model', '--environment', ENVIRONMENT, '--json');
+  const script = `
+import io, json, runpy, sys
+found = runpy.run_path(${JSON.stringify(SCRIPT)})
+from slipway._lineage import Reader, lineage_of
+published, issue = json.load(sys.stdin)
+class Gone(Exception): pass
+class S3:
+    exceptions = type("Exceptions", (), {"NoSuchKey": Gone})
+    def get_object(self, Bucket, Key):
+        if not Key.endswith("slipway.json"): raise Gone
+        return {"Body": io.BytesIO(published.encode())}
+class Control:
+    def call(self, action, **more): raise found["slipway"].Refused([issue])
+try: print(json.dumps(lineage_of(Reader(Control(), S3(), {}), "s3://elsewhere/model")))
+except found["slipway"].UsageError as error: print(json.dumps(str(error)))`;
+  const input = JSON.stringify([published, issue]);
+  const python = JSON.parse(execFileSync(PYTHON, ['-c', script], { encoding: 'utf8', input }));
+  const said = stripVTControlCharacters(stderr)
+    .trim()
+    .replace(/^slipway: /, '');
+  return [stdout === '' ? said : JSON.parse(stdout), python];
+}
+
+test('published weights of a run that is gone have the lineage that lies beside them, as for `slipway lineage`', async () => {
+  const lineage = { of: 'tuned', checkpoint: null, runs: [{ runId: 'tuned' }, { runId: 'base' }], notes: ['a note'] };
+  const [cli, python] = await lineages(JSON.stringify({ lineage }));
+  expect(cli).toEqual({
+    ...lineage,
+    of: 's3://elsewhere/model',
+    notes: ['a note', 'tuned: shown as slipway.json has it: runId: no run tuned'],
+  });
+  expect(python).toEqual(cli);
+});
+
+test.each(['', '{', '{}', '{"lineage":null}', '{"lineage":{"checkpoint":null,"runs":[],"notes":[]}}'])(
+  'fails: %j beside the weights is no lineage, and both say the same',
+  async (published) => {
+    const [cli, python] = await lineages(published);
+    expect(cli).toContain('lineage: must be a folder with COMMITTED.json of a run or with slipway.json, got s3://else');
+    expect(python).toBe(cli);
+  },
+);
 
 test('training plans are those that `slipway plan --by` looks at', async () => {
   const offer = (id: string, more: object) => ({

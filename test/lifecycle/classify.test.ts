@@ -75,6 +75,44 @@ describe('Stopped', () => {
   });
 });
 
+test('a job that never trained and waited to two minutes before its pending limit was stopped by it', () => {
+  const waited = (seconds: number, more: object = {}) =>
+    classify(
+      job({
+        status: 'Stopped',
+        secondaryStatus: 'Stopped',
+        trainingStartedAt: undefined,
+        createdAt: T0,
+        endedAt: T0 + seconds * 1000,
+        ...more,
+      }),
+      attempt({ trainingStartedAt: undefined }),
+      7200,
+    ).failureClass;
+  expect(waited(7080)).toBe('capacity');
+  expect(waited(7079)).toBe('outside-stop');
+  expect(waited(7200, { trainingStartedAt: T0 })).toBe('outside-stop');
+  expect(waited(7200, { endedAt: undefined })).toBe('outside-stop');
+});
+
+test.each<[string, object]>([
+  ['step 1200: loss nan', { step: 1200 }],
+  ['at step 1200', {}],
+])('a reason that names its step (%s) gives %o', (reason, step) => {
+  const failed = `AlgorithmError: {"slipway":1,"class":"loss","code":73,"step":1190,"reason":"${reason}"}`;
+  const verdict = classify(failedJob(failed), attempt());
+  expect(verdict).toMatchObject({ failureClass: 'loss', lastStep: 1190, text: reason, ...step });
+  expect('step' in verdict).toBe('step' in step);
+});
+
+test('long texts are cut at 200 characters, on one line', () => {
+  const said = (text: string) => classify(failedJob(`ClientError: ${text}`), attempt()).reason;
+  const room = 200 - 'ClientError: '.length;
+  expect(said('x'.repeat(room))).toMatch(/x$/);
+  expect(said('x'.repeat(room + 1))).toMatch(/^the service refused: ClientError: x{184}\.\.\.$/);
+  expect(said('a \n  b')).toBe('the service refused: ClientError: a b');
+});
+
 test('broken hardware is said in the words of the driver', () => {
   const reason = file(75, 'hardware').replace('"x"', '"GPU 3 is gone (Xid 79): no spare host is left"');
   expect(classify(failedJob(reason), attempt())).toMatchObject({

@@ -94,6 +94,63 @@ describe('a run that waits for room', () => {
   });
 });
 
+describe('a pool is kept', () => {
+  const at = (hours: number) => NOW - hours * HOUR;
+  const pass = (waiting: QueuedRun[], limits: Record<string, number> = { p5: 8 }, changes: Partial<QueueInput> = {}) =>
+    admit({
+      waiting,
+      running: [holding('nlp', 4)],
+      pools: Object.fromEntries(Object.entries(limits).map(([name, limit]) => [name, pool(limit)])),
+      shares: {},
+      completed: new Set(),
+      now: NOW,
+      ...changes,
+    });
+  const whyOf = (result: ReturnType<typeof pass>, runId: string) => result.waits.find((w) => w.runId === runId)?.why;
+
+  test('for the run that waits longest, of equal ones for the first', () => {
+    const [a, b] = [queued('a', 8, { queuedAt: at(3), priority: 9 }), queued('b', 8, { queuedAt: at(5), priority: 8 })];
+    const small = queued('small', 1);
+    expect(whyOf(pass([a, b, small]), 'small')).toBe('pool is kept for b, which waits longer');
+    expect(whyOf(pass([a, { ...b, queuedAt: at(3) }, small]), 'small')).toBe('pool is kept for a, which waits longer');
+    expect(whyOf(pass([{ ...a, queuedAt: at(9) }, b, small]), 'small')).toBe('pool is kept for a, which waits longer');
+  });
+
+  test('also against a run that joined in the same moment, not against one that waits longer', () => {
+    const old = queued('old', 8, { queuedAt: at(3), priority: 9 });
+    expect(pass([old, queued('same', 1, { queuedAt: at(3) })]).admitted).toEqual([]);
+    expect(pass([old, queued('older', 1, { queuedAt: at(3) - 1 })]).admitted).toEqual(['older']);
+  });
+
+  test('only for a run that could start in all of its pools although all of ours ended', () => {
+    const both = queued('both', 8, { queuedAt: at(3), priority: 9, needs: { p5: 8, p4: 2 } });
+    expect(pass([both, queued('small', 1)], { p5: 8, p4: 2 }).admitted).toEqual([]);
+    expect(pass([both, queued('small', 1)], { p5: 8, p4: 1 }).admitted).toEqual(['small']);
+  });
+
+  test('not for one in its back-off, and not before it has waited an hour', () => {
+    const old = queued('old', 8, { queuedAt: at(3), priority: 9 });
+    expect(pass([{ ...old, notBefore: NOW + 1 }, queued('small', 1)]).admitted).toEqual(['small']);
+    expect(pass([{ ...old, queuedAt: at(1) + 1 }, queued('small', 1)]).admitted).toEqual(['small']);
+    expect(pass([{ ...old, queuedAt: at(1) }, queued('small', 1)]).admitted).toEqual([]);
+  });
+});
+
+test('a pool of which nothing is known is no reason to ask nobody', () => {
+  const urgent = queued('urgent', 4, { priority: 5, queuedAt: NOW - HOUR, needs: { p5: 4, other: 1 } });
+  const one: PreemptibleRun = { run: queued('one', 4), trainingSince: NOW - 9 * HOUR, isAsked: false };
+  const { runId, team, instances, needs } = one.run;
+  const input = {
+    waiting: [urgent],
+    running: [{ runId, team, instances, needs }],
+    pools: { p5: pool(4) },
+    shares: {},
+    completed: new Set<string>(),
+    now: NOW,
+  };
+  expect(choosePreemptions(input, [one])).toEqual([{ runId: 'one', for: 'urgent' }]);
+});
+
 test('of the jobs that would leave only those do whose room is needed, the last ones of them', () => {
   const job = (runId: string, p5: number, hours: number): PreemptibleRun => ({
     run: queued(runId, p5, { queuedAt: NOW - 9 * HOUR }),

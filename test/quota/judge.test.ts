@@ -59,6 +59,18 @@ test('a launch waits for what is not free and is refused above the limit', () =>
   expect(launchOutcome(rows(9))).toBe('refuse');
 });
 
+test('one quota that is short decides, however many others are enough', () => {
+  const other = need(1, { name: 'other' });
+  const both = new Map([...limits(8), ['other', { value: 8 }]]);
+  const rows = judgeForLaunch([other, need(3)], both, new Map([[need(0).name, 6]]));
+  expect(rows.map(({ verdict }) => verdict)).toEqual(['enough', 'short']);
+  expect(launchOutcome(rows)).toBe('wait');
+  expect(launchOutcome(judgeForLaunch([other, need(9)], both, new Map()))).toBe('refuse');
+  expect(launchOutcome(judgeForLaunch([other, need(1)], new Map([['other', { value: 8 }]]), new Map()))).toBe(
+    'unknown',
+  );
+});
+
 test('usage that could not be read makes a pool unknown, and a limit on each job keeps its verdict', () => {
   const rows = judgeForLaunch([need(2), need(2, { kind: 'per-job' })], limits(8), { unknown: 'denied' });
   expect(rows.map((r) => r.verdict)).toEqual(['unknown', 'enough']);

@@ -122,6 +122,30 @@ test('a type without a known code keeps its name, so that it can be looked up', 
   expect(type).toMatchObject({ code: undefined, name: 'ml.trn2.48xlarge for training job usage' });
 });
 
+test('a job of groups asks for them; spare instances are named beside the count they raise', () => {
+  const first = (compute: object) => runQuotaNeeds(run(compute))[0];
+  const groups = [{ name: 'a', instanceType: 'ml.p4d.24xlarge', instanceCount: 2 }];
+  expect(first({ instanceGroups: groups })).toMatchObject({ needed: 2, wantedBy: 'compute.instanceGroups' });
+  const spared = { instanceType: 'ml.p4d.24xlarge', instanceCount: 2, spareInstances: 1 };
+  expect(first(spared)).toMatchObject({ needed: 3, wantedBy: 'compute.instanceCount, compute.spareInstances' });
+  const other = (more: object) =>
+    runQuotaNeeds(run({ ...spared, alternatives: [{ instanceType: 'ml.p4de.24xlarge', ...more }] }))[1];
+  expect(other({})).toMatchObject({ needed: 3, wantedBy: 'compute.alternatives[0], compute.spareInstances' });
+  expect(other({ instanceCount: 5 })).toMatchObject({
+    needed: 6,
+    wantedBy: 'compute.alternatives[0].instanceCount, compute.spareInstances',
+  });
+});
+
+test('of required counts the largest job counts, with the option that asks for it', () => {
+  const perJob = (...counts: number[]) =>
+    environmentQuotaNeeds(
+      counts.map((count) => ({ instanceType: 'ml.p4d.24xlarge', count, usage: 'training' as const })),
+    ).find(({ code }) => code === 'L-622CFD70');
+  expect(perJob(2, 5)).toMatchObject({ needed: 5, wantedBy: 'quotas.require[1]' });
+  expect(perJob(5, 2)).toMatchObject({ needed: 5, wantedBy: 'quotas.require[0]' });
+});
+
 test('required counts stand side by side; a run counts alone, so the larger of both is needed', () => {
   const needs = environmentQuotaNeeds(
     [

@@ -14,15 +14,18 @@ export function callRegion(options: CommonOptions): string {
   return region;
 }
 
+/** The environment that nothing else names: `SLIPWAY_ENVIRONMENT`; undefined where it is not set, or empty. */
+export const usualEnvironment = (): string | undefined => process.env.SLIPWAY_ENVIRONMENT || undefined;
+
 /**
  * The descriptor that `--environment` names: a file, `name/team`, or a name whose only readable team is meant.
- * @param fallback the environment of the run file
+ * @param fallback the environment of the run file, before the one of `SLIPWAY_ENVIRONMENT`
  */
 export async function findDescriptor(options: CommonOptions, fallback?: string): Promise<Descriptor> {
-  const wanted = options.environment ?? fallback;
+  const wanted = options.environment ?? fallback ?? usualEnvironment();
   if (!wanted)
     throw new UsageError(
-      '--environment: must be given, got nothing; name an environment, or set environment: in the run file',
+      '--environment: must be given, got nothing; name an environment, set environment: in the run file, or SLIPWAY_ENVIRONMENT',
     );
   if (isDescriptorFile(wanted)) return readDescriptor(wanted);
   const [name = '', team] = wanted.split('/');

@@ -7,5 +7,5 @@ export const RUN_ID = /^[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?$/;
 
 /** Verbs on one run need the environment that it belongs to. */
 export async function runTarget(options: CommonOptions): Promise<Descriptor> {
-  return findDescriptor(options, process.env.SLIPWAY_ENVIRONMENT);
+  return findDescriptor(options);
 }

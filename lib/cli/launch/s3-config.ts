@@ -3,7 +3,7 @@ import { fillPlaceholders } from '../../job/plan';
 import { namedConfig } from '../../spec/inline-config';
 import { loadRun } from '../../spec/load';
 import { calling } from '../aws-errors';
-import { findDescriptor } from '../environment/environment';
+import { findDescriptor, usualEnvironment } from '../environment/environment';
 import { type CommonOptions, readText } from '../inputs';
 
 /**
@@ -14,7 +14,7 @@ export async function withS3Config<T extends CommonOptions>(file: string, option
   const text = readText(file);
   const uri = namedConfig(text, options.set);
   if (!uri?.startsWith('s3://')) return options;
-  const environment = options.environment ?? loadRun(text, options.set).value?.environment;
+  const environment = options.environment ?? loadRun(text, options.set).value?.environment ?? usualEnvironment();
   if (!environment) return options;
   const descriptor = await findDescriptor(options, environment);
   const [, Bucket = '', Key = ''] =

@@ -152,6 +152,24 @@ test('weights are copied inside S3, large ones in parts, and the record is writt
   ]);
 });
 
+test('status and checkpoints are read once, for report, card and lineage', async () => {
+  await cli();
+  const asked = lambda.commandCalls(InvokeCommand).map(({ args }) => JSON.parse(String(args[0].input.Payload)).action);
+  expect(asked.filter((action) => action === 'status')).toHaveLength(1);
+  const listed = s3.commandCalls(ListObjectsV2Command).map(({ args }) => args[0].input.Bucket);
+  expect(listed.filter((bucket) => bucket === 'lab-checkpoints')).toHaveLength(1);
+  const read = s3.commandCalls(GetObjectCommand).map(({ args }) => args[0].input.Key ?? '');
+  expect(read.filter((key) => key.endsWith('COMMITTED.json'))).toHaveLength(1);
+});
+
+test('a bucket of another region is found by the redirect of S3, for copies, card and record', async () => {
+  const { code } = await cli('--to', 's3://company-models/llama/');
+  expect(code).toBe(0);
+  const toTarget = s3.calls().filter(({ args }) => (args[0].input as { Bucket?: string }).Bucket === 'company-models');
+  expect(toTarget.length).toBeGreaterThan(4);
+  expect(toTarget.filter(({ thisValue }) => thisValue.config.followRegionRedirects !== true)).toEqual([]);
+});
+
 test('the card says what the run says, and what is left for people', async () => {
   await cli();
   const card = String(written('README.md')?.Body);

@@ -149,7 +149,7 @@ describe('offers', () => {
         // The two are different draws: 4,000 courses tell one per cent from another.
         expect(chance(hours, 1.5)).toBeLessThanOrEqual(chance(hours) + 0.02);
       }),
-      { numRuns: 20 },
+      { numRuns: 6 },
     );
   });
 });

@@ -11,7 +11,7 @@ import urllib.request
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Union, cast
+from typing import Any, cast
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
@@ -20,13 +20,11 @@ from ._archive import Archive, archive_folder
 from ._control import Control
 from ._display import IssueList, PlanView
 from ._lineage import Reader, lineage_of
+from ._run_source import RunSource, folder_of, listed, own_options, read, set_options, text_of
 from ._training_plans import iso, training_plans
 from .errors import Refused, ServiceError, UsageError
 from .run import Run
-from .types import Issue, Lineage, Offers, RunFile, Status
-
-#: A path, the text of a run file, or its options as a dict.
-RunSource = Union[str, "os.PathLike[str]", RunFile, Mapping[str, Any]]
+from .types import Issue, Lineage, Offers, Status
 
 _UPLOAD_TRIES = 3
 _UPLOAD_SECONDS = 600
@@ -60,12 +58,12 @@ class Environment:
 
     def validate(self, run: RunSource, set: Mapping[str, object] | None = None) -> list[Issue]:
         """Every finding of schema and rules, in the environment; an error among them would refuse the launch."""
-        answer = self._control.call("validate", runFile=_text_of(run), overrides=_overrides(set))
+        answer = self._control.call("validate", runFile=text_of(run), overrides=set_options(set))
         return IssueList(answer["issues"])
 
     def plan(self, run: RunSource, set: Mapping[str, object] | None = None) -> PlanView:
         """The numbers of `slipway plan --json`. Raises Refused where the run is not valid or not plannable."""
-        answer = self._control.call("plan", runFile=_text_of(run), overrides=_overrides(set))
+        answer = self._control.call("plan", runFile=text_of(run), overrides=set_options(set))
         return PlanView(answer["plan"])
 
     def plan_by(
@@ -80,7 +78,7 @@ class Environment:
         team's own runs; training plans are looked for with the caller's rights, and `notes` says so where they may not be.
         """
         until = _deadline(by)
-        asked = {"runFile": _text_of(run), "overrides": _overrides(set), "by": iso(until)}
+        asked = {"runFile": text_of(run), "overrides": set_options(set), "by": iso(until)}
         answer = self._control.call("plan", **asked)
         notes: list[str] = []
         if answer["needs"] is not None:
@@ -113,7 +111,7 @@ class Environment:
         must be completed first, by id or as latest:NAME, in place of those of the file; `preemptible` lets runs of higher priority ask this
         one to make room. `note` is what to find the run by.
         """
-        text, overrides = _text_of(run), [*_overrides(set), *_habits(after, preemptible)]
+        text, overrides = text_of(run), [*set_options(set), *own_options(after, preemptible)]
         archive, code_digest = self._code_of(run, text, overrides, code)
         intent = self._control.call(
             "start",
@@ -149,7 +147,7 @@ class Environment:
     ) -> list[Status]:
         """The newest runs of the team, newest first: all, or those in one of `states`, with all of `tags` (`key` or `key=value`), and with
         `search` in id, name, note, reason or a tag, whatever its case."""
-        asked = {"states": _listed(states), "tags": _listed(tags), "search": search}
+        asked = {"states": listed(states), "tags": listed(tags), "search": search}
         return cast("list[Status]", self._control.call("list", limit=limit, **asked)["runs"])
 
     def lineage(self, of: str) -> Lineage:
@@ -173,7 +171,7 @@ class Environment:
                     "give code= with a folder, or launch with the slipway command, which packs a prefix"
                 )
             return None, self._digest_in_s3(self._filled(source))
-        folder = Path(source) if code is not None else _folder_of(run) / source
+        folder = Path(source) if code is not None else folder_of(run) / source
         if not folder.is_dir():
             raise UsageError(f"code.source: must be a folder that exists, got {folder}; give code= or correct the file")
         archive = archive_folder(folder)
@@ -206,7 +204,7 @@ class Environment:
 
 def _descriptor(name: str, region: str | None, session: Any) -> dict[str, Any]:
     if name.endswith(".json"):
-        return cast("dict[str, Any]", json.loads(_read(name)))
+        return cast("dict[str, Any]", json.loads(read(name)))
     environment, _, team = name.partition("/")
     client = session.client("ssm", region_name=region)
     teams = [team] if team else _teams(client, environment)
@@ -233,30 +231,6 @@ def _parameter(client: Any, name: str) -> str | None:
         raise ServiceError(f"reading {name}: failed, got {error}; check credentials and region") from error
 
 
-def _is_path(run: RunSource) -> bool:
-    if isinstance(run, os.PathLike):
-        return True
-    return isinstance(run, str) and "\n" not in run and run.endswith((".yaml", ".yml", ".json"))
-
-
-def _text_of(run: RunSource) -> str:
-    if _is_path(run):
-        return _read(cast("str | os.PathLike[str]", run))
-    # JSON is YAML.
-    return run if isinstance(run, str) else json.dumps(run)
-
-
-def _folder_of(run: RunSource) -> Path:
-    return Path(cast("str | os.PathLike[str]", run)).resolve().parent if _is_path(run) else Path.cwd()
-
-
-def _read(path: str | os.PathLike[str]) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{os.fspath(path)}: must be a readable file, got {error.strerror}; check the path") from error
-
-
 def _iso(at: datetime.datetime | None) -> str | None:
     if at is None:
         return None
@@ -279,20 +253,6 @@ def _deadline(by: datetime.datetime | datetime.date | str) -> datetime.datetime:
     if by.tzinfo is None:
         raise UsageError(f"by: must have a time zone, got {by}; give tzinfo, for example datetime.timezone.utc")
     return by
-
-
-def _listed(items: Sequence[str] | None) -> list[str] | None:
-    return None if items is None else [items] if isinstance(items, str) else list(items)
-
-
-def _habits(after: Sequence[str] | None, preemptible: bool) -> list[str]:
-    """Options of the file that have a name of their own here."""
-    first = _listed(after)
-    return [*([] if first is None else [f"after={json.dumps(first)}"]), *(["preemptible=true"] if preemptible else [])]
-
-
-def _overrides(given: Mapping[str, object] | None) -> list[str]:
-    return [f"{path}={json.dumps(value)}" for path, value in (given or {}).items()]
 
 
 def _put(upload: Mapping[str, Any], content: bytes) -> None:

@@ -1,14 +1,15 @@
-import { S3Client } from '@aws-sdk/client-s3';
 import { fillPlaceholders } from '../../../job/plan';
 import { type CheckpointOrigin, checkpointOrigin } from '../../../report/lineage/checkpoint-origin';
 import type { Lineage, LineageRun } from '../../../report/lineage/lineage';
 import { lineageRun } from '../../../report/lineage/lineage-run';
 import { newestComplete } from '../../../report/read/checkpoint-list';
 import type { Descriptor } from '../../../spec/descriptor';
+import { attempt } from '../../attempt';
 import { Refusal, UsageError } from '../../exit';
 import { readStatus } from '../read-status';
 import { committedCheckpoints } from '../reports/committed-checkpoints';
-import { s3Folder, textIn } from './s3-address';
+import type { ReadSources } from '../reports/report-sources';
+import { clientForAddresses, s3Folder, textIn } from './s3-address';
 
 /** Name of the lineage that lies beside published weights. */
 export const PUBLISHED = 'slipway.json';
@@ -23,11 +24,17 @@ interface Wanted {
   published?: Lineage;
 }
 
-/** From a run id, a checkpoint's folder or published weights to everything that it was made from. */
-export async function readLineage(descriptor: Descriptor, of: string): Promise<Lineage> {
+/** What was read of a run already: the launcher's answer with timeline and configuration, and its checkpoints. */
+type KnownRun = Pick<ReadSources, 'status' | 'checkpoints'>;
+
+/**
+ * From a run id, a checkpoint's folder or published weights to everything that it was made from.
+ * @param known a run that is not read again. @default - all are read
+ */
+export async function readLineage(descriptor: Descriptor, of: string, known?: KnownRun): Promise<Lineage> {
   const first: Wanted = of.startsWith('s3://') ? await wantedAt(descriptor, of) : { runId: of };
   try {
-    return await followFrom(descriptor, of, first);
+    return await followFrom({ descriptor, known }, of, first);
   } catch (error) {
     const { runId, published } = first;
     if (!published || !(error instanceof Refusal)) throw error;
@@ -40,9 +47,15 @@ export async function readLineage(descriptor: Descriptor, of: string): Promise<L
   }
 }
 
-async function followFrom(descriptor: Descriptor, of: string, first: Wanted): Promise<Lineage> {
+/** Where runs are read. */
+interface Reading {
+  descriptor: Descriptor;
+  known?: KnownRun;
+}
+
+async function followFrom(from: Reading, of: string, first: Wanted): Promise<Lineage> {
   const notes: string[] = [];
-  const { run, checkpoint } = await readOne(descriptor, first, notes);
+  const { run, checkpoint } = await readOne(from, first, notes);
   const runs = [run];
   const waiting = parentRuns(run);
   for (let next = waiting.shift(); next; next = waiting.shift()) {
@@ -54,7 +67,7 @@ async function followFrom(descriptor: Descriptor, of: string, first: Wanted): Pr
       );
       break;
     }
-    const found = await readParent(descriptor, next, notes);
+    const found = await readParent(from, next, notes);
     if (!found) continue;
     runs.push(found);
     waiting.push(...parentRuns(found));
@@ -71,13 +84,13 @@ const parentRuns = ({ runId, parents }: LineageRun): { runId: string; uri?: stri
   );
 
 async function readParent(
-  descriptor: Descriptor,
+  from: Reading,
   { runId, uri }: { runId: string; uri?: string },
   notes: string[],
 ): Promise<LineageRun | undefined> {
   try {
-    const checkpoint = uri === undefined ? undefined : await checkpointAt(descriptor, uri);
-    return (await readOne(descriptor, { runId, checkpoint }, notes)).run;
+    const checkpoint = uri === undefined ? undefined : await checkpointAt(from.descriptor, uri);
+    return (await readOne(from, { runId, checkpoint }, notes)).run;
   } catch (error) {
     notes.push(`${runId}: not followed: ${reason(error)}`);
     return undefined;
@@ -87,30 +100,33 @@ async function readParent(
 const reason = (error: unknown): string =>
   error instanceof Refusal ? (error.issues[0]?.message ?? 'refused') : (error as Error).message;
 
-async function readOne(descriptor: Descriptor, { runId, checkpoint }: Wanted, notes: string[]) {
-  const { configuration, ...status } = await readStatus(descriptor, runId, { timeline: true, configuration: true });
+async function readOne({ descriptor, known }: Reading, { runId, checkpoint }: Wanted, notes: string[]) {
+  const own = known?.status.runId === runId ? known : undefined;
+  const { configuration, ...status } =
+    own?.status ?? (await readStatus(descriptor, runId, { timeline: true, configuration: true }));
   if (!configuration) notes.push(`${runId}: the launcher says nothing of what it was launched with`);
-  const newest = checkpoint ?? (await newestCheckpoint(descriptor, runId, notes));
+  const list = async () => own?.checkpoints ?? attempt(() => committedCheckpoints(descriptor, runId));
+  const newest = checkpoint ?? newestCheckpoint(runId, await list(), notes);
   const fill = (text: string) => fillPlaceholders(text, { descriptor, runId });
   return { run: lineageRun({ status, configuration, checkpoint: newest, fill }), checkpoint: newest };
 }
 
 /** A run without checkpoints, or whose bucket may not be read, has a lineage too. */
-async function newestCheckpoint(descriptor: Descriptor, runId: string, notes: string[]) {
-  try {
-    const newest = newestComplete(await committedCheckpoints(descriptor, runId));
-    if (newest) return newest.origin;
-    notes.push(`${runId}: has no complete checkpoint, so that digests of data and configuration are not known`);
-  } catch (error) {
-    notes.push(`${runId}: its checkpoints were not read: ${(error as Error).message}`);
+function newestCheckpoint(runId: string, { value, why }: KnownRun['checkpoints'], notes: string[]) {
+  if (!value) {
+    notes.push(`${runId}: its checkpoints were not read: ${why}`);
+    return undefined;
   }
-  return undefined;
+  const newest = newestComplete(value);
+  if (!newest)
+    notes.push(`${runId}: has no complete checkpoint, so that digests of data and configuration are not known`);
+  return newest?.origin;
 }
 
 async function checkpointAt({ region }: Descriptor, uri: string): Promise<CheckpointOrigin | undefined> {
   const folder = s3Folder(uri);
   if (!folder) return undefined;
-  const marker = await textIn(new S3Client({ region }), folder.bucket, `${folder.prefix}COMMITTED.json`);
+  const marker = await textIn(clientForAddresses(region), folder.bucket, `${folder.prefix}COMMITTED.json`);
   return marker === undefined ? undefined : checkpointOrigin(uri, marker);
 }
 
@@ -132,7 +148,7 @@ async function publishedAt(
   { region }: Descriptor,
   { bucket, prefix }: { bucket: string; prefix: string },
 ): Promise<Wanted | undefined> {
-  const text = await textIn(new S3Client({ region }), bucket, `${prefix}${PUBLISHED}`);
+  const text = await textIn(clientForAddresses(region), bucket, `${prefix}${PUBLISHED}`);
   if (text === undefined) return undefined;
   try {
     const { lineage } = JSON.parse(text) as { lineage: Lineage };

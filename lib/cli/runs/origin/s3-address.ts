@@ -1,4 +1,4 @@
-import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { calling } from '../../aws-errors';
 
 /** Bucket and key of an S3 address, with a slash at the end of the key; undefined where it is none. */
@@ -7,6 +7,12 @@ export function s3Folder(address: string): { bucket: string; prefix: string } | 
   if (bucket === undefined) return undefined;
   return { bucket, prefix: key === '' || key.endsWith('/') ? key : `${key}/` };
 }
+
+/**
+ * A client for addresses that people give: buckets of other regions too, whose region S3 names in its redirect. Copies go to the region of the
+ * target, whatever the region of the source is: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html, 2026-11-23.
+ */
+export const clientForAddresses = (region: string): S3Client => new S3Client({ region, followRegionRedirects: true });
 
 /** Text of an object; undefined where there is none. Throws a ServiceError where it may not be read. */
 export async function textIn(client: S3Client, Bucket: string, Key: string): Promise<string | undefined> {

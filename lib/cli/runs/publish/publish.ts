@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { DescribeTrainingJobCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { hasEnded } from '../../../contracts/control';
 import { modelCard } from '../../../report/card/model-card';
@@ -14,7 +14,7 @@ import type { CommonOptions } from '../../inputs';
 import { runTarget } from '../../launch/run-target';
 import { json, type Terminal } from '../../terminal';
 import { PUBLISHED, readLineage } from '../origin/read-lineage';
-import { s3Folder, textIn } from '../origin/s3-address';
+import { clientForAddresses, s3Folder, textIn } from '../origin/s3-address';
 import { readSources } from '../reports/report-sources';
 import { copyAll } from './copy-all';
 import { type Registration, registerModel, registrationOf } from './register';
@@ -45,15 +45,15 @@ export async function publish(runId: string, options: PublishOptions, terminal: 
   const descriptor = await runTarget(options);
   const registration = registrationOf(options, descriptor);
   const to = destinationOf(options.to, descriptor, runId);
-  const client = new S3Client({ region: descriptor.region });
-  const { report, spec } = await endedRun(descriptor, runId);
+  const client = clientForAddresses(descriptor.region);
+  const { report, sources } = await endedRun(descriptor, runId);
   const newest = report.attempts.findLast(({ status }) => status !== '');
   const files = await trainedWeights(client, descriptor, newest);
   const before = await requireFree(client, to, { runId, files, overwrites: options.overwrite ?? false });
   const uri = `s3://${to.bucket}/${to.prefix}`;
   const weights = { uri, files: files.map(({ name, bytes: size }) => ({ name, bytes: size })) };
-  const lineage = await readLineage(descriptor, runId);
-  const facts = modelFacts(report, lineage, spec, weights);
+  const lineage = await readLineage(descriptor, runId, sources);
+  const facts = modelFacts(report, lineage, sources.configuration?.spec ?? {}, weights);
   const { copied, isInterrupted } = await copyAll(client, files, to, terminal);
   if (isInterrupted) {
     terminal.err(
@@ -68,13 +68,13 @@ export async function publish(runId: string, options: PublishOptions, terminal: 
   return EXIT.done;
 }
 
-/** Report and run file of a run that is over. */
+/** Report of a run that is over, and what it was made of. */
 async function endedRun(descriptor: Descriptor, runId: string) {
   const sources = await readSources(descriptor, runId, new Date(), { configuration: true });
   const report = assembleReport(sources);
   if (!hasEnded(sources.status as Parameters<typeof hasEnded>[0]))
     throw refused(`must be over, got ${report.state}`, `slipway status ${runId} --wait says when it is`);
-  return { report, spec: sources.configuration?.spec ?? {} };
+  return { report, sources };
 }
 
 const refused = (must: string, fix: string): Refusal => new Refusal([issue('publish', 'error', 'run', { must, fix })]);

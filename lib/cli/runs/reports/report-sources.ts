@@ -29,6 +29,9 @@ export interface SourceOptions {
   configuration?: boolean;
 }
 
+/** The sources of a report, with the whole answer of the launcher. */
+export type ReadSources = Omit<RunSources, 'status'> & { status: StatusAnswer; configuration?: RunConfiguration };
+
 /**
  * Everything that the report is made of. The launcher must answer; any other source may fail, and then the report says why that part
  * is not known.
@@ -38,7 +41,7 @@ export async function readSources(
   runId: string,
   now: Date,
   { overrides = [], configuration = false }: SourceOptions = {},
-): Promise<RunSources & { configuration?: RunConfiguration }> {
+): Promise<ReadSources> {
   const status = await readStatus(descriptor, runId, { timeline: true, ...(configuration && { configuration }) });
   const facts = await attempt(() => jobFacts(descriptor, status));
   const stored = attempt(() => storedRun(descriptor, runId, [...overrides, ...instanceOverrides(facts.value ?? [])]));

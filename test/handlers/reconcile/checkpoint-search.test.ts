@@ -1,0 +1,143 @@
+import { describe, expect, test } from 'vitest';
+import {
+  byStep,
+  CommittedSearch,
+  globPattern,
+  listCheckpoints,
+  MARKER,
+} from '../../../lib/handlers/reconcile/observe/checkpoints';
+import { folderOf } from '../../../lib/handlers/reconcile/observe/folders';
+import { fakeS3 } from '../support/fake-s3';
+
+const P = 's3://b/run/';
+const top = (...folders: string[]) => ({ folders, objects: new Map(), newestWriteAt: 5 });
+const folder = (objects: Record<string, number>, at = 10) => ({
+  folders: [],
+  objects: new Map(Object.entries(objects).map(([name, bytes]) => [name, { bytes, writtenAt: at }])),
+  newestWriteAt: at,
+});
+const marker = (step: number, objects: object[] = [{ key: 'a', bytes: 4 }], more: object = {}) =>
+  JSON.stringify({ step, objects, ...more });
+
+test('folders of steps come newest first, by number; others are left out', () => {
+  expect(byStep(['step-9/', 'step-10/', 'step-x/', 'other/', 'xstep-1/', 'step-1'])).toEqual(['step-10/', 'step-9/']);
+});
+
+test('a listing is relative to its folder, over all pages, and dated by its newest object', () => {
+  const at = (ms: number) => new Date(ms);
+  const pages = [
+    { CommonPrefixes: [{ Prefix: 'run/step-1/' }, {}], Contents: [{ Key: 'run/a', Size: 3, LastModified: at(9) }] },
+    { Contents: [{ Key: 'run/b', LastModified: at(4) }, { Size: 1 }, { Key: 'run/c', Size: 2 }] },
+  ];
+  const { folders, objects, newestWriteAt } = folderOf(pages, 'run/');
+  expect(folders).toEqual(['step-1/']);
+  expect([...objects]).toEqual([
+    ['a', { bytes: 3, writtenAt: 9 }],
+    ['b', { bytes: 0, writtenAt: 4 }],
+    ['c', { bytes: 2, writtenAt: 0 }],
+  ]);
+  expect(newestWriteAt).toBe(9);
+  expect(folderOf([], 'run/')).toEqual({ folders: [], objects: new Map(), newestWriteAt: 0 });
+});
+
+describe('a search', () => {
+  const WHOLE = { [MARKER]: 50, a: 4 };
+
+  test('goes on until enough are whole, and dates each by its marker', () => {
+    const search = new CommittedSearch(P, { enough: 1 }, top('step-1/', 'step-2/', 'step-3/'));
+    expect(search.next()).toBe(`${P}step-3/`);
+    search.add(`${P}step-3/`, folder({ a: 4 }, 30), undefined);
+    expect(search.next()).toBe(`${P}step-2/`);
+    search.add(`${P}step-2/`, folder(WHOLE, 20), marker(2, undefined, { attempt: 7 }));
+    expect(search.next()).toBeUndefined();
+    expect(search.listed).toEqual({
+      kind: 'listed',
+      committed: [{ uri: `${P}step-2/`, step: 2, attempt: 7 }],
+      torn: [],
+      newestWriteAt: 30,
+      committedAt: { [`${P}step-2/`]: 20 },
+    });
+  });
+
+  test('looks for three unless it is told otherwise, and does not count those that could not be read', () => {
+    const looked = (bad?: string[]) => {
+      const search = new CommittedSearch(P, { bad }, top(...[1, 2, 3, 4, 5].map((n) => `step-${n}/`)));
+      let count = 0;
+      for (let uri = search.next(); uri; uri = search.next(), count++)
+        search.add(uri, folder(WHOLE), marker(Number(/\d+/.exec(uri)?.[0])));
+      return count;
+    };
+    expect(looked()).toBe(3);
+    expect(looked([`${P}step-5/@`])).toBe(4);
+    expect(new CommittedSearch(P, {}, top()).next()).toBeUndefined();
+  });
+
+  test('does not read what is known to be whole where it is still the newest, and says nothing of times then', () => {
+    const known = { uri: `${P}step-2/`, step: 2, attempt: null };
+    const same = new CommittedSearch(P, { known }, top('step-1/', 'step-2/'));
+    expect(same.next()).toBeUndefined();
+    expect(same.listed).toEqual({ kind: 'listed', committed: [known], torn: [] });
+    expect(new CommittedSearch(P, { known }, top('step-2/', 'step-3/')).next()).toBe(`${P}step-3/`);
+    expect(new CommittedSearch(P, { known: null }, top('step-2/')).next()).toBe(`${P}step-2/`);
+  });
+
+  test.each<[string, string, Record<string, number>, string]>([
+    ['no JSON', '{', WHOLE, 'COMMITTED.json cannot be read'],
+    ['no step', JSON.stringify({ objects: [] }), WHOLE, 'COMMITTED.json cannot be read'],
+    ['half a step', marker(1.5), WHOLE, 'COMMITTED.json cannot be read'],
+    ['no list', JSON.stringify({ step: 1 }), WHOLE, 'COMMITTED.json cannot be read'],
+    ['a nameless object', marker(1, [{ bytes: 4 }]), WHOLE, 'COMMITTED.json cannot be read'],
+    ['an object without a size', marker(1, [{ key: 'a' }]), WHOLE, 'COMMITTED.json cannot be read'],
+    ['another size', marker(1, [{ key: 'a', bytes: 5 }]), WHOLE, '1 objects are missing or have another size (a)'],
+    [
+      'many that are missing',
+      marker(
+        1,
+        ['b', 'c', 'd', 'e'].map((key) => ({ key, bytes: 0 })),
+      ),
+      WHOLE,
+      '4 objects are missing or have another size (b, c, d)',
+    ],
+  ])('takes a marker with %s for torn', (_, text, objects, why) => {
+    const search = new CommittedSearch(P, {}, top('step-1/'));
+    search.add(`${P}step-1/`, folder(objects), text);
+    expect(search.listed).toMatchObject({ committed: [], torn: [{ uri: `${P}step-1/`, why }] });
+  });
+});
+
+test.each([
+  ['*.pt', 'a.pt', true],
+  ['*.pt', 'apt', false],
+  ['*.pt', 'a.pt.tmp', false],
+  ['a*', 'x/a', false],
+  ['step*', 'step/1', false],
+  ['(a)+', '(a)+', true],
+])('the marker %s matches %s: %s', (glob, name, is) => {
+  expect(globPattern(glob).test(name)).toBe(is);
+});
+
+test('the marker of own code is looked for only in folders that it can match', async () => {
+  let now = 1000;
+  const s3 = fakeS3(() => now);
+  for (const [name, at] of [
+    ['out-5/rank-0/done', 3000],
+    ['out-40/rank-0/done', 2000],
+    ['other/rank-0/done', 9000],
+    ['out-7/done', 9000],
+  ] as const) {
+    now = at;
+    s3.put(`b/run/${name}`, 'x');
+  }
+  expect(await listCheckpoints(s3.client, P, { marker: 'out-*/rank-*/done' })).toEqual({
+    kind: 'listed',
+    committed: [
+      { uri: `${P}out-40/rank-0/`, step: 40, attempt: null },
+      { uri: `${P}out-5/rank-0/`, step: 5, attempt: null },
+    ],
+    torn: [],
+    newestWriteAt: 3000,
+    committedAt: { [`${P}out-5/rank-0/`]: 3000, [`${P}out-40/rank-0/`]: 2000 },
+  });
+  s3.failList(new Error('503'));
+  expect(await listCheckpoints(s3.client, P)).toEqual({ kind: 'unreadable', error: 'Error: 503' });
+});
