@@ -43,6 +43,8 @@ export const TIME_PRIORS: Readonly<Record<keyof Constants, Prior>> = {
   cpuAdamParametersPerSecond: prior(0.6e9, 0.4, 0.1e9, 3e9),
   legacyGemm: prior(0.95, 0.08, 0.75, 1.05),
   gemmTokens: prior(200, 0.5, 20, 800),
+  expertWidth: prior(600, 0.5, 10, 4000),
+  expertPasses: prior(10, 0.5, 1, 40),
   misalignedGemm: prior(0.75, 0.1, 0.5, 1),
   gatherLossPerNode: prior(0.02, 0.5, 0.001, 0.1),
   gradientCrowding: prior(0.3, 0.3, 0.02, 0.8),

@@ -1,6 +1,7 @@
 import { findAccelerator } from '../lib/catalog/instances/accelerators';
 import type { LayoutInput, PlanPrecision, Recompute, Stack } from '../lib/planner/layout';
 import { type PlannerConstants, planLayout } from '../lib/planner/plan';
+import { isMixture, mixtureOf } from './planner-mixture-rows';
 import { completed, USUAL_VOCABULARY } from './planner-row-model';
 import { softwareOf } from './planner-row-software';
 
@@ -75,8 +76,9 @@ const RECOMPUTE: Readonly<Record<string, Recompute>> = {
 /** The layout a row describes, or the reason why it is skipped. `recompute` undefined: the row does not say. */
 export function layoutOfRow(row: Row): { layout: LayoutInput; recomputeKnown: boolean } | string {
   const { hardware: h, parallel: p, batch: b } = row;
-  const m = completed(row.model);
-  if (row.tags.includes('moe') || (p.ep ?? 1) > 1) return 'mixture of experts is out of scope';
+  const mixture = isMixture(row) ? mixtureOf(row) : undefined;
+  if (typeof mixture === 'string') return `mixture of experts is out of scope: ${mixture}`;
+  const m = mixture ? shapeOf(row, mixture.model) : completed(row.model);
   if ((p.strategy ?? '').includes('lora')) return 'LoRA is out of scope';
   if (!m.layers || !m.hidden || !m.ffn || !m.seq_len) return 'the model shape or sequence length is not given';
   const found = findAccelerator(h.gpu);
@@ -131,9 +133,19 @@ export function layoutOfRow(row: Row): { layout: LayoutInput; recomputeKnown: bo
       offloadParameters: offload.includes('params'),
       offloadActivations: offload.includes('activations'),
       ...software,
+      ...mixture,
     },
   };
 }
+
+/** A row of a mixture with the sizes of its preset. */
+const shapeOf = (row: Row, model: LayoutInput['model']): Row['model'] => ({
+  ...completed(row.model),
+  layers: model.layers,
+  hidden: model.hidden,
+  heads: model.heads,
+  ffn: model.ffn,
+});
 
 /** Heads near the usual width, divisible by the tensor degree. */
 const usualHeads = (hidden: number, tensor: number) => Math.max(1, Math.round(hidden / USUAL_HEAD / tensor)) * tensor;

@@ -1,5 +1,6 @@
 import { claimMetrics } from './planner-claims';
 import { type Metric, memoryMetrics, speedMetrics } from './planner-metrics';
+import { isMixture } from './planner-mixture-rows';
 import type { Row } from './planner-rows';
 import { groupBy, inScope, isStrict, mean, median, type Scored, scoreRow } from './planner-score';
 import { smddpMetrics } from './planner-smddp';
@@ -12,7 +13,53 @@ const signed = (value: number) => `${value >= 0 ? '+' : ''}${percent(value)}`;
 export function accuracyTable(rows: readonly Row[]): string {
   const scored = rows.filter(inScope).map((row) => scoreRow(row));
   const metrics = [...speedMetrics(scored), ...smddpMetrics(), ...claimMetrics(), ...memoryMetrics(scored)];
-  return [...metricLines(metrics), '', ...peerLines(), '', ...sourceLines(scored), ''].join('\n');
+  const mixtures = rows.filter((row) => isMixture(row) && row.quality !== 'D').map((row) => scoreRow(row));
+  return [
+    ...metricLines(metrics),
+    '',
+    ...peerLines(),
+    '',
+    ...sourceLines(scored),
+    '',
+    ...mixtureLines(mixtures),
+    '',
+  ].join('\n');
+}
+
+/** Mixtures of experts by model and GPU: the tables name each configuration for several versions of the software. */
+function mixtureLines(scored: readonly Scored[]): string[] {
+  const known = scored.filter((s) => s.speedError !== undefined);
+  const groups = groupBy(known, (s) => `${s.row.source} | ${s.row.model.name} | ${s.row.hardware.gpu}`);
+  const medians = [...groups.values()].map((group) => median(group.map((s) => s.speedError ?? 0)));
+  const covered = known.filter((s) => isCovered(s)).length;
+  const fits = known.filter((s) => s.prediction.fits !== 'oom').length;
+  return [
+    '| mixtures of experts | model | GPU | rows | median | slowest to fastest of one layout |',
+    '|---|---|---|---|---|---|',
+    ...[...groups].map(([name, group]) => {
+      const errors = group.map((s) => s.speedError ?? 0);
+      return `| ${name} | ${group.length} | ${signed(Math.expm1(median(errors)))} | ${spreadOf(group)} |`;
+    }),
+    `| all ${known.length} rows of ${groups.size} groups: mean error of the medians ${percent(mean(medians.map(ape)))}; the 80 % interval covers ${percent(covered / known.length, 0)}; planned to fit ${percent(fits / known.length, 0)} of what ran; ${scored.length - known.length} rows skipped | | | | | |`,
+  ];
+}
+
+const isCovered = ({ row, prediction }: Scored) => {
+  const tokens = row.result.tokens_per_s_per_gpu ?? 0;
+  const [low, high] = prediction.interval80 ?? [0, 0];
+  return tokens >= low && tokens <= high;
+};
+
+/** Of rows alike in layout and batch: how many times as fast as the slowest the fastest version of the software is. */
+function spreadOf(group: readonly Scored[]): string {
+  const alike = groupBy(group, ({ row: { parallel: p, batch: b, precision } }) =>
+    [p.ep, p.tp, p.pp, b.micro_batch_per_gpu, precision].join(),
+  );
+  const spreads = [...alike.values()].map((rows) => {
+    const speeds = rows.map((s) => s.row.result.tokens_per_s_per_gpu ?? 0);
+    return Math.max(...speeds) / Math.min(...speeds);
+  });
+  return `x${Math.max(...spreads).toFixed(2)}`;
 }
 
 function metricLines(metrics: readonly Metric[]): string[] {

@@ -16,6 +16,10 @@ export interface Constants {
   gemmTailSeconds: number;
   /** Tokens at which a product loses half of its rate to unfilled tiles. */
   gemmTokens: number;
+  /** Inner size of an expert at which its products lose half of their rate: those of all experts are one kernel over small matrices. */
+  expertWidth: number;
+  /** Times that the copy of a token for one of its experts is read or written on its way there and back, products left out. */
+  expertPasses: number;
   /** Rate of products whose shards do not fill 128-byte lines. */
   misalignedGemm: number;
   /** Memory bandwidth that kernels reach, of the data sheet's. */

@@ -39,6 +39,8 @@ export const FITTED: Constants = {
   cpuAdamParametersPerSecond: 633800000,
   legacyGemm: 0.9733,
   gemmTokens: 57.62,
+  expertWidth: 600,
+  expertPasses: 10,
   misalignedGemm: 0.643,
   gatherLossPerNode: 0.01714,
   gradientCrowding: 0.354,

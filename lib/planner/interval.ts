@@ -19,6 +19,9 @@ const LIBRARY: Readonly<Partial<Record<LayoutInput['stack'], number>>> = {
 /** What is known of layouts that no published run has measured: preferences, adapters, modules that predict further tokens, UltraServers. */
 const UNMEASURED = 0.1;
 
+/** Mixtures of experts: published runs lie up to 52 % from the plan, and versions of one library up to 77 % apart (docs/planner.md). */
+const MIXTURE = 0.2;
+
 /** 80 % interval around `tokensPerSecond`. */
 export function interval80(tokensPerSecond: number, l: LayoutInput, step: StepSeconds): [low: number, high: number] {
   const communication =
@@ -36,6 +39,7 @@ export function interval80(tokensPerSecond: number, l: LayoutInput, step: StepSe
     (COMMUNICATION * communication) / step.total +
     (LIBRARY[l.stack] ?? 0) +
     unmeasured +
+    (l.model.experts > 1 ? MIXTURE : 0) +
     (lowPrecisionOf(l)?.unsure ?? 0);
   return [tokensPerSecond * Math.exp(-half), tokensPerSecond * Math.exp(half)];
 }

@@ -105,6 +105,11 @@ export interface LayoutInput {
    */
   isOwnTrainer?: boolean;
   /**
+   * Tokens go to the experts of another node once and are handed on there (DeepEP and HybridEP: Megatron-Core's dispatcher `flex`).
+   * @default false - once for each expert
+   */
+  sendsOncePerNode?: boolean;
+  /**
    * Documents of a row are kept apart by a mask.
    * @default false - each row is one document
    */

@@ -91,7 +91,11 @@ async function planCrash(endpoint: string): Promise<void> {
     logMatches: CRASH_LINE,
     as: 'container',
   };
-  const answer = await fetch(`${endpoint}/_slipway/faults`, { method: 'POST', body: JSON.stringify(fault) });
+  const answer = await fetch(`${endpoint}/_slipway/faults`, {
+    method: 'POST',
+    body: JSON.stringify(fault),
+    signal: AbortSignal.timeout(30_000),
+  });
   if (!answer.ok) throw new Error(`docs:images: the sandbox must plan a fault, got: ${await answer.text()}`);
 }
 

@@ -61,7 +61,9 @@ export async function startMoto(): Promise<Emulator> {
 async function untilReady(child: ChildProcess, endpoint: string): Promise<void> {
   const deadline = Date.now() + 60_000;
   while (Date.now() < deadline && child.exitCode === null) {
-    const answer = await fetch(`${endpoint}/moto-api/data.json`).catch(() => undefined);
+    const answer = await fetch(`${endpoint}/moto-api/data.json`, { signal: AbortSignal.timeout(5000) }).catch(
+      () => undefined,
+    );
     if (answer?.ok) return;
     await sleep(100);
   }

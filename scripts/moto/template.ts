@@ -49,7 +49,7 @@ export async function deployTemplate(emulator: Emulator): Promise<TemplateDeploy
     const lacking: Lacking = { types: [], attributes: [] };
     for (;;) {
       // A refused stack leaves what it made until then.
-      await fetch(`${emulator.endpoint}/moto-api/reset`, { method: 'POST' });
+      await fetch(`${emulator.endpoint}/moto-api/reset`, { method: 'POST', signal: AbortSignal.timeout(30_000) });
       await stage(emulator, whole);
       const found = await deploy(emulator, without(whole, lacking));
       if (!learn(whole, found.reason, lacking)) return summary(whole, found, lacking);

@@ -75,8 +75,26 @@ test('a row judged out of memory still gets its figures', () => {
   expect(p.tokensPerSecondPerGpu).toBeGreaterThan(0);
 });
 
+test('a mixture of the catalog is planned under the name that tables give it', () => {
+  const parallel = { strategy: 'megatron_core_distopt', zero_stage: 1, dp_shard: 32, ep: 8 };
+  const of = (name: string) => predictRow(row({ tags: ['moe'], model: { name }, parallel }));
+  const planned = of('Qwen3_30B_a3B (dropless)');
+  expect(planned.skipped).toBeUndefined();
+  expect(planned.tokensPerSecondPerGpu).toBeGreaterThan(0);
+  expect({ ...planned, id: '' }).toEqual({ ...of('qwen3-30b-a3b'), id: '' });
+});
+
 test.each<[string, Row, string]>([
-  ['mixture of experts', row({ tags: ['moe'] }), 'mixture of experts is out of scope'],
+  [
+    'an unknown mixture of experts',
+    row({ tags: ['moe'] }),
+    'mixture of experts is out of scope: made-7b is not a mixture of the catalog',
+  ],
+  [
+    'a mixture that drops tokens',
+    row({ tags: ['moe'], model: { name: 'DeepSeekV3 (tokendrop)' } }),
+    'mixture of experts is out of scope: experts that drop tokens are not planned',
+  ],
   ['LoRA', row({ parallel: { strategy: 'fsdp_full_shard_lora' } }), 'LoRA is out of scope'],
   ['an unknown accelerator', row({ hardware: { gpu: 'TPU-v5' } }), 'unknown accelerator TPU-v5'],
   ['degrees that do not divide', row({ parallel: { tp: 3 } }), 'tp 3 x pp 1 x cp 1 does not divide 32 GPUs'],

@@ -165,7 +165,7 @@ def test_an_evaluation_is_of_the_next_token_alone(tmp_path: Path, shards: Path) 
         assert code == 0, output
         found.append((events(output, "step")[0]["loss"], events(output, "eval")[0]["loss"]))
     (with_modules, evaluated), (without, same) = found
-    assert evaluated == pytest.approx(same, abs=1e-6)
+    assert evaluated == pytest.approx(same, abs=1e-5)
     assert with_modules - without == pytest.approx(0.3 * without, rel=0.1), "as large as the first, before anything is learned"
 
 

@@ -1,7 +1,10 @@
-// The workflow that launches a run for a pull request. actionlint 1.7.12 found nothing in it (2026-11-22); what it cannot know is held here, and test/long/workflow.test.ts runs it:
-// the words of the command line, and that no text of a pull request reaches a shell.
-import { readFileSync } from 'node:fs';
+// The workflow that launches a run for a pull request. GitHub's own parser (@actions/workflow-parser) finds nothing in it, nor did actionlint 1.7.12
+// (2026-11-22); what they cannot know is held here, and test/long/workflow.test.ts runs it: the words of the command line, and that no text of a pull
+// request reaches a shell.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import path from 'node:path';
+import { buildSync } from 'esbuild';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { ROOT } from '../support/repository-files';
@@ -28,6 +31,43 @@ const calls = scripts
         .replace(/ \|\| .*$/, ''),
     ),
   );
+
+/** The parser as GitHub's editors use it. Bundled here: it imports JSON as a bundler takes it, and Node does not. */
+function parser(): typeof import('@actions/workflow-parser') {
+  const folder = mkdtempSync(path.join(ROOT, 'node_modules', '.workflow-parser-'));
+  const outfile = path.join(folder, 'parser.cjs');
+  const entryPoints = [path.join(ROOT, 'node_modules/@actions/workflow-parser/dist/index.js')];
+  buildSync({ entryPoints, outfile, bundle: true, platform: 'node', format: 'cjs', logLevel: 'silent' });
+  try {
+    return createRequire(__filename)(outfile);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+const { parseWorkflow, NoOperationTraceWriter } = parser();
+
+/** What GitHub would say of a workflow before it runs: its keys, their kinds, and the expressions. */
+const errorsOf = (content: string): string[] =>
+  parseWorkflow({ name: 'workflow.yaml', content }, new NoOperationTraceWriter())
+    .context.errors.getErrors()
+    .map(({ message }) => message);
+
+test.each([FILE, 'templates/project/ci/github.yaml'])('GitHub takes %s', (file) => {
+  // `slipway init` fills in the region.
+  const filled = readFileSync(path.join(ROOT, file), 'utf8').replaceAll('{{region}}', 'us-west-2');
+  expect(errorsOf(filled)).toEqual([]);
+});
+
+test.each([
+  ['timeout-minutes: 65', 'timeout-minutes: an hour', 'Unexpected value'],
+  ['runs-on: ubuntu-latest', 'runs_on: ubuntu-latest', "Unexpected value 'runs_on'"],
+  ['types: [labeled]', 'types: [labelled]', 'Unexpected value'],
+  ['${{ github.event.pull_request.head.sha }}\n', '${{ github.event..sha }}\n', 'expression'],
+  ['${{ vars.SLIPWAY_ENVIRONMENT }}', '${{ var.SLIPWAY_ENVIRONMENT }}', "Unrecognized named-value: 'var'"],
+])('fails: GitHub would not take %s as %s', (good, bad, why) => {
+  expect(text).toContain(good);
+  expect(errorsOf(text.replace(good, bad)).join('\n').toLowerCase()).toContain(why.toLowerCase());
+});
 
 test('every call has a verb and options that exist', () => {
   expect(calls.map(([verb]) => verb)).toEqual(['launch', 'status', 'report']);

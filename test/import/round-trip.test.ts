@@ -12,7 +12,7 @@ import environment from '../fixtures/conformance/sdk-v2/environment.json';
 import { validRunFiles } from '../support/arbitrary-runs';
 
 const DESCRIPTOR = descriptorSchema.parse(environment);
-const seed = Number(process.env.SLIPWAY_SEED ?? Date.now() % 1_000_000_000);
+const seed = Number(process.env.SLIPWAY_LAWS_SEED ?? Date.now() % 1_000_000_000);
 
 /** What belongs to one job, or to the tool, and not to what a user asked for. */
 const OWN =

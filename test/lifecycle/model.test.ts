@@ -70,7 +70,7 @@ const commands = [
 const PATIENCE_MS = 600_000;
 /** Random orders of events that one run of the tests plays; each run draws others. 100,000 take 20 s of CPU. */
 const HISTORIES = Number(process.env.SLIPWAY_HISTORIES ?? 20_000);
-const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31);
+const seed = Number(process.env.SLIPWAY_LAWS_SEED ?? Date.now() % 2 ** 31);
 
 describe('whatever happens in whatever order', () => {
   test(

@@ -5,7 +5,7 @@ import { serviceError } from '../handlers/support/fake-sagemaker';
 import { type FakeWorld, fakeWorld, RUN_FILE } from '../handlers/support/fake-world';
 import { Activities, describeLate, type Kind } from './support/activities';
 
-const SEED = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31);
+const SEED = Number(process.env.SLIPWAY_LAWS_SEED ?? Date.now() % 2 ** 31);
 const HISTORIES = Number(process.env.HISTORIES ?? 15);
 const TURNS = 400;
 

@@ -56,7 +56,8 @@ main() {
   # Not local: the trap runs after main has returned.
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
-  curl --fail --silent --show-error --location --retry 3 --output "$work/efa.tar.gz" "$URL/aws-efa-installer-$version.tar.gz"
+  curl --fail --silent --show-error --location --retry 3 \
+    --connect-timeout 20 --speed-limit 1024 --speed-time 60 --output "$work/efa.tar.gz" "$URL/aws-efa-installer-$version.tar.gz"
   verify "$version" "$work/efa.tar.gz"
   tar -xzf "$work/efa.tar.gz" -C "$work"
   cd "$work/aws-efa-installer"

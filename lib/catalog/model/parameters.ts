@@ -202,9 +202,12 @@ const commonParameters = (m: BlockShape) => m.mlpMatrices * m.hidden * (m.shared
 export const layerParameters = (m: BlockShape) =>
   attentionParameters(m) + m.experts * expertParameters(m) + commonParameters(m);
 
+/** Parameters of a block's experts, which expert parallelism divides; none in a dense block. */
+const dividedParameters = (m: BlockShape) => (m.experts > 1 ? m.experts * expertParameters(m) : 0);
+
 /** Parameters of one block that one rank of an expert-parallel group holds. */
 export const layerParametersPerExpertRank = (m: BlockShape, ranks: number) =>
-  attentionParameters(m) + (m.experts / ranks) * expertParameters(m) + commonParameters(m);
+  layerParameters(m) - dividedParameters(m) * (1 - 1 / ranks);
 
 /** Parameters of one block that one token meets. */
 export const activeLayerParameters = (m: BlockShape) => layerParameters({ ...m, experts: m.expertsPerToken });
@@ -212,6 +215,9 @@ export const activeLayerParameters = (m: BlockShape) => layerParameters({ ...m, 
 /** Of all blocks together. */
 export const sumOverBlocks = (m: ParameterShape, of: (block: BlockShape) => number): number =>
   m.kinds ? m.kinds.reduce((sum, { layers, block }) => sum + layers * of(block), 0) : m.layers * of(m);
+
+/** Parameters of all experts: what expert parallelism divides. */
+export const expertParametersOf = (m: ParameterShape): number => sumOverBlocks(m, dividedParameters);
 
 /** One of the two tables, of the vocabulary's embedding or of the head. */
 export const embeddingParameters = (m: Pick<ParameterShape, 'vocabulary' | 'hidden'>) => m.vocabulary * m.hidden;

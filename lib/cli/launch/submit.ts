@@ -64,9 +64,18 @@ async function put(upload: UploadAnswer, bytes: Buffer): Promise<void> {
 
 async function tryPut(upload: UploadAnswer, bytes: Buffer): Promise<string | undefined> {
   try {
-    const response = await fetch(upload.url, { method: 'PUT', headers: upload.headers, body: new Uint8Array(bytes) });
+    const response = await fetch(upload.url, {
+      method: 'PUT',
+      headers: upload.headers,
+      body: new Uint8Array(bytes),
+      signal: AbortSignal.timeout(uploadMillis(bytes.length)),
+    });
     return response.ok ? undefined : `HTTP ${response.status}`;
   } catch (error) {
+    if ((error as Error).name === 'TimeoutError') return `no answer in ${uploadMillis(bytes.length) / 1000} s`;
     return ((error as Error).cause as { code?: string } | undefined)?.code ?? (error as Error).message;
   }
 }
+
+/** How long one try of an upload may take: two minutes, and what it needs at 100 kB a second. Its URL is good for an hour. */
+const uploadMillis = (bytes: number): number => 120_000 + 1000 * Math.ceil(bytes / 100_000);

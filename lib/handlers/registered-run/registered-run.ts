@@ -63,9 +63,13 @@ async function read({ s3 }: RegisteredRunDeps, Bucket: string, Key: string): Pro
   return (await Body?.transformToByteArray()) ?? new Uint8Array();
 }
 
+/** How long the upload may take of the function's five minutes: inside the Region it takes seconds. */
+const UPLOAD_MS = 120_000;
+
 /** The URL is a credential: only the key is named. */
 async function put({ fetch }: RegisteredRunDeps, { key, url, headers }: UploadAnswer, code: Uint8Array | undefined) {
-  const response = await fetch(url, { method: 'PUT', headers, body: code?.slice() });
+  const signal = AbortSignal.timeout(UPLOAD_MS);
+  const response = await fetch(url, { method: 'PUT', headers, body: code?.slice(), signal });
   if (!response.ok) throw new Error(`uploading ${key}: failed, got HTTP ${response.status}; deploy again`);
 }
 

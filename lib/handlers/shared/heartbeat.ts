@@ -7,21 +7,6 @@ import { isNamed } from './custom-resource';
 import { describeError } from './errors';
 
 const number = z.number().nullable().catch(null);
-/** What an older driver leaves out, or a broken one garbles, is not known. */
-const vitals = z.object({
-  firstStep: number,
-  loss: number,
-  lossAlert: z.string().nullable().catch(null),
-  slowHost: z.object({ host: z.string(), what: z.string(), ratio: z.number() }).nullable().catch(null),
-  stepsPerHour: number,
-  usualStepsPerHour: number,
-  restarts: z.int().nonnegative().catch(0),
-  handOver: z.boolean().catch(false),
-  setAside: z.array(z.object({ host: z.string(), reason: z.string() })).catch([]),
-  sparesLeft: z.int().nonnegative().nullable().catch(null),
-  gpuUtilizationPercent: z.number().min(0).max(100).optional().catch(undefined),
-});
-
 /** The driver writes epoch seconds. */
 const seconds = z
   .number()
@@ -36,19 +21,36 @@ const start = z.object({
   stepAt: seconds,
   endedAt: seconds,
 });
-const startList = z.array(start);
+
+/** What an older driver leaves out, or a broken one garbles, is not known. */
+const beatSchema = z.object({
+  attempt: z.number(),
+  step: number,
+  phase: z.string().catch(''),
+  at: z.number().optional().catch(undefined),
+  starts: z.array(start).optional().catch(undefined),
+  firstStep: number,
+  loss: number,
+  lossAlert: z.string().nullable().catch(null),
+  slowHost: z.object({ host: z.string(), what: z.string(), ratio: z.number() }).nullable().catch(null),
+  stepsPerHour: number,
+  usualStepsPerHour: number,
+  restarts: z.int().nonnegative().catch(0),
+  handOver: z.boolean().catch(false),
+  setAside: z.array(z.object({ host: z.string(), reason: z.string() })).catch([]),
+  sparesLeft: z.int().nonnegative().nullable().catch(null),
+  gpuUtilizationPercent: z.number().min(0).max(100).optional().catch(undefined),
+});
 
 /** A host whose clock differs from S3's by more than this is corrected; less is the way of the heartbeat. */
 const CLOCK_TOLERANCE_MS = 5000;
 
-/** By S3's clock; undefined for a driver that does not time its steps. */
-function startsOf({ starts, at }: Record<string, unknown>, writtenAt: EpochMs): StartTimes[] | undefined {
-  const found = startList.safeParse(starts);
-  if (!found.success) return undefined;
-  const behind = typeof at === 'number' ? writtenAt - at * 1000 : 0;
-  const shift = Math.abs(behind) > CLOCK_TOLERANCE_MS ? behind : 0;
-  const shifted = (time: EpochMs | null) => (time === null ? null : time + shift);
-  return found.data.map((s) => ({
+/** By S3's clock. `at` is when the driver wrote them by its own, epoch seconds. */
+function byClockOfS3(starts: StartTimes[], at: number | undefined, writtenAt: EpochMs): StartTimes[] {
+  const behind = at === undefined ? 0 : writtenAt - at * 1000;
+  if (Math.abs(behind) <= CLOCK_TOLERANCE_MS) return starts;
+  const shifted = (time: EpochMs | null) => (time === null ? null : time + behind);
+  return starts.map((s) => ({
     ...s,
     firstStepAt: shifted(s.firstStepAt),
     stepAt: shifted(s.stepAt),
@@ -81,12 +83,11 @@ const parseBeat = (text: string, writtenAt: EpochMs): HeartbeatReading => beatRe
 export function beatReading(facts: unknown, writtenAt: EpochMs): HeartbeatReading {
   const beat = beatSchema.safeParse(facts);
   if (!beat.success) return { heartbeatError: 'it is not the heartbeat of a driver' };
-  const { attempt, step, phase } = beat.data;
-  const starts = startsOf(facts as Record<string, unknown>, writtenAt);
-  return { heartbeat: { attempt, step, phase, writtenAt, vitals: vitals.parse(facts), ...(starts && { starts }) } };
+  // A driver that does not time its steps has no starts.
+  const { attempt, step, phase, at, starts, ...vitals } = beat.data;
+  const timed = starts && { starts: byClockOfS3(starts, at, writtenAt) };
+  return { heartbeat: { attempt, step, phase, writtenAt, vitals, ...timed } };
 }
-
-const beatSchema = z.object({ attempt: z.number(), step: number, phase: z.string().catch('') });
 
 function safeJson(text: string): unknown {
   try {

@@ -53,6 +53,24 @@ const MOST_INTENTS = 2000;
 
 /** The record that a document of the table holds. Shared: nobody may change it. */
 export const recordOf = remember((text) => migrateRecord(JSON.parse(text) as RunRecord));
+
+/** Runs as the last list of a process had them, by id. */
+type Listed = ReadonlyMap<string, { text: string; record: RunRecord }>;
+
+/** The records of a list. Of a thousand active runs most are as they were in the list before, and are not read again. */
+function recordsOf(items: readonly Item[], before: Listed): { records: RunRecord[]; listed: Listed } {
+  const listed = new Map<string, { text: string; record: RunRecord }>();
+  const records = items.map((item) => {
+    const text = textOf(item);
+    const id = item[RUN_TABLE_PARTITION_KEY]?.S ?? '';
+    const known = before.get(id);
+    const now = known?.text === text ? known : { text, record: recordOf(text) };
+    listed.set(id, now);
+    return now.record;
+  });
+  return { records, listed };
+}
+
 const intentOf = remember((text) => migrateIntent(JSON.parse(text) as RunIntent));
 /** Passes of the queue read the same document again and again while nothing starts or ends. Shared: nobody may change it. */
 const queueOf = remember((text) => JSON.parse(text) as QueueDocument, 10);
@@ -63,6 +81,7 @@ const queueOf = remember((text) => JSON.parse(text) as QueueDocument, 10);
  */
 export class RunStore {
   private readonly intents = new Map<string, RunIntent>();
+  private listed: Listed = new Map();
 
   constructor(
     private readonly dynamodb: DynamoDBClient,
@@ -139,8 +158,9 @@ export class RunStore {
 
   /** Runs that are not over, as the index shows them. */
   async active(): Promise<RunRecord[]> {
-    const items = await this.query(ACTIVE_QUERY);
-    return items.map((item) => recordOf(textOf(item)));
+    const { records, listed } = recordsOf(await this.query(ACTIVE_QUERY), this.listed);
+    this.listed = listed;
+    return records;
   }
 
   /** The newest runs of a team, newest first. */

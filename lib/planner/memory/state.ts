@@ -1,4 +1,4 @@
-import { embeddingParameters } from '../../catalog/model/parameters';
+import { embeddingParameters, expertParametersOf } from '../../catalog/model/parameters';
 import { type LayoutInput, microBatchesOf } from '../layout';
 import { meanLayerParameters } from '../model-size';
 import type { MemoryConstants } from './constants';
@@ -21,24 +21,30 @@ const accumulatesWhole = (l: LayoutInput) => l.noSync === true && microBatchesOf
 /** Parameters, gradients and optimizer state of a stage with `layers` blocks, divided over the ranks that share them. */
 export function heldState(l: LayoutInput, k: MemoryConstants, layers: number): HeldState {
   const tables = l.pipeline > 1 || l.model.tiedEmbeddings ? 1 : 2;
-  const local =
+  const whole =
     (layers * meanLayerParameters(l.model) + tables * embeddingParameters(l.model) + (l.model.outer ?? 0)) / l.tensor;
+  const experts = ((layers / l.model.layers) * expertParametersOf(l.model)) / l.tensor;
   const bytes = bytesPerParameter(l, k);
-  const trained = l.adapters === undefined ? local : l.adapters / l.tensor;
   const ranks = l.shard * l.context;
+  // Experts are divided over the ranks of their group, and what is sharded over all.
+  const sharded = (whole - experts) / ranks + experts / Math.max(ranks, l.expert);
+  const local = whole - experts * (1 - 1 / l.expert);
+  const adapters = l.adapters === undefined ? undefined : l.adapters / l.tensor;
+  const trained = { sharded: adapters === undefined ? sharded : adapters / ranks, local: adapters ?? local };
   // FSDP offloads parameters, their gradients and so the optimizer together; ZeRO-3 sends gradients where the optimizer is.
   const parametersOnHost = l.offloadParameters && l.zeroStage >= 3;
   const optimizerOnHost = l.offloadOptimizer || (parametersOnHost && l.stack === 'fsdp');
   const gradientsOnHost = optimizerOnHost && l.zeroStage >= 2;
-  const whole = accumulatesWhole(l);
-  const gathered = whole && l.zeroStage >= 3 ? GATHERED_BYTES * local * (1 - 1 / ranks) : 0;
+  const sums = accumulatesWhole(l);
+  const gathered = sums && l.zeroStage >= 3 ? GATHERED_BYTES * local * (1 - 1 / ranks) : 0;
   return {
     parameters:
-      (parametersOnHost ? 0 : (bytes.parameters * local) / (l.zeroStage >= 3 ? ranks : 1)) +
+      (parametersOnHost ? 0 : bytes.parameters * (l.zeroStage >= 3 ? sharded : local)) +
       gathered +
       referenceBytes(l, local),
-    gradients: gradientsOnHost && !whole ? 0 : (bytes.gradients * trained) / (l.zeroStage >= 2 && !whole ? ranks : 1),
-    optimizer: optimizerOnHost ? 0 : (bytes.optimizer * trained) / (l.zeroStage >= 1 ? ranks : 1),
+    gradients:
+      gradientsOnHost && !sums ? 0 : bytes.gradients * (l.zeroStage >= 2 && !sums ? trained.sharded : trained.local),
+    optimizer: optimizerOnHost ? 0 : bytes.optimizer * (l.zeroStage >= 1 ? trained.sharded : trained.local),
     unsharded: bytes.parameters * local * (1 - 1 / ranks),
   };
 }

@@ -3,6 +3,7 @@ import { findInstanceType } from '../../catalog/instances/instances';
 import { parameterShape } from '../../catalog/model/parameters';
 import { compilesByDefault, fsdpCompiles } from '../../distribution/fsdp';
 import { findStrategy } from '../../distribution/index';
+import { flag } from '../../distribution/megatron/flags';
 import { degree, type ParallelLayout } from '../../distribution/strategy';
 import { hostsOfDomain } from '../../distribution/ultra-servers';
 import { type Issue, issue } from '../../spec/issue';
@@ -194,6 +195,10 @@ function gradientBytesOf({ library, parameters }: RunSpec['distribution'], trait
   return library === 'megatron' && !inBf16 ? 4 : traits.gradientBytes;
 }
 
+/** Megatron-Core's dispatcher over DeepEP or HybridEP: https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/transformer/moe/README.md, 2026-11-23. */
+const dispatchesOncePerNode = (run: RunSpec): boolean =>
+  run.distribution.library === 'megatron' && flag(run, 'moe-token-dispatcher-type')?.value === 'flex';
+
 function softwareOf(run: RunSpec): Software {
   const { distribution, training } = run;
   const stack = stackOf(distribution.library);
@@ -219,6 +224,7 @@ function softwareOf(run: RunSpec): Software {
     gradientBytes: gradientBytesOf(distribution, traits),
     optimizerInBackward: false,
     compilesUnlessTensor: compilesByDefault(run),
+    sendsOncePerNode: dispatchesOncePerNode(run),
     isOwnTrainer: run.code.builtin === 'builtin' && distribution.library === 'fsdp',
     masksDocuments: masksDocuments(run),
     ...(keepsScores(run) && { attention: 'unfused' as const }),

@@ -37,7 +37,10 @@ export function contextTraffic(l: LayoutInput): ActivationTraffic {
   return { gathers: keeps ? 2 : 4, scatters: 2, bytes };
 }
 
-/** Tokens to their experts and back, forward and backward, and once more where the built-in trainer recomputes the block. */
+/**
+ * Tokens to their experts and back, forward and backward, and once more where the built-in trainer recomputes the block. `bytes`: of the
+ * copies that one rank sends in one exchange, one for each expert of a token.
+ */
 export function expertTraffic(l: LayoutInput): { exchanges: number; bytes: number } {
   const bytes = (BYTES * tokensPerRank(l) * l.model.expertsPerToken * l.model.hidden) / l.tensor;
   // Blocks without experts, in models that have both kinds, send nothing.

@@ -113,13 +113,24 @@ function contextSeconds(l: LayoutInput, net: Network, k: Constants, attentionFor
   return ((gathers + scatters) / 2) * added(attentionForward, ring, k.contextExposed);
 }
 
-/** Each rank keeps the share of the tokens that stays with it. */
+/**
+ * Each rank keeps the share of the tokens that stays with it; what goes to other nodes goes beside what goes to the GPUs of its own. Where a
+ * token is sent once to each node that has experts of it, it is handed on there.
+ */
 function expertSeconds(l: LayoutInput, net: Network): number {
   const { exchanges, bytes } = expertTraffic(l);
   if (exchanges === 0) return 0;
   const group = groupOf(l.expert, l.tensor, net.gpusPerNode);
-  const away = (bytes * (l.expert - 1)) / l.expert;
-  return exchanges * sendSeconds(away, group.nodes > 1, net);
+  const inside = sendSeconds(
+    (bytes * (group.perNode - 1)) / (l.sendsOncePerNode ? group.perNode : group.size),
+    false,
+    net,
+  );
+  if (group.nodes === 1) return exchanges * inside;
+  const copies = l.model.expertsPerToken;
+  const nodesMet = group.nodes * (1 - (1 - 1 / group.nodes) ** copies);
+  const sent = (l.sendsOncePerNode ? nodesMet / copies : 1) * (1 - 1 / group.nodes);
+  return exchanges * Math.max(inside, sendSeconds(bytes * sent, true, net));
 }
 
 /** Gathers and scatters of one micro-batch, beside the passes that hide them; a scatter that comes once a step counts in equal parts. */

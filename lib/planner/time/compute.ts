@@ -47,12 +47,13 @@ function gemmSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
   const active = m.expertsPerToken;
   const inner = m.mlpMatrices * activeFfn(m);
   const weights = (attentionParameters(m) + inner * m.hidden) / t;
+  const ofExperts = m.experts > 1 ? (active * m.mlpMatrices * m.ffn * m.hidden) / t : 0;
   const heads = 2 * (m.heads + m.kvHeads) * meanHeadSize(m);
   const columns = (heads + inner) / t + m.hidden * (2 + 2 * active);
   const bytes = lowPrecisionOf(l)?.bytes ?? 2;
   const rate = gemmRate(l, gpu, k) / (1 + k.gemmTokens / tokens);
   return (
-    (2 * tokens * weights) / rate +
+    (2 * tokens * (weights + (ofExperts * k.expertWidth * t) / m.ffn)) / rate +
     (bytes * (weights + tokens * columns)) / gpu.memoryBytesPerSecond +
     GEMMS_PER_BLOCK * k.gemmTailSeconds
   );
@@ -114,13 +115,17 @@ export const hasPlainRmsNorm = (l: LayoutInput) =>
   l.stack !== 'nanotron' &&
   !(l.stack === 'deepspeed' && l.loss === 'fused');
 
+/** Tokens are copied for each of their experts, in the order of the experts, and what comes back is summed. */
+const permutedElements = ({ model: m, tensor }: LayoutInput, k: Constants) =>
+  m.experts > 1 ? (k.expertPasses * m.expertsPerToken * m.hidden) / tensor : 0;
+
 /** Bytes that norms, residuals, rotary embedding and activation functions move in one forward block. */
 function trafficBytes(l: LayoutInput, k: Constants): number {
   const m = l.model;
   const tokens = tokensPerRank(l);
   const dense = (12 * m.hidden) / (l.sequenceParallel ? l.tensor : 1);
   const wide = ((m.mlpMatrices === 3 ? 5 : 3) * activeFfn(m) + 4 * (m.heads + m.kvHeads) * m.headSize) / l.tensor;
-  const elements = tokens * (dense + wide);
+  const elements = tokens * (dense + wide + permutedElements(l, k));
   const casts = k.fp8CastTraffic * (lowPrecisionOf(l)?.cast ?? 0);
   const cast = casts * tokens * (2 * m.hidden + (m.mlpMatrices * (m.ffn + (m.sharedFfn ?? 0))) / l.tensor);
   const share = l.sequenceParallel ? l.tensor : 1;

@@ -66,6 +66,7 @@ export class Judge extends Watch<World> {
   }
 
   override onRunWritten(run: SimRun, before: Item | undefined, item: Item, by: Invocation | undefined): void {
+    this.scene.waiting.note(run);
     const { clock } = this.scene.world;
     if (before && item.desired?.S !== before.desired?.S && by?.name === 'control') {
       run.wishes.push({ at: clock.now, want: item.desired?.S === 'stop' ? 'stop' : 'run' });
@@ -78,6 +79,7 @@ export class Judge extends Watch<World> {
 
   override onCreate(run: SimRun | undefined, job: SimJob, by: Invocation): void {
     const since = run && this.scene.waiting.roomSinceOf(run);
+    this.scene.waiting.note(run);
     if (since !== undefined) this.startMs.push(this.scene.world.clock.now - since);
     for (const one of this.all) one.onCreate(run, job, by);
   }
@@ -91,6 +93,7 @@ export class Judge extends Watch<World> {
   }
 
   override onJobChange(run: SimRun | undefined, job: SimJob): void {
+    this.scene.waiting.note(run);
     for (const one of this.all) one.onJobChange(run, job);
     this.scene.waiting.update();
   }

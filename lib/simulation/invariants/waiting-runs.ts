@@ -25,7 +25,6 @@ interface Snapshot {
   /** Between two attempts: they keep their instances for themselves. */
   keeping: ReadonlySet<SimRun>;
   kept: ReadonlyMap<string, number>;
-  instancesOfRuns: number;
 }
 
 /** Runs that wait for a job, what each needs, and since when there has been room for it. */
@@ -34,8 +33,21 @@ export class WaitingRuns {
   private readonly needs = new Map<string, ReadonlyMap<string, number>>();
 
   private seen: Snapshot | undefined;
+  private waiting: readonly SimRun[] = [];
+  /** Of those that waited when they were last looked at. */
+  private readonly places = new Map<SimRun, number>();
+  /** What may have begun or ceased to wait since. */
+  private readonly changed: Set<SimRun>;
+  private instances: number | undefined;
 
-  constructor(private readonly world: World) {}
+  constructor(private readonly world: World) {
+    this.changed = new Set(world.runs);
+  }
+
+  /** Its item or a job of it changed: the next update looks at it again. */
+  note(run: SimRun | undefined): void {
+    if (run) this.changed.add(run);
+  }
 
   /** Started, confirmed, wanted, and without a live job. */
   list(): readonly SimRun[] {
@@ -69,6 +81,7 @@ export class WaitingRuns {
   /** Something came, went or changed: what was seen before counts no more. */
   update(): void {
     this.seen = undefined;
+    this.instances = undefined;
     const { ready } = this.snapshot;
     for (const run of this.roomSince.keys()) if (!ready.has(run)) this.roomSince.delete(run);
     for (const run of ready) {
@@ -104,10 +117,12 @@ export class WaitingRuns {
   }
 
   free(pool: string, asking: SimRun): number {
-    const { kept, instancesOfRuns } = this.snapshot;
+    const { kept } = this.snapshot;
+    const limit = this.limitOf(pool);
+    if (limit === Number.POSITIVE_INFINITY) return limit;
     const own = this.snapshot.keeping.has(asking) ? (this.needsOf(asking).get(pool) ?? 0) : 0;
-    const used = pool === GUARDRAIL ? instancesOfRuns : this.world.usage.of(pool);
-    return this.limitOf(pool) - used - (kept.get(pool) ?? 0) + own;
+    const used = pool === GUARDRAIL ? this.instancesOfRuns() : this.world.usage.of(pool);
+    return limit - used - (kept.get(pool) ?? 0) + own;
   }
 
   private get snapshot(): Snapshot {
@@ -116,8 +131,8 @@ export class WaitingRuns {
   }
 
   private look(): Snapshot {
-    const { runs, clock } = this.world;
-    const waiting = runs.filter((run) => this.isWaiting(run));
+    const { clock } = this.world;
+    const waiting = this.findWaiting();
     const between = waiting.filter(
       (run) => run.record?.admitted === true && clock.now - Math.max(this.since(run), run.stateSince) < KEEPS_MS,
     );
@@ -130,8 +145,25 @@ export class WaitingRuns {
       ready: new Set(waiting.filter((run) => this.lacksRoomOnly(run))),
       keeping: new Set(between),
       kept,
-      instancesOfRuns: this.instancesOfRuns(),
     };
+  }
+
+  /** In the order of the scenario. Whether a run waits changes with its item and its jobs alone. */
+  private findWaiting(): readonly SimRun[] {
+    const { runs } = this.world;
+    let isSame = true;
+    for (const run of this.changed) {
+      const waits = this.isWaiting(run);
+      if (waits !== this.places.has(run)) {
+        isSame = false;
+        if (waits) this.places.set(run, runs.indexOf(run));
+        else this.places.delete(run);
+      }
+      // Control's answer to its start, which no write goes with, is still to come.
+      if (run.startedAt !== undefined && run.truth) this.changed.delete(run);
+    }
+    if (!isSame) this.waiting = [...this.places].sort(([, a], [, b]) => a - b).map(([run]) => run);
+    return this.waiting;
   }
 
   private isWaiting(run: SimRun): boolean {
@@ -170,9 +202,10 @@ export class WaitingRuns {
   }
 
   private instancesOfRuns(): number {
-    return this.world.fleet
+    this.instances ??= this.world.fleet
       .live()
       .reduce((sum, job) => sum + (job.truth ? shapeCount(job.chosen ?? job.wanted[0] ?? []) : 0), 0);
+    return this.instances;
   }
 
   private isCompleted(wanted: string, waiter: SimRun): boolean {

@@ -1,3 +1,4 @@
+import { DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb';
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { DescribeTrainingJobCommand, ListTrainingJobsCommand } from '@aws-sdk/client-sagemaker';
 import { GetParameterCommand } from '@aws-sdk/client-ssm';
@@ -5,7 +6,13 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { boundedTimeline } from '../../../lib/handlers/control/reads/timeline';
 import { listCheckpoints } from '../../../lib/handlers/reconcile/observe/checkpoints';
 import { othersUsage } from '../../../lib/handlers/reconcile/queue/others-usage';
+import { RunNeeds } from '../../../lib/handlers/reconcile/queue/run-needs';
 import { onEvent } from '../../../lib/handlers/reconcile/reconcile';
+import { runItem } from '../../../lib/handlers/shared/items';
+import { RunStore } from '../../../lib/handlers/shared/run-store';
+import { freshBudgets, type RunRecord } from '../../../lib/lifecycle/record';
+import type { QuotaNeed } from '../../../lib/quota';
+import { mockClient } from '../../support/mocked-clients';
 import { type FakeWorld, fakeWorld } from '../support/fake-world';
 
 let world: FakeWorld;
@@ -83,4 +90,38 @@ test('an answer has the newest lines of a timeline that fit it, and says how man
   expect(timeline.at(-1)?.text).toBe('phase 999');
   expect((timelineOmitted ?? 0) + timeline.length).toBe(1000);
   expect(JSON.stringify(timeline).length).toBeLessThanOrEqual(10_001);
+});
+
+test('of a thousand active runs a process reads again only what changed since its last list', async () => {
+  const record = (i: number, note = '') =>
+    ({
+      runId: `r${i}`,
+      name: 'r',
+      team: 'nlp',
+      state: 'running',
+      desired: 'run',
+      version: 1,
+      createdAt: 0,
+      outbox: [],
+      budgets: freshBudgets(),
+      note,
+    }) as unknown as RunRecord;
+  const Items = Array.from({ length: 1000 }, (_, i) => runItem(record(i)));
+  const dynamodb = mockClient(DynamoDBClient);
+  dynamodb.on(QueryCommand).callsFake(() => ({ Items: structuredClone(Items) }));
+  const store = new RunStore(new DynamoDBClient({ region: 'us-west-2' }), 'runs');
+  const first = await store.active();
+  Items[7] = runItem(record(7, 'changed'));
+  const second = await store.active();
+  expect(second[7]?.note).toBe('changed');
+  expect(second.flatMap((run, i) => (run === first[i] ? [] : [i]))).toEqual([7]);
+});
+
+test('each quota is asked for once, however many runs need it', () => {
+  const need = (name: string, needed: number) => ({ name, needed, kind: 'pool' }) as QuotaNeed;
+  const runs = Array.from(
+    { length: 1000 },
+    (_, i) => [`r${i}`, new Map([['a', [need('x', i), need('y', 1)]]])] as const,
+  );
+  expect(new RunNeeds(new Map(runs)).all.map(({ name }) => name)).toEqual(['x', 'y']);
 });

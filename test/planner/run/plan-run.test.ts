@@ -166,7 +166,18 @@ test.each<[string, Partial<RunFile>, Record<string, unknown>]>([
         },
       },
     },
-    { tensor: 4, pipeline: 4, virtualStages: 4, shard: 2, zeroStage: 1, stack: 'megatron' },
+    { tensor: 4, pipeline: 4, virtualStages: 4, shard: 2, zeroStage: 1, stack: 'megatron', sendsOncePerNode: false },
+  ],
+  [
+    'megatron with experts over DeepEP',
+    {
+      model: { preset: 'mixtral-8x7b' },
+      distribution: {
+        library: 'megatron',
+        parameters: { 'expert-model-parallel-size': 8, 'moe-token-dispatcher-type': 'flex' },
+      },
+    },
+    { expert: 8, stack: 'megatron', sendsOncePerNode: true },
   ],
 ])('the layout of %s', (_name, changes, expected) => {
   const mapped = layoutOfRun(run(changes));

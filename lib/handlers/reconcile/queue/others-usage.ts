@@ -39,12 +39,11 @@ export async function othersUsage(deps: Deps, ours: ReadonlySet<string>): Promis
   if (Math.abs(now - cache.listedAt) >= LIST_CACHE_MS) {
     cache.names = await liveJobs(deps);
     cache.listedAt = now;
+    // Jobs that are over are forgotten.
+    const live = new Set(cache.names);
+    for (const name of cache.shapes.keys()) if (!live.has(name)) cache.shapes.delete(name);
   }
   const names = cache.names.filter((name) => !ours.has(name));
-  // Jobs that are over are forgotten.
-  const live = new Set(cache.names);
-  const known = [...cache.shapes].filter(([name]) => live.has(name));
-  cache.shapes = new Map(known);
   const unknown = names.filter((name) => !cache.shapes.has(name));
   if (unknown.length > MOST_DESCRIBES)
     deps.log('info', 'jobs of others are not all known yet', { unknown: unknown.length });

@@ -22,8 +22,13 @@ const poolsOf = new WeakMap<readonly QuotaNeed[], PoolNeeds>();
 export class RunNeeds {
   constructor(private readonly found: NeedsByRun) {}
 
+  /** One of each quota that any of them needs: a thousand runs need the same few. */
   get all(): QuotaNeed[] {
-    return [...this.found.values()].flatMap((byRung) => [...byRung.values()].flatMap((needs) => needs ?? []));
+    const byQuota = new Map<string, QuotaNeed>();
+    for (const byRung of this.found.values())
+      for (const needs of byRung.values())
+        for (const need of needs ?? []) if (!byQuota.has(need.name)) byQuota.set(need.name, need);
+    return [...byQuota.values()];
   }
 
   /** Of a run whose intent cannot be read nothing is known but its instances, and the service decides. */

@@ -1,0 +1,36 @@
+import { parameterShape } from '../lib/catalog/model/parameters';
+import { findModel } from '../lib/catalog/models';
+import type { LayoutInput, PlanPrecision } from '../lib/planner/layout';
+import type { Row } from './planner-rows';
+
+/** Names of mixtures in published tables, and the presets that they are. */
+const PRESETS: Readonly<Record<string, string>> = {
+  'GPT OSS 120B': 'gpt-oss-120b',
+  Qwen3_30B_a3B: 'qwen3-30b-a3b',
+  Qwen3_235B_a22B: 'qwen3-235b-a22b',
+  DeepSeekV3: 'deepseek-v3',
+};
+
+export const isMixture = (row: Row) => row.tags.includes('moe') || (row.parallel.ep ?? 1) > 1;
+
+/** What a row of a mixture says beside what rows of dense models say; the reason why it is skipped where the catalog does not know it. */
+export function mixtureOf(row: Row): Pick<LayoutInput, 'model' | 'expert' | 'precision' | 'sendsOncePerNode'> | string {
+  if (/tokendrop/.test(row.model.name)) return 'experts that drop tokens are not planned';
+  // The row says that no token is dropped, or that further tokens are predicted, behind the name.
+  const name = row.model.name.replace(/ \(.*\)$/, '');
+  const shape = findModel(PRESETS[name] ?? name);
+  if (!shape?.experts) return `${row.model.name} is not a mixture of the catalog`;
+  const further = /MTP/.test(row.model.name) ? { mtpLayers: 1 } : {};
+  return {
+    model: parameterShape({ ...shape, ...further }),
+    expert: row.parallel.ep ?? 1,
+    precision: precisionOf(row.precision),
+    // NVIDIA's guide takes DeepEP on H100 and B200 (https://docs.nvidia.com/nemo/megatron-bridge, "MoE Dispatcher Selection Guide", 2026-11-23).
+    sendsOncePerNode: /Megatron-Bridge performance/.test(row.source ?? ''),
+  };
+}
+
+function precisionOf(precision: string | null): PlanPrecision {
+  if (precision === 'mxfp8' || precision === 'nvfp4') return precision;
+  return precision === 'fp8' ? 'fp8-blockwise' : 'bf16';
+}
