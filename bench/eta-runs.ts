@@ -60,6 +60,8 @@ export interface Foretold {
   isInside: boolean;
   /** Percent of the steps that were made. */
   progress: number;
+  /** How often the run had been interrupted. */
+  interruptions: number;
 }
 
 /** What status says every hour, judged by the end. */
@@ -84,12 +86,12 @@ async function playOne(text: string, number: number): Promise<Foretold[]> {
   // A run whose failures spent its budget has no end to compare with.
   if (run?.record?.state !== 'completed' || run.record.endedAt === undefined) return [];
   const end = run.record.endedAt;
-  return seen.flatMap(({ at, status: { etaAt, etaInterval80, progressPercent } }) => {
+  return seen.flatMap(({ at, status: { etaAt, etaInterval80, progressPercent, interruptions = 0 } }) => {
     if (!etaAt || !etaInterval80 || (progressPercent ?? 0) < 10) return [];
     const left = end - (EPOCH_MS + at);
     const [low, high] = etaInterval80.map((time) => Date.parse(time)) as [number, number];
     const isInside = low <= end && end <= high;
-    return { error: Math.abs(Date.parse(etaAt) - end) / left, isInside, progress: progressPercent ?? 0 };
+    return { error: Math.abs(Date.parse(etaAt) - end) / left, isInside, progress: progressPercent ?? 0, interruptions };
   });
 }
 
@@ -121,6 +123,8 @@ const WHEN: readonly [name: string, of: (run: readonly Foretold[]) => readonly F
   ['the first after a tenth of the steps', (run) => run.slice(0, 1)],
   ['between a tenth and a half', (run) => run.filter(({ progress }) => progress < 50)],
   ['after a half', (run) => run.filter(({ progress }) => progress >= 50)],
+  ['before the first interruption', (run) => run.filter(({ interruptions }) => interruptions === 0)],
+  ['after it', (run) => run.filter(({ interruptions }) => interruptions > 0)],
   ['all', (run) => run],
 ];
 

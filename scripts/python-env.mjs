@@ -7,7 +7,7 @@ import path from 'node:path';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 
-export function pythonEnvironment(requirements = 'requirements-dev.txt', folder = 'python') {
+export function pythonEnvironment(requirements = 'requirements-dev.txt', folder = 'python', options = []) {
   const file = path.join(ROOT, requirements);
   const home = path.join(ROOT, '.slipway', folder);
   const wanted = createHash('sha256').update(readFileSync(file)).digest('hex');
@@ -18,7 +18,7 @@ export function pythonEnvironment(requirements = 'requirements-dev.txt', folder 
   mkdirSync(path.dirname(home), { recursive: true });
   rmSync(home, { recursive: true, force: true });
   execFileSync(findPython(), ['-m', 'venv', home]);
-  install(python, file);
+  install(python, [...options, '-r', file]);
   writeFileSync(`${marker}.new`, wanted);
   renameSync(`${marker}.new`, marker);
   return python;
@@ -30,16 +30,16 @@ const UV = 'uv==0.13.9';
 const INDEXES = { 'index-url': 'UV_DEFAULT_INDEX', 'extra-index-url': 'UV_INDEX', 'find-links': 'UV_FIND_LINKS' };
 
 /** By uv, which takes a third of pip's time for PyTorch and its libraries, and by pip where uv cannot. */
-function install(python, file) {
+function install(python, wanted) {
   const stdio = ['ignore', 'ignore', 'inherit'];
   const byUv = [
     [...PIP, UV],
-    ['-m', 'uv', 'pip', 'install', '--quiet', '--python', python, '-r', file],
+    ['-m', 'uv', 'pip', 'install', '--quiet', '--python', python, ...wanted],
   ];
   const env = { ...settingsOfPip(python), ...process.env };
   if (byUv.every((words) => spawnSync(python, words, { stdio, env }).status === 0)) return;
   process.stderr.write('python environment: uv could not install it; pip tries\n');
-  execFileSync(python, [...PIP, '-r', file], { stdio });
+  execFileSync(python, [...PIP, ...wanted], { stdio });
 }
 
 /** The indexes of pip's files and variables, as variables of uv. Values of several words become lists with commas or spaces, as uv reads them. */

@@ -50,9 +50,9 @@ EXPERTS: list[tuple[str, int, dict[str, Any]]] = [
     ("expert 2 x replicate 2", 4, {"parameters": {"expert_parallel_degree": 2, "replicate_degree": 2}}),
     ("expert 2 with context 2", 4, {"parameters": {"expert_parallel_degree": 2, "context_parallel_degree": 2}}),
 ]
-#: Mixtures of today, each in two layouts.
-LAYOUTS_OF_TODAY = ("experts: shard 2", "expert 2 x shard 4")
-MIXTURES_OF_TODAY = [name for name, model in TODAY.items() if "experts" in model]
+#: Families of today, each in layouts that split its blocks in other ways: of dense models, and of mixtures.
+DENSE_OF_TODAY = ("shard 2", "tensor 2")
+MIXTURES_OF_TODAY = ("experts: shard 2", "expert 2 x shard 4", "tensor 2")
 #: What a checkpoint of four ranks continues in.
 CONTINUED = ("shard 4", "one rank", "replicated 2 (DDP)", "tensor 2", "context 2", "FSDP1 2")
 CONTINUED_EXPERTS = ("expert 2 x shard 4", "expert 4", "experts: shard 2")
@@ -157,6 +157,7 @@ def all_runs(folder: Path) -> Iterator[Row]:
         yield from runs.layouts(table, model)
         yield from runs.continued(table, names, model)
         yield from runs.exported(table, names[:1], model)
-    for family in MIXTURES_OF_TODAY:
-        table = [(f"{family}, {name}", ranks, changes) for name, ranks, changes in EXPERTS if name in LAYOUTS_OF_TODAY]
-        yield from runs.layouts(table, TODAY[family])
+    for family, model in TODAY.items():
+        names = MIXTURES_OF_TODAY if "experts" in model else DENSE_OF_TODAY
+        table = [(f"{family}, {name}", ranks, changes) for name, ranks, changes in DENSE + EXPERTS if name in names]
+        yield from runs.layouts(table, model)

@@ -62,6 +62,9 @@ const status = z.object({
   progressPercent: orNull(number).optional().meta({ description: '0 to 100; null where the file names no end' }),
   etaAt: orNull(time).optional().meta({ description: "by the run's own speed and failures" }),
   etaInterval80: orNull(z.tuple([time, time])).optional(),
+  interruptions: whole
+    .optional()
+    .meta({ description: 'how often training was interrupted, which the expected end and its interval rest on' }),
   spendUsd: orNull(number),
   spareInstances: z.object({ left: orNull(whole), of: whole }).optional(),
   queuePosition: orNull(whole),

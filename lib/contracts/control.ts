@@ -95,6 +95,8 @@ export interface StatusAnswer {
   etaAt?: string | null;
   /** Earliest and latest end, four times of five. */
   etaInterval80?: [string, string] | null;
+  /** How often training was interrupted, which the interval rests on: 0 = as seldom as runs of others. Absent as `progressPercent` is. */
+  interruptions?: number;
   spendUsd: number | null;
   /** Absent where the run has none; `left` is null while no job says it. */
   spareInstances?: { left: number | null; of: number };

@@ -10,7 +10,8 @@ import { ENV, SYNTH_MS, validatedApp } from '../constructs/support/app';
 import { drawnFiles, specOfFile } from '../laws/support/family';
 import { specs, ZONES } from './support/templates';
 
-vi.setConfig({ testTimeout: SYNTH_MS });
+const isWhole = process.env.SLIPWAY_LAWS === 'all';
+vi.setConfig({ testTimeout: isWhole ? 10 * SYNTH_MS : SYNTH_MS });
 
 const SEED = Number(process.env.SLIPWAY_LAWS_SEED ?? Date.now() % 1_000_000);
 
@@ -27,7 +28,6 @@ const EVERYTHING = specs().everything as EnvironmentSpec;
 
 /** A template takes half a second: every one of them with `SLIPWAY_LAWS=all`, otherwise a few that the seed draws. */
 function drawnEnvironments(): Record<string, EnvironmentSpec> {
-  const isWhole = process.env.SLIPWAY_LAWS === 'all';
   const files = drawnFiles(SEED, isWhole ? 40 : 3).flatMap((file, place) => {
     const spec = specOfFile(file);
     return spec ? [[`drawn-${place}`, spec] as const] : [];

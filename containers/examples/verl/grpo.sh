@@ -2,7 +2,7 @@
 # GRPO of verl on the Ray cluster that the driver has started (RAY_ADDRESS): actor, rollout and reference share every GPU.
 # Arguments of the run file are added as Hydra overrides: `--name value` becomes `name=value`, and `--name` alone, which is how `true`
 # arrives, `name=true`; `false` does not arrive: write it as "false". Options: https://verl.readthedocs.io,
-# examples/grpo_trainer of github.com/volcengine/verl (2026-11-22). Not run by Slipway's tests: verl needs GPUs.
+# examples/grpo_trainer of github.com/volcengine/verl (2026-11-22). A test holds them against verl 0.9.1; verl itself needs GPUs and was not run.
 set -euo pipefail
 
 overrides=()

@@ -61,12 +61,12 @@ async function untilApplied(
   return EXIT.done;
 }
 
-/** What can be done about limits that did not come, with the files and the region that were named. */
+/** What can be done about limits that did not come, with the file or the name and the region that were given. Other regions are compared for files alone. */
 function nextCommands(file: string, { environment }: CommonOptions, region: string): string {
   const named = `${file}${environment ? ` --environment ${environment}` : ''}`;
   return [
     `to ask for what is missing and wait: slipway quota ${named} --region ${region} --request --wait`,
-    `to see which regions have it: slipway matrix ${named}`,
+    ...(fileMeant(file) === undefined ? [] : [`to see which regions have it: slipway matrix ${named}`]),
   ].join('\n');
 }
 

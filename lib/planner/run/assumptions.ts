@@ -64,6 +64,6 @@ function unmeasured(a: ModelShape): string[] {
     ...(a.sharedExperts || a.denseLayers ? ['shared experts and dense layers'] : []),
   ];
   return parts.length > 0
-    ? [`no published run measures ${parts.join(', ')}: time and memory follow from the shape alone`]
+    ? [`no constant is fitted to ${parts.join(', ')}: time and memory follow from the shape alone`]
     : [];
 }

@@ -1,3 +1,7 @@
+import path from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { CloudFormationClient, GetTemplateCommand } from '@aws-sdk/client-cloudformation';
+import { ListTrainingJobsCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import {
   GetServiceQuotaCommand,
   ListRequestedServiceQuotaChangeHistoryByQuotaCommand,
@@ -6,6 +10,8 @@ import {
 import { beforeEach, expect, test, vi } from 'vitest';
 import { followIncreases } from '../../../lib/cli/environment/quota-wait';
 import { mockClient } from '../../support/mocked-clients';
+import { runCli } from '../../support/run-cli';
+import { callsOf, misspelt } from '../../support/shell-words';
 
 const quotas = mockClient(ServiceQuotasClient);
 const WANTED = { name: 'ml.p5.48xlarge for training job usage', code: 'L-C4752B3A', desired: 4 };
@@ -104,4 +110,40 @@ test('a service that does not answer for a while does not end the wait; ten roun
   quotas.on(GetServiceQuotaCommand).resolves({ Quota: { Value: 0 } });
   await expect(followed()).rejects.toThrow(/^waiting for limits, which ends no request: .*no network/);
   expect(quotas.commandCalls(GetServiceQuotaCommand)).toHaveLength(20);
+});
+
+test('a wait that fails ends with commands that the command line takes; regions are compared for a file alone', async () => {
+  const template = {
+    Resources: {
+      gate: {
+        Type: 'Custom::SlipwayQuotaPreflight',
+        Properties: {
+          needs: JSON.stringify([
+            { ...WANTED, desired: undefined, needed: 4, unit: 'instances', kind: 'pool', wantedBy: 'quotas.require' },
+          ]),
+        },
+      },
+    },
+  };
+  mockClient(CloudFormationClient)
+    .on(GetTemplateCommand)
+    .resolves({ TemplateBody: JSON.stringify(template) });
+  mockClient(SageMakerClient).on(ListTrainingJobsCommand).resolves({ TrainingJobSummaries: [] });
+  quotas.on(GetServiceQuotaCommand).resolves({ Quota: { Value: 0 } });
+  quotas.on(ListRequestedServiceQuotaChangeHistoryByQuotaCommand).resolves({
+    RequestedQuotas: [{ DesiredValue: 4, Status: 'DENIED' }],
+  });
+  const commandsOf = async (named: string) => {
+    const { code, stderr } = await runCli('quota', named, '--region', 'us-west-2', '--wait');
+    expect(code).toBe(1);
+    return [...stripVTControlCharacters(stderr).matchAll(/^to [^:]*: (slipway .*)$/gm)].flatMap(([, command = '']) => [
+      command,
+    ]);
+  };
+  const [again, ...others] = await commandsOf('lab');
+  expect([again, others]).toEqual(['slipway quota lab --region us-west-2 --request --wait', []]);
+  const file = path.join(__dirname, '../../../runs/llama3-8b-fsdp.yaml');
+  const ofFile = await commandsOf(file);
+  expect(ofFile.map((command) => command.split(' ')[1])).toEqual(['quota', 'matrix']);
+  expect(ofFile.flatMap(callsOf).flatMap(misspelt)).toEqual([]);
 });

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { beforeEach, expect, test } from 'vitest';
+import { progressText } from '../../../lib/cli/runs/progress-text';
 import { ANSWERS } from '../../../lib/contracts/answers';
+import type { StatusAnswer } from '../../../lib/contracts/control';
 import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';
 import { DESCRIPTOR } from '../../support/runs';
@@ -115,6 +117,16 @@ test('top shows runs that are not over, with progress and end', async () => {
   expect(stdout).not.toContain('b-261121120000');
   const { runs } = JSON.parse((await runCli('top', '--environment', FILE, '--json')).stdout);
   expect(ANSWERS.runList.parse({ runs }).runs).toHaveLength(1);
+});
+
+test.each<[number | undefined, string]>([
+  [undefined, '06:00)'],
+  [2, '06:00)'],
+  [0, '06:00, if interrupted as seldom as until now: never)'],
+])('an interval after %s interruptions says what it rests on', (interruptions, end) => {
+  const interval: [string, string] = ['2026-11-23T03:00:00.000Z', '2026-11-23T06:00:00.000Z'];
+  const run = { progressPercent: 12.5, etaAt: '2026-11-23T04:10:00.000Z', etaInterval80: interval, interruptions };
+  expect(progressText(run as StatusAnswer).endsWith(`to 2026-11-23 ${end}`)).toBe(true);
 });
 
 test('status says how far the run is and when it will be done', async () => {

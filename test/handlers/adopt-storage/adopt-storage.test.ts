@@ -66,6 +66,19 @@ test('a bucket without a policy gets back what its first stack gave it, and its 
   ]);
 });
 
+test('each thing is looked for by its own name, and what is not named is not looked for', async () => {
+  await onEvent(deps, events.create());
+  expect(ecr.commandCalls(DescribeRepositoriesCommand)[0]?.args[0].input).toEqual({
+    repositoryNames: ['slipway-research'],
+  });
+  expect(dynamo.commandCalls(DescribeTableCommand)[0]?.args[0].input).toEqual({ TableName: 'slipway-research-runs' });
+  expect(s3.commandCalls(HeadBucketCommand)[0]?.args[0].input).toEqual({ Bucket: 'checkpoints' });
+  for (const mock of [dynamo, ecr]) mock.resetHistory();
+  const { tableName: _table, repositoryName: _repository, ...rest } = events.create().ResourceProperties;
+  await onEvent(deps, { ...events.create(), ResourceProperties: rest } as ReturnType<typeof events.create>);
+  expect([...dynamo.calls(), ...ecr.calls()]).toEqual([]);
+});
+
 test('what is there already is not written again, in whatever order its members are', async () => {
   const same = { ...TLS, Principal: { AWS: ['*'] } };
   s3.on(GetBucketPolicyCommand).resolves({ Policy: JSON.stringify({ Version: '2012-10-17', Statement: [same] }) });

@@ -98,6 +98,16 @@ describe('events', () => {
     expect(await world.ask({ action: 'events' }, alias)).toEqual({ ok: true, events: [], next: null });
   });
 
+  test('are of the own team alone, also where runs of another one are active', async () => {
+    const alias = 'arn:aws:lambda:us-west-2:111122223333:function:slipway-research-control:team-speech';
+    const asked = { action: 'start' as const, runFile: other, clientRequestId: 'of-speech' };
+    const answer = await world.ask(asked, alias);
+    if (!answer.ok || !('uploads' in answer)) throw new Error(JSON.stringify(answer));
+    await world.ask({ action: 'start', runId: answer.runId, confirm: true }, alias);
+    const [first, second] = await twoRuns();
+    expect(new Set((await page({})).events.map((e) => e.runId))).toEqual(new Set([first, second]));
+  });
+
   test.each([
     ['a place that no page gave', { after: "x'" }],
     ['a time that is none', { since: 'yesterday' }],

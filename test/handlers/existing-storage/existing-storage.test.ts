@@ -121,6 +121,13 @@ test('what is better otherwise, and works, is a warning', async () => {
   ]);
 });
 
+test('what does not hold fails the deploy, and only what is better otherwise goes to the log', async () => {
+  encryptedWith('AES256');
+  blocked(false);
+  expect(await reason()).toContain('put-public-access-block');
+  expect(warned).toEqual([expect.stringContaining('should encrypt new objects')]);
+});
+
 test('a rule for the tag of leftovers is found', async () => {
   s3.on(GetBucketLifecycleConfigurationCommand).resolves({
     Rules: [{ Status: 'Enabled', Filter: { Tag: { Key: 'slipway', Value: 'leftover' } }, Expiration: { Days: 30 } }],

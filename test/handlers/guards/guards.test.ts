@@ -156,6 +156,13 @@ describe('the guard of replacements', () => {
     expect(answer).toEqual({ PhysicalResourceId: 'replace-guard-research-old' });
   });
 
+  test('has its fingerprint in the id of the resource, which that of the deletion never has', async () => {
+    const id = async (event: Parameters<typeof onEvent>[1]) => (await onEvent(deps, event)).PhysicalResourceId;
+    expect(await id(replacement.create())).toBe('replace-guard-research-new');
+    expect(await id(replacement.create({ fingerprint: '' }))).toBe('replace-guard-research');
+    expect(await id(deletion.create({ fingerprint: 'new' }))).toBe('delete-guard-research');
+  });
+
   test('asks nothing when the fingerprint is the same, nor on create and delete', async () => {
     active('gpt-1');
     await onEvent(deps, replacement.update());

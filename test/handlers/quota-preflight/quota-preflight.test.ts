@@ -167,6 +167,17 @@ describe('requestIncrease', () => {
     expect(quotas.commandCalls(RequestServiceQuotaIncreaseCommand)).toHaveLength(0);
   });
 
+  test('goes on to the next quota after any other failure, at the pace that the service answers', async () => {
+    const failed = Object.assign(new Error('x'), { name: 'InternalFailure' });
+    quotas.on(RequestServiceQuotaIncreaseCommand).rejects(failed);
+    slept = [];
+    await expect(onEvent(deps(), asking([P4D, TOTAL]))).rejects.toThrow(
+      `${TOTAL.name} (L-00C91CB5): not requested, InternalFailure: x`,
+    );
+    expect(quotas.commandCalls(RequestServiceQuotaIncreaseCommand)).toHaveLength(2);
+    expect(slept.filter((ms) => ms === 250).length).toBeGreaterThanOrEqual(2);
+  });
+
   test("stops when the account's allowance of requests is used up", async () => {
     const full = Object.assign(new Error('20 active requests'), { name: 'QuotaExceededException' });
     quotas.on(RequestServiceQuotaIncreaseCommand).rejects(full);

@@ -175,3 +175,19 @@ test('what a team used is remembered: its next run comes after the first of anot
   expect(await world.store.find(other.runId)).toMatchObject({ state: 'pending' });
   expect(await world.store.find(second)).toMatchObject({ state: 'queued' });
 });
+
+test('status counts how often a run was interrupted, and list leaves it out', async () => {
+  const runId = await world.launch();
+  const counted = async () => {
+    const answer = await world.ask({ action: 'status', runId });
+    return 'interruptions' in answer ? answer.interruptions : undefined;
+  };
+  world.train(nameOf(runId));
+  world.commit(runId, 10);
+  await world.tick();
+  expect(await counted()).toBe(0);
+  world.end(nameOf(runId), 'Failed', 'InternalServerError: x');
+  for (let i = 0; i < 3; i++) await world.tick();
+  expect(await counted()).toBe(1);
+  expect(JSON.stringify(await world.ask({ action: 'list' }))).not.toContain('interruptions');
+});

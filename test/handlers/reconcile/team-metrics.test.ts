@@ -51,7 +51,11 @@ test('a run that failed is counted once', async () => {
 
 test('fails: what cannot be read is said, and the tick goes on', async () => {
   world.reconcile.store.ofTeam = () => Promise.reject(new Error('throttled'));
+  const said: unknown[] = [];
+  world.reconcile.log = (_level, message, context) => said.push([message, context]);
   await world.launch();
   await world.tick();
   expect(lines).toEqual([]);
+  for (const team of ['nlp', 'speech'])
+    expect(said).toContainEqual(['metrics of a team were not written', { team, error: 'Error: throttled' }]);
 });

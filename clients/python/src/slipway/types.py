@@ -625,6 +625,7 @@ class Status(_Status, total=False):
     progressPercent: Any
     etaAt: Union[str, None]
     etaInterval80: Union[list[str], None]
+    interruptions: int
     spareInstances: StatusSpareInstances
     handOver: StatusHandOver
     tags: dict[str, str]

@@ -38,11 +38,13 @@ export async function statusOf(
   const since = own.attempt && attempt ? stepEvents(own.attempt, attempt, now) : [];
   const booked = ledger([...timeline, ...since], now);
   const seen = { ...own, attempt };
+  const interruptions = interruptionsIn(timeline);
   return {
     ok: true,
     ...answer(seen, attempts, await queuePositions(deps, active, now), now),
     goodput: booked.goodput,
-    ...outlookAnswer(outlook(seen, { ledger: booked, interruptions: interruptionsIn(timeline), now })),
+    ...outlookAnswer(outlook(seen, { ledger: booked, interruptions, now })),
+    interruptions,
     ...(request.configuration && (await configurationOf(deps, own.runId))),
     ...(request.timeline && boundedTimeline(timeline)),
   };
