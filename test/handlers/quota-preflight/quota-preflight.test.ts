@@ -104,6 +104,12 @@ describe('create', () => {
     expect(quotas.calls()).toHaveLength(0);
   });
 
+  test('an environment that names no instances has nothing to check', async () => {
+    const answer = await onEvent(deps(), events([]).create());
+    expect(answer.Data).toEqual({ Summary: 'not checked: the environment names no instances' });
+    expect(quotas.calls()).toHaveLength(0);
+  });
+
   test('a limit that cannot be read is unknown, never zero, and does not stop the deploy', async () => {
     const denied = Object.assign(new Error('not authorized'), { name: 'AccessDeniedException' });
     quotas.on(GetServiceQuotaCommand).rejects(denied);
