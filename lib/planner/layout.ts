@@ -179,6 +179,9 @@ export function layoutProblem(l: LayoutInput): string | undefined {
   if (l.stack === 'fsdp' && (l.shard * l.context) % l.expert !== 0) {
     return `expert ${l.expert} does not divide shard ${l.shard} x context ${l.context}`;
   }
+  if (l.stack === 'megatron' && (world / l.pipeline) % l.expert !== 0) {
+    return `expert ${l.expert} does not divide the ${world / l.pipeline} ranks of a stage`;
+  }
   const blocks = stageBlocks(l.model);
   if (l.pipeline > blocks) return `pipeline ${l.pipeline} exceeds the ${blocks} layers`;
   if (l.model.heads % l.tensor !== 0 && l.tensor > 1)

@@ -30,6 +30,7 @@ const WRITERS: Readonly<Record<string, (l: LayoutInput) => Parameters>> = {
     'tensor-model-parallel-size': l.tensor,
     'pipeline-model-parallel-size': l.pipeline,
     'context-parallel-size': l.context,
+    ...(l.model.experts > 1 && { 'expert-model-parallel-size': l.expert }),
     ...(l.pipeline > 1 &&
       l.virtualStages > 1 && {
         'num-layers-per-virtual-pipeline-stage': stageBlocks(l.model) / l.pipeline / l.virtualStages,

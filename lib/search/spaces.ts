@@ -44,9 +44,10 @@ export function spaceAround(base: LayoutInput): SearchSpace {
   };
 }
 
-/** Over how many ranks experts may be spread: FSDP and SMP v2 have a degree for it, preferences and other libraries keep the run's own. */
+/** Over how many ranks experts may be spread: FSDP, SMP v2 and Megatron have a degree for it, preferences and other libraries keep the run's own. */
 function expertDegrees(base: LayoutInput): number[] {
-  if (base.stack !== 'fsdp' || base.preferences || base.model.experts <= 1) return [base.expert];
+  if (!(base.stack === 'fsdp' || base.stack === 'megatron') || base.preferences || base.model.experts <= 1)
+    return [base.expert];
   const within = divisors(worldSizeOf(base)).filter((degree) => base.model.experts % degree === 0);
   return within.filter((degree) => Math.log2(degree) % 1 === 0 || degree === base.expert);
 }

@@ -32,6 +32,11 @@ const EQUIVALENT: readonly { file: string; line: RegExp; why: string }[] = [
     line: /^const ALIVE_AGAIN_MS/,
     why: 'tells rounds of one look, which are seconds apart, from ticks, which are minutes apart',
   },
+  {
+    file: 'lib/handlers/reconcile/effects/chat-message.ts',
+    line: /^const MOST_TITLE/,
+    why: 'the length of a text in chat: nothing is decided by it',
+  },
   { file: 'lib/handlers/shared/run-store.ts', line: /MOST_INTENTS/, why: 'the size of a cache: intents never change' },
   {
     file: 'lib/handlers/shared/remember.ts',

@@ -41,6 +41,14 @@ test('without a distributed optimizer its state is divided as the experts are', 
   expect(held(16).optimizer / held(1).optimizer).toBeCloseTo(held(16).parameters / held(1).parameters, 6);
 });
 
+test('an expert is split over tensor ranks as far as a stage has ranks for whole groups', () => {
+  const held = (expert: number, tensor: number) =>
+    planned({ ...QWEN3_30B, ...MEGATRON, tensor, shard: 16 / tensor, expert }).memoryGiB.parameters;
+  // Sixteen ranks hold an expert group of sixteen, or one of eight whose experts are in two halves each.
+  expect(held(16, 2)).toBeCloseTo(held(8, 2), 9);
+  expect(held(8, 2)).toBeLessThan(held(4, 2));
+});
+
 test('FSDP divides experts over all ranks, whatever the degree of their group', () => {
   const state = (expert: number) => {
     const { parameters, gradients, optimizer } = planned({ ...QWEN3_30B, expert }).memoryGiB;

@@ -26,6 +26,23 @@ const smpV2 = (parameters: object) =>
     compute: { instanceType: 'ml.p5.48xlarge', instanceCount: 4 },
     distribution: { library: 'smp-v2', parameters },
   });
+/** Experts of 64 GPUs in one group of 8 each: `num-experts` is what Megatron's own checks need. */
+const megatron = (expert: number) =>
+  mixture(
+    'qwen3-30b-a3b',
+    {},
+    {
+      code: { source: './src' },
+      distribution: {
+        library: 'megatron',
+        parameters: {
+          'use-distributed-optimizer': true,
+          'sequence-parallel': true,
+          'expert-model-parallel-size': expert,
+        },
+      },
+    },
+  );
 
 function searched(run: RunSpec) {
   const found = searchRun(run, FACTS, { check: (candidate) => checkRun(candidate, FACTS) });
@@ -37,6 +54,7 @@ describe.each([
   ['gpt-oss-120b', mixture('gpt-oss-120b', { shard_degree: 64 })],
   ['a dense model', runOf({ ...PLANNABLE, data, distribution: { library: 'fsdp', parameters: { shard_degree: 16 } } })],
   ['Mixtral under SMP v2', smpV2({ hybrid_shard_degree: 8, expert_parallel_degree: 4 })],
+  ['Qwen 3 under Megatron', megatron(8)],
 ])('%s', (_name, run) => {
   const { candidates, byCost, pareto } = searched(run);
 
@@ -68,4 +86,16 @@ test('the ranks that share the experts of a mixture are searched', () => {
   if (!fastest || Array.isArray(own)) throw new Error('no plan');
   expect(fastest.distribution.parameters.expert_parallel_degree).not.toBe(16);
   expect(fastest.tokensPerSecondPerGpu).toBeGreaterThan(own.tokensPerSecondPerGpu);
+});
+
+test('under Megatron they are searched too, so that a mixture is found which fits', () => {
+  const run = megatron(1);
+  const own = planRun(run, FACTS);
+  if (Array.isArray(own)) throw new Error('no plan');
+  expect(own.fits).toBe('oom');
+  const sizes = searched(run).candidates.map(
+    ({ distribution }) => distribution.parameters['expert-model-parallel-size'],
+  );
+  expect(new Set(sizes).size).toBeGreaterThan(1);
+  expect(sizes).not.toContain(1);
 });

@@ -1,3 +1,4 @@
+import { fitsMemory } from '../../admission';
 import { runOnRung, sizesToAsk } from '../../lifecycle/ladder';
 import { hostCount, requestedAlternativesOf, requestedGroupsOf } from '../../spec/resolve-run';
 import type { SimMs } from '../core/clock';
@@ -11,12 +12,6 @@ import type { World } from '../world/world';
 const GUARDRAIL = 'guardrails.maxConcurrentInstances';
 /** A run between two attempts keeps its instances for itself this long. */
 const KEEPS_MS = 2 * 3_600_000;
-
-/** What it asks for: of an elastic run that the queue has not let start the fewest instances that it takes. */
-function rungOf({ record }: SimRun): string {
-  if (!record) return '';
-  return record.admitted ? record.rungId : (sizesToAsk(record).at(-1)?.id ?? record.rungId);
-}
 
 /** What is so until the next change. */
 interface Snapshot {
@@ -32,6 +27,8 @@ export class WaitingRuns {
   private readonly roomSince = new Map<SimRun, SimMs>();
   private readonly needs = new Map<string, ReadonlyMap<string, number>>();
 
+  /** Whether the memory of each size suffices, by run and rung. */
+  private readonly fitting = new Map<string, boolean>();
   private seen: Snapshot | undefined;
   private waiting: readonly SimRun[] = [];
   /** Of those that waited when they were last looked at. */
@@ -100,7 +97,7 @@ export class WaitingRuns {
 
   /** What it asks for, by pool. Each type that it may be given counts. */
   needsOf(run: SimRun): ReadonlyMap<string, number> {
-    const rung = rungOf(run);
+    const rung = this.rungOf(run);
     const key = `${run.id}/${rung}`;
     const known = this.needs.get(key);
     if (known) return known;
@@ -164,6 +161,25 @@ export class WaitingRuns {
     }
     if (!isSame) this.waiting = [...this.places].sort(([, a], [, b]) => a - b).map(([run]) => run);
     return this.waiting;
+  }
+
+  /** What it asks for: of an elastic run that the queue has not let start the fewest instances that it takes and that its model fits. */
+  private rungOf(run: SimRun): string {
+    const { record } = run;
+    if (!record) return '';
+    if (record.admitted) return record.rungId;
+    return (
+      sizesToAsk(record).findLast(({ id }) => id === record.rungId || this.hasMemory(run, id))?.id ?? record.rungId
+    );
+  }
+
+  private hasMemory({ id, truth }: SimRun, rung: string): boolean {
+    const key = `${id}/${rung}`;
+    const known = this.fitting.get(key);
+    if (known !== undefined || !truth) return known ?? true;
+    const fits = fitsMemory(runOnRung(truth.spec, rung), this.world.scenario.environment.region);
+    this.fitting.set(key, fits);
+    return fits;
   }
 
   private isWaiting(run: SimRun): boolean {

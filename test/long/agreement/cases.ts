@@ -19,6 +19,8 @@ export interface AgreementCase {
 const LIMITS_OF_TIME = 'limits of time run on the real clock of the sandbox';
 const OTHERS_READ_TOO = 'the sandbox cannot tell the calls of the functions from those of the test';
 
+const HELD_BY_OTHERS = 'the sandbox gives instances that jobs of others hold in the simulation';
+
 const STEPS_ADD_UP =
   'each attempt trains for some minutes more in the sandbox, whose jobs begin at once: over many attempts too many steps';
 
@@ -111,9 +113,13 @@ export const OTHERS: Readonly<Record<string, string>> = {
   deleted: 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
   'deleted-unread': 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
   'deleted-while-silent': 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
+  'elastic-doubtful': OTHERS_READ_TOO,
+  'elastic-memory': HELD_BY_OTHERS,
   'elastic-spot': LIMITS_OF_TIME,
+  'elastic-two': HELD_BY_OTHERS,
   'grow-unread-quota': 'functions that die between two calls',
   guards: 'changes of the stack, which test/long/adoption.test.ts and test/long/always/life-cycle.test.ts make',
+  'interrupted-hang': 'what `hangs` plays of an interrupted job, at a time at which one tick decides',
   'interrupted-unread': OTHERS_READ_TOO,
   'older-driver': 'the driver of the sandbox is that of the package',
   'older-version': 'functions that die between two calls',

@@ -1,4 +1,5 @@
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import { z } from 'zod';
 import type { CheckpointObservation } from '../../../lifecycle/observed';
 import { type Checkpoint, checkpointKey } from '../../../lifecycle/record';
 import { parseS3Uri } from '../../../spec/formats/s3-uri';
@@ -118,11 +119,11 @@ async function readMarker(s3: S3Client, uri: string): Promise<string> {
   return (await Body?.transformToString()) ?? '';
 }
 
-interface Marker {
-  step: number;
-  attempt?: number;
-  objects: { key: string; bytes: number }[];
-}
+const markerSchema = z.object({
+  step: z.int(),
+  attempt: z.number().nullish(),
+  objects: z.array(z.object({ key: z.string(), bytes: z.number() })),
+});
 
 /** Step and writer of a whole checkpoint, or why it is not whole. */
 function judgeMarker(text: string, objects: Folder['objects']): Pick<Checkpoint, 'step' | 'attempt'> | string {
@@ -134,13 +135,9 @@ function judgeMarker(text: string, objects: Folder['objects']): Pick<Checkpoint,
   return `${wrong.length} objects are missing or have another size (${names.join(', ')})`;
 }
 
-function parseMarker(text: string): Marker | undefined {
+function parseMarker(text: string): z.infer<typeof markerSchema> | undefined {
   try {
-    const parsed = JSON.parse(text) as Marker;
-    const isWhole = Number.isInteger(parsed.step) && Array.isArray(parsed.objects);
-    return isWhole && parsed.objects.every((o) => typeof o.key === 'string' && typeof o.bytes === 'number')
-      ? parsed
-      : undefined;
+    return markerSchema.safeParse(JSON.parse(text)).data;
   } catch {
     return undefined;
   }
