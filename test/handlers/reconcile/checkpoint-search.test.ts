@@ -141,3 +141,9 @@ test('the marker of own code is looked for only in folders that it can match', a
   s3.failList(new Error('503'));
   expect(await listCheckpoints(s3.client, P)).toEqual({ kind: 'unreadable', error: 'Error: 503' });
 });
+
+test('a marker whose path has no number is that of step 0', async () => {
+  const s3 = fakeS3(() => 1000);
+  s3.put('b/run/done', 'x');
+  expect(await listCheckpoints(s3.client, P, { marker: 'done' })).toMatchObject({ committed: [{ uri: P, step: 0 }] });
+});

@@ -90,6 +90,45 @@ describe('a look at a live job', () => {
   });
 });
 
+describe('what is looked at', () => {
+  const OWN = RUN_FILE.replace(
+    'code: { source: builtin }',
+    `code: { source: 's3://artifact-bucket/code.tar.gz', entryPoint: train.py, sha256: ${'c'.repeat(64)} }\ncheckpoints: { mode: managed, committedMarker: 'step-*/done' }`,
+  ).replace(/^(model|training):.*\n/gm, '');
+  const lists = () => world.s3.mock.commandCalls(ListObjectsV2Command).length;
+
+  test('of own code is the marker that its run file names', async () => {
+    const runId = await world.launch(OWN);
+    world.train(nameOf(runId));
+    world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/step-70/done`, '');
+    world.s3.put(
+      `checkpoint-bucket/runs/nlp/${runId}/step-80/COMMITTED.json`,
+      JSON.stringify({ step: 80, objects: [] }),
+    );
+    await world.tick();
+    expect((await world.store.find(runId))?.committed?.step).toBe(70);
+  });
+
+  test('of a run that waits in the queue is nothing in S3, and nothing any more once it is over', async () => {
+    world.limits.set('ml.m5.xlarge for training job usage', { value: 2 });
+    const first = await world.launch();
+    world.pass(1000);
+    const second = await world.launch();
+    world.train(nameOf(first));
+    await world.tick();
+    const before = lists();
+    await reconcileRun(world.reconcile, second);
+    expect((await world.store.find(second))?.state).toBe('queued');
+    expect(lists()).toBe(before);
+    world.end(nameOf(first), 'Completed');
+    await world.tick();
+    const described = world.sagemaker.calls.describe;
+    const after = lists();
+    await reconcileRun(world.reconcile, first);
+    expect([lists(), world.sagemaker.calls.describe]).toEqual([after, described]);
+  });
+});
+
 describe('the applied quota', () => {
   const SPOT = RUN_FILE.replace('instanceCount: 2', 'instanceCount: 2, capacity: spot');
   /** The limit is lowered between the start and its confirmation. */
