@@ -17,6 +17,8 @@ from rank_world import events, run_ranks, trainer_job, write_shards
 
 STEPS, SAVED_AT = 20, 10
 LOSS, NORM = 1e-5, 1e-4
+#: Of families with normalised queries and keys: gradients of single steps are several times as large, and their last digits as far apart.
+NORM_OF_TODAY = 1e-3
 #: A higher one makes two orders of the same sums drift apart within 20 steps.
 LEARNING_RATE = "0.002"
 #: (name, ranks, changes of the job). Degrees that are not named take the ranks that are left.
@@ -102,12 +104,12 @@ class Runs:
             raise RuntimeError(f"{name}: must end with 0, got {code}\n{output}")
         return [(step["loss"], step["gradientNorm"]) for step in events(output, "step")]
 
-    def layouts(self, table: list[tuple[str, int, dict[str, Any]]], model: dict[str, Any]) -> Iterator[Row]:
+    def layouts(self, table: list[tuple[str, int, dict[str, Any]]], model: dict[str, Any], norm: float = NORM) -> Iterator[Row]:
         """20 steps in each layout beside 20 steps of transformers' model."""
         for name, ranks, changes in table:
             job = job_of(changes, model)
             expected = self.reference(job, model)
-            yield Row(f"{STEPS} steps", name, differences(self.measured(name, ranks, job), expected))
+            yield Row(f"{STEPS} steps", name, differences(self.measured(name, ranks, job), expected, norm))
 
     def continued(self, table: list[tuple[str, int, dict[str, Any]]], names: tuple[str, ...], model: dict[str, Any]) -> Iterator[Row]:
         """A run of the first layout, saved after 10 steps, and the other 10 in each of the layouts."""
@@ -142,12 +144,12 @@ class Runs:
             yield Row("Export after 20 steps", name, {"logits": Figure(off.abs().max().item(), LOGITS)})
 
 
-def differences(found: list[tuple[float, float]], expected: list[tuple[float, float]]) -> dict[str, Figure]:
+def differences(found: list[tuple[float, float]], expected: list[tuple[float, float]], allowed: float = NORM) -> dict[str, Figure]:
     """Largest differences of loss and gradient norm."""
     pairs = list(zip(found, expected, strict=True))
     loss = max(abs(ours[0] - theirs[0]) for ours, theirs in pairs)
     norm = max(abs(ours[1] - theirs[1]) for ours, theirs in pairs)
-    return {"loss": Figure(loss, LOSS), "norm": Figure(norm, NORM)}
+    return {"loss": Figure(loss, LOSS), "norm": Figure(norm, allowed)}
 
 
 def all_runs(folder: Path) -> Iterator[Row]:
@@ -160,4 +162,4 @@ def all_runs(folder: Path) -> Iterator[Row]:
     for family, model in TODAY.items():
         names = MIXTURES_OF_TODAY if "experts" in model else DENSE_OF_TODAY
         table = [(f"{family}, {name}", ranks, changes) for name, ranks, changes in DENSE + EXPERTS if name in names]
-        yield from runs.layouts(table, model)
+        yield from runs.layouts(table, model, NORM_OF_TODAY)

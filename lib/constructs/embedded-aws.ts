@@ -56,7 +56,8 @@ export const LEFT_OUT = {
   replication: {
     why: 'MiniStack copies nothing between regions',
     lacks: ['AWS::IAM::Role', 'AWS::IAM::Policy'],
-    changes: ['AWS::S3::Bucket'],
+    // The emptying ends the rule of a bucket that is kept.
+    changes: ['AWS::S3::Bucket', 'Custom::SlipwayEmptyStorage'],
   },
   budget: { why: 'MiniStack has no AWS Budgets', lacks: ['AWS::Budgets::Budget'] },
   lustre: {

@@ -1,5 +1,6 @@
 // Examples of docs/library on the embedded AWS: each is deployed as it stands, but for the names of what a company has already, which is made
-// first. The pipeline, which needs several accounts, and the launcher over existing roles are synthesised only (test/long/always/package.test.ts).
+// first. Of the pipeline the stacks of each stage are deployed, in the order of the stages and into their accounts, since MiniStack has no CodePipeline; the
+// launcher over existing roles is synthesised only (test/long/always/package.test.ts).
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -109,3 +110,41 @@ test('environment files in an app of your own', async () => {
   await deployed('environment-files', { "folder: 'environments'": `folder: '${path.join(folder, 'environments')}'` });
   expect(await teamsOf('files')).toEqual(['default']);
 }, 300_000);
+
+test('the stages of the pipeline, one account after the other', async () => {
+  const name = 'pipeline';
+  const text = readFileSync(path.join(ROOT, 'docs/library', `${name}.ts`), 'utf8');
+  mkdirSync(path.join(folder, 'stages'), { recursive: true });
+  writeFileSync(path.join(folder, 'stages/staged.yaml'), `name: staged\nregions: { ${REGION}: {} }\n`);
+  const file = path.join(folder, `${name}.ts`);
+  writeFileSync(file, text.replace("folder: 'environments'", `folder: '${path.join(folder, 'stages')}'`));
+  const out = path.join(folder, `${name}.out`);
+  await sandbox.call(CDK, ['synth', '--quiet', '--app', `${TSX} ${file}`, '--output', out]);
+  const { Resources } = JSON.parse(readFileSync(path.join(out, 'TrainingPipeline.template.json'), 'utf8')) as {
+    Resources: Record<string, { Type: string; Properties: { Stages?: { Name: string }[] } }>;
+  };
+  const pipeline = Object.values(Resources).find(({ Type }) => Type === 'AWS::CodePipeline::Pipeline');
+  const stages = (pipeline?.Properties.Stages ?? [])
+    .map(({ Name }) => Name)
+    .filter((stage) => /^(dev|prod)$/.test(stage));
+  expect(stages).toEqual(['dev', 'prod']);
+  const seen: string[] = [];
+  for (const [stage, account] of [
+    ['dev', ACCOUNT],
+    ['prod', '444455556666'],
+  ] as const) {
+    const of = async (program: string, ...args: string[]) => {
+      const { code, stdout, stderr } = await sandbox.tryCall(program, args, { AWS_ACCESS_KEY_ID: account });
+      expect([stage, code, code === 0 ? '' : `${stdout}${stderr}`.slice(-3000)]).toEqual([stage, 0, '']);
+      return stdout;
+    };
+    await of(CDK, 'bootstrap', `aws://${account}/${REGION}`, '--app', '');
+    const assembly = path.join(out, `assembly-TrainingPipeline-${stage}`);
+    const words = ['deploy', '--all', '--method=direct', '--require-approval', 'never', '--app', assembly];
+    await of(CDK, ...words);
+    const asked = ['ssm', 'get-parameter', '--name', '/slipway/environments/staged/default', '--region', REGION];
+    const { Parameter } = JSON.parse(await of(AWS, ...asked, '--output', 'json'));
+    seen.push(JSON.parse(Parameter.Value).account);
+  }
+  expect(seen).toEqual([ACCOUNT, '444455556666']);
+}, 600_000);

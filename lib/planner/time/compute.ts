@@ -47,16 +47,29 @@ function gemmSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
   const active = m.expertsPerToken;
   const inner = m.mlpMatrices * activeFfn(m);
   const weights = (attentionParameters(m) + inner * m.hidden) / t;
-  const ofExperts = m.experts > 1 ? (active * m.mlpMatrices * m.ffn * m.hidden) / t : 0;
+  const experts = expertProducts(l, k);
   const heads = 2 * (m.heads + m.kvHeads) * meanHeadSize(m);
   const columns = (heads + inner) / t + m.hidden * (2 + 2 * active);
   const bytes = lowPrecisionOf(l)?.bytes ?? 2;
   const rate = gemmRate(l, gpu, k) / (1 + k.gemmTokens / tokens);
   return (
-    (2 * tokens * (weights + (ofExperts * k.expertWidth * t) / m.ffn)) / rate +
-    (bytes * (weights + tokens * columns)) / gpu.memoryBytesPerSecond +
+    (2 * tokens * (weights + experts.slower)) / rate +
+    (bytes * (weights + experts.unvisited + tokens * columns)) / gpu.memoryBytesPerSecond +
     GEMMS_PER_BLOCK * k.gemmTailSeconds
   );
+}
+
+/**
+ * What the experts of a block add: weights by which the time of a token's own experts is longer than that of a dense block, because each
+ * product is small and gets few of the tokens; and weights that are read beyond those of one token's experts.
+ */
+function expertProducts(l: LayoutInput, k: Constants): { slower: number; unvisited: number } {
+  const m = l.model;
+  if (m.experts <= 1) return { slower: 0, unvisited: 0 };
+  const one = (m.mlpMatrices * m.ffn * m.hidden) / l.tensor;
+  const tokensOfOne = (tokensPerRank(l) * m.expertsPerToken * l.expert) / m.experts;
+  const slower = one * m.expertsPerToken * ((k.expertWidth * l.tensor) / m.ffn + k.gemmTokens / tokensOfOne);
+  return { slower, unvisited: one * Math.max(0, m.experts / l.expert - m.expertsPerToken) };
 }
 
 function gemmRate(l: LayoutInput, gpu: Gpu, k: Constants): number {

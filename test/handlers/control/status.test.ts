@@ -69,6 +69,7 @@ test('of a run that has just begun to train', async () => {
     progressPercent: 0,
     etaAt: null,
     etaInterval80: null,
+    interruptions: 0,
     queuePosition: null,
   });
   // Five minutes of two ml.m5.xlarge.
