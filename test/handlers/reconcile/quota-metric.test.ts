@@ -1,6 +1,6 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { beforeEach, expect, test } from 'vitest';
-import { type FakeWorld, fakeWorld } from '../support/fake-world';
+import { type FakeWorld, fakeWorld, RUN_FILE } from '../support/fake-world';
 
 const QUOTA = 'ml.m5.xlarge for training job usage';
 let world: FakeWorld;
@@ -60,6 +60,21 @@ test('a quota that fills up is told of by name with its numbers, once until it h
   world.limits.set(QUOTA, { value: 5 });
   await world.tick();
   expect(world.published.filter((text) => NOTICE.test(text))).toHaveLength(2);
+});
+
+test('a limit that cannot be read for a while is no quota that has emptied', async () => {
+  world.limits.set(QUOTA, { value: 5 });
+  world.limits.set('ml.g5.xlarge for training job usage', { value: 100 });
+  await world.launch();
+  world.pass(1);
+  await world.launch(RUN_FILE.replace('ml.m5.xlarge', 'ml.g5.xlarge'));
+  await world.tick();
+  world.limits.set(QUOTA, { unknown: 'throttled' });
+  await world.tick();
+  expect(newest().quota).toBe('ml.g5.xlarge for training job usage');
+  world.limits.set(QUOTA, { value: 5 });
+  await world.tick();
+  expect(world.published.filter((text) => NOTICE.test(text))).toHaveLength(1);
 });
 
 test('a notice that could not be sent comes with the next tick', async () => {
