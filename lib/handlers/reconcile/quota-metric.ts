@@ -10,32 +10,33 @@ import { type QuotaUse, tellOfQuotas } from './quota-notice';
 
 /**
  * Writes how much of the fullest instance quota is in use that live jobs of this environment hold, as a line in CloudWatch's embedded metric
- * format; 0 while no job is live. Quotas that are as full as the alarm says are told of by name. The limit is the account's, so that training jobs of others count too. A limit that cannot be read is left out, and
- * nothing is written where that leaves none.
+ * format; 0 while no job is live. Quotas that are as full as the alarm says are told of by name. The limit is the account's, so that training jobs of
+ * others count too. A limit that cannot be read is left out, and nothing is written where that leaves none.
  * @param active all runs that are not over
  */
 export async function writeQuotaUse(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<void> {
   const { quotaPercent, write } = deps.metrics ?? {};
   if (!quotaPercent || !write) return;
   try {
-    const uses = await readUses(deps, active);
+    const { uses, unread } = await readUses(deps, active);
     const [fullest] = uses;
     if (!fullest) return;
     write(metricLine(deps, fullest));
-    await tellOfQuotas(
-      deps,
-      uses.filter(({ percent }) => percent >= quotaPercent),
-    );
+    const full = uses.filter(({ percent }) => percent >= quotaPercent);
+    await tellOfQuotas(deps, full, unread);
   } catch (error) {
     deps.log('warn', 'the use of quotas was not written', { error: describeError(error) });
   }
 }
 
-/** The fullest first; empty where no limit is known. */
-async function readUses(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<QuotaUse[]> {
+/** The fullest first, none where no limit is known; and the names of those whose limit could not be read. */
+async function readUses(
+  deps: ReconcileDeps,
+  active: readonly RunRecord[],
+): Promise<{ uses: QuotaUse[]; unread: string[] }> {
   const live = active.flatMap((run) => liveJob(run) ?? []);
   const refs = quotasOf(live.map(({ instances }) => instances));
-  if (refs.length === 0) return [{ quota: '', inUse: 0, limit: 0, percent: 0 }];
+  if (refs.length === 0) return { uses: [{ quota: '', inUse: 0, limit: 0, percent: 0 }], unread: [] };
   const own = quotaUsage(live.map(({ instances }) => instances));
   const others = await othersUsage(deps, new Set(live.map(({ jobName }) => jobName)));
   const limits = await deps.limits.read(refs);
@@ -47,7 +48,8 @@ async function readUses(deps: ReconcileDeps, active: readonly RunRecord[]): Prom
       { quota: name, code, inUse, limit: limit.value, percent: Math.round((100 * inUse) / Math.max(limit.value, 1)) },
     ];
   });
-  return uses.sort((a, b) => b.percent - a.percent);
+  const unread = refs.map(({ name }) => name).filter((name) => !uses.some(({ quota }) => quota === name));
+  return { uses: uses.sort((a, b) => b.percent - a.percent), unread };
 }
 
 /** The job of a run, from its request on; undefined without one, and for capacity of a training plan, which no instance quota counts. */

@@ -16,10 +16,15 @@ export interface QuotaUse {
  * again. The alarm itself cannot: its metric has no dimension for the quota. What is remembered is written after the notice, so that one may come
  * twice and none is lost.
  * @param full quotas at or above the percentage of the alarm
+ * @param unread names of quotas whose limit could not be read: what was told of them stays
  */
-export async function tellOfQuotas(deps: ReconcileDeps, full: readonly QuotaUse[]): Promise<void> {
+export async function tellOfQuotas(
+  deps: ReconcileDeps,
+  full: readonly QuotaUse[],
+  unread: readonly string[],
+): Promise<void> {
   const told = await deps.store.findToldQuotas();
-  const names = full.map(({ quota }) => quota);
+  const names = [...full.map(({ quota }) => quota), ...told.filter((name) => unread.includes(name))];
   const added = full.filter(({ quota }) => !told.includes(quota));
   if (added.length === 0 && told.every((name) => names.includes(name))) return;
   if (added.length > 0) await publish(deps, added);

@@ -1,6 +1,6 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { beforeEach, expect, test } from 'vitest';
-import { type FakeWorld, fakeWorld } from '../support/fake-world';
+import { type FakeWorld, fakeWorld, RUN_FILE } from '../support/fake-world';
 
 const QUOTA = 'ml.m5.xlarge for training job usage';
 let world: FakeWorld;
@@ -60,6 +60,22 @@ test('a quota that fills up is told of by name with its numbers, once until it h
   world.limits.set(QUOTA, { value: 5 });
   await world.tick();
   expect(world.published.filter((text) => NOTICE.test(text))).toHaveLength(2);
+});
+
+test('a quota whose limit cannot be read for a while is not told of again', async () => {
+  world.limits.set(QUOTA, { value: 4 });
+  world.limits.set('ml.m5.large for training job usage', { value: 100 });
+  await world.launch();
+  await world.tick();
+  await world.launch(RUN_FILE.replace('ml.m5.xlarge', 'ml.m5.large'));
+  const told = world.published.length;
+  expect(world.published.join('\n')).toContain(QUOTA);
+  world.limits.set(QUOTA, { unknown: 'throttled' });
+  await world.tick();
+  expect(newest()).toMatchObject({ quota: 'ml.m5.large for training job usage' });
+  world.limits.set(QUOTA, { value: 4 });
+  await world.tick();
+  expect(world.published).toHaveLength(told);
 });
 
 test('a notice that could not be sent comes with the next tick', async () => {
