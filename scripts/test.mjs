@@ -133,8 +133,8 @@ async function toolkit() {
  */
 async function tests() {
   const ofPython = pytest();
-  const others = (await vitest('e2e')) && (await vitest('unit'));
-  return (await ofPython) && others;
+  const results = [await vitest('e2e'), await vitest('unit'), await ofPython];
+  return results.every((ok) => ok);
 }
 
 const ok = (await checks(quietStep('python', process.execPath, [INSTALL]))) && (await tests());

@@ -18,6 +18,8 @@ export interface ReplicaTarget {
   account: string;
   bucket: string;
   keyArn: string;
+  /** Whether the same deploy makes the bucket: then its absence is a warning. @default false */
+  mayFollow?: boolean;
 }
 
 const PATH = 'storage.replicateCheckpoints';
@@ -41,7 +43,8 @@ export async function replicaTargetIssues(
 }
 
 /** S3 answers a call for a bucket of another region with status 301 and the region in a header, and one for a foreign bucket with 403. */
-async function bucketIssues(s3: S3Client, { bucket: Bucket, region, account }: ReplicaTarget): Promise<Issue[]> {
+async function bucketIssues(s3: S3Client, target: ReplicaTarget): Promise<Issue[]> {
+  const { bucket: Bucket, region, account, mayFollow } = target;
   try {
     const { Status } = await s3.send(new GetBucketVersioningCommand({ Bucket, ExpectedBucketOwner: account }));
     if (Status === 'Enabled') return [];
@@ -49,14 +52,11 @@ async function bucketIssues(s3: S3Client, { bucket: Bucket, region, account }: R
     return [error('the bucket of the copies must be versioned', `${Bucket} ${Status ?? 'without versions'}`, run)];
   } catch (cause) {
     if (!(cause instanceof S3ServiceException)) throw cause;
-    if (cause.name === 'NoSuchBucket')
-      return [
-        error(
-          'must copy to a bucket that exists',
-          `no bucket ${Bucket}`,
-          `deploy the environment in ${region} first, or create the bucket`,
-        ),
-      ];
+    if (cause.name === 'NoSuchBucket') {
+      const fix = `deploy the environment in ${region} first, or create the bucket`;
+      const absent = error('must copy to a bucket that exists', `no bucket ${Bucket}`, fix);
+      return [mayFollow ? { ...absent, level: 'warning' } : absent];
+    }
     const found = cause.$response?.headers['x-amz-bucket-region'];
     if (found === undefined || found === region) throw cause;
     return [error(`the bucket of the copies must be in ${region}`, `${Bucket} in ${found}`, 'name one of that region')];

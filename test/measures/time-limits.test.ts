@@ -14,7 +14,11 @@ interface Kind {
 }
 const KINDS: readonly Kind[] = [
   { files: /\.(ts|mjs)$/, call: /(?<![\w.])fetch\(/g, limit: /\bsignal\b/ },
-  { files: /\.(ts|mjs)$/, call: /\b(?:net\.connect|createConnection|https?\.get)\(/g, limit: /\btimeout\b/ },
+  {
+    files: /\.(ts|mjs)$/,
+    call: /\b(?:net\.connect|createConnection|https?\.(?:get|request))\(/g,
+    limit: /\btimeout\b/,
+  },
   {
     files: /\.py$/,
     call: /\b(?:urlopen|HTTPS?Connection|create_connection|urlretrieve|requests\.\w+)\(/g,

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { CloudFormationClient, GetTemplateCommand } from '@aws-sdk/client-cloudformation';
-import { EMPTY_STORAGE_TYPE, QUOTA_PREFLIGHT_TYPE, quotaPreflightSchema } from '../../contracts/custom-resources';
+import { QUOTA_PREFLIGHT_TYPE, quotaPreflightSchema } from '../../contracts/custom-resources';
 import type { QuotaNeed } from '../../quota';
 import { isEnvironmentFileName } from '../../spec/environment/image-lock';
 import { isEnvironmentFile, loadEnvironment } from '../../spec/load';
@@ -56,11 +56,11 @@ export async function needsOfStack(name: string, region: string): Promise<QuotaN
 export async function replicatesCheckpoints(name: string, region: string): Promise<boolean> {
   const template = await readTemplate(`Slipway-${name}-${region}`, region);
   const resources = Object.values(template?.Resources ?? {});
-  return resources.some(({ Type, Properties }) => Type === EMPTY_STORAGE_TYPE && Properties?.replicated !== undefined);
+  return resources.some(({ Type, Properties }) => Type === 'AWS::S3::Bucket' && Properties?.ReplicationConfiguration);
 }
 
 interface Template {
-  Resources?: Record<string, { Type?: string; Properties?: { needs?: unknown; replicated?: unknown } }>;
+  Resources?: Record<string, { Type?: string; Properties?: { needs?: unknown; ReplicationConfiguration?: unknown } }>;
 }
 
 async function readTemplate(StackName: string, region: string): Promise<Template | undefined> {

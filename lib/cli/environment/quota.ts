@@ -18,6 +18,7 @@ import { isEnvironmentFile } from '../../spec/load';
 import { EXIT } from '../exit';
 import { type CommonOptions, readText, requireRun } from '../inputs';
 import { withS3Config } from '../launch/s3-config';
+import { quoted } from '../quoted';
 import { json, type Terminal } from '../terminal';
 import { fileMeant, needsOfStack } from './deployed-needs';
 import { callRegion } from './environment';
@@ -61,9 +62,10 @@ async function untilApplied(
   return EXIT.done;
 }
 
-/** What can be done about limits that did not come, with the file or the name and the region that were given. Other regions are compared for files alone. */
-function nextCommands(file: string, { environment }: CommonOptions, region: string): string {
-  const named = `${file}${environment ? ` --environment ${environment}` : ''}`;
+/** What can be done about limits that did not come, with what was given and the region. Other regions are compared for files alone. */
+function nextCommands(file: string, { environment, set = [] }: CommonOptions, region: string): string {
+  const words = [file, ...(environment ? ['--environment', environment] : []), ...set.flatMap((one) => ['--set', one])];
+  const named = words.map(quoted).join(' ');
   return [
     `to ask for what is missing and wait: slipway quota ${named} --region ${region} --request --wait`,
     ...(fileMeant(file) === undefined ? [] : [`to see which regions have it: slipway matrix ${named}`]),

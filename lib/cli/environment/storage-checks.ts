@@ -66,14 +66,9 @@ export async function replicaCheck(environment: EnvironmentSpec, regions: readon
   const account = environment.account ?? (await callerAccount(region));
   const bucket = to.bucket ?? `slipway-${name}-${account}-${to.region}-checkpoints`;
   const mayFollow = to.bucket === undefined && regions.includes(to.region);
-  const target = { region: to.region, account, bucket, keyArn: to.kmsKeyArn };
-  return [
-    await looked('copies of checkpoints', `${REPLICA_PERMISSION} on ${bucket} and its key`, bucket, async () =>
-      (await targetIssues(target)).map((found) =>
-        mayFollow && found.message.includes('bucket that exists') ? { ...found, level: 'warning' as const } : found,
-      ),
-    ),
-  ];
+  const target = { region: to.region, account, bucket, keyArn: to.kmsKeyArn, mayFollow };
+  const permission = `${REPLICA_PERMISSION} on ${bucket} and its key`;
+  return [await looked(REPLICA_TITLE, permission, bucket, () => targetIssues(target))];
 }
 
 /**
@@ -89,13 +84,13 @@ export async function deployedReplicaCheck(place: {
   const rule = await readReplication(new S3Client(settings), place);
   if (!rule) return undefined;
   const target = replicaTargetOf(rule, place.account);
-  const title = 'copies of checkpoints';
-  return looked(title, `${REPLICA_PERMISSION} and iam:GetRole`, target?.bucket ?? place.bucket, async () => [
+  return looked(REPLICA_TITLE, `${REPLICA_PERMISSION} and iam:GetRole`, target?.bucket ?? place.bucket, async () => [
     ...(await replicationRuleIssues(new IAMClient(settings), rule)),
     ...(target ? await targetIssues(target) : []),
   ]);
 }
 
+const REPLICA_TITLE = 'copies of checkpoints';
 const REPLICA_PERMISSION = 's3:GetBucketVersioning and kms:DescribeKey';
 
 function targetIssues(target: ReplicaTarget): Promise<Issue[]> {

@@ -2,13 +2,13 @@ import type { StatusAnswer } from '../../contracts/control';
 
 /**
  * `12.5 %, done about 2026-11-23 04:10 UTC (four times of five 2026-11-23 03:40 to 2026-11-23 05:30)`; '' where nothing is known. A run that was
- * never interrupted says so: of one that will be often, its interval cannot know.
+ * never interrupted says that its interval rests on how often other runs are: it is too narrow for one that will be interrupted more often.
  */
 export function progressText({ progressPercent, etaAt, etaInterval80, interruptions }: StatusAnswer): string {
   const percent = progressPercent == null ? '' : `${progressPercent} %`;
   if (etaAt == null) return percent;
   const interval = etaInterval80
-    ? ` (four times of five ${minute(etaInterval80[0])} to ${minute(etaInterval80[1])}${interruptions === 0 ? ', if interrupted as seldom as until now: never' : ''})`
+    ? ` (four times of five ${minute(etaInterval80[0])} to ${minute(etaInterval80[1])}${interruptions === 0 ? ', if interrupted as seldom as other runs: it was not yet' : ''})`
     : '';
   return `${percent}, done about ${minute(etaAt)} UTC${interval}`;
 }

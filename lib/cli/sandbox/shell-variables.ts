@@ -1,4 +1,5 @@
 import { UNSET_FOR_CLIENTS } from '../../sandbox/environment';
+import { quoted } from '../quoted';
 
 /** Shell lines that point a shell at the embedded AWS, for `eval`. What would win over its credentials is unset. */
 export function exportLines(env: Readonly<Record<string, string>>): string[] {
@@ -15,7 +16,3 @@ export const unsetLines = (env: Readonly<Record<string, string>>): string[] =>
 /** Names that a shell must not keep beside these variables. */
 export const unsetForeign = (env: Readonly<Record<string, string>>): string[] =>
   UNSET_FOR_CLIENTS.filter((name) => !(name in env));
-
-/** As POSIX shells read it back. */
-const quoted = (value: string): string =>
-  /^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;

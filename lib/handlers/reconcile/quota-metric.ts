@@ -10,8 +10,8 @@ import { type QuotaUse, tellOfQuotas } from './quota-notice';
 
 /**
  * Writes how much of the fullest instance quota is in use that live jobs of this environment hold, as a line in CloudWatch's embedded metric
- * format; 0 while no job is live. Quotas that are as full as the alarm says are told of by name. The limit is the account's, so that training
- * jobs of others count too. A limit that cannot be read is left out, and nothing is written where that leaves none.
+ * format; 0 while no job is live. Quotas that are as full as the alarm says are told of by name. The limit is the account's, so that training jobs of
+ * others count too. A limit that cannot be read is left out, and nothing is written where that leaves none.
  * @param active all runs that are not over
  */
 export async function writeQuotaUse(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<void> {
@@ -29,31 +29,26 @@ export async function writeQuotaUse(deps: ReconcileDeps, active: readonly RunRec
   }
 }
 
-/** The fullest first, and the names of quotas whose limit cannot be read. */
-interface Uses {
-  uses: QuotaUse[];
-  unread: string[];
-}
-
-async function readUses(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<Uses> {
+/** The fullest first, none where no limit is known; and the names of those whose limit could not be read. */
+async function readUses(
+  deps: ReconcileDeps,
+  active: readonly RunRecord[],
+): Promise<{ uses: QuotaUse[]; unread: string[] }> {
   const live = active.flatMap((run) => liveJob(run) ?? []);
   const refs = quotasOf(live.map(({ instances }) => instances));
   if (refs.length === 0) return { uses: [{ quota: '', inUse: 0, limit: 0, percent: 0 }], unread: [] };
   const own = quotaUsage(live.map(({ instances }) => instances));
   const others = await othersUsage(deps, new Set(live.map(({ jobName }) => jobName)));
   const limits = await deps.limits.read(refs);
-  const unread: string[] = [];
   const uses = refs.flatMap(({ name, code }): QuotaUse[] => {
     const limit = limits.get(name);
-    if (!limit || !('value' in limit)) {
-      unread.push(name);
-      return [];
-    }
+    if (!limit || !('value' in limit)) return [];
     const inUse = (own.get(name) ?? 0) + (others.get(name) ?? 0);
     return [
       { quota: name, code, inUse, limit: limit.value, percent: Math.round((100 * inUse) / Math.max(limit.value, 1)) },
     ];
   });
+  const unread = refs.map(({ name }) => name).filter((name) => !uses.some(({ quota }) => quota === name));
   return { uses: uses.sort((a, b) => b.percent - a.percent), unread };
 }
 

@@ -16,7 +16,7 @@ export interface QuotaUse {
  * again. The alarm itself cannot: its metric has no dimension for the quota. What is remembered is written after the notice, so that one may come
  * twice and none is lost.
  * @param full quotas at or above the percentage of the alarm
- * @param unread quotas whose limit cannot be read now: what was told of them still holds
+ * @param unread names of quotas whose limit could not be read: what was told of them stays
  */
 export async function tellOfQuotas(
   deps: ReconcileDeps,

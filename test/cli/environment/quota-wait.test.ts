@@ -133,8 +133,8 @@ test('a wait that fails ends with commands that the command line takes; regions 
   quotas.on(ListRequestedServiceQuotaChangeHistoryByQuotaCommand).resolves({
     RequestedQuotas: [{ DesiredValue: 4, Status: 'DENIED' }],
   });
-  const commandsOf = async (named: string) => {
-    const { code, stderr } = await runCli('quota', named, '--region', 'us-west-2', '--wait');
+  const commandsOf = async (named: string, ...more: string[]) => {
+    const { code, stderr } = await runCli('quota', named, '--region', 'us-west-2', '--wait', ...more);
     expect(code).toBe(1);
     return [...stripVTControlCharacters(stderr).matchAll(/^to [^:]*: (slipway .*)$/gm)].flatMap(([, command = '']) => [
       command,
@@ -146,4 +146,19 @@ test('a wait that fails ends with commands that the command line takes; regions 
   const ofFile = await commandsOf(file);
   expect(ofFile.map((command) => command.split(' ')[1])).toEqual(['quota', 'matrix']);
   expect(ofFile.flatMap(callsOf).flatMap(misspelt)).toEqual([]);
+  // Options change what is needed, and a shell must read them back.
+  const changed = await commandsOf(
+    file,
+    '--set',
+    'compute.instanceCount=8',
+    '--set',
+    'distribution.parameters.shard_degree=64',
+    '--set',
+    'tags={"a": "b c"}',
+  );
+  const options = `${file} --set compute.instanceCount=8 --set distribution.parameters.shard_degree=64 --set 'tags={"a": "b c"}'`;
+  expect(changed).toEqual([
+    `slipway quota ${options} --region us-west-2 --request --wait`,
+    `slipway matrix ${options}`,
+  ]);
 });

@@ -122,7 +122,7 @@ test('an environment as it was deployed is exit 0', async () => {
 });
 
 test('a checkpoint bucket that has lost its replication rule is exit 1', async () => {
-  const storage = { Type: 'Custom::SlipwayEmptyStorage', Properties: { replicated: { Ref: 'Checkpoints' } } };
+  const storage = { Type: 'AWS::S3::Bucket', Properties: { ReplicationConfiguration: { Rules: [{}] } } };
   stacks.on(GetTemplateCommand).resolves({ TemplateBody: JSON.stringify({ Resources: { storage } }) });
   const none = Object.assign(new Error(), { name: 'ReplicationConfigurationNotFoundError' });
   s3.on(GetBucketReplicationCommand).rejects(none);

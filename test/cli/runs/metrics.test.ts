@@ -122,7 +122,7 @@ test('top shows runs that are not over, with progress and end', async () => {
 test.each<[number | undefined, string]>([
   [undefined, '06:00)'],
   [2, '06:00)'],
-  [0, '06:00, if interrupted as seldom as until now: never)'],
+  [0, '06:00, if interrupted as seldom as other runs: it was not yet)'],
 ])('an interval after %s interruptions says what it rests on', (interruptions, end) => {
   const interval: [string, string] = ['2026-11-23T03:00:00.000Z', '2026-11-23T06:00:00.000Z'];
   const run = { progressPercent: 12.5, etaAt: '2026-11-23T04:10:00.000Z', etaInterval80: interval, interruptions };

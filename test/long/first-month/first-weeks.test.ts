@@ -8,6 +8,7 @@ import { adminOf } from '../../../lib/sandbox/testing';
 import { type CompanyAccount, REGION } from '../support/company-account';
 import { Month, P4D, STACK, TEAMS } from '../support/month';
 import { pack } from '../support/packed-project';
+import { CHROMIUM, problemsOf } from '../support/screenshot';
 
 let month: Month;
 let dev: CompanyAccount;
@@ -80,6 +81,20 @@ test('each of three teams trains, and sees its own runs alone', async () => {
     const { runs } = await month.asks(dev, team, 'list');
     expect(runs.map(({ runId }: { runId: string }) => runId)).toEqual([`first-${team}`]);
   }
+});
+
+test.skipIf(!CHROMIUM)('the pages of these weeks open without an error, on a screen and on a phone', async () => {
+  const page = (name: string) => path.join(month.folder, `${name}.html`);
+  for (const [account, name] of [
+    [dev, 'dev'],
+    [prod, 'prod'],
+  ] as const) {
+    const run = account === dev ? 'first-nlp' : 'in-prod';
+    const nlp = await account.as('-nlp-researcher');
+    await month.answer(nlp, 'report', run, '--environment', 'research/nlp', '--html', page(`report-${name}`));
+    await month.answer(account.admin, 'team', 'research', '--html', page(`team-${name}`));
+  }
+  expect(problemsOf(['report-dev', 'team-dev', 'report-prod', 'team-prod'].map(page))).toEqual([]);
 });
 
 /** The next version of the package: another driver and another control function under another number. */

@@ -8,11 +8,25 @@ export const CHROMIUM = ['chromium', 'chromium-browser', 'google-chrome'].find(
 );
 
 /** What a browser made of a page. */
-export interface Shot {
+interface Shot {
   /** Bytes of the picture: a blank page has a few thousand. */
   bytes: number;
   /** What the page wrote to the console: errors, and warnings of policies. */
   console: string[];
+}
+
+/** Widths of a screen and of a phone, pixels. */
+const WIDTHS = [1200, 390];
+
+/** What is wrong with pages: an error on the console, or nothing to see, on a screen and on a phone. Empty where all of them open. */
+export function problemsOf(pages: readonly string[]): string[] {
+  return pages.flatMap((page) =>
+    WIDTHS.flatMap((width) => {
+      const { bytes, console } = screenshot(page, width);
+      const blank = bytes > 20_000 ? [] : [`${bytes} bytes`];
+      return [...console, ...blank].map((what) => `${path.basename(page)}, ${width} pixels: ${what}`);
+    }),
+  );
 }
 
 /**
@@ -20,7 +34,7 @@ export interface Shot {
  * copy, for people to look at.
  * @param width of the window in pixels
  */
-export function screenshot(page: string, width: number): Shot {
+function screenshot(page: string, width: number): Shot {
   const picture = `${page}.${width}.png`;
   const options = '--headless --no-sandbox --disable-gpu --hide-scrollbars --enable-logging=stderr --v=0'.split(' ');
   const size = [`--window-size=${width},2400`, `--screenshot=${picture}`, `file://${page}`];
