@@ -56,6 +56,12 @@ test('an expert that the run does not split is whole on its rank', () => {
   expect(held({ expertTensor: 1 }) - held({})).toBeCloseTo((experts / 4) * (3 / 4), 6);
 });
 
+test('products of an expert that is not split are wider, and so faster', () => {
+  const seconds = (expertTensor: number) =>
+    planned({ ...QWEN3_30B, ...MEGATRON, nodes: 4, tensor: 4, shard: 8, expert: 8, expertTensor }).step.matmul;
+  expect(seconds(1)).toBeLessThan(seconds(4) * 0.8);
+});
+
 test('FSDP divides experts over all ranks, whatever the degree of their group', () => {
   const state = (expert: number) => {
     const { parameters, gradients, optimizer } = planned({ ...QWEN3_30B, expert }).memoryGiB;

@@ -1,7 +1,7 @@
 import { attentionParameters } from '../../catalog/model/parameters';
 import type { Constants } from '../constants';
 import type { Gpu } from '../gpu';
-import { type LayoutInput, sequencesPerSample, takesMask } from '../layout';
+import { expertTensorOf, type LayoutInput, sequencesPerSample, takesMask } from '../layout';
 import { activeFfn, headsOf, keysInFull, meanHeadSize } from '../model-size';
 import { lowPrecisionOf } from './low-precision';
 
@@ -67,9 +67,12 @@ function expertProducts(l: LayoutInput, k: Constants): { slower: number; unvisit
   const m = l.model;
   if (m.experts <= 1) return { slower: 0, unvisited: 0 };
   const one = (m.mlpMatrices * m.ffn * m.hidden) / l.tensor;
-  const tokensOfOne = (tokensPerRank(l) * m.expertsPerToken * l.expert) / m.experts;
-  const slower = one * m.expertsPerToken * ((k.expertWidth * l.tensor) / m.ffn + k.gemmTokens / tokensOfOne);
-  return { slower, unvisited: one * Math.max(0, m.experts / l.expert - m.expertsPerToken) };
+  // The ranks of a tensor-parallel group have their tokens between them; an expert may be split over fewer of them, and gets tokens of fewer groups.
+  const split = expertTensorOf(l);
+  const share = split / l.tensor;
+  const tokensOfOne = (tokensPerRank(l) * m.expertsPerToken * l.expert * share) / m.experts;
+  const slower = one * m.expertsPerToken * ((k.expertWidth * split) / m.ffn + k.gemmTokens / tokensOfOne);
+  return { slower, unvisited: one * Math.max(0, m.experts / (l.expert * share) - m.expertsPerToken) };
 }
 
 function gemmRate(l: LayoutInput, gpu: Gpu, k: Constants): number {
