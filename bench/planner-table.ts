@@ -52,9 +52,10 @@ const isCovered = ({ row, prediction }: Scored) => {
 
 /** Of rows alike in layout and batch: how many times as fast as the slowest the fastest version of the software is. */
 function spreadOf(group: readonly Scored[]): string {
-  const alike = groupBy(group, ({ row: { parallel: p, batch: b, precision } }) =>
-    [p.ep, p.tp, p.pp, b.micro_batch_per_gpu, precision].join(),
-  );
+  const alike = groupBy(group, ({ row: { parallel: p, batch: b, hardware, precision } }) => {
+    const layout = [p.strategy, hardware.num_gpus, p.ep, p.tp, p.pp, p.vpp ?? 1, p.cp ?? 1];
+    return [...layout, b.micro_batch_per_gpu, b.global_batch_seqs, precision].join();
+  });
   const spreads = [...alike.values()].map((rows) => {
     const speeds = rows.map((s) => s.row.result.tokens_per_s_per_gpu ?? 0);
     return Math.max(...speeds) / Math.min(...speeds);

@@ -36,19 +36,22 @@ function install(python, wanted) {
     [...PIP, UV],
     ['-m', 'uv', 'pip', 'install', '--quiet', '--python', python, ...wanted],
   ];
-  const env = { ...settingsOfPip(python), ...process.env };
+  const { stdout } = spawnSync(python, ['-m', 'pip', 'config', 'list'], { encoding: 'utf8' });
+  const env = { ...indexesForUv(stdout ?? ''), ...process.env };
   if (byUv.every((words) => spawnSync(python, words, { stdio, env }).status === 0)) return;
   process.stderr.write('python environment: uv could not install it; pip tries\n');
   execFileSync(python, [...PIP, ...wanted], { stdio });
 }
 
-/** The indexes of pip's files and variables, as variables of uv. Values of several words become lists with commas or spaces, as uv reads them. */
-function settingsOfPip(python) {
-  const { stdout } = spawnSync(python, ['-m', 'pip', 'config', 'list'], { encoding: 'utf8' });
-  const found = [...(stdout ?? '').matchAll(/^[^\n.]+\.([a-z-]+)='(.*)'$/gm)];
-  return Object.fromEntries(
-    found.flatMap(([, name, value]) => (INDEXES[name] ? [[INDEXES[name], separated(name, value)]] : [])),
-  );
+/** What `pip install` reads, the weakest first; other sections are those of other commands. */
+const SECTIONS = ['global', 'install', ':env:'];
+
+/** The indexes of pip's files and variables, from what `pip config list` prints, as variables of uv. */
+export function indexesForUv(listing) {
+  const found = [...listing.matchAll(/^([^\n.]+)\.([a-z-]+)='(.*)'$/gm)];
+  const read = found.filter(([, section, name]) => SECTIONS.includes(section) && INDEXES[name]);
+  read.sort(([, a], [, b]) => SECTIONS.indexOf(a) - SECTIONS.indexOf(b));
+  return Object.fromEntries(read.map(([, , name, value]) => [INDEXES[name], separated(name, value)]));
 }
 
 /** pip separates by white space, which its listing prints as it is or as `\n`; uv separates folders of wheels by commas. */

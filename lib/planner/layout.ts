@@ -105,6 +105,11 @@ export interface LayoutInput {
    */
   isOwnTrainer?: boolean;
   /**
+   * Ranks that each expert is split over (`--expert-tensor-parallel-size`).
+   * @default - as many of those of a tensor-parallel group as leave whole groups of experts
+   */
+  expertTensor?: number;
+  /**
    * Tokens go to the experts of another node once and are handed on there (DeepEP and HybridEP: Megatron-Core's dispatcher `flex`).
    * @default false - once for each expert
    */
@@ -169,6 +174,15 @@ export const takesMask = (l: LayoutInput): boolean =>
 export const microBatchesOf = (l: LayoutInput) =>
   Math.max(1, Math.round(l.globalBatch / (l.microBatch * l.shard * l.replicate)));
 
+/** Ranks that each expert is split over. */
+export function expertTensorOf(l: LayoutInput): number {
+  if (l.expertTensor !== undefined) return l.expertTensor;
+  const ofStage = l.tensor * l.shard * l.replicate * l.context;
+  let ranks = l.tensor;
+  while (ranks > 1 && (l.tensor % ranks !== 0 || ofStage % (ranks * l.expert) !== 0)) ranks -= 1;
+  return ranks;
+}
+
 /** Why this layout cannot run at all, or undefined. Uneven pipeline stages are no reason: they run. */
 export function layoutProblem(l: LayoutInput): string | undefined {
   const product = l.shard * l.replicate * l.tensor * l.pipeline * l.context;
@@ -179,8 +193,9 @@ export function layoutProblem(l: LayoutInput): string | undefined {
   if (l.stack === 'fsdp' && (l.shard * l.context) % l.expert !== 0) {
     return `expert ${l.expert} does not divide shard ${l.shard} x context ${l.context}`;
   }
-  if (l.stack === 'megatron' && (world / l.pipeline) % l.expert !== 0) {
-    return `expert ${l.expert} does not divide the ${world / l.pipeline} ranks of a stage`;
+  const ofExpert = l.expert * expertTensorOf(l);
+  if (l.stack === 'megatron' && (world / l.pipeline) % ofExpert !== 0) {
+    return `expert ${l.expert} x expert tensor ${expertTensorOf(l)} does not divide the ${world / l.pipeline} ranks of a stage`;
   }
   const blocks = stageBlocks(l.model);
   if (l.pipeline > blocks) return `pipeline ${l.pipeline} exceeds the ${blocks} layers`;

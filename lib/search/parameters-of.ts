@@ -1,4 +1,5 @@
-import type { LayoutInput } from '../planner/layout';
+import { EXPERT_TENSOR } from '../distribution/megatron/flags';
+import { expertTensorOf, type LayoutInput } from '../planner/layout';
 import { stageBlocks } from '../planner/model-size';
 
 type Parameters = Record<string, unknown>;
@@ -30,7 +31,7 @@ const WRITERS: Readonly<Record<string, (l: LayoutInput) => Parameters>> = {
     'tensor-model-parallel-size': l.tensor,
     'pipeline-model-parallel-size': l.pipeline,
     'context-parallel-size': l.context,
-    ...(l.model.experts > 1 && { 'expert-model-parallel-size': l.expert }),
+    ...(l.model.experts > 1 && { 'expert-model-parallel-size': l.expert, [EXPERT_TENSOR]: expertTensorOf(l) }),
     ...(l.pipeline > 1 &&
       l.virtualStages > 1 && {
         'num-layers-per-virtual-pipeline-stage': stageBlocks(l.model) / l.pipeline / l.virtualStages,

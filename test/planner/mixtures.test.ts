@@ -49,6 +49,13 @@ test('an expert is split over tensor ranks as far as a stage has ranks for whole
   expect(held(8, 2)).toBeLessThan(held(4, 2));
 });
 
+test('an expert that the run does not split is whole on its rank', () => {
+  const held = (changes: Partial<LayoutInput>) =>
+    planned({ ...QWEN3_30B, ...MEGATRON, tensor: 4, shard: 4, expert: 4, ...changes }).memoryGiB.parameters;
+  const experts = (48 * 128 * 3 * 2048 * 768 * 2) / 2 ** 30;
+  expect(held({ expertTensor: 1 }) - held({})).toBeCloseTo((experts / 4) * (3 / 4), 6);
+});
+
 test('FSDP divides experts over all ranks, whatever the degree of their group', () => {
   const state = (expert: number) => {
     const { parameters, gradients, optimizer } = planned({ ...QWEN3_30B, expert }).memoryGiB;

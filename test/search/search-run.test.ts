@@ -99,6 +99,12 @@ test('under Megatron they are searched too, so that a mixture is found which fit
     const plan = planRun(candidateRun(run, candidate), FACTS);
     if (Array.isArray(plan)) throw new Error(JSON.stringify(plan));
     expect(plan.fits).not.toBe('oom');
+    // Megatron-Core splits each expert over the tensor-parallel group unless it is told otherwise, and refuses groups that do not come out even.
+    const { parameters } = candidate.distribution;
+    const [expert, split, pipeline] = ['expert-model', 'expert-tensor', 'pipeline-model'].map((name) =>
+      Number(parameters[`${name}-parallel-size`]),
+    ) as [number, number, number];
+    expect(64 % (expert * split * pipeline), JSON.stringify(parameters)).toBe(0);
     expect(plan.tokensPerSecondPerGpu).toBeCloseTo(candidate.tokensPerSecondPerGpu, 6);
   }
 });

@@ -6,6 +6,9 @@ import { parameterPath } from '../parameters';
 /** Megatron-LM's own list of command-line flags. */
 export const MEGATRON_SOURCE = 'https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/training/arguments.py';
 
+/** Ranks that each expert is split over; without it those of the tensor-parallel group. */
+export const EXPERT_TENSOR = 'expert-tensor-parallel-size';
+
 /** A flag by name, whether it was written with hyphens, underscores or leading dashes. */
 export function flag(run: RunSpec, name: string): { key: string; value: unknown } | undefined {
   const plain = (key: string) => key.replace(/^-+/, '').replaceAll('_', '-');
@@ -13,20 +16,22 @@ export function flag(run: RunSpec, name: string): { key: string; value: unknown 
   return entry && { key: entry[0], value: entry[1] };
 }
 
-/** A parallel size; 1 when it is not given. */
-export function size(run: RunSpec, name: string): number {
-  const value = flagNumber(run, name) ?? 1;
+/** A parallel size; `without` when it is not given. */
+export function size(run: RunSpec, name: string, without = 1): number {
+  const value = flagNumber(run, name) ?? without;
   return Number.isInteger(value) && value > 0 ? value : 1;
 }
 
 /** The parallel sizes as given, and the ranks they divide. */
 export function megatronSizes(run: RunSpec) {
+  const tensor = size(run, 'tensor-model-parallel-size');
   return {
     world: worldSize(run),
-    tensor: size(run, 'tensor-model-parallel-size'),
+    tensor,
     pipeline: size(run, 'pipeline-model-parallel-size'),
     context: size(run, 'context-parallel-size'),
     expert: size(run, 'expert-model-parallel-size'),
+    expertTensor: size(run, EXPERT_TENSOR, tensor),
   };
 }
 

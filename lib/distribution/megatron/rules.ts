@@ -1,7 +1,7 @@
 import { orList } from '../../spec/issue';
 import { type Rule, when } from '../../spec/rule';
 import { divisorsUpTo, parameterPath } from '../parameters';
-import { flag, flagNumber, flagPath, MEGATRON_SOURCE, megatronRule, size } from './flags';
+import { EXPERT_TENSOR, flag, flagNumber, flagPath, MEGATRON_SOURCE, megatronRule, size } from './flags';
 import { MEGATRON_MODEL_RULES } from './model-rules';
 
 const SIZES = [
@@ -9,6 +9,7 @@ const SIZES = [
   'pipeline-model-parallel-size',
   'context-parallel-size',
   'expert-model-parallel-size',
+  EXPERT_TENSOR,
 ];
 
 /** What Megatron-LM asserts of its parallel sizes before its first step. */
@@ -36,10 +37,10 @@ export const MEGATRON_RULES: readonly Rule[] = [
   megatronRule({
     id: 'megatron/degrees',
     level: 'error',
-    what: 'tensor x pipeline x context divides the world size, and expert divides the data-parallel ranks.',
+    what: 'tensor x pipeline x context divides the world size, and expert x expert tensor size the ranks of a pipeline stage.',
     why: 'Megatron asserts it at start.',
     source: MEGATRON_SOURCE,
-    find: (run, { world, tensor, pipeline, context, expert }) => {
+    find: (run, { world, tensor, pipeline, context, expert, expertTensor }) => {
       const product = tensor * pipeline * context;
       if (world % product !== 0) {
         const name =
@@ -54,12 +55,12 @@ export const MEGATRON_RULES: readonly Rule[] = [
           },
         ];
       }
-      const data = (world / (tensor * pipeline * context)) * context * tensor;
-      return when(data % expert !== 0, {
-        path: flagPath(run, 'expert-model-parallel-size'),
-        must: `must divide the ${data} ranks of a pipeline stage`,
-        got: expert,
-        fix: `use ${orList(divisorsUpTo(data, 64))}`,
+      const ranks = world / pipeline;
+      return when(ranks % (expert * expertTensor) !== 0, {
+        path: flagPath(run, expert > 1 ? 'expert-model-parallel-size' : EXPERT_TENSOR),
+        must: `must make expert x ${EXPERT_TENSOR} a divisor of the ${ranks} ranks of a pipeline stage`,
+        got: `${expert} x ${expertTensor} = ${expert * expertTensor}`,
+        fix: `use sizes whose product is ${orList(divisorsUpTo(ranks, 64))}, for example with ${EXPERT_TENSOR} 1`,
       });
     },
   }),
@@ -75,6 +76,20 @@ export const MEGATRON_RULES: readonly Rule[] = [
         must: 'must go with tensor-model-parallel-size above 1',
         got: true,
         fix: 'remove it, or raise the tensor size',
+      }),
+  }),
+  megatronRule({
+    id: 'megatron/expert-sequence',
+    level: 'error',
+    what: 'Expert parallelism beside tensor parallelism goes with --sequence-parallel.',
+    why: 'Megatron-Core raises a ValueError at start.',
+    source: 'https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/model_parallel_config.py',
+    find: (run, { tensor, expert }) =>
+      when(tensor > 1 && expert > 1 && flag(run, 'sequence-parallel')?.value !== true, {
+        path: flagPath(run, 'sequence-parallel'),
+        must: 'must be true with tensor-model-parallel-size and expert-model-parallel-size above 1',
+        got: flag(run, 'sequence-parallel')?.value ?? 'nothing',
+        fix: 'set it to true',
       }),
   }),
   megatronRule({

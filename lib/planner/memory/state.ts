@@ -1,5 +1,5 @@
 import { embeddingParameters, expertParametersOf } from '../../catalog/model/parameters';
-import { type LayoutInput, microBatchesOf } from '../layout';
+import { expertTensorOf, type LayoutInput, microBatchesOf } from '../layout';
 import { meanLayerParameters } from '../model-size';
 import type { MemoryConstants } from './constants';
 
@@ -18,15 +18,6 @@ const GATHERED_BYTES = 2;
 /** Whether gradients of several micro-batches are summed unsharded, beside parameters that stay gathered. */
 const accumulatesWhole = (l: LayoutInput) => l.noSync === true && microBatchesOf(l) > 1;
 
-/**
- * Ranks that one expert is split over: those of a tensor-parallel group, unless the ranks of a stage are too few for whole groups of
- * experts beside them (`--expert-tensor-parallel-size`).
- */
-function ranksOfAnExpert(l: LayoutInput): number {
-  const ofStage = l.tensor * l.shard * l.replicate * l.context;
-  return Math.max(1, Math.min(l.tensor, Math.floor(ofStage / l.expert)));
-}
-
 /** Parameters, gradients and optimizer state of a stage with `layers` blocks, divided over the ranks that share them. */
 export function heldState(l: LayoutInput, k: MemoryConstants, layers: number): HeldState {
   const tables = l.pipeline > 1 || l.model.tiedEmbeddings ? 1 : 2;
@@ -35,7 +26,7 @@ export function heldState(l: LayoutInput, k: MemoryConstants, layers: number): H
     layers * meanLayerParameters(l.model) + tables * embeddingParameters(l.model) + (l.model.outer ?? 0) - experts;
   const bytes = bytesPerParameter(l, k);
   const ranks = l.shard * l.context;
-  const sharing = ranksOfAnExpert(l);
+  const sharing = expertTensorOf(l);
   const local = others / l.tensor + experts / (sharing * l.expert);
   // What is sharded is divided over all ranks, those of an expert group too.
   const sharded = others / l.tensor / ranks + experts / Math.max(l.tensor * ranks, sharing * l.expert);

@@ -3,7 +3,7 @@ import { findInstanceType } from '../../catalog/instances/instances';
 import { parameterShape } from '../../catalog/model/parameters';
 import { compilesByDefault, fsdpCompiles } from '../../distribution/fsdp';
 import { findStrategy } from '../../distribution/index';
-import { flag } from '../../distribution/megatron/flags';
+import { EXPERT_TENSOR, flag, flagNumber } from '../../distribution/megatron/flags';
 import { degree, type ParallelLayout } from '../../distribution/strategy';
 import { hostsOfDomain } from '../../distribution/ultra-servers';
 import { type Issue, issue } from '../../spec/issue';
@@ -199,6 +199,11 @@ function gradientBytesOf({ library, parameters }: RunSpec['distribution'], trait
 const dispatchesOncePerNode = (run: RunSpec): boolean =>
   run.distribution.library === 'megatron' && flag(run, 'moe-token-dispatcher-type')?.value === 'flex';
 
+function expertTensorOf(run: RunSpec): Pick<LayoutInput, 'expertTensor'> {
+  const given = run.distribution.library === 'megatron' ? flagNumber(run, EXPERT_TENSOR) : undefined;
+  return given === undefined ? {} : { expertTensor: given };
+}
+
 function softwareOf(run: RunSpec): Software {
   const { distribution, training } = run;
   const stack = stackOf(distribution.library);
@@ -210,7 +215,7 @@ function softwareOf(run: RunSpec): Software {
     ...traits,
     precision: precisionOf(run),
     recompute: recomputeOf(training.activationCheckpointing, stack),
-    sequenceParallel: stack === 'fsdp' || distribution.parameters['sequence-parallel'] === true,
+    sequenceParallel: stack === 'fsdp' || flag(run, 'sequence-parallel')?.value === true,
     offloadOptimizer: offloaded('offload_optimizer'),
     offloadParameters: offloaded('offload_param'),
     offloadActivations: training.activationOffload || distribution.parameters.sm_activation_offloading === true,
@@ -225,6 +230,7 @@ function softwareOf(run: RunSpec): Software {
     optimizerInBackward: false,
     compilesUnlessTensor: compilesByDefault(run),
     sendsOncePerNode: dispatchesOncePerNode(run),
+    ...expertTensorOf(run),
     isOwnTrainer: run.code.builtin === 'builtin' && distribution.library === 'fsdp',
     masksDocuments: masksDocuments(run),
     ...(keepsScores(run) && { attention: 'unfused' as const }),
