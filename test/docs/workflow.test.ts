@@ -3,6 +3,7 @@
 // request reaches a shell.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { buildSync } from 'esbuild';
 import { expect, test } from 'vitest';
@@ -34,11 +35,11 @@ const calls = scripts
 
 /** The parser as GitHub's editors use it. Bundled here: it imports JSON as a bundler takes it, and Node does not. */
 function parser(): typeof import('@actions/workflow-parser') {
-  const folder = mkdtempSync(path.join(ROOT, 'node_modules', '.workflow-parser-'));
+  const folder = mkdtempSync(path.join(tmpdir(), 'slipway-workflow-parser-'));
   const outfile = path.join(folder, 'parser.cjs');
   const entryPoints = [path.join(ROOT, 'node_modules/@actions/workflow-parser/dist/index.js')];
-  buildSync({ entryPoints, outfile, bundle: true, platform: 'node', format: 'cjs', logLevel: 'silent' });
   try {
+    buildSync({ entryPoints, outfile, bundle: true, platform: 'node', format: 'cjs', logLevel: 'silent' });
     return createRequire(__filename)(outfile);
   } finally {
     rmSync(folder, { recursive: true });

@@ -34,7 +34,7 @@ const REFUSED: Readonly<Record<string, string>> = {
 /** What came of the waiting: limits that will not come, with why; empty when all are there. */
 export type Unmet = { wanted: WantedLimit; why: string }[];
 
-/** The highest limit seen while a request was still open, by code: what is above it was granted by the end of the request. */
+/** The last limit seen while a request was still open, by code: what is above it was granted by the end of the request. */
 type OpenLimits = Map<string, number>;
 
 /**

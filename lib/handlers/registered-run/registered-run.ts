@@ -69,8 +69,11 @@ const UPLOAD_MS = 120_000;
 /** The URL is a credential: only the key is named. */
 async function put({ fetch }: RegisteredRunDeps, { key, url, headers }: UploadAnswer, code: Uint8Array | undefined) {
   const signal = AbortSignal.timeout(UPLOAD_MS);
-  const response = await fetch(url, { method: 'PUT', headers, body: code?.slice(), signal });
-  if (!response.ok) throw new Error(`uploading ${key}: failed, got HTTP ${response.status}; deploy again`);
+  const failure = (got: string) => new Error(`uploading ${key}: failed, got ${got}; deploy again`);
+  const response = await fetch(url, { method: 'PUT', headers, body: code?.slice(), signal }).catch((error: Error) => {
+    throw failure(error.name === 'TimeoutError' ? `no answer in ${UPLOAD_MS / 1000} s` : error.message);
+  });
+  if (!response.ok) throw failure(`HTTP ${response.status}`);
 }
 
 /** One call of the team's control alias. What it refuses becomes the reason of the failed deploy. */

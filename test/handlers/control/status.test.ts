@@ -182,7 +182,7 @@ test('how far and until when: shares to a tenth, and how often it was interrupte
   const beat = { at: world.now() / 1000, attempt: 1, step: 33, phase: '', starts };
   world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/heartbeat.json`, JSON.stringify(beat));
   const steady = await status();
-  expect(steady.progressPercent).toBe(33);
+  expect([steady.progressPercent, steady.interruptions]).toEqual([33, 0]);
   const left = Date.parse(steady.etaAt ?? '') - world.now();
   // 67 of 100 steps at 33 in five minutes.
   expect(left / MINUTE).toBeGreaterThan(9.5);
@@ -201,6 +201,7 @@ test('how far and until when: shares to a tenth, and how often it was interrupte
     ]);
     expect(Date.parse((await status()).etaAt ?? '')).not.toBe(before);
   }
+  expect((await status()).interruptions).toBe(3);
 });
 
 test('a list has the newest runs, as many as were asked for, with their places in the queue', async () => {

@@ -94,11 +94,18 @@ test('fails: what the launcher refuses is the reason of the failed deploy', asyn
   );
 });
 
-test('fails: an error in the launcher, and an upload that is refused, without its URL', async () => {
-  put.mockResolvedValue(new Response(null, { status: 403 }));
+test.each<[string, () => Promise<Response>]>([
+  ['HTTP 403', async () => new Response(null, { status: 403 })],
+  ['no answer in 120 s', () => Promise.reject(new DOMException('aborted', 'TimeoutError'))],
+  ['fetch failed', () => Promise.reject(new TypeError('fetch failed'))],
+])('fails: an upload that got %s names its key, and not its URL', async (got, answered) => {
+  put.mockImplementation(answered);
   await expect(onEvent(deps, events.create())).rejects.toThrow(
-    /^uploading code\/x: failed, got HTTP 403; deploy again$/,
+    new RegExp(`^uploading code/x: failed, got ${got}; deploy again$`),
   );
+});
+
+test('fails: an error in the launcher', async () => {
   lambda
     .reset()
     .on(InvokeCommand)
