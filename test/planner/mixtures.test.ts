@@ -62,6 +62,15 @@ test('products of an expert that is not split are wider, and so faster', () => {
   expect(seconds(1)).toBeLessThan(seconds(4) * 0.8);
 });
 
+test('the ranks of an expert group that is not split are next to each other', () => {
+  const slow = (expertTensor: number) => {
+    const groups = { ...QWEN3_30B, ...MEGATRON, nodes: 4, tensor: 4, shard: 8, expert: 8, expertTensor };
+    return exchange({ ...groups, networkGbps: 400 }) / exchange({ ...groups, networkGbps: 800 });
+  };
+  expect(slow(1)).toBe(1);
+  expect(slow(4)).toBeGreaterThan(1);
+});
+
 test('FSDP divides experts over all ranks, whatever the degree of their group', () => {
   const state = (expert: number) => {
     const { parameters, gradients, optimizer } = planned({ ...QWEN3_30B, expert }).memoryGiB;

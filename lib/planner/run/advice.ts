@@ -96,12 +96,12 @@ function expertsWithinDomain(l: LayoutInput): number | undefined {
   return hasDegree && within !== l.expert ? within : undefined;
 }
 
-/** Whether twice the tensor parallel degree divides the heads and stays where NVLink joins the GPUs; FSDP spreads experts without it. */
+/**
+ * Whether twice the tensor parallel degree divides the heads and stays where NVLink joins the GPUs. Not beside expert groups: FSDP refuses
+ * both, Megatron wants more flags.
+ */
 const canDivideOnce = (l: LayoutInput): boolean =>
-  !(l.stack === 'fsdp' && l.expert > 1) &&
-  l.tensor < domainGpusOf(l) &&
-  l.shard % 2 === 0 &&
-  l.model.heads % (2 * l.tensor) === 0;
+  l.expert === 1 && l.tensor < domainGpusOf(l) && l.shard % 2 === 0 && l.model.heads % (2 * l.tensor) === 0;
 
 /** FSDP's own degree; SMP v2 counts its ranks among the shards, which would change with it. */
 const spreadWithin: Change = (l, library) => {

@@ -1,7 +1,7 @@
 import type { Constants } from '../constants';
 import type { Gpu } from '../gpu';
 import { kindsOf } from '../kinds';
-import { type LayoutInput, microBatchesOf } from '../layout';
+import { expertTensorOf, type LayoutInput, microBatchesOf } from '../layout';
 import { contextTraffic, expertTraffic, tensorTraffic } from './activation-traffic';
 import { type BlockSeconds, blockSeconds, tokensPerRank } from './compute';
 import { gatherSeconds, groupOf, type Network, reduceSeconds, sendSeconds } from './network';
@@ -120,7 +120,7 @@ function contextSeconds(l: LayoutInput, net: Network, k: Constants, attentionFor
 function expertSeconds(l: LayoutInput, net: Network): number {
   const { exchanges, bytes } = expertTraffic(l);
   if (exchanges === 0) return 0;
-  const group = groupOf(l.expert, l.tensor, net.gpusPerNode);
+  const group = groupOf(l.expert, expertTensorOf(l), net.gpusPerNode);
   const inside = sendSeconds(
     (bytes * (group.perNode - 1)) / (l.sendsOncePerNode ? group.perNode : group.size),
     false,

@@ -48,6 +48,14 @@ const RUNS = [
     { activationCheckpointing: 'selective' },
   ),
   run('mixtral-8x7b', 'ml.p5.48xlarge', 2, { shard_degree: 16, expert_parallel_degree: 8 }),
+  {
+    ...run('qwen3-30b-a3b', 'ml.p5.48xlarge', 2, {}, { microBatchSize: 8 }),
+    code: { source: 's3://code/src.tar.gz' },
+    distribution: {
+      library: 'megatron',
+      parameters: { 'use-distributed-optimizer': true, 'expert-model-parallel-size': 16 },
+    },
+  },
 ];
 const errorsOf = (file: object, sets: string[]) => {
   const { value, issues } = loadRun(JSON.stringify(file), sets);
