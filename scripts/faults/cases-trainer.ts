@@ -164,7 +164,7 @@ export const TRAINER_CASES: readonly FaultCase[] = [
       const [first, second] = ['n19-four-ranks-260101000000', 'n19-two-ranks'];
       // Slow enough to be stopped before its last step.
       await world.launchFile('n19-four-ranks', trainerFile(2, 2), first);
-      await world.until(first, (s) => (s.committedStep ?? 0) >= 4);
+      await world.untilCommitted(first, 4);
       await world.slipway('stop', first);
       const stopped = await world.over(first);
       remember(seen, stopped);

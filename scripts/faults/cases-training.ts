@@ -1,4 +1,4 @@
-import { DeleteObjectsCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
+import { DeleteObjectsCommand } from '@aws-sdk/client-s3';
 import { DeleteTrainingJobCommand, StopTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import type { FaultSpec } from '../../lib/sandbox/testing';
 import { expectEqual, expectSaid, type FaultCase, remember } from './fault-case';
@@ -167,7 +167,7 @@ export const TRAINING_CASES: readonly FaultCase[] = [
     async run(world, seen) {
       const id = 't17-torn';
       await world.launch(id, { env: { STEPS: '300' } });
-      await world.until(id, (s) => (s.committedStep ?? 0) >= 15);
+      await world.untilCommitted(id, 15);
       await world.slipway('stop', id);
       const stopped = await world.over(id);
       expectEqual('state', stopped.state, 'stopped');
@@ -187,7 +187,7 @@ export const TRAINING_CASES: readonly FaultCase[] = [
     async run(world, seen) {
       const id = 't6-deleted';
       await world.launch(id, { env: { STEPS: '100' } });
-      await world.until(id, (s) => (s.committedStep ?? 0) >= 5);
+      await world.untilCommitted(id, 5);
       await world.sagemaker.send(new StopTrainingJobCommand({ TrainingJobName: job(id) }));
       const status = await world.over(id);
       await world.sagemaker.send(new DeleteTrainingJobCommand({ TrainingJobName: job(id) }));
@@ -223,7 +223,7 @@ export const TRAINING_CASES: readonly FaultCase[] = [
     async run(world, seen) {
       const id = 't21-resume';
       await world.launch(id, { env: { STEPS: '100' } });
-      await world.until(id, (s) => (s.committedStep ?? 0) >= 5);
+      await world.untilCommitted(id, 5);
       await world.slipway('stop', id);
       await world.slipway('resume', id);
       const status = await world.over(id);
@@ -237,9 +237,7 @@ export const TRAINING_CASES: readonly FaultCase[] = [
 /** Takes the DONE object of the newest checkpoint away. Returns its step. */
 async function dropNewestMarker(world: World, id: string): Promise<number> {
   const Prefix = `runs/default/${id}/`;
-  const { Contents = [] } = await world.s3.send(new ListObjectsV2Command({ Bucket: world.bucket, Prefix }));
-  const steps = Contents.flatMap(({ Key }) => /step-(\d+)\/DONE$/.exec(Key ?? '')?.[1] ?? []).map(Number);
-  const newest = Math.max(...steps);
+  const newest = Math.max(...(await world.committed(id)));
   const Objects = [{ Key: `${Prefix}step-${newest}/DONE` }];
   await world.s3.send(new DeleteObjectsCommand({ Bucket: world.bucket, Delete: { Objects } }));
   return newest;

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { CloudFormationClient } from '@aws-sdk/client-cloudformation';
 import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
-import { S3Client } from '@aws-sdk/client-s3';
+import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { ListTrainingJobsCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import type { StatusAnswer } from '../../lib/contracts/control';
 import { TICK } from '../../lib/contracts/launcher';
@@ -157,6 +157,22 @@ export class World {
       status = await this.status(name);
     }
     return status;
+  }
+
+  /** Steps of a run whose checkpoints are in the bucket with their marker. The status learns of them now and then only. */
+  async committed(name: string): Promise<number[]> {
+    const Prefix = `runs/default/${name}/`;
+    const { Contents = [] } = await this.s3.send(new ListObjectsV2Command({ Bucket: this.bucket, Prefix }));
+    return Contents.flatMap(({ Key }) => /step-(\d+)\/(?:DONE|COMMITTED\.json)$/.exec(Key ?? '')?.[1] ?? []).map(Number);
+  }
+
+  /** Waits until a run has committed a step, or a later one. */
+  async untilCommitted(name: string, step: number): Promise<void> {
+    const end = Date.now() + PATIENCE_SECONDS * 1000;
+    while (Math.max(0, ...(await this.committed(name))) < step) {
+      if (Date.now() > end) throw new Error(`${name}: must commit step ${step} in ${PATIENCE_SECONDS} s`);
+      await sleep(500);
+    }
   }
 
   over(name: string, seconds = PATIENCE_SECONDS): Promise<Status> {

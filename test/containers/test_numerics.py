@@ -55,11 +55,11 @@ def test_a_difference_beyond_its_tolerance_does_not_hold() -> None:
 
 
 def test_the_page_says_what_was_measured_and_every_figure_on_it_holds() -> None:
-    from models import FAMILIES
+    from models import FAMILIES, TODAY
     from page import page
     from row import Figure, Row
 
-    from runs import CONTINUED, DENSE, EXPERTS, LAYOUTS_OF_TODAY, MIXTURES_OF_TODAY
+    from runs import CONTINUED, DENSE, DENSE_OF_TODAY, EXPERTS, MIXTURES_OF_TODAY
 
     written = page([Row("20 steps", "shard 2", {"loss": Figure(2.4e-7, 1e-5)})], "2026-11-22", {"torch": "2.15.0"})
     assert "| shard 2 | 2.4e-07 | 1e-05 |" in written and "torch 2.15.0" in written
@@ -69,7 +69,8 @@ def test_the_page_says_what_was_measured_and_every_figure_on_it_holds() -> None:
     names = {row[0] for row in rows}
     assert {name for name, _ranks, _changes in (*DENSE, *EXPERTS)} <= names
     assert {*FAMILIES} <= names, "gradients and import of every family"
-    assert {f"{family}, {layout}" for family in MIXTURES_OF_TODAY for layout in LAYOUTS_OF_TODAY} <= names
+    for family, model in TODAY.items():
+        assert {f"{family}, {layout}" for layout in (MIXTURES_OF_TODAY if "experts" in model else DENSE_OF_TODAY)} <= names, family
     assert {f"{CONTINUED[0]}, then {name}" for name in CONTINUED} <= names
     for name, *figures, allowed in rows:
         limits = [float(limit) for limit in allowed.split(",")]
