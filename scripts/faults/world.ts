@@ -163,7 +163,9 @@ export class World {
   async committed(name: string): Promise<number[]> {
     const Prefix = `runs/default/${name}/`;
     const { Contents = [] } = await this.s3.send(new ListObjectsV2Command({ Bucket: this.bucket, Prefix }));
-    return Contents.flatMap(({ Key }) => /step-(\d+)\/(?:DONE|COMMITTED\.json)$/.exec(Key ?? '')?.[1] ?? []).map(Number);
+    return Contents.flatMap(({ Key }) => /step-(\d+)\/(?:DONE|COMMITTED\.json)$/.exec(Key ?? '')?.[1] ?? []).map(
+      Number,
+    );
   }
 
   /** Waits until a run has committed a step, or a later one. */
