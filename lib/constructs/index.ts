@@ -61,6 +61,10 @@ export {
 export { isSandbox } from './sandbox-context';
 export { type SlipwayAppProps, slipwayApp } from './slipway-app';
 export type { AdoptStorageProps, BucketToAdopt } from './storage/adopt-storage';
-export type { ReplicaPlace } from './storage/checkpoint-replication';
+export {
+  CheckpointReplication,
+  type CheckpointReplicationProps,
+  type ReplicaPlace,
+} from './storage/checkpoint-replication';
 export type { ExistingBuckets } from './storage/existing-storage';
 export { TrainingStorage, type TrainingStorageProps } from './storage/training-storage';
