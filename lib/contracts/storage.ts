@@ -7,6 +7,18 @@ export const LEFTOVER_TAG = { key: 'slipway', value: 'leftover' } as const;
 /** Name of that lifecycle rule. */
 export const LEFTOVER_RULE = 'leftovers';
 
+/** What a bucket holds; its name ends with it. */
+export type BucketPurpose = 'data' | 'checkpoints' | 'artifacts' | 'access-logs';
+
+/**
+ * Name of a bucket that the stack of an environment makes. Values may be tokens of the CDK.
+ * @param place whose prefix is `slipway-<environment>`
+ */
+export const bucketNameOf = (
+  place: { prefix: string; account: string; region: string },
+  purpose: BucketPurpose,
+): string => `${place.prefix}-${place.account}-${place.region}-${purpose}`;
+
 /** Whose key a file system of FSx for Lustre uses, and for which bucket. Values may be tokens of the CDK. */
 export interface DataRepositoryKey {
   partition: string;

@@ -19,7 +19,7 @@ const LIBRARY: Readonly<Partial<Record<LayoutInput['stack'], number>>> = {
 /** What is known of layouts that no published run has measured: preferences, adapters, modules that predict further tokens, UltraServers. */
 const UNMEASURED = 0.1;
 
-/** Mixtures of experts: published runs lie up to 52 % from the plan, and versions of one library up to 77 % apart (docs/planner.md). */
+/** Mixtures of experts: plans of published runs are up to 51 % off, and versions of one library up to 77 % apart (docs/planner.md). */
 const MIXTURE = 0.2;
 
 /** 80 % interval around `tokensPerSecond`. */

@@ -193,9 +193,11 @@ export function layoutProblem(l: LayoutInput): string | undefined {
   if (l.stack === 'fsdp' && (l.shard * l.context) % l.expert !== 0) {
     return `expert ${l.expert} does not divide shard ${l.shard} x context ${l.context}`;
   }
-  const ofExpert = l.expert * expertTensorOf(l);
-  if (l.stack === 'megatron' && (world / l.pipeline) % ofExpert !== 0) {
-    return `expert ${l.expert} x expert tensor ${expertTensorOf(l)} does not divide the ${world / l.pipeline} ranks of a stage`;
+  if (l.stack === 'megatron') {
+    const [ranks, expertTensor] = [world / l.pipeline, expertTensorOf(l)];
+    if (ranks % (l.expert * expertTensor) !== 0) {
+      return `expert ${l.expert} x expert tensor ${expertTensor} does not divide the ${ranks} ranks of a stage`;
+    }
   }
   const blocks = stageBlocks(l.model);
   if (l.pipeline > blocks) return `pipeline ${l.pipeline} exceeds the ${blocks} layers`;

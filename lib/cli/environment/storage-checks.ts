@@ -11,6 +11,7 @@ import {
 } from '../../aws/checkpoint-replica';
 import { type ExistingStorage, type StorageLook, storageLooks } from '../../aws/existing-storage';
 import { REGIONS } from '../../catalog/regions';
+import { bucketNameOf } from '../../contracts/storage';
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import { hasErrors, type Issue } from '../../spec/issue';
 import { teamKeysOf } from '../../spec/team-keys';
@@ -36,7 +37,7 @@ export async function storageChecks(environment: EnvironmentSpec): Promise<Stora
   const named = [keyArn, ...Object.values(buckets), ...Object.values(teamKeys)];
   if (named.every((name) => name === undefined)) return [];
   const account = environment.account ?? (await callerAccount(region));
-  const made = `slipway-${environment.name}-${account}-${region}-data`;
+  const made = bucketNameOf({ prefix: `slipway-${environment.name}`, account, region }, 'data');
   const dataRepository = keyArn && fsxLustre ? (buckets.data ?? made) : undefined;
   return checkStorage({ region, account, buckets, keyArn, teamKeys, dataRepository });
 }
@@ -64,7 +65,7 @@ export async function replicaCheck(environment: EnvironmentSpec, regions: readon
   const to = storage.replicateCheckpoints;
   if (!to) return [];
   const account = environment.account ?? (await callerAccount(region));
-  const bucket = to.bucket ?? `slipway-${name}-${account}-${to.region}-checkpoints`;
+  const bucket = to.bucket ?? bucketNameOf({ prefix: `slipway-${name}`, account, region: to.region }, 'checkpoints');
   const mayFollow = to.bucket === undefined && regions.includes(to.region);
   const target = { region: to.region, account, bucket, keyArn: to.kmsKeyArn, mayFollow };
   const permission = `${REPLICA_PERMISSION} on ${bucket} and its key`;

@@ -5,7 +5,7 @@ import * as s3 from 'aws-cdk-lib/aws-s3';
 import * as ssm from 'aws-cdk-lib/aws-ssm';
 import { S3_SERVER_ACCESS_LOGS_USE_BUCKET_POLICY } from 'aws-cdk-lib/cx-api';
 import { Construct, type IDependable } from 'constructs';
-import { LEFTOVER_RULE, LEFTOVER_TAG } from '../../contracts/storage';
+import { type BucketPurpose, bucketNameOf, LEFTOVER_RULE, LEFTOVER_TAG } from '../../contracts/storage';
 import { AdoptStorage, type AdoptStorageProps } from './adopt-storage';
 import { CheckpointReplication, type ReplicaPlace } from './checkpoint-replication';
 import { EmptyStorage } from './empty-storage';
@@ -42,7 +42,7 @@ export interface TrainingStorageProps {
   readonly replicateCheckpoints?: ReplicaPlace;
 }
 
-type Purpose = 'data' | 'checkpoints' | 'artifacts';
+type Purpose = Exclude<BucketPurpose, 'access-logs'>;
 
 /**
  * Three buckets (data, checkpoints, artifacts), one bucket for their access logs, and the key that encrypts them: TLS only, no
@@ -135,23 +135,26 @@ export class TrainingStorage extends Construct {
   }
 
   /** Name of a bucket that exists already; undefined where the stack makes it. */
-  private existingName(purpose: Purpose | 'access-logs'): string | undefined {
-    const names: Partial<Record<Purpose | 'access-logs', string>> = this.props.buckets ?? {};
+  private existingName(purpose: BucketPurpose): string | undefined {
+    const names: Partial<Record<BucketPurpose, string>> = this.props.buckets ?? {};
     return names[purpose];
   }
 
-  private bucketName(purpose: Purpose | 'access-logs'): string {
-    const { account, region } = Stack.of(this);
-    return this.existingName(purpose) ?? `${this.props.prefix}-${account}-${region}-${purpose}`;
+  private bucketName(purpose: BucketPurpose): string {
+    return this.existingName(purpose) ?? this.madeName(purpose, Stack.of(this).region);
+  }
+
+  private madeName(purpose: BucketPurpose, region: string): string {
+    return bucketNameOf({ prefix: this.props.prefix, account: Stack.of(this).account, region }, purpose);
   }
 
   private makeReplication(): CheckpointReplication | undefined {
-    const { replicateCheckpoints: to, prefix } = this.props;
+    const { replicateCheckpoints: to } = this.props;
     if (!to) return undefined;
     return new CheckpointReplication(this, 'Replication', {
       sourceBucket: this.bucketName('checkpoints'),
       sourceKey: this.key,
-      targetBucket: to.bucket ?? `${prefix}-${Stack.of(this).account}-${to.region}-checkpoints`,
+      targetBucket: to.bucket ?? this.madeName('checkpoints', to.region),
       to,
     });
   }

@@ -1,6 +1,7 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { describeError } from '../shared/errors';
 import type { ReconcileDeps } from './deps';
+import { customNotification } from './effects/chat-message';
 
 /** An instance quota with what all jobs of the account hold of it. */
 export interface QuotaUse {
@@ -41,21 +42,18 @@ async function publish(deps: ReconcileDeps, added: readonly QuotaUse[]): Promise
   await tellChannel(deps, sentences, shows);
 }
 
-/** In the form that chat applications take, as `chatMessage` of runs; a channel that refuses must not make the mail come again. */
+/** A channel that refuses must not make the mail come again. */
 async function tellChannel(deps: ReconcileDeps, sentences: readonly string[], shows: string): Promise<void> {
   const TopicArn = deps.chatTopics?.[''];
   if (!TopicArn) return;
   const content = {
-    textType: 'client-markdown',
     title: `Quotas of ${deps.environment} fill up`,
     description: sentences.join('\n'),
     nextSteps: [shows],
     keywords: ['quota', deps.environment],
   };
   try {
-    await deps.sns.send(
-      new PublishCommand({ TopicArn, Message: JSON.stringify({ version: '1.0', source: 'custom', content }) }),
-    );
+    await deps.sns.send(new PublishCommand({ TopicArn, Message: customNotification({ content }) }));
   } catch (error) {
     deps.log('error', 'a chat channel was not told of quotas', { error: describeError(error) });
   }

@@ -30,8 +30,8 @@ export function heldState(l: LayoutInput, k: MemoryConstants, layers: number): H
   const local = others / l.tensor + experts / (sharing * l.expert);
   // What is sharded is divided over all ranks, those of an expert group too.
   const sharded = others / l.tensor / ranks + experts / Math.max(l.tensor * ranks, sharing * l.expert);
-  const adapters = l.adapters === undefined ? undefined : l.adapters / l.tensor;
-  const trained = { sharded: adapters === undefined ? sharded : adapters / ranks, local: adapters ?? local };
+  const adapters = (l.adapters ?? 0) / l.tensor;
+  const trained = l.adapters === undefined ? { local, sharded } : { local: adapters, sharded: adapters / ranks };
   // FSDP offloads parameters, their gradients and so the optimizer together; ZeRO-3 sends gradients where the optimizer is.
   const parametersOnHost = l.offloadParameters && l.zeroStage >= 3;
   const optimizerOnHost = l.offloadOptimizer || (parametersOnHost && l.stack === 'fsdp');

@@ -5,7 +5,7 @@ import { folderOf } from '../../handlers/reconcile/observe/folders';
 import { freesCapacity, isSettled, wanted } from '../../handlers/reconcile/reconcile-run';
 import { beatReading, unreadBeat } from '../../handlers/shared/heartbeat';
 import { type Item, runKey } from '../../handlers/shared/items';
-import { itemsOf, writesOf } from '../../handlers/shared/run-store';
+import { itemsOf, writesOf } from '../../handlers/shared/run-writes';
 import type { Action } from '../../lifecycle/action';
 import { isDueForListing, isSteady } from '../../lifecycle/health/look';
 import { NOTHING_OBSERVED, type Observed, type PresentJob } from '../../lifecycle/observed';

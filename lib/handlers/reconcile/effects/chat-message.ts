@@ -3,18 +3,31 @@ import type { Notice, RunRecord } from '../../../lifecycle/record';
 /** A message may have 256 KiB; a title longer than this is cut by chat applications. */
 const MOST_TITLE = 250;
 
+/** What is shown, and what tells messages apart and joins them to threads. */
+interface CustomNotification {
+  id?: string;
+  content: { title: string; description: string; nextSteps: readonly string[]; keywords: readonly string[] };
+  metadata?: object;
+}
+
 /**
- * A notice as Amazon Q Developer in chat applications takes it: anything else it drops. Notices of one run stay in one thread.
+ * A message as Amazon Q Developer in chat applications takes it: anything else it drops.
  * https://docs.aws.amazon.com/chatbot/latest/adminguide/custom-notifs.html (2026-11-22)
  */
-export function chatMessage(record: RunRecord, notice: Notice): string {
-  const { runId, team, environment, state, attempt, committed } = record;
-  return JSON.stringify({
+export const customNotification = (message: CustomNotification): string =>
+  JSON.stringify({
     version: '1.0',
     source: 'custom',
+    ...message,
+    content: { textType: 'client-markdown', ...message.content },
+  });
+
+/** A notice of a run. Those of one run stay in one thread. */
+export function chatMessage(record: RunRecord, notice: Notice): string {
+  const { runId, team, environment, state, attempt, committed } = record;
+  return customNotification({
     id: `${runId}/${notice.id}`,
     content: {
-      textType: 'client-markdown',
       title: plain(notice.text).slice(0, MOST_TITLE),
       description: [
         `team ${team}, environment ${environment}, state ${state}`,
