@@ -1,5 +1,6 @@
 // Every verb of the command line has its place in the Python client, or a reason why not; and nothing stands here that is not there.
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { program } from '../../lib/cli/main';
@@ -18,6 +19,7 @@ const METHODS: Readonly<Record<string, string>> = {
   events: 'Run.timeline',
   report: 'Run.report',
   diff: 'Run.diff',
+  publish: 'Run.publish',
   note: 'Run.note',
   stop: 'Run.stop',
   resume: 'Run.resume',
@@ -41,7 +43,6 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   schema: 'prints files of the package',
   top: 'redraws a terminal; Environment.runs and Run.status have its numbers',
   shell: 'hands the terminal to the Session Manager plugin',
-  publish: 'writes the model card, which the account does not compute',
   preflight: 'looks at the account; Environment.launch is judged by the launcher in any case',
   quota: 'looks at the account',
   lock: 'for who deploys',
@@ -76,6 +77,14 @@ print(json.dumps([f"{kind.__name__}.{name}" for kind in (slipway.Environment, sl
   const found = JSON.parse(execFileSync(PYTHON, ['-c', script], { encoding: 'utf8' })) as string[];
   const named = [...Object.values(METHODS), ...OPTIONS.map(([, , method]) => method), ...Object.keys(MORE)];
   expect([...found].sort()).toEqual([...new Set(named)].sort());
+});
+
+test('each method is on the page of the client', () => {
+  const page = readFileSync(path.join(__dirname, '../../docs/reference/python-client.md'), 'utf8');
+  const rows = page.split('\n').filter((line) => line.startsWith('| `'));
+  const named = rows.flatMap((row) => row.split('|')[1]?.match(/(?:Environment|Run)\.\w+/g) ?? []);
+  const methods = [...Object.values(METHODS), ...OPTIONS.map(([, , method]) => method), ...Object.keys(MORE)];
+  expect([...named].sort()).toEqual([...new Set(methods)].sort());
 });
 
 test('each option that is named is one of its verb', () => {

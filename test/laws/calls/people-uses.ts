@@ -51,7 +51,11 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   logs: { file: 'runs/logs/logs', entry: 'logs' },
   report: { file: 'runs/reports/report', entry: 'report' },
   diff: { file: 'runs/reports/diff', entry: 'diff' },
-  publish: { file: 'runs/publish/publish', entry: 'publish' },
+  publish: {
+    file: 'runs/publish/publish',
+    entry: 'publish',
+    deployers: { 's3:HeadBucket': 'S3 tells the region of a bucket beside a refusal' },
+  },
   lineage: { file: 'runs/origin/lineage', entry: 'lineage' },
   note: { file: 'runs/note', entry: 'note' },
   shell: { file: 'runs/shell', entry: 'shell' },

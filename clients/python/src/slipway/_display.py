@@ -9,6 +9,7 @@ from typing import Any
 from .types import Issue, Offers, Status
 
 _CHART_WIDTH, _CHART_HEIGHT = 320, 60
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 class IssueList(list[Issue]):
@@ -52,6 +53,14 @@ def progress_line(status: Status) -> str:
         parts.append(f"committed {status['committedStep']}")
     reason = f" ({status['reason']})" if status["reason"] else ""
     return f"{status['runId']}: {', '.join(parts)}{reason}"
+
+
+def size_text(count: int) -> str:
+    """Bytes as the command line writes them."""
+    size, unit = float(count), 0
+    while size >= 1024 and unit < len(_UNITS) - 1:
+        size, unit = size / 1024, unit + 1
+    return f"{size:,.1f}".removesuffix(".0") + f" {_UNITS[unit]}"
 
 
 def status_html(status: Status, losses: Sequence[float]) -> str:
