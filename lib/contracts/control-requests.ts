@@ -168,10 +168,9 @@ const card = z.strictObject({
   lineage: lineageSchema,
 });
 
-/** Every payload that the control function takes; unknown fields are refused. */
-export const controlRequestSchema = z.union([
-  confirmation,
-  intent,
+/** Every payload that the control function takes; unknown fields are refused, and a refusal names the field of the action that was meant. */
+export const controlRequestSchema = z.discriminatedUnion('action', [
+  z.discriminatedUnion('confirm', [confirmation, intent]),
   stop,
   resume,
   status,

@@ -49,6 +49,7 @@ describe('audit', () => {
     const before = JSON.stringify([...world.table.items]);
     const answer = await onQuestion(deps, 'runId' in payload ? { ...payload, runId } : payload, AUDIT);
     expect(answer).toMatchObject({ ok: false, issues: [{ rule: 'control/payload', path: 'action' }] });
+    expect(JSON.stringify(answer)).toContain(`got ${payload.action}`);
     expect(JSON.stringify([...world.table.items])).toBe(before);
   });
 
