@@ -55,7 +55,10 @@ class Run:
 
     def stop(self) -> None:
         """Asks the run to save a checkpoint and end."""
-        self._control.call("stop", runId=self.id)
+        self._stop(None)
+
+    def _stop(self, reason: str | None) -> None:
+        self._control.call("stop", runId=self.id, reason=reason)
 
     def resume(self) -> None:
         """Continues the run from its newest committed checkpoint."""
