@@ -62,7 +62,11 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   events: { file: 'runs/logs/events', entry: 'events' },
   team: { file: 'platform/team', entry: 'team' },
   costs: { file: 'platform/costs', entry: 'costs' },
-  drift: { file: 'platform/drift', entry: 'drift' },
+  drift: {
+    file: 'platform/drift',
+    entry: 'drift',
+    deployers: { 's3:HeadObject': 'the copy of a checkpoint is looked at by those who may read it' },
+  },
   stop: { file: 'runs/desired', entry: 'stop' },
   resume: { file: 'runs/desired', entry: 'resume' },
 };

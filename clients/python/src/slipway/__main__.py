@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import get_args, get_type_hints
@@ -27,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not name:
             raise UsageError("--environment: must be given, got nothing; name an environment, or set SLIPWAY_ENVIRONMENT")
         verb: Callable[[Environment, argparse.Namespace], int] = arguments.verb
-        return verb(Environment(name, region=arguments.region), arguments)
+        return verb(_environment(name, arguments), arguments)
     except Refused as refusal:
         if arguments.json:
             _print_json({"ok": False, "issues": refusal.issues})
@@ -40,6 +41,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return _INTERRUPTED
+
+
+def _environment(name: str, arguments: argparse.Namespace) -> Environment:
+    try:
+        return Environment(name, region=arguments.region)
+    except UsageError as error:
+        # It is corrected where it was written.
+        written = "--environment" if arguments.environment else "SLIPWAY_ENVIRONMENT"
+        raise UsageError(re.sub(r"\Aenvironment(?=:)", written, str(error))) from error
 
 
 def _print_json(document: object) -> None:
