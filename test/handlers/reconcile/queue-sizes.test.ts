@@ -79,6 +79,7 @@ describe('what runs need', () => {
   test('fails: of a run whose intent cannot be read is nothing, and said', async () => {
     const run = await recordOf();
     await needsOf(world.reconcile, []);
+    said.length = 0;
     world.store.findIntent = () => Promise.reject(new Error('throttled'));
     const needs = await needsOf(world.reconcile, [run]);
     expect(needs.of(run)).toEqual({ [ENVIRONMENT_POOL]: 2 });
