@@ -43,8 +43,9 @@ export class CallFaults {
         fault,
         fromMs: (fault.at ?? 0) * 1000,
         toMs: (fault.to ?? Number.POSITIVE_INFINITY) * 1000,
-        // A fault of SendMessage is one of SendMessageBatch too.
-        matches: (operation: string) => pattern.test(operation) || pattern.test(operation.replace(/Batch$/, '')),
+        // A fault of SendMessage is one of SendMessageBatch too, and one of GetItem one of BatchGetItem.
+        matches: (operation: string) =>
+          pattern.test(operation) || pattern.test(operation.replace(/Batch$/, '').replace(':Batch', ':')),
         ...(fault.key !== undefined && { key: globOf(fault.key) }),
         seen: 0,
       };

@@ -45,23 +45,22 @@ export class DirectReconcile {
     const message = this.parse(body);
     const { invocation } = slot;
     const run = message.kind === 'run' ? this.world.findRun(message.runId) : undefined;
-    const loudly = () => (run && message.kind === 'run' ? lookLoudly(message.runId, slot, real) : real());
-    if (!this.isOn || !invocation) return loudly();
-    const workOf = (settle: (outcome: unknown) => void) => ({ deps, slot, invocation, real: loudly, settle });
+    if (!this.isOn || !invocation) return real();
+    const workOf = (settle: (outcome: unknown) => void) => ({ deps, slot, invocation, real, settle });
     if (message.kind === 'admit')
       return message.runId === undefined && this.passes.isCalm()
         ? (settle) => this.passes.play(workOf(settle))
-        : loudly();
-    if (!run) return loudly();
+        : real();
+    if (!run) return real();
     return (settle) => {
       const work = workOf(settle);
       if (this.quiet.play(run, work)) return;
-      if (this.looks.mayPlay(run, slot)) {
+      if (this.looks.mayPlay(run)) {
         this.looks.play(run, work);
         return;
       }
-      if (this.queued.mayPlay(run, slot)) this.queued.play(run, work);
-      else settle(loudly());
+      if (this.queued.mayPlay(run)) this.queued.play(run, work);
+      else settle(real());
     };
   }
 
@@ -74,11 +73,4 @@ export class DirectReconcile {
     }
     return message;
   }
-}
-
-/** A look that failed may have left what the run was made from unread. */
-async function lookLoudly(runId: string, slot: Slot, real: () => Promise<unknown>): Promise<unknown> {
-  const answer = (await real()) as { batchItemFailures?: readonly unknown[] } | undefined;
-  if (answer?.batchItemFailures?.length === 0) slot.looked.add(runId);
-  return answer;
 }

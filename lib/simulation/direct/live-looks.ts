@@ -10,19 +10,16 @@ import type { Action } from '../../lifecycle/action';
 import { isDueForListing, isSteady } from '../../lifecycle/health/look';
 import { NOTHING_OBSERVED, type Observed, type PresentJob } from '../../lifecycle/observed';
 import { isOver, type RunRecord } from '../../lifecycle/record';
-import { parseS3Uri } from '../../spec/formats/s3-uri';
-import type { SimMs } from '../core/clock';
-import type { RunTruth } from '../job/steps/run-truth';
+import { bucketAndKey, parseS3Uri } from '../../spec/formats/s3-uri';
 import { keepRecord, keptAfter, recordOfItem } from '../services/kept-document';
 import type { SimBody } from '../services/s3-object';
 import type { SimRun } from '../world/sim-run';
-import { withDescriptor } from './descriptor-age';
 import { DirectCalls, type DirectWork } from './direct-work';
 import { LOOK_MS, NOTHING_FAILED, presentOf, TICK_MS, type WorldOfLooks } from './world-of-looks';
 
 const READ_OBJECT = 's3:GetObject';
 const LIST = 's3:ListObjectsV2';
-/** After an error of the first read, or of the descriptor's, the function takes over as it would have begun: they may be disturbed. */
+/** After an error of the first read the function takes over as it would have begun: they may be disturbed. */
 const CALLS = ['sagemaker:DescribeTrainingJob', READ_OBJECT, LIST, 'dynamodb:TransactWriteItems'];
 const LIVE = ['InProgress', 'Stopping'];
 
@@ -41,11 +38,10 @@ export class DirectLooks {
   constructor(readonly world: WorldOfLooks) {}
 
   /** The run has a live job with visible heartbeats, and nothing disturbs the calls of a look. */
-  mayPlay({ record, truth, runId = '' }: SimRun, { looked }: DirectWork<ReconcileDeps>['slot']): boolean {
+  mayPlay({ record }: SimRun): boolean {
     const attempt = record?.attempt;
-    if (!record || !truth?.heartbeat || attempt?.phase !== 'created' || !looked.has(runId)) return false;
-    if (record.kind !== 'training' || isOver(record) || !record.admitted) return false;
-    return (!record.policy.seesCommits || (truth.isBuiltin && truth.place !== undefined)) && this.isCalm();
+    if (!record || attempt?.phase !== 'created' || !attempt.files || attempt.files.checkpoints?.marker) return false;
+    return record.kind === 'training' && !isOver(record) && record.admitted && this.isCalm();
   }
 
   play(run: SimRun, work: DirectWork<ReconcileDeps>): void {
@@ -64,8 +60,6 @@ export class DirectLooks {
 
 class LiveLook {
   private readonly calls: DirectCalls<ReconcileDeps>;
-  private readonly truth: RunTruth;
-  private began: SimMs = 0;
   private record!: RunRecord;
   private job!: PresentJob;
   private beat: Beat | undefined;
@@ -77,23 +71,20 @@ class LiveLook {
     private readonly work: DirectWork<ReconcileDeps>,
   ) {
     this.calls = new DirectCalls(looks.world, work);
-    this.truth = run.truth as RunTruth;
   }
 
   /** Looks once. */
   round(): void {
     const { world } = this.looks;
-    this.began = world.clock.now;
-    const input = { TableName: world.names.tableName, Key: runKey(this.truth.runId), ConsistentRead: true };
+    const input = { TableName: world.names.tableName, Key: runKey(this.run.runId ?? ''), ConsistentRead: true };
     this.calls.call('dynamodb:GetItem', input, ({ Item: item }: { Item?: Item }) => {
       // What a look was begun for may have changed since.
-      if (item === undefined || item !== this.run.written || !this.looks.mayPlay(this.run, this.work.slot)) {
+      if (item === undefined || item !== this.run.written || !this.looks.mayPlay(this.run)) {
         this.calls.goOn();
         return;
       }
       this.record = recordOfItem(item);
-      const { calls, record, began } = this;
-      withDescriptor(world, { calls, record, began }, () => this.describe());
+      this.describe();
     });
   }
 
@@ -111,9 +102,8 @@ class LiveLook {
     const isListed = isDueForListing(this.record, this.job, this.work.deps.now().getTime());
     this.beat = undefined;
     this.checkpoints = NOTHING_OBSERVED.checkpoints;
-    if (isListed)
-      this.checkpoints = this.record.policy.seesCommits ? undefined : { kind: 'listed', committed: [], torn: [] };
-    const { bucket: Bucket = '', key: Key = '' } = this.truth.heartbeat ?? {};
+    const { heartbeat, checkpoints } = this.record.attempt?.files ?? { heartbeat: '' };
+    if (isListed) this.checkpoints = checkpoints ? undefined : { kind: 'listed', committed: [], torn: [] };
     const read = (beat: Beat) => {
       this.beat = beat;
       // Without a heartbeat, what was written last is the only sign of life.
@@ -122,18 +112,18 @@ class LiveLook {
     };
     this.calls.call(
       READ_OBJECT,
-      { Bucket, Key },
+      bucketAndKey(heartbeat),
       (answer) => {
         const { Body, LastModified } = answer as { Body: SimBody; LastModified: Date };
         read(beatReading(Body.facts, LastModified.getTime()));
       },
       (error) => read(unreadBeat(error)),
     );
-    if (isListed && !this.checkpoints) this.list();
+    if (isListed && checkpoints) this.list(checkpoints.prefix);
   }
 
-  private list(): void {
-    const { bucket: Bucket = '', prefix: Prefix = '' } = this.truth.place ?? {};
+  private list(prefix: string): void {
+    const { bucket: Bucket, key: Prefix } = parseS3Uri(prefix);
     this.calls.call(
       LIST,
       { Bucket, Prefix, Delimiter: '/' },
@@ -145,7 +135,7 @@ class LiveLook {
         }
         const { badCheckpoints: bad, committed } = this.record;
         const search = { bad, enough: 1, ...(isSteady(this.record) && { known: committed }) };
-        this.look(new CommittedSearch(`s3://${Bucket}/${Prefix}`, search, folderOf([page], Prefix)));
+        this.look(new CommittedSearch(prefix, search, folderOf([page], Prefix)));
       },
       () => this.goOn(),
     );
@@ -221,7 +211,7 @@ class LiveLook {
     }
     this.looks.count += 1;
     this.calls.forget();
-    if (this.looks.mayPlay(this.run, this.work.slot)) this.round();
+    if (this.looks.mayPlay(this.run)) this.round();
     else this.calls.goOn();
   }
 
