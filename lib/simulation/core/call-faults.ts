@@ -74,6 +74,14 @@ export class CallFaults {
     );
   }
 
+  /** Whether the answer of such a call may come late at this time, or say nothing. */
+  mayStall(operation: string, now: SimMs): boolean {
+    return this.of(operation).some(
+      ({ fault, fromMs, toMs }) =>
+        (fault.takesSeconds !== undefined || fault.empty === true) && now >= fromMs && now < toMs,
+    );
+  }
+
   private of(operation: string): CallFault[] {
     const known = this.byOperation.get(operation);
     if (known) return known;

@@ -263,6 +263,12 @@ export class Gateway {
     );
   }
 
+  /** Whether such a call may take longer now than the SDK needs to try again, or its answer say nothing. */
+  mayStall(names: readonly string[]): boolean {
+    const { now } = this.clock;
+    return names.some((name) => this.limitOf(name) !== undefined || this.faults.mayStall(name, now));
+  }
+
   private latencyOf({ latencyMs }: Operation, invocation: Invocation): number {
     return latencyMs * (0.7 + 0.6 * this.draw(invocation));
   }

@@ -2,6 +2,7 @@ import type { RunMessage } from '../../contracts/launcher';
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
 import type { Handling } from '../core/functions';
 import type { Slot } from '../core/invocation';
+import type { Message } from '../services/queue';
 import { DirectLooks } from './live-looks';
 import { DirectPasses } from './passes';
 import { DirectQueuedLooks } from './queued-looks';
@@ -41,16 +42,21 @@ export class DirectReconcile {
   }
 
   /** What handles a message. */
-  handle(body: string, deps: ReconcileDeps, slot: Slot, real: () => Promise<unknown>): Handling {
-    const message = this.parse(body);
+  handle(received: Message, deps: ReconcileDeps, slot: Slot, real: () => Promise<unknown>): Handling {
+    const message = this.parse(received.body);
     const { invocation } = slot;
     const run = message.kind === 'run' ? this.world.findRun(message.runId) : undefined;
     if (!this.isOn || !invocation) return real();
-    const workOf = (settle: (outcome: unknown) => void) => ({ deps, slot, invocation, real, settle });
+    const workOf = (settle: (outcome: unknown) => void) => ({
+      deps,
+      slot,
+      invocation,
+      message: received,
+      real,
+      settle,
+    });
     if (message.kind === 'admit')
-      return message.runId === undefined && this.passes.isCalm()
-        ? (settle) => this.passes.play(workOf(settle))
-        : real();
+      return message.runId === undefined ? (settle) => this.passes.play(workOf(settle)) : real();
     if (!run) return real();
     return (settle) => {
       const work = workOf(settle);

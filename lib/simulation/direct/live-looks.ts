@@ -1,3 +1,4 @@
+import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import type { ListObjectsV2CommandOutput } from '@aws-sdk/client-s3';
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
 import { CommittedSearch, MARKER } from '../../handlers/reconcile/observe/checkpoints';
@@ -15,12 +16,13 @@ import { keepRecord, keptAfter, recordOfItem } from '../services/kept-document';
 import type { SimBody } from '../services/s3-object';
 import type { SimRun } from '../world/sim-run';
 import { DirectCalls, type DirectWork } from './direct-work';
-import { LOOK_MS, NOTHING_FAILED, presentOf, TICK_MS, type WorldOfLooks } from './world-of-looks';
+import { NOTHING_FAILED, presentOf, TICK_MS, type WorldOfLooks } from './world-of-looks';
 
 const READ_OBJECT = 's3:GetObject';
 const LIST = 's3:ListObjectsV2';
-/** After an error of the first read the function takes over as it would have begun: they may be disturbed. */
 const CALLS = ['sagemaker:DescribeTrainingJob', READ_OBJECT, LIST, 'dynamodb:TransactWriteItems'];
+/** Longer than the calls of one look take where each is made three times. */
+const REPEATED_LOOK_MS = 20_000;
 const LIVE = ['InProgress', 'Stopping'];
 
 /** The heartbeat that a look read, or why it has none. */
@@ -48,13 +50,13 @@ export class DirectLooks {
     new LiveLook(this, run, work).round();
   }
 
-  /** No fault begins, ends or holds, and no other tick comes, until the look is over. */
+  /** Every call is answered at once or fails, the world stays as it is, and no other tick comes, until the look is over. */
   private isCalm(): boolean {
     const { world } = this;
     const { now } = world.clock;
     const time = world.functionsNow();
-    const isOneTick = Math.floor(time / TICK_MS) === Math.floor((time + LOOK_MS) / TICK_MS);
-    return isOneTick && !world.state.hasEdge(now, now + LOOK_MS) && !world.gateway.mayDisturb(CALLS);
+    const isOneTick = Math.floor(time / TICK_MS) === Math.floor((time + REPEATED_LOOK_MS) / TICK_MS);
+    return isOneTick && !world.state.hasEdge(now, now + REPEATED_LOOK_MS) && !world.gateway.mayStall(CALLS);
   }
 }
 
@@ -63,7 +65,7 @@ class LiveLook {
   private record!: RunRecord;
   private job!: PresentJob;
   private beat: Beat | undefined;
-  private checkpoints: Observed['checkpoints'] | undefined;
+  private checkpoints: Observed['checkpoints'] | 'left' | undefined;
 
   constructor(
     private readonly looks: DirectLooks,
@@ -77,15 +79,20 @@ class LiveLook {
   round(): void {
     const { world } = this.looks;
     const input = { TableName: world.names.tableName, Key: runKey(this.run.runId ?? ''), ConsistentRead: true };
-    this.calls.call('dynamodb:GetItem', input, ({ Item: item }: { Item?: Item }) => {
-      // What a look was begun for may have changed since.
-      if (item === undefined || item !== this.run.written || !this.looks.mayPlay(this.run)) {
-        this.calls.goOn();
-        return;
-      }
-      this.record = recordOfItem(item);
-      this.describe();
-    });
+    this.calls.call(
+      'dynamodb:GetItem',
+      input,
+      ({ Item: item }: { Item?: Item }) => {
+        // What a look was begun for may have changed since.
+        if (item === undefined || item !== this.run.written || !this.looks.mayPlay(this.run)) {
+          this.calls.goOn();
+          return;
+        }
+        this.record = recordOfItem(item);
+        this.describe();
+      },
+      () => this.calls.fail(),
+    );
   }
 
   private describe(): void {
@@ -130,14 +137,14 @@ class LiveLook {
       (answer) => {
         const page = answer as Partial<ListObjectsV2CommandOutput>;
         if (page.IsTruncated) {
-          this.goOn();
+          this.giveListingUp();
           return;
         }
         const { badCheckpoints: bad, committed } = this.record;
         const search = { bad, enough: 1, ...(isSteady(this.record) && { known: committed }) };
         this.look(new CommittedSearch(prefix, search, folderOf([page], Prefix)));
       },
-      () => this.goOn(),
+      () => this.giveListingUp(),
     );
   }
 
@@ -156,7 +163,7 @@ class LiveLook {
       (answer) => {
         const page = answer as Partial<ListObjectsV2CommandOutput>;
         if (page.IsTruncated) {
-          this.goOn();
+          this.giveListingUp();
           return;
         }
         const folder = folderOf([page], Prefix);
@@ -169,21 +176,25 @@ class LiveLook {
           READ_OBJECT,
           { Bucket, Key: `${Prefix}${MARKER}` },
           (read) => add((read as { Body: SimBody }).Body.text),
-          () => this.goOn(),
+          () => this.giveListingUp(),
         );
       },
-      () => this.goOn(),
+      () => this.giveListingUp(),
     );
   }
 
-  /** The function takes over in the middle of a listing: the heartbeat, which takes a third of its time, has been read. */
-  private goOn(): void {
-    if (!this.beat) this.looks.world.clock.fail(new Error('a listing was faster than a heartbeat'));
-    this.calls.goOn();
+  /** The function takes over in the middle of a listing, as soon as the heartbeat has been read. */
+  private giveListingUp(): void {
+    this.checkpoints = 'left';
+    this.join();
   }
 
   private join(): void {
     if (!this.beat || !this.checkpoints) return;
+    if (this.checkpoints === 'left') {
+      this.calls.goOn();
+      return;
+    }
     const { job, beat, checkpoints, record } = this;
     const observed: Observed = { ...NOTHING_OBSERVED, job, ...beat, checkpoints, startFrom: undefined, published: [] };
     const actions = wanted(record, observed, this.work.deps.now().getTime());
@@ -200,7 +211,11 @@ class LiveLook {
     const { run, others } = itemsOf(save, keptAfter(this.run.written?.document));
     keepRecord(run, save.record);
     const TransactItems = writesOf(this.looks.world.names.tableName, [run, ...others], save.previousVersion);
-    this.calls.call('dynamodb:TransactWriteItems', { TransactItems }, () => this.written(actions, observed));
+    const then = () => this.written(actions, observed);
+    this.calls.call('dynamodb:TransactWriteItems', { TransactItems }, then, (error) => {
+      if (error instanceof TransactionCanceledException) this.calls.goOn();
+      else this.calls.fail();
+    });
   }
 
   /** Another round follows where the same observation asks for more. */

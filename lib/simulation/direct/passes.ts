@@ -16,7 +16,6 @@ import { NOTHING_FAILED, type WorldOfLooks } from './world-of-looks';
 
 const READ = 'dynamodb:GetItem';
 const READ_SEVERAL = 'dynamodb:BatchGetItem';
-const CALLS = ['dynamodb:Query', READ, READ_SEVERAL];
 
 type WorldOfPasses = Pick<WorldOfLooks, 'clock' | 'gateway' | 'table' | 'names'>;
 
@@ -29,11 +28,6 @@ export class DirectPasses {
   count = 0;
 
   constructor(private readonly world: WorldOfPasses) {}
-
-  /** Nothing disturbs its calls now. */
-  isCalm(): boolean {
-    return !this.world.gateway.mayDisturb(CALLS);
-  }
 
   play(work: DirectWork<ReconcileDeps>): void {
     const { tableName } = this.world.names;

@@ -29,12 +29,17 @@ export class DirectQueuedLooks {
     const { world } = this;
     const calls = new DirectCalls<ReconcileDeps>(world, work);
     const input = { TableName: world.names.tableName, Key: runKey(runId), ConsistentRead: true };
-    calls.call(READ, input, ({ Item: item }: { Item?: Item }) => {
-      const record = item && recordOfItem(item);
-      // What a look was begun for may have changed since.
-      if (!record || !waitsAlone(record)) calls.goOn();
-      else this.judge(calls, record);
-    });
+    calls.call(
+      READ,
+      input,
+      ({ Item: item }: { Item?: Item }) => {
+        const record = item && recordOfItem(item);
+        // What a look was begun for may have changed since.
+        if (!record || !waitsAlone(record)) calls.goOn();
+        else this.judge(calls, record);
+      },
+      () => calls.fail(),
+    );
   }
 
   private judge(calls: DirectCalls<ReconcileDeps>, record: RunRecord): void {
