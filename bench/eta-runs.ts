@@ -17,46 +17,59 @@ export interface Population {
 }
 
 /**
- * Runs as they come, up to the 460 hours that eight hosts of RSC-1 have between two failures (https://arxiv.org/abs/2410.21680), and those
- * alone that fail several times in their day.
+ * Runs as they come, up to the 460 hours that eight hosts of RSC-1 have between two failures (https://arxiv.org/abs/2410.21680), those alone
+ * that fail several times in their day, and those that hardly fail.
  */
 export const POPULATIONS: readonly Population[] = [
   { name: 'failures every 4 to 460 hours', fewestHours: 4, mostHours: 460 },
   { name: 'failures every 4 to 24 hours', fewestHours: 4, mostHours: 24 },
+  { name: 'failures every 200 to 2,000 hours', fewestHours: 200, mostHours: 2000 },
 ];
 
-/** One run on eight hosts that some of them fail under, at times drawn with the mean of the population. */
-function scenarioOf(random: Random, { fewestHours, mostHours }: Population): string {
+/** Runs of one environment at the same time, each on eight hosts that some of them fail under, at times drawn with the means of the population. */
+const FLEET = 10;
+const HOSTS = 8;
+
+function scenarioOf(random: Random, population: Population, runs: number): string {
+  const ids = Array.from({ length: runs }, (_, i) => `r${i + 1}`);
+  const faults = ids.flatMap((id) => faultsOf(random, population, id));
+  return `schema: 1
+environment: { name: research, regions: { us-west-2: {} }, teams: { nlp: {} } }
+limits: { ml.p4d.24xlarge for training job usage: ${HOSTS * runs}, Number of instances across all training jobs: ${HOSTS * runs} }
+runs:
+${ids.map(runOf).join('')}${faults.length > 0 ? `faults:\n${faults.join('\n')}\n` : ''}until: ${TRAINS_HOURS * 2}h
+`;
+}
+
+function faultsOf(random: Random, { fewestHours, mostHours }: Population, id: string): string[] {
   const faults: string[] = [];
   const hoursBetween = fewestHours * (mostHours / fewestHours) ** random.next();
   for (let at = 0.5, attempt = 1; ; attempt++) {
     at += -Math.log(1 - random.next()) * hoursBetween;
-    if (at > TRAINS_HOURS * 1.2) break;
+    if (at > TRAINS_HOURS * 1.2) return faults;
     faults.push(
-      `  - { at: ${Math.round(at * 60)}m, job: "a#${attempt}", ends: Failed, reason: "InternalServerError: a host was lost" }`,
+      `  - { at: ${Math.round(at * 60)}m, job: "${id}#${attempt}", ends: Failed, reason: "InternalServerError: a host was lost" }`,
     );
   }
-  return `schema: 1
-environment: { name: research, regions: { us-west-2: {} }, teams: { nlp: {} } }
-limits: { ml.p4d.24xlarge for training job usage: 8, Number of instances across all training jobs: 8 }
-runs:
-  - id: a
+}
+
+const runOf = (id: string): string => `  - id: ${id}
     file:
-      name: a
+      name: ${id}
       code: { source: builtin }
       model: { architecture: { layers: 2, hiddenSize: 64, attentionHeads: 4, ffnHiddenSize: 128, vocabularySize: 256 } }
       training: { sequenceLength: 128, microBatchSize: 1, globalBatchSize: 256, steps: 20000 }
       data: [{ channel: train, s3: "s3://{dataBucket}/tokens/" }]
-      compute: { instanceType: ml.p4d.24xlarge, instanceCount: 8 }
+      compute: { instanceType: ml.p4d.24xlarge, instanceCount: ${HOSTS} }
     trainsHours: ${TRAINS_HOURS}
-${faults.length > 0 ? `faults:\n${faults.join('\n')}\n` : ''}until: ${TRAINS_HOURS * 2}h
 `;
-}
 
 /** One look at a run, judged by its end. */
 export interface Foretold {
   /** Share of the remaining time by which the foretold end misses the real one. */
   error: number;
+  /** Of the interval, in the same share. */
+  width: number;
   isInside: boolean;
   /** Percent of the steps that were made. */
   progress: number;
@@ -64,50 +77,61 @@ export interface Foretold {
   interruptions: number;
 }
 
-/** What status says every hour, judged by the end. */
-async function playOne(text: string, number: number): Promise<Foretold[]> {
+/** What status says of each run of an environment every hour, judged by its end. */
+async function playFleet(text: string, number: number): Promise<Foretold[][]> {
   const { value, issues } = loadScenario(text, () => '');
   if (!value) throw new Error(issues.map(({ message }) => message).join('\n'));
   const world = new World(value, number, new Judge());
-  const seen: { at: number; status: StatusAnswer }[] = [];
+  const seen = world.runs.map((): { at: number; status: StatusAnswer }[] => []);
   const look = () => {
-    const run = world.runs[0];
-    if (run?.runId === undefined || run.isOver) return;
-    world.functions.control.invoke(
-      (deps) => onRequest(deps, { action: 'status', runId: run.runId }, world.names.aliasArn(run.team)),
-      (ending) => {
-        if (ending.kind === 'answer') seen.push({ at: world.clock.now, status: ending.value as StatusAnswer });
-      },
-    );
+    for (const [i, run] of world.runs.entries()) {
+      if (run.runId === undefined || run.isOver) continue;
+      const request = { action: 'status', runId: run.runId };
+      world.functions.control.invoke(
+        (deps) => onRequest(deps, request, world.names.aliasArn(run.team)),
+        (ending) => {
+          if (ending.kind === 'answer') seen[i]?.push({ at: world.clock.now, status: ending.value as StatusAnswer });
+        },
+      );
+    }
   };
   for (let hour = 1; hour < TRAINS_HOURS * 2; hour += 1) world.clock.schedule(hour * 3_600_000, look);
   await world.play();
-  const run = world.runs[0];
-  // A run whose failures spent its budget has no end to compare with.
-  if (run?.record?.state !== 'completed' || run.record.endedAt === undefined) return [];
-  const end = run.record.endedAt;
-  return seen.flatMap(({ at, status: { etaAt, etaInterval80, progressPercent, interruptions = 0 } }) => {
+  return world.runs.map(({ record }, i) =>
+    // A run whose failures spent its budget has no end to compare with.
+    record?.state === 'completed' && record.endedAt !== undefined ? judged(seen[i] ?? [], record.endedAt) : [],
+  );
+}
+
+const judged = (seen: readonly { at: number; status: StatusAnswer }[], end: number): Foretold[] =>
+  seen.flatMap(({ at, status: { etaAt, etaInterval80, progressPercent, interruptions = 0 } }) => {
     if (!etaAt || !etaInterval80 || (progressPercent ?? 0) < 10) return [];
     const left = end - (EPOCH_MS + at);
     const [low, high] = etaInterval80.map((time) => Date.parse(time)) as [number, number];
+    const width = (high - low) / left;
     const isInside = low <= end && end <= high;
-    return { error: Math.abs(Date.parse(etaAt) - end) / left, isInside, progress: progressPercent ?? 0, interruptions };
+    const error = Math.abs(Date.parse(etaAt) - end) / left;
+    return { error, width, isInside, progress: progressPercent ?? 0, interruptions };
   });
-}
 
-/** What status foretells of each run every hour, from a tenth of its steps on. */
+/** What status foretells of each run every hour, from a tenth of its steps on; ten runs share an environment. */
 export async function foretellRuns(random: Random, runs: number, population: Population): Promise<Foretold[][]> {
   const found: Foretold[][] = [];
-  for (let i = 0; i < runs; i++) found.push(await playOne(scenarioOf(random, population), i + 1));
+  while (found.length < runs) {
+    const text = scenarioOf(random, population, Math.min(FLEET, runs - found.length));
+    found.push(...(await playFleet(text, found.length + 1)));
+  }
   return found;
 }
 
-/** Error and coverage over some looks: the share of the remaining time by which half of them, and nine of ten, miss less; how many intervals hold the end. */
+/** Error and coverage over some looks: the share of the remaining time by which half of them, and nine of ten, miss less; how many intervals hold the end, and how wide they are. */
 export interface EtaFigures {
   looks: number;
   median: number;
   ninth: number;
   inside: number;
+  /** Median width of the intervals. */
+  width: number;
 }
 
 /** Figures of looks; there must be some. */
@@ -115,7 +139,9 @@ export function etaFigures(looks: readonly Foretold[]): EtaFigures {
   const errors = looks.map(({ error }) => error).sort((a, b) => a - b);
   const at = (share: number) => errors[Math.min(errors.length - 1, Math.floor(share * errors.length))] ?? Number.NaN;
   const inside = looks.filter(({ isInside }) => isInside).length / looks.length;
-  return { looks: looks.length, median: at(0.5), ninth: at(0.9), inside };
+  const widths = looks.map(({ width }) => width).sort((a, b) => a - b);
+  const width = widths[Math.floor(widths.length / 2)] ?? Number.NaN;
+  return { looks: looks.length, median: at(0.5), ninth: at(0.9), inside, width };
 }
 
 /** When the looks were made, as rows of the table. */
@@ -133,8 +159,8 @@ export function etaRows(found: readonly Foretold[][], population: Population): s
   const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
   const completed = found.filter((run) => run.length > 0);
   return WHEN.map(([name, of]) => {
-    const { looks, median, ninth, inside } = etaFigures(completed.flatMap(of));
+    const { looks, median, ninth, inside, width } = etaFigures(completed.flatMap(of));
     const runs = `${population.name} (${completed.length} runs)`;
-    return `| ${runs} | ${name} | ${looks} | ${percent(median)} | ${percent(ninth)} | ${percent(inside)} |`;
+    return `| ${runs} | ${name} | ${looks} | ${percent(median)} | ${percent(ninth)} | ${percent(inside)} | ${percent(width)} |`;
   });
 }

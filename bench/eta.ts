@@ -16,10 +16,10 @@ async function table(): Promise<string> {
   for (const population of POPULATIONS)
     rows.push(...etaRows(await foretellRuns(new Random(seed), runs, population), population));
   return [
-    `Seed ${seed}, ${runs} runs of each kind. Errors are shares of the time that is left.`,
+    `Seed ${seed}, ${runs} runs of each kind, ten in an environment. Errors and widths are shares of the time that is left.`,
     '',
-    '| runs | look | looks | half of them miss by less than | nine of ten miss by less than | 80 % interval holds the end |',
-    '|---|---|---|---|---|---|',
+    '| runs | look | looks | half of them miss by less than | nine of ten miss by less than | 80 % interval holds the end | half of the intervals are narrower than |',
+    '|---|---|---|---|---|---|---|',
     ...rows,
   ].join('\n');
 }

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import type { Constants } from '../lib/planner/constants';
 import { FITTED_MEMORY as MEMORY_CONSTANTS } from '../lib/planner/memory/fitted';
 import { fitConstants, type Prior } from './least-squares';
+import { isMixture } from './planner-mixture-rows';
 import { TIME_PRIORS } from './planner-priors';
 import { predictRow, type Row } from './planner-rows';
 import { groupBy, inScope, isStrict, mean, median } from './planner-score';
@@ -74,18 +75,71 @@ export function report(title: string, rows: readonly Row[], errors: readonly num
 export const fitRows = (rows: readonly Row[]) =>
   rows.filter((r) => inScope(r) && r.result.tokens_per_s_per_gpu && !predictRow(r).skipped);
 
+/** What only rows of mixtures tell, of constants that the other rows have fitted. */
+const EXPERT_NAMES: readonly (keyof Constants)[] = ['expertWidth', 'expertPasses'];
+
+/** Rows of mixtures whose speed is known and planned. They stand outside the scope of the accuracy table's targets. */
+export const mixtureRows = (rows: readonly Row[]) =>
+  rows.filter((r) => isMixture(r) && r.quality !== 'D' && r.result.tokens_per_s_per_gpu && !predictRow(r).skipped);
+
+/** Tables name a configuration once for each version of the software: together they count as one row. */
+const configurationOf = (row: Row) => `${row.source} ${row.model.name} ${row.hardware.gpu}`;
+
+/** The constants of experts by rows of mixtures, beside constants that are held. */
+export function fitExperts(time: Constants, rows: readonly Row[]): Constants {
+  const groups = groupBy(rows, configurationOf);
+  const at = (values: readonly number[]): Constants => ({
+    ...time,
+    ...Object.fromEntries(EXPERT_NAMES.map((name, i) => [name, values[i]])),
+  });
+  const values = fitConstants(
+    EXPERT_NAMES.map((name) => TIME_PRIORS[name]),
+    (candidate) => {
+      const errors = errorsOf(rows, at(candidate));
+      return rows.map((row, i) => ({
+        error: errors[i] ?? 0,
+        weight: 1 / (groups.get(configurationOf(row))?.length ?? 1),
+      }));
+    },
+  );
+  return at(values);
+}
+
+/** The mean over configurations of the median error, as the accuracy table has it; each model also by constants that never saw it. */
+function reportExperts(time: Constants, rows: readonly Row[]): void {
+  const shown = (errors: ReadonlyMap<Row, number>) => {
+    const medians = [...groupBy(rows, configurationOf).values()].map((group) =>
+      median(group.map((row) => errors.get(row) ?? 0)),
+    );
+    return `${(100 * mean(medians.map((error) => Math.abs(Math.expm1(error))))).toFixed(1)} %`;
+  };
+  const errorsBy = (constants: Constants, of: readonly Row[]): [Row, number][] =>
+    errorsOf(of, constants).map((error, i) => [of[i] as Row, error]);
+  const held = [...groupBy(rows, (row) => row.model.name).entries()].flatMap(([name, group]) => {
+    const others = rows.filter((row) => row.model.name !== name);
+    return errorsBy(fitExperts(time, others), group);
+  });
+  const prior = Object.fromEntries(EXPERT_NAMES.map((name) => [name, TIME_PRIORS[name].value]));
+  console.log(
+    `mixtures: ${shown(new Map(errorsBy({ ...time, ...prior }, rows)))} by the priors, ${shown(new Map(errorsBy(fitExperts(time, rows), rows)))} fitted, ${shown(new Map(held))} leaving models out`,
+  );
+}
+
 function main(): void {
   const { values } = parseArgs({
     options: { bench: { type: 'string' }, write: { type: 'boolean' }, cv: { type: 'boolean' } },
   });
   const folder = values.bench ?? process.env.SLIPWAY_BENCH_ROWS ?? path.join(__dirname, '..', '..', 'shared', 'bench');
   const read = (name: string): Row[] => JSON.parse(readFileSync(path.join(folder, name), 'utf8')).rows;
-  const rows = fitRows(read('published-runs.json'));
-  const fitted = fitOn(rows);
+  const published = read('published-runs.json');
+  const rows = fitRows(published);
+  const dense = fitOn(rows);
+  const fitted = fitExperts(dense, mixtureRows(published));
   for (const n of NAMES) console.log(n.padEnd(30), fitted[n].toPrecision(4), '  prior', TIME_PRIORS[n].value);
   report('fitted on all sources', rows, errorsOf(rows, fitted));
   const check = fitRows(read('published-runs-noncommercial.json'));
   report('never fitted (non-commercial)', check, errorsOf(check, fitted));
+  reportExperts(dense, mixtureRows(published));
   if (values.cv) crossValidate(rows);
   if (values.write) writeConstants(fitted);
 }

@@ -3,6 +3,8 @@ import { DescribeKeyCommand, type KMSClient } from '@aws-sdk/client-kms';
 import {
   GetBucketReplicationCommand,
   GetBucketVersioningCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
   type ReplicationConfiguration,
   type S3Client,
   S3ServiceException,
@@ -20,7 +22,16 @@ export interface ReplicaTarget {
   keyArn: string;
   /** Whether the same deploy makes the bucket: then its absence is a warning. @default false */
   mayFollow?: boolean;
+  /** Role that copies, of a deployed rule. @default - not known */
+  roleArn?: string;
 }
+
+/** Rule of what nobody of this account can read: it is neither right nor wrong. */
+export const UNREAD_REPLICA = 'preflight/replication-unread';
+const unread = (must: string, got: string, fix: string) => issue(UNREAD_REPLICA, 'warning', PATH, { must, got, fix });
+/** What the account of the copies must allow: https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-walkthrough-2.html, 2026-11-23. */
+const BUCKET_RIGHTS = 's3:ReplicateObject, s3:ReplicateDelete and s3:ReplicateTags';
+const KEY_RIGHTS = 'kms:Encrypt and kms:GenerateDataKey';
 
 const PATH = 'storage.replicateCheckpoints';
 const error = (must: string, got: string, fix: string) =>
@@ -58,13 +69,46 @@ async function bucketIssues(s3: S3Client, target: ReplicaTarget): Promise<Issue[
       return [mayFollow ? { ...absent, level: 'warning' } : absent];
     }
     const found = cause.$response?.headers['x-amz-bucket-region'];
+    if (found === region && isForbidden(cause)) return [unreadBucket(target)];
     if (found === undefined || found === region) throw cause;
     return [error(`the bucket of the copies must be in ${region}`, `${Bucket} in ${found}`, 'name one of that region')];
   }
 }
 
-async function keyIssues(kms: KMSClient, { keyArn: KeyId }: ReplicaTarget): Promise<Issue[]> {
-  const found = await answerOrUndefined(kms.send(new DescribeKeyCommand({ KeyId })), 'NotFoundException');
+const isForbidden = (cause: S3ServiceException): boolean =>
+  cause.name === 'AccessDenied' || cause.$metadata.httpStatusCode === 403;
+
+const roleOf = ({ roleArn }: ReplicaTarget): string => roleArn ?? 'the role of the rule';
+
+/** S3 says the region of a bucket beside a refusal, and nothing else of one that belongs to another account. */
+function unreadBucket(target: ReplicaTarget): Issue {
+  const { bucket, region, account } = target;
+  const commands = ['get-bucket-versioning', 'get-bucket-policy'].map(
+    (name) => `aws s3api ${name} --bucket ${bucket} --region ${region}`,
+  );
+  return unread(
+    `the bucket of the copies must be of account ${account} and readable for you to be checked`,
+    `403 for ${bucket} in ${region}`,
+    `run in its account: ${commands.join(' and ')}; versions must be Enabled, and the policy must allow ${roleOf(target)} ${BUCKET_RIGHTS} on ${bucket}/runs/*`,
+  );
+}
+
+async function keyIssues(kms: KMSClient, target: ReplicaTarget): Promise<Issue[]> {
+  const { keyArn: KeyId } = target;
+  const [, , , region, owner] = KeyId.split(':');
+  const asked = answerOrUndefined(kms.send(new DescribeKeyCommand({ KeyId })), 'NotFoundException');
+  const found = await asked.catch((cause: Error) => {
+    if (owner === target.account || cause.name !== 'AccessDeniedException') throw cause;
+    return 'unread' as const;
+  });
+  if (found === 'unread')
+    return [
+      unread(
+        'the key of the copies must be readable to be checked',
+        `a key of account ${owner}, which may not be described`,
+        `run there: aws kms get-key-policy --policy-name default --region ${region} --key-id ${KeyId.split('/').at(-1)}; it must allow ${roleOf(target)} ${KEY_RIGHTS}`,
+      ),
+    ];
   const state = found?.KeyMetadata?.KeyState;
   if (state === 'Enabled') return [];
   const id = KeyId.split('/').at(-1);
@@ -88,8 +132,42 @@ export function replicaTargetOf(rule: ReplicationConfiguration, account: string)
   const { Bucket = '', EncryptionConfiguration } = rule.Rules?.[0]?.Destination ?? {};
   const keyArn = EncryptionConfiguration?.ReplicaKmsKeyID ?? '';
   const region = keyArn.split(':')[3];
-  return region ? { region, account, bucket: Bucket.split(':::')[1] ?? '', keyArn } : undefined;
+  return region ? { region, account, bucket: Bucket.split(':::')[1] ?? '', keyArn, roleArn: rule.Role } : undefined;
 }
+
+/** Objects that are looked at for the newest checkpoint: one page of a listing. */
+const LOOKED_AT = 1000;
+
+/**
+ * What S3 says of the copy of the newest checkpoint record among the first objects: it tells whether the account of the copies takes them, in another account too.
+ * https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-status.html, 2026-11-23.
+ * @throws when the bucket may not be listed, or the object not be read
+ */
+export async function newestCopy(
+  s3: S3Client,
+  { bucket: Bucket, account: ExpectedBucketOwner }: { bucket: string; account: string },
+): Promise<{ key: string; status: string | undefined } | undefined> {
+  const place = { Bucket, ExpectedBucketOwner };
+  const asked = new ListObjectsV2Command({ ...place, Prefix: 'runs/', MaxKeys: LOOKED_AT });
+  const { Contents = [] } = await s3.send(asked);
+  const records = Contents.filter(({ Key }) => Key?.endsWith('/COMMITTED.json'));
+  const [newest] = records.sort((a, b) => (b.LastModified?.getTime() ?? 0) - (a.LastModified?.getTime() ?? 0));
+  if (!newest?.Key) return undefined;
+  const { ReplicationStatus } = await s3.send(new HeadObjectCommand({ ...place, Key: newest.Key }));
+  return { key: newest.Key, status: ReplicationStatus };
+}
+
+/** A copy that failed is wrong, whatever else may be read. */
+export const failedCopyIssues = (copy: { key: string; status: string | undefined } | undefined): Issue[] =>
+  copy?.status === 'FAILED'
+    ? [
+        error(
+          'new checkpoints must be copied',
+          `ReplicationStatus FAILED of ${copy.key}`,
+          `the account of the copies must allow the role of the rule ${BUCKET_RIGHTS} on the bucket and ${KEY_RIGHTS} on the key`,
+        ),
+      ]
+    : [];
 
 /** What is wrong with a rule itself: switched off, or with a role that is gone. @throws when the role may not be read */
 export async function replicationRuleIssues(iam: IAMClient, rule: ReplicationConfiguration): Promise<Issue[]> {

@@ -1,5 +1,5 @@
 import {
-  ListRequestedServiceQuotaChangeHistoryByQuotaCommand,
+  paginateListRequestedServiceQuotaChangeHistoryByQuota,
   type RequestedServiceQuotaChange,
   RequestServiceQuotaIncreaseCommand,
   type ServiceQuotasClient,
@@ -30,20 +30,24 @@ export interface HeldRequest {
 
 /** An open request of this quota, if there is one: only one may be open. */
 export async function findOpenRequest(client: ServiceQuotasClient, code: string): Promise<HeldRequest | undefined> {
-  const { RequestedQuotas } = await client.send(
-    new ListRequestedServiceQuotaChangeHistoryByQuotaCommand({ ...SERVICE, QuotaCode: code }),
-  );
-  const open = RequestedQuotas?.find((r) => OPEN.includes(r.Status ?? ''));
+  const open = (await requestsOf(client, code)).find((r) => OPEN.includes(r.Status ?? ''));
   return open && heldRequest(open);
 }
 
 /** The newest request of this quota, whatever became of it. */
 export async function findNewestRequest(client: ServiceQuotasClient, code: string): Promise<HeldRequest | undefined> {
-  const { RequestedQuotas = [] } = await client.send(
-    new ListRequestedServiceQuotaChangeHistoryByQuotaCommand({ ...SERVICE, QuotaCode: code }),
-  );
-  const [newest] = [...RequestedQuotas].sort((a, b) => (b.Created?.getTime() ?? 0) - (a.Created?.getTime() ?? 0));
+  const all = await requestsOf(client, code);
+  const [newest] = all.sort((a, b) => (b.Created?.getTime() ?? 0) - (a.Created?.getTime() ?? 0));
   return newest && heldRequest(newest);
+}
+
+/** All requests of this quota that the service still holds; it says nothing of their order, and gives them in pages. */
+async function requestsOf(client: ServiceQuotasClient, code: string): Promise<RequestedServiceQuotaChange[]> {
+  const found: RequestedServiceQuotaChange[] = [];
+  const asked = { ...SERVICE, QuotaCode: code };
+  for await (const page of paginateListRequestedServiceQuotaChangeHistoryByQuota({ client }, asked))
+    found.push(...(page.RequestedQuotas ?? []));
+  return found;
 }
 
 /** Files an increase. @throws what the service says, a QuotaExceededException when the account may file no more */

@@ -22,8 +22,8 @@ import { RegisteredRun } from './launcher/registered-run';
 import type { RunSubmission } from './launcher/run-submission';
 import { TeamDescriptor, TeamNames } from './launcher/team-descriptor';
 import { runTableName, TrainingLauncher } from './launcher/training-launcher';
+import { environmentFileSystems } from './network/environment-file-systems';
 import { EnvironmentNetwork } from './network/environment-network';
-import { LustreFileSystem } from './network/lustre-file-system';
 import { FailedInvocations } from './operations/failed-invocations';
 import { guardedBy } from './operations/guarded';
 import { Guards } from './operations/guards';
@@ -257,7 +257,7 @@ export class EnvironmentStack extends Stack {
 
   private writeDescriptors(driver: DriverPublish): TeamDescriptor[] {
     const { spec, storage, network, roles, launcher, audit, imageUri } = this;
-    const fileSystems = this.fileSystems();
+    const fileSystems = environmentFileSystems(this, { options: spec.storage, network, storage });
     const slipwayVersion = packageVersion();
     const made = { slipwayVersion, spec, storage, network, roles, launcher, audit, imageUri, fileSystems, driver };
     new TeamNames(this, 'Teams', { environment: spec.name, teams: Object.keys(roles.teams) });
@@ -275,25 +275,6 @@ export class EnvironmentStack extends Stack {
   private publishLast(driver: DriverPublish, descriptors: TeamDescriptor[], makers: IConstruct[]): void {
     driver.node.addDependency(this.storage.ready, ...makers.filter((child) => !CfnElement.isCfnElement(child)));
     for (const descriptor of descriptors) descriptor.node.addDependency(driver);
-  }
-
-  /** Undefined when there are none: an empty list would forbid every other one. */
-  private fileSystems(): Record<string, { id?: string; fsxLustre?: string; efs?: string }> | undefined {
-    const { fsxLustre, fileSystems, retain } = this.spec.storage;
-    const subnetId = fsxLustre && this.network.subnetOfZone(fsxLustre.zoneId);
-    if (!fsxLustre || !subnetId || !isDeployed(this, 'lustre')) return fileSystems;
-    const made = new LustreFileSystem(this, 'Lustre', {
-      subnetId,
-      securityGroupIds: this.network.securityGroupIds,
-      sizeGiB: fsxLustre.sizeGiB,
-      throughputMBpsPerTiB: fsxLustre.throughputMBpsPerTiB,
-      key: this.storage.key,
-      dataBucketName: this.storage.dataBucketName,
-      retain,
-      network: this.network.partsIn(fsxLustre.zoneId),
-    });
-    const own = { id: made.fileSystemId, fsxLustre: made.fileSystemId, directoryPath: `/${made.mountName}` };
-    return { fsx: own, ...fileSystems };
   }
 
   /** The quota check before everything but what its own functions need, the guard of the deletion after everything. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { RUN_STATES } from './control';
+import { lineageSchema } from './lineage';
 
 /**
  * What the command line prints with `--json`, as JSON Schemas: schema/answers.schema.json and the types of the Python client are generated from
@@ -144,54 +145,6 @@ const gpuUse = z.object({
   totalGiB: number,
 });
 
-const checkpointOrigin = z.object({
-  uri: text,
-  runId: orNull(text).meta({ description: 'the run that wrote it' }),
-  attempt: orNull(whole),
-  step: whole,
-  tokens: orNull(number),
-  savedAt: orNull(time),
-  configHash: orNull(text).meta({ description: 'sha256 of the run file with overrides and defaults' }),
-  codeDigest: orNull(text),
-  imageUri: orNull(text),
-  dataDigest: orNull(text).meta({ description: 'over names, sizes and digests of the token shards' }),
-  seed: orNull(whole),
-  nextSample: orNull(whole),
-});
-
-const lineage = z.object({
-  of: text.meta({ description: 'what was asked for' }),
-  checkpoint: orNull(checkpointOrigin).meta({ description: 'the one asked for, or the newest committed one' }),
-  runs: z
-    .array(
-      z.object({
-        runId: text,
-        name: text,
-        team: text,
-        state: text,
-        configHash: orNull(text),
-        code: z.object({ source: orNull(text), sha256: orNull(text) }),
-        driverHash: orNull(text),
-        image: orNull(text),
-        data: z.object({
-          channels: z.array(z.object({ channel: text, source: text })),
-          digest: orNull(text),
-        }),
-        parents: z.array(
-          z.object({
-            kind: z.enum(['checkpoint', 'weights']),
-            source: text.meta({ description: 'S3 address, or run id' }),
-            runId: orNull(text),
-            step: orNull(whole),
-            by: text.meta({ description: 'attempt or option that began from it' }),
-          }),
-        ),
-      }),
-    )
-    .meta({ description: 'the run first, then the runs that it began from' }),
-  notes: z.array(text).meta({ description: 'what could not be followed, and why' }),
-});
-
 /** By name, the document of each verb; `event`, `logLine` and `gpuLine` are one line each. */
 export const ANSWERS = {
   issue,
@@ -266,7 +219,7 @@ export const ANSWERS = {
     image: versions,
     lossAtSteps: z.array(z.object({ step: whole, loss: z.tuple([number, number]) })),
   }),
-  lineage,
+  lineage: lineageSchema,
   published: z.object({
     runId: text,
     uri: text.meta({ description: 'folder of the weights' }),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { sha256 } from '../spec/formats/sha256';
+import { lineageSchema } from './lineage';
 
 /** Payloads of the control function. The team is never among them: it comes from the alias that was invoked. */
 
@@ -140,10 +141,36 @@ const plan = z.strictObject({
   trainingPlans: z.array(trainingPlan).max(200).default([]),
 });
 
-/** Every payload that the control function takes; unknown fields are refused. */
-export const controlRequestSchema = z.union([
-  confirmation,
-  intent,
+const jobName = z.string().min(1).max(63);
+/** What DescribeTrainingJob says of a job; control may not read weights, and a card says only what the caller may see. */
+const job = z.strictObject({
+  trainingJobName: jobName,
+  instances: z.array(z.strictObject({ instanceType: z.string().max(64), count: z.int().min(0) })).max(16),
+  isSpot: z.boolean(),
+  billableSeconds: z.number().min(0).nullable(),
+});
+/** The model card of a run, over what the caller has read with rights of its own; nothing is written. */
+const card = z.strictObject({
+  action: z.literal('card'),
+  runId,
+  /** Where the weights will lie. */
+  weights: z.strictObject({
+    uri: z.string().max(2048),
+    files: z.array(z.strictObject({ name: z.string().min(1).max(1024), bytes: z.int().min(0) })).max(10_000),
+  }),
+  /** Progress lines that a card is made of: first and last step, first step of each attempt, newest evaluation, newest EFA verdict. */
+  lines: z
+    .array(z.strictObject({ at: time, attempt: z.int().min(1), message: z.string().max(300_000) }))
+    .max(100_000)
+    .nullable(),
+  /** null = they could not be described. */
+  jobs: z.array(job).max(100_000).nullable(),
+  lineage: lineageSchema,
+});
+
+/** Every payload that the control function takes; unknown fields are refused, and a refusal names the field of the action that was meant. */
+export const controlRequestSchema = z.discriminatedUnion('action', [
+  z.discriminatedUnion('confirm', [confirmation, intent]),
   stop,
   resume,
   status,
@@ -154,6 +181,7 @@ export const controlRequestSchema = z.union([
   note,
   validate,
   plan,
+  card,
 ]);
 /** The payloads that change nothing and read no run file: `audit` takes these alone. */
 export const readRequestSchema = z.discriminatedUnion('action', [status, list, events, logs]);
@@ -166,6 +194,8 @@ export type ReadRequest = z.output<typeof readRequestSchema>;
 export type ValidateRequest = z.output<typeof validate>;
 /** Asks for memory, speed, time and cost of a run file. */
 export type PlanRequest = z.output<typeof plan>;
+/** Asks for the model card of a run. */
+export type CardRequest = z.output<typeof card>;
 /** A payload after its defaults were filled in. */
 export type ControlRequest = z.output<typeof controlRequestSchema>;
 /** First call of a start: what shall run, and which uploads will follow. */

@@ -218,6 +218,17 @@ export interface DatePlanAnswer {
   needs: { instanceType: string; instances: number; hours: number } | null;
 }
 
+/** The model card of a run, as `slipway publish` writes it. */
+export interface CardAnswer {
+  ok: true;
+  /** Name beside the weights. */
+  file: string;
+  /** Markdown. */
+  card: string;
+  /** `ModelCard.ModelCardContent` of a version in the model registry: JSON. */
+  registryCard: string;
+}
+
 /** A page may be empty and have a next one. */
 export interface LogAnswer {
   ok: true;
@@ -237,6 +248,7 @@ export type ControlAnswer =
   | ValidateAnswer
   | PlanAnswer
   | DatePlanAnswer
+  | CardAnswer
   | IntentAnswer
   | StartAnswer
   | DesiredAnswer

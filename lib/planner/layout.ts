@@ -183,6 +183,10 @@ export function expertTensorOf(l: LayoutInput): number {
   return ranks;
 }
 
+/** Whether Megatron-Core refuses a layout without --sequence-parallel (rule megatron/expert-sequence). */
+export const needsSequenceParallel = (l: Pick<LayoutInput, 'stack' | 'tensor' | 'expert'>) =>
+  l.stack === 'megatron' && l.tensor > 1 && l.expert > 1;
+
 /** Why this layout cannot run at all, or undefined. Uneven pipeline stages are no reason: they run. */
 export function layoutProblem(l: LayoutInput): string | undefined {
   const product = l.shard * l.replicate * l.tensor * l.pipeline * l.context;

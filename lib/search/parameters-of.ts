@@ -1,5 +1,5 @@
 import { EXPERT_TENSOR } from '../distribution/megatron/flags';
-import { expertTensorOf, type LayoutInput } from '../planner/layout';
+import { expertTensorOf, type LayoutInput, needsSequenceParallel } from '../planner/layout';
 import { stageBlocks } from '../planner/model-size';
 
 type Parameters = Record<string, unknown>;
@@ -32,6 +32,7 @@ const WRITERS: Readonly<Record<string, (l: LayoutInput) => Parameters>> = {
     'pipeline-model-parallel-size': l.pipeline,
     'context-parallel-size': l.context,
     ...(l.model.experts > 1 && { 'expert-model-parallel-size': l.expert, [EXPERT_TENSOR]: expertTensorOf(l) }),
+    ...(needsSequenceParallel(l) && { 'sequence-parallel': true }),
     ...(l.pipeline > 1 &&
       l.virtualStages > 1 && {
         'num-layers-per-virtual-pipeline-stage': stageBlocks(l.model) / l.pipeline / l.virtualStages,

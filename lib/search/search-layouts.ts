@@ -1,5 +1,12 @@
 import { type Gpu, gpuOf } from '../planner/gpu';
-import { type LayoutInput, layoutProblem, type Recompute, tokensPerStep, worldSizeOf } from '../planner/layout';
+import {
+  type LayoutInput,
+  layoutProblem,
+  needsSequenceParallel,
+  type Recompute,
+  tokensPerStep,
+  worldSizeOf,
+} from '../planner/layout';
 import { stageBlocks } from '../planner/model-size';
 import type { Fits } from '../planner/plan';
 import {
@@ -182,7 +189,8 @@ function* layoutsOf(start: LayoutInput, space: SearchSpace): Generator<LayoutInp
         if (!Number.isInteger(ranks)) continue;
         const kernels = kernelsOf(start, tensor);
         for (const expert of space.expert ?? [start.expert]) {
-          yield* batchesOf({ ...start, tensor, pipeline, context, expert, kernels }, ranks, space);
+          const sequenceParallel = start.sequenceParallel || needsSequenceParallel({ ...start, tensor, expert });
+          yield* batchesOf({ ...start, tensor, pipeline, context, expert, kernels, sequenceParallel }, ranks, space);
         }
       }
     }

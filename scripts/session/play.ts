@@ -19,11 +19,12 @@ const ADDED = `progress: { stepRegex: "step=(\\\\d+)", lossRegex: "loss=([0-9.]+
 `;
 const STOP = '"loss > best * 1.5 after 20 steps"';
 
-class Shell {
+/** A shell in the stranger's folder, with the variables of the embedded AWS. */
+export class Shell {
   readonly played: Played[] = [];
 
   constructor(
-    private readonly folder: string,
+    readonly folder: string,
     private readonly env: Record<string, string>,
   ) {}
 
@@ -52,8 +53,9 @@ class Shell {
 /**
  * Plays a session on an embedded AWS of its own: the request of an SDK v3 script is imported, its file launched as a sweep whose losers are
  * stopped, and the runs are compared and reported.
+ * @param after what else is done there, which is not part of the session. @default - nothing
  */
-export async function playSession(): Promise<Played[]> {
+export async function playSession(after: (shell: Shell) => Promise<void> = async () => undefined): Promise<Played[]> {
   const folder = mkdtempSync(path.join(tmpdir(), 'slipway-session-'));
   mkdirSync(path.join(folder, '.slipway'));
   // MiniStack's packages are installed once for all sandboxes of this clone.
@@ -81,6 +83,7 @@ export async function playSession(): Promise<Played[]> {
     const shell = new Shell(folder, { ...env, ...variables, SLIPWAY_ENVIRONMENT: 'demo', AWS_REGION: REGION });
     await shell.run('slipway sandbox deploy environments/demo.yaml --raise-quotas');
     await typeSession(shell, folder);
+    await after(shell);
     return shell.played;
   } finally {
     await outside.run('slipway sandbox stop');

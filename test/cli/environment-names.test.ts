@@ -1,5 +1,5 @@
 import { GetParameterCommand, GetParametersByPathCommand, ParameterNotFound, SSMClient } from '@aws-sdk/client-ssm';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { findDescriptor } from '../../lib/cli/environment/environment';
 import { mockClient } from '../support/mocked-clients';
 import { DESCRIPTOR } from '../support/runs';
@@ -72,4 +72,14 @@ test('an environment of an older version, which has no list of its teams, is rea
 test('fails: where that is denied, the team must be named', async () => {
   deployed(undefined, []);
   await expect(find('research')).rejects.toThrow('write research/TEAM');
+});
+
+test('fails: an environment is corrected where it was written: option, run file or variable', async () => {
+  const region = 'us-west-2';
+  const message = ': must name a team of environment research, got vision; use research/nlp or research/speech';
+  vi.stubEnv('SLIPWAY_ENVIRONMENT', 'research/vision');
+  await expect(findDescriptor({ region })).rejects.toThrow(`SLIPWAY_ENVIRONMENT${message}`);
+  await expect(findDescriptor({ region }, 'research/vision')).rejects.toThrow(new RegExp(`^environment${message}`));
+  await expect(findDescriptor({ region, environment: 'research/vision' })).rejects.toThrow(`--environment${message}`);
+  vi.unstubAllEnvs();
 });

@@ -1,5 +1,6 @@
 // Every verb of the command line has its place in the Python client, or a reason why not; and nothing stands here that is not there.
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { program } from '../../lib/cli/main';
@@ -18,6 +19,7 @@ const METHODS: Readonly<Record<string, string>> = {
   events: 'Run.timeline',
   report: 'Run.report',
   diff: 'Run.diff',
+  publish: 'Run.publish',
   note: 'Run.note',
   stop: 'Run.stop',
   resume: 'Run.resume',
@@ -27,11 +29,14 @@ const OPTIONS: readonly [verb: string, option: string, method: string][] = [
   ['plan', '--by', 'Environment.plan_by'],
   ['status', '--wait', 'Run.wait'],
   ['launch', '--wait', 'Run.wait'],
+  ['launch', '--matrix', 'Environment.sweep'],
+  ['launch', '--stop-when', 'Sweep.wait'],
 ];
 /** Methods without a verb of their own. */
 const MORE: Readonly<Record<string, string>> = {
   'Environment.run': 'a handle on a run',
   'Run.lineage': 'Environment.lineage of the run',
+  'Sweep.results': 'what `launch --matrix --wait` prints at its end',
   'Run.checkpoints': 'checkpoints of `slipway report --json`',
   'Run.configuration': 'what `slipway diff` compares',
 };
@@ -41,7 +46,6 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   schema: 'prints files of the package',
   top: 'redraws a terminal; Environment.runs and Run.status have its numbers',
   shell: 'hands the terminal to the Session Manager plugin',
-  publish: 'writes the model card, which the account does not compute',
   preflight: 'looks at the account; Environment.launch is judged by the launcher in any case',
   quota: 'looks at the account',
   lock: 'for who deploys',
@@ -71,11 +75,19 @@ test('each method stands for a verb, and is there', () => {
 import json, inspect, runpy
 runpy.run_path(${JSON.stringify(path.join(__dirname, 'record_calls.py'))})
 import slipway
-print(json.dumps([f"{kind.__name__}.{name}" for kind in (slipway.Environment, slipway.Run)
+print(json.dumps([f"{kind.__name__}.{name}" for kind in (slipway.Environment, slipway.Run, slipway.Sweep)
                   for name, found in vars(kind).items() if not name.startswith("_") and inspect.isfunction(found)]))`;
   const found = JSON.parse(execFileSync(PYTHON, ['-c', script], { encoding: 'utf8' })) as string[];
   const named = [...Object.values(METHODS), ...OPTIONS.map(([, , method]) => method), ...Object.keys(MORE)];
   expect([...found].sort()).toEqual([...new Set(named)].sort());
+});
+
+test('each method is on the page of the client', () => {
+  const page = readFileSync(path.join(__dirname, '../../docs/reference/python-client.md'), 'utf8');
+  const rows = page.split('\n').filter((line) => line.startsWith('| `'));
+  const named = rows.flatMap((row) => row.split('|')[1]?.match(/(?:Environment|Run|Sweep)\.\w+/g) ?? []);
+  const methods = [...Object.values(METHODS), ...OPTIONS.map(([, , method]) => method), ...Object.keys(MORE)];
+  expect([...named].sort()).toEqual([...new Set(methods)].sort());
 });
 
 test('each option that is named is one of its verb', () => {

@@ -31,38 +31,44 @@ from slipway_trainer.exits import CheckpointFailed  # noqa: E402
 #: One rank that saves tensors whose value is the step, and dies at the asked point of the save of step 2.
 SAVE = """
 import os, sys, torch, torch.distributed as dist
-from slipway_trainer.checkpoint import committed, store as stores, writer
-from slipway_trainer.checkpoint.saver import CheckpointSaver, load
-from slipway_trainer.checkpoint.store import open_store
-uri, stage = sys.argv[1:]
+from slipway_trainer.checkpoint import store as stores, writer, writing
+from slipway_trainer.checkpoint.process import SaverProcess, Target
+from slipway_trainer.checkpoint.saver import CheckpointSaver
+uri, stage, where = sys.argv[1:]
 elements = int(os.environ.get("ELEMENTS", 64))
 stores.PART_BYTES = int(os.environ.get("PART_BYTES", stores.PART_BYTES))
+def die_from_step_2(module, name, calls=1):
+    # Patched before the fork: the process that writes has it too.
+    original, seen = getattr(module, name), []
+    def dying(*arguments, **options):
+        if writing.current >= 2:
+            seen.append(1)
+            if len(seen) == calls:
+                os.kill(os.getpid(), 9)
+        return original(*arguments, **options)
+    setattr(module, name, dying)
+original_write = writing.CheckpointWriter.write
+def write(self, facts, *arguments):
+    writing.current = facts["step"]
+    return original_write(self, facts, *arguments)
+writing.CheckpointWriter.write = write
+if stage == "in-shard":
+    die_from_step_2(writer.torch, "save", calls=3)
+elif stage == "before-metadata":
+    die_from_step_2(writer.ObjectStoreWriter, "finish")
+elif stage == "before-marker":
+    die_from_step_2(writer, "write_marker")
+elif stage == "in-tidy":
+    die_from_step_2(writing, "delete_checkpoint")
+process = SaverProcess.start() if where == "process" else None
 dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
-store = open_store(uri)
-saver = CheckpointSaver(store, keep=2, group=dist.new_group(backend="gloo"), pinned=False)
-def die(*_args, **_kwargs):
-    os.kill(os.getpid(), 9)
+saver = CheckpointSaver(Target(uri, "", 2), group=dist.new_group(backend="gloo"), pinned=False, process=process)
 def save(step):
     state = {f"model.w{n}": torch.full((elements,), float(step)) for n in range(4)}
     saver.start(step, state, {"runId": "r", "attempt": 1, "step": step, "tokens": step})
     state["model.w0"].zero_()  # the copy was taken: what training does next must not show
     saver.wait()
 save(1)
-if stage == "in-shard":
-    original, seen = torch.save, []
-    def save_and_die(value, blob):
-        original(value, blob)
-        seen.append(1)
-        if len(seen) == 2:
-            die()
-    writer.torch.save = save_and_die
-elif stage == "before-metadata":
-    writer.ObjectStoreWriter.finish = die
-elif stage == "before-marker":
-    writer.write_marker = die
-elif stage == "in-tidy":
-    from slipway_trainer.checkpoint import saver as module
-    module.delete_checkpoint = die
 save(2)
 save(3)
 saver.close()
@@ -70,23 +76,32 @@ os._exit(0)
 """
 
 
-def run_save(root: Path, uri: str, stage: str, environ: dict[str, str] | None = None) -> int:
+def run_save(root: Path, uri: str, stage: str, where: str, environ: dict[str, str] | None = None) -> tuple[int, str]:
     script = root / "save.py"
     script.write_text(SAVE)
-    return run_forked(root / "output", 1, environ or {}, [uri, stage], script=str(script))[0]
+    code = run_forked(root / "output", 1, environ or {}, [uri, stage, where], script=str(script))[0]
+    return code, (root / "output/0.err").read_text()
 
 
+@pytest.mark.parametrize("where", ["thread", "process"])
 @pytest.mark.parametrize(("stage", "complete"), [("in-shard", 1), ("before-metadata", 1), ("before-marker", 1), ("in-tidy", 3)])
-def test_a_save_that_is_killed_leaves_the_one_before_as_the_newest(tmp_path: Path, stage: str, complete: int) -> None:
-    assert run_save(tmp_path, str(tmp_path / "saved"), stage) == -signal.SIGKILL
+def test_a_save_that_is_killed_leaves_the_one_before_as_the_newest(tmp_path: Path, stage: str, complete: int, where: str) -> None:
+    code, said = run_save(tmp_path, str(tmp_path / "saved"), stage, where)
+    if where == "thread":
+        assert code == -signal.SIGKILL
+    else:
+        assert code == 1
+        ended = "the process that writes the checkpoints of rank 0 has ended by signal 9; the host may have run out of memory"
+        assert said.splitlines()[-1] == f"slipway_trainer.exits.CheckpointFailed: {ended}"
     found, complaints = newest_complete(FolderStore(str(tmp_path / "saved")))
     assert found is not None and found.step == complete
     assert complaints == []
 
 
-def test_saves_that_are_left_alone_keep_the_newest_two_of_the_live_values(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["thread", "process"])
+def test_saves_that_are_left_alone_keep_the_newest_two_of_the_live_values(tmp_path: Path, where: str) -> None:
     saved = tmp_path / "saved"
-    assert run_save(tmp_path, str(saved), "never") == 0
+    assert run_save(tmp_path, str(saved), "never", where) == (0, "")
     assert sorted(path.name for path in saved.iterdir()) == ["step-2", "step-3"]
     record = json.loads((saved / "step-3/COMMITTED.json").read_text())
     assert record["format"] == "dcp"
@@ -100,10 +115,19 @@ def test_saves_that_are_left_alone_keep_the_newest_two_of_the_live_values(tmp_pa
     assert all(torch.equal(value, torch.full((64,), 3.0)) for value in state.values()), "DCP's own reader must read it too"
 
 
-def test_the_same_bytes_go_to_s3(tmp_path: Path) -> None:
+def test_a_process_writes_the_same_bytes_as_a_thread(tmp_path: Path) -> None:
+    def digests(where: str) -> list[dict[str, Any]]:
+        assert run_save(tmp_path, str(tmp_path / where), "never", where) == (0, "")
+        return json.loads((tmp_path / where / "step-3/COMMITTED.json").read_text())["objects"]
+
+    assert digests("process") == digests("thread")
+
+
+@pytest.mark.parametrize("where", ["thread", "process"])
+def test_the_same_bytes_go_to_s3(tmp_path: Path, where: str) -> None:
     s3 = FakeS3()
     try:
-        assert run_save(tmp_path, "s3://bucket/runs/x", "never", s3.environ) == 0
+        assert run_save(tmp_path, "s3://bucket/runs/x", "never", where, s3.environ)[0] == 0
         assert sorted({path.split("/")[4] for path in s3.objects}) == ["step-2", "step-3"]
         store = S3Store("s3://bucket/runs/x", S3Client(s3.environ))
         found, _ = newest_complete(store)
@@ -115,11 +139,13 @@ def test_the_same_bytes_go_to_s3(tmp_path: Path) -> None:
         s3.close()
 
 
-def test_fails_with_the_checkpoint_error_when_deleting_is_denied(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["thread", "process"])
+def test_fails_with_the_checkpoint_error_when_deleting_is_denied(tmp_path: Path, where: str) -> None:
     s3 = FakeS3()
     s3.fault = lambda method, path, query: 403 if method == "DELETE" else None
     try:
-        assert run_save(tmp_path, "s3://bucket/runs/x", "never", s3.environ) == 1
+        code, said = run_save(tmp_path, "s3://bucket/runs/x", "never", where, s3.environ)
+        assert code == 1 and "CheckpointFailed: a checkpoint could not be written" in said
         assert not any(path.endswith("COMMITTED.json") for path in s3.objects)
     finally:
         s3.close()

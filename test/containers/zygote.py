@@ -99,8 +99,9 @@ def train(order: dict) -> int:
     from slipway_trainer.__main__ import run
     from slipway_trainer.exits import TrainerError, complain
 
-    keep_process_group()
+    # Before a process is forked that must have it too.
     apply(order["patch"])
+    keep_process_group()
     try:
         return run(order["argv"])
     except TrainerError as error:
@@ -119,6 +120,12 @@ def keep_process_group() -> None:
     """The group stays from run to run: torch caches device meshes, and would find those of an ended group again."""
     import torch.distributed as dist
 
+    from slipway_trainer.checkpoint.process import SaverProcess
+
+    # The process that writes checkpoints stays as well: it may only be forked before the group.
+    SaverProcess.start = cache(SaverProcess.start)
+    SaverProcess.start()
+    SaverProcess.close = lambda _process: None
     begin = dist.init_process_group
 
     def begin_once(*arguments: Any, **options: Any) -> None:

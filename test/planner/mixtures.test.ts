@@ -3,6 +3,7 @@ import { parameterShape } from '../../lib/catalog/model/parameters';
 import { findModel } from '../../lib/catalog/models';
 import type { LayoutInput } from '../../lib/planner/layout';
 import { type LayoutPlan, planLayout } from '../../lib/planner/plan';
+import { shardTraffic } from '../../lib/planner/time/shard-traffic';
 import { acceleratorNamed, layout } from '../support/layouts';
 
 function model(name: string) {
@@ -54,6 +55,12 @@ test('an expert that the run does not split is whole on its rank', () => {
     planned({ ...QWEN3_30B, ...MEGATRON, tensor: 4, shard: 4, expert: 4, ...changes }).memoryGiB.parameters;
   const experts = (48 * 128 * 3 * 2048 * 768 * 2) / 2 ** 30;
   expect(held({ expertTensor: 1 }) - held({})).toBeCloseTo((experts / 4) * (3 / 4), 6);
+});
+
+test('what is sent of an expert that is not split is whole too', () => {
+  const sent = (changes: Partial<LayoutInput>) =>
+    shardTraffic(layout({ ...QWEN3_30B, ...MEGATRON, tensor: 4, shard: 4, expert: 4, ...changes })).parameters;
+  expect(sent({ expertTensor: 1 }) - sent({})).toBeCloseTo(((128 * 3 * 2048 * 768) / 4) * (3 / 4), 0);
 });
 
 test('products of an expert that is not split are wider, and so faster', () => {

@@ -27,9 +27,9 @@ const smpV2 = (parameters: object) =>
     distribution: { library: 'smp-v2', parameters },
   });
 /** A mixture on 64 GPUs whose experts are spread over groups of `expert` ranks. */
-const megatron = (expert: number) =>
+const megatron = (expert: number, sequence: object = { 'sequence-parallel': true }, preset = 'qwen3-30b-a3b') =>
   mixture(
-    'qwen3-30b-a3b',
+    preset,
     {},
     {
       code: { source: './src' },
@@ -37,7 +37,7 @@ const megatron = (expert: number) =>
         library: 'megatron',
         parameters: {
           'use-distributed-optimizer': true,
-          'sequence-parallel': true,
+          ...sequence,
           'expert-model-parallel-size': expert,
         },
       },
@@ -107,4 +107,13 @@ test('under Megatron they are searched too, so that a mixture is found which fit
     expect(64 % (expert * split * pipeline), JSON.stringify(parameters)).toBe(0);
     expect(plan.tokensPerSecondPerGpu).toBeCloseTo(candidate.tokensPerSecondPerGpu, 6);
   }
+});
+
+test('around a run of Megatron without sequence parallelism, layouts that need it are found and switch it on', () => {
+  const both = ({ distribution: { parameters } }: { distribution: { parameters: Record<string, unknown> } }) =>
+    Number(parameters['tensor-model-parallel-size']) > 1 && Number(parameters['expert-model-parallel-size']) > 1;
+  const found = searched(megatron(1, {}, 'qwen3-235b-a22b')).candidates.filter(both);
+  expect(found.length).toBeGreaterThan(0);
+  expect(found.every(({ distribution }) => distribution.parameters['sequence-parallel'] === true)).toBe(true);
+  expect(found).toEqual(searched(megatron(1, undefined, 'qwen3-235b-a22b')).candidates.filter(both));
 });

@@ -33,6 +33,7 @@ test.each<[PropertyKey[], string]>([
 ])('the path %j is written %s, and read back', (path, text) => {
   expect(formatPath(path)).toBe(text);
   if (path.length > 0) expect(parsePath(text)).toEqual(path);
+  expect(parsePath(`.${text}`)).toBeUndefined();
 });
 
 test.each(['', 'a..b', 'a.', 'a[', 'a[x]', 'a b', '1a'])('%j is no path', (text) => {

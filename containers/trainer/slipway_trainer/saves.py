@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,14 +14,20 @@ from slipway_trainer.backend import Backend
 from slipway_trainer.checkpoint.interval import SHORTEST_MINUTES, History, auto_interval_minutes
 from slipway_trainer.checkpoint.library_saver import LibrarySaver
 from slipway_trainer.checkpoint.local_copies import CopyingStore
+from slipway_trainer.checkpoint.process import Target
 from slipway_trainer.checkpoint.resume import find_resume
 from slipway_trainer.checkpoint.rollback import forget_newer
 from slipway_trainer.checkpoint.saver import CheckpointSaver, Saved, Staged, load
-from slipway_trainer.checkpoint.store import S3Store, Store, open_store
+from slipway_trainer.checkpoint.store import Store, open_store
 from slipway_trainer.exits import CheckpointFailed
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.standing import Standing
 from slipway_trainer.world import World
+
+
+def _target(settings: RunSettings) -> Target:
+    checkpoints = settings.checkpoints
+    return Target(checkpoints.uri, checkpoints.local_copies, checkpoints.keep)
 
 
 class Saves:
@@ -31,13 +36,8 @@ class Saves:
     def __init__(self, settings: RunSettings, world: World, backend: Backend, bad: Tensor) -> None:
         """`bad`: not zero on the device once steps have stopped to change the state, because one was not sound."""
         self._settings, self._world, self._backend, self._bad = settings, world, backend, bad
-        uri, copies = settings.checkpoints.uri, settings.checkpoints.local_copies
-        self._store: Store | None = open_store(uri) if uri else None
-        if copies and isinstance(self._store, S3Store):
-            self._store = CopyingStore(self._store, Path(copies))
-        pinned = world.device.type == "cuda"
-        keep = settings.checkpoints.keep
-        self._saver = self._make_saver(keep, pinned)
+        self._store: Store | None = _target(settings).open() if settings.checkpoints.uri else None
+        self._saver = self._make_saver()
         self._interval_minutes = settings.checkpoints.interval_minutes or SHORTEST_MINUTES
         self._began_at = time.monotonic()
         self._last: Saved | None = None
@@ -49,13 +49,15 @@ class Saves:
         self._live: dict[str, Tensor] | None = None
         self._standing = Standing(world.device)
 
-    def _make_saver(self, keep: int, pinned: bool) -> CheckpointSaver | LibrarySaver | None:
+    def _make_saver(self) -> CheckpointSaver | LibrarySaver | None:
         if self._store is None:
             return None
-        library = self._backend.library_checkpoints
+        library, target = self._backend.library_checkpoints, _target(self._settings)
         if library is not None:
-            return LibrarySaver(self._store, keep, self._world.saving, library)
-        return CheckpointSaver(self._store, keep, self._world.saving, pinned)
+            return LibrarySaver(self._store, target.keep, self._world.saving, library)
+        # A state that each save gathers anew has no place that the process could know.
+        process = self._world.saver if self._backend.state_stays else None
+        return CheckpointSaver(target, self._world.saving, self._world.device.type == "cuda", process)
 
     @property
     def newest_step(self) -> int | None:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from slipway_trainer.checkpoint.process import SaverProcess
 from slipway_trainer.progress import say
 from slipway_trainer.timeouts import CollectiveTimeouts
 
@@ -19,7 +20,9 @@ SIDE_TIMEOUT = timedelta(minutes=45)
 class World:
     """Ranks, the device of this one, and two host-side groups beside the training group."""
 
-    def __init__(self, collectives: str, timeout_seconds: float, steady_seconds: float = 0.0) -> None:
+    def __init__(
+        self, collectives: str, timeout_seconds: float, steady_seconds: float = 0.0, saver: SaverProcess | None = None
+    ) -> None:
         self.local_rank = int(os.environ.get("LOCAL_RANK", "0"))
         on_gpu = torch.cuda.is_available() and collectives != "gloo"
         self.device = torch.device("cuda", self.local_rank) if on_gpu else torch.device("cpu")
@@ -36,6 +39,8 @@ class World:
         # Decisions of the training thread, and the background thread of the saver: each needs a group of its own.
         self.control = dist.new_group(backend="gloo", timeout=SIDE_TIMEOUT)
         self.saving = dist.new_group(backend="gloo", timeout=SIDE_TIMEOUT)
+        #: The process that writes this rank's checkpoints, which was there before the group.
+        self.saver = saver
         #: Whether a phase without steps is going on.
         self.in_phase = False
         self.timeouts = CollectiveTimeouts(timeout_seconds, steady_seconds, {self.control: SIDE_TIMEOUT.total_seconds(), self.saving: None})

@@ -205,9 +205,9 @@ export const layerParameters = (m: BlockShape) =>
 /** Parameters of a block's experts, which expert parallelism divides; none in a dense block. */
 const dividedParameters = (m: BlockShape) => (m.experts > 1 ? m.experts * expertParameters(m) : 0);
 
-/** Parameters of one block that one rank of an expert-parallel group holds. */
-export const layerParametersPerExpertRank = (m: BlockShape, ranks: number) =>
-  layerParameters(m) - dividedParameters(m) * (1 - 1 / ranks);
+/** Parameters of one block that one rank holds, where `tensor` ranks split its matrices and `expertRanks` all its experts. */
+export const layerParametersOfRank = (m: BlockShape, tensor: number, expertRanks: number) =>
+  (layerParameters(m) - dividedParameters(m)) / tensor + dividedParameters(m) / expertRanks;
 
 /** Parameters of one block that one token meets. */
 export const activeLayerParameters = (m: BlockShape) => layerParameters({ ...m, experts: m.expertsPerToken });

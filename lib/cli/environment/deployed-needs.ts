@@ -40,12 +40,12 @@ export function requireFile(given: string): string {
  * What the stack of an environment was to compare with the account's quotas. A stack whose first deploy was refused for
  * them has a template too, as long as nobody has deleted it.
  */
-export async function needsOfStack(name: string, region: string): Promise<QuotaNeed[]> {
+export async function needsOfStack(name: string, region: string, read = deployedTemplate): Promise<QuotaNeed[]> {
   const neither = new UsageError(
     `${name}: must be a file, or the name of an environment with a file in environments/ or a stack in ${region}, got neither; check the name and --region`,
   );
   if (!NAME.test(name)) throw neither;
-  const template = await readTemplate(`Slipway-${name}-${region}`, region);
+  const template = await read(name, region);
   if (template === undefined) throw neither;
   const resources = Object.values(template.Resources ?? {});
   const gate = resources.find(({ Type }) => Type === QUOTA_PREFLIGHT_TYPE);
@@ -53,17 +53,20 @@ export async function needsOfStack(name: string, region: string): Promise<QuotaN
 }
 
 /** Whether the deployed stack of an environment copies its checkpoints to another region. False without such a stack. */
-export async function replicatesCheckpoints(name: string, region: string): Promise<boolean> {
-  const template = await readTemplate(`Slipway-${name}-${region}`, region);
+export async function replicatesCheckpoints(name: string, region: string, read = deployedTemplate): Promise<boolean> {
+  const template = await read(name, region);
   const resources = Object.values(template?.Resources ?? {});
   return resources.some(({ Type, Properties }) => Type === 'AWS::S3::Bucket' && Properties?.ReplicationConfiguration);
 }
 
-interface Template {
+/** The parts of a deployed template that are looked at. */
+export interface Template {
   Resources?: Record<string, { Type?: string; Properties?: { needs?: unknown; ReplicationConfiguration?: unknown } }>;
 }
 
-async function readTemplate(StackName: string, region: string): Promise<Template | undefined> {
+/** The template of an environment's stack as it was deployed; undefined without such a stack. */
+export async function deployedTemplate(name: string, region: string): Promise<Template | undefined> {
+  const StackName = `Slipway-${name}-${region}`;
   try {
     const command = new GetTemplateCommand({ StackName, TemplateStage: 'Original' });
     const { TemplateBody } = await new CloudFormationClient({ region }).send(command);

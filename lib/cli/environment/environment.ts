@@ -27,6 +27,20 @@ export async function findDescriptor(options: CommonOptions, fallback?: string):
     throw new UsageError(
       '--environment: must be given, got nothing; name an environment, set environment: in the run file, or SLIPWAY_ENVIRONMENT',
     );
+  try {
+    return await descriptorNamed(wanted, options);
+  } catch (error) {
+    const { message } = error as Error;
+    if (!(error instanceof UsageError) || !message.startsWith(OPTION) || options.environment !== undefined) throw error;
+    // It is corrected where it was written.
+    const written = fallback === undefined ? 'SLIPWAY_ENVIRONMENT' : 'environment';
+    throw new UsageError(`${written}${message.slice(OPTION.length)}`);
+  }
+}
+
+const OPTION = '--environment';
+
+async function descriptorNamed(wanted: string, options: CommonOptions): Promise<Descriptor> {
   if (isDescriptorFile(wanted)) return readDescriptor(wanted);
   const [name = '', team] = wanted.split('/');
   const region = callRegion(options);

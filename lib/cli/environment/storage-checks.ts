@@ -3,11 +3,14 @@ import { KMSClient } from '@aws-sdk/client-kms';
 import { S3Client } from '@aws-sdk/client-s3';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import {
+  failedCopyIssues,
+  newestCopy,
   type ReplicaTarget,
   readReplication,
   replicaTargetIssues,
   replicaTargetOf,
   replicationRuleIssues,
+  UNREAD_REPLICA,
 } from '../../aws/checkpoint-replica';
 import { type ExistingStorage, type StorageLook, storageLooks } from '../../aws/existing-storage';
 import { REGIONS } from '../../catalog/regions';
@@ -82,13 +85,25 @@ export async function deployedReplicaCheck(place: {
   bucket: string;
 }): Promise<StorageCheck | undefined> {
   const settings = { region: place.region, maxAttempts: 3 };
-  const rule = await readReplication(new S3Client(settings), place);
+  const s3 = new S3Client(settings);
+  const rule = await readReplication(s3, place);
   if (!rule) return undefined;
   const target = replicaTargetOf(rule, place.account);
-  return looked(REPLICA_TITLE, `${REPLICA_PERMISSION} and iam:GetRole`, target?.bucket ?? place.bucket, async () => [
-    ...(await replicationRuleIssues(new IAMClient(settings), rule)),
-    ...(target ? await targetIssues(target) : []),
-  ]);
+  // Callers who may not read checkpoints learn nothing of copies.
+  const copy = await newestCopy(s3, place).catch(() => undefined);
+  const found = await looked(
+    REPLICA_TITLE,
+    `${REPLICA_PERMISSION} and iam:GetRole`,
+    target?.bucket ?? place.bucket,
+    async () => [
+      ...failedCopyIssues(copy),
+      ...(await replicationRuleIssues(new IAMClient(settings), rule)),
+      ...(target ? await targetIssues(target) : []),
+    ],
+  );
+  // A copy that arrived says more than a look at where it went.
+  if (found.check.verdict !== 'unknown' || copy?.status !== 'COMPLETED') return found;
+  return { check: { ...found.check, verdict: 'ok', detail: `${copy.key} was copied` }, issues: [] };
 }
 
 const REPLICA_TITLE = 'copies of checkpoints';
@@ -112,6 +127,8 @@ async function looked(
     return name;
   });
   if (hasErrors(issues)) return { check: { ...found, verdict: 'failed' }, issues };
+  const unread = issues.filter(({ rule }) => rule === UNREAD_REPLICA).map(({ message }) => message);
+  if (unread.length > 0) return { check: { ...found, verdict: 'unknown', detail: unread.join('; ') }, issues };
   return { check: found, issues: [...issues, ...checkIssues([found])] };
 }
 

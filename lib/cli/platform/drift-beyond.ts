@@ -4,7 +4,7 @@ import { GetFunctionConfigurationCommand, LambdaClient } from '@aws-sdk/client-l
 import { JOB_LOG_GROUPS } from '../../contracts/job-log-groups';
 import { judgeForDeploy, quotaSentence } from '../../quota';
 import type { Descriptor } from '../../spec/descriptor';
-import { needsOfStack, replicatesCheckpoints } from '../environment/deployed-needs';
+import { deployedTemplate, needsOfStack, replicatesCheckpoints } from '../environment/deployed-needs';
 import { readDescriptors } from '../environment/environment';
 import { readLimits } from '../environment/quota';
 import { checkStorage, deployedReplicaCheck, type StorageCheck } from '../environment/storage-checks';
@@ -22,11 +22,17 @@ export interface BeyondTemplate {
 export async function driftBeyondTemplates(environment: string, region: string): Promise<BeyondTemplate[]> {
   const descriptors = await readDescriptors(environment, region);
   const [first] = descriptors;
+  // Read once, by whichever look comes first; each says by itself that it could not be.
+  let reading: ReturnType<typeof deployedTemplate> | undefined;
+  const template: typeof deployedTemplate = (name, of) => {
+    reading ??= deployedTemplate(name, of);
+    return reading;
+  };
   const aliases = descriptors.flatMap(({ controlAliasArn }) => controlAliasArn ?? []);
   const looks = await Promise.all([
-    seen('quotas of the last deploy', () => quotas(environment, region)),
+    seen('quotas of the last deploy', () => quotas(environment, region, template)),
     ...(first ? [seen('buckets and key', () => storage(first))] : []),
-    ...(first ? [seen('copies of checkpoints', () => replica(environment, first))] : []),
+    ...(first ? [seen('copies of checkpoints', () => replica(environment, first, template))] : []),
     ...(descriptors.some(({ teamKeyArn }) => teamKeyArn) ? [seen('keys of teams', () => teamKeys(descriptors))] : []),
     ...(first?.trainingImageUri
       ? [seen('digest of the image', () => image(first.trainingImageUri ?? '', region))]
@@ -51,8 +57,8 @@ async function seen(what: string, look: () => Promise<Verdict | undefined>): Pro
   }
 }
 
-async function quotas(environment: string, region: string): Promise<Verdict> {
-  const needs = await needsOfStack(environment, region);
+async function quotas(environment: string, region: string, template: typeof deployedTemplate): Promise<Verdict> {
+  const needs = await needsOfStack(environment, region, template);
   const rows = judgeForDeploy(needs, await readLimits(needs, region));
   const short = rows.filter(({ verdict }) => verdict === 'short');
   if (short.length > 0) return { ok: false, detail: short.map(quotaSentence).join('; ') };
@@ -70,9 +76,13 @@ async function storage(descriptor: Descriptor): Promise<Verdict> {
 }
 
 /** S3 accepts a rule that it cannot follow, and says so of each object alone. */
-async function replica(environment: string, descriptor: Descriptor): Promise<Verdict | undefined> {
+async function replica(
+  environment: string,
+  descriptor: Descriptor,
+  template: typeof deployedTemplate,
+): Promise<Verdict | undefined> {
   const { region, account, checkpointBucket: bucket } = descriptor;
-  if (!(await replicatesCheckpoints(environment, region))) return undefined;
+  if (!(await replicatesCheckpoints(environment, region, template))) return undefined;
   const look = await deployedReplicaCheck({ region, account, bucket });
   if (!look) return { ok: false, detail: `${bucket} has lost its replication rule; deploy again` };
   return storageVerdict([look], [look.check.detail]);

@@ -1,33 +1,19 @@
-import { foreignDataStatements, teamKeyDenials } from './data-statements';
-import { logGroupArn, logGroupArns, SHARED_LOG_GROUPS } from './log-group-arns';
 import type { ExactStatement } from './statement';
-
-/** What the policies of people are made from. All values may be tokens. */
-export interface AccessContext {
-  readonly partition: string;
-  readonly account: string;
-  readonly region: string;
-  readonly environment: string;
-  readonly dataBucketArn: string;
-  readonly checkpointBucketArn: string;
-  readonly artifactBucketArn: string;
-  readonly keyArn: string;
-  /** Keys of teams that have one of their own, by team. @default - none */
-  readonly teamKeyArns?: Readonly<Record<string, string>>;
-  /** Bucket, key and role of the copies of checkpoints in another region. @default - none are made */
-  readonly replica?: { readonly bucketArn: string; readonly keyArn: string; readonly roleArn: string };
-  readonly runTableArn: string;
-  /** Execution and processing roles of one team's jobs, by team. */
-  readonly jobRoleArns: Readonly<Record<string, readonly string[]>>;
-  /** Repository of the environment's image. @default - it has none */
-  readonly repositoryArn?: string;
-  /** Prefixes of the data bucket that a team may write, by team. */
-  readonly writableData: Readonly<Record<string, readonly string[]>>;
-  /** Alias of control by team. */
-  readonly aliasArns: Readonly<Record<string, string>>;
-  /** Aliases of the function that answers auditors. @default - there is none */
-  readonly auditAliasArns?: readonly string[];
-}
+import { foreignDataStatements, teamKeyDenials } from './statements/data';
+import {
+  type AccessContext,
+  describeJobs,
+  descriptors,
+  jobLogs,
+  listBuckets,
+  preflightReads,
+  reads,
+  registerModels,
+  teamKeys,
+  teamsOf,
+  useKey,
+  useOwnKey,
+} from './statements/personas';
 
 /**
  * A researcher of one team: launches through the team's alias, reads the team's runs and shared data. Logs come through the alias too:
@@ -188,160 +174,3 @@ export function ciStatements(context: AccessContext): ExactStatement[] {
     listBuckets(context),
   ];
 }
-
-function descriptors({ partition, region, account, environment }: AccessContext, team: string): ExactStatement[] {
-  const parameters = `arn:${partition}:ssm:${region}:${account}:parameter/slipway/environments/${environment}`;
-  return [
-    {
-      // The first names the teams: `--environment <name>` finds the caller's own team by them.
-      sid: 'ReadTeamNamesAndDescriptors',
-      actions: ['ssm:GetParameter'],
-      resources: [parameters, `${parameters}/${team}`],
-      wildcard: 'The descriptors of all teams of the environment.',
-    },
-    // Reading by path would show a team the descriptors of all others.
-    ...(team === '*'
-      ? [
-          {
-            sid: 'FindDescriptors',
-            actions: ['ssm:GetParametersByPath'],
-            resources: [parameters, `${parameters}/`],
-          },
-        ]
-      : []),
-  ];
-}
-
-const teamsOf = ({ jobRoleArns }: AccessContext): string[] => Object.keys(jobRoleArns);
-
-function preflightReads(context: AccessContext, teams: readonly string[]): ExactStatement[] {
-  const { jobRoleArns, repositoryArn } = context;
-  return [
-    {
-      sid: 'SeeJobRoles',
-      actions: ['iam:GetRole'],
-      resources: teams.flatMap((team) => jobRoleArns[team] ?? []),
-    },
-    ...(repositoryArn ? [{ sid: 'SeeImages', actions: ['ecr:DescribeImages'], resources: [repositoryArn] }] : []),
-    {
-      sid: 'SeeQuotasJobNamesAndNetwork',
-      actions: [
-        'servicequotas:GetServiceQuota',
-        'servicequotas:ListServiceQuotas',
-        'sagemaker:ListTrainingJobs',
-        'sagemaker:ListProcessingJobs',
-        'sagemaker:ListTrainingPlans',
-        'sagemaker:SearchTrainingPlanOfferings',
-        'ec2:DescribeSubnets',
-        'ec2:DescribeSecurityGroups',
-      ],
-      resources: ['*'],
-      wildcard:
-        'Reads without a resource type, for slipway preflight, quota and plan. Lists hold names of jobs and training plans only.',
-    },
-    {
-      sid: 'SeeTrainingPlans',
-      actions: ['sagemaker:DescribeTrainingPlan'],
-      resources: [`arn:${context.partition}:sagemaker:${context.region}:${context.account}:training-plan/*`],
-      wildcard: 'Training plans belong to the account and not to an environment; a run file names one.',
-    },
-  ];
-}
-
-/** Requests of jobs, with their hyperparameters and variables: of one team, or of all. */
-function describeJobs({ partition, region, account, environment }: AccessContext, team?: string): ExactStatement {
-  return {
-    sid: team === undefined ? 'DescribeJobs' : 'DescribeOwnJobs',
-    actions: ['sagemaker:DescribeTrainingJob', 'sagemaker:DescribeProcessingJob'],
-    resources: ['training-job', 'processing-job'].map(
-      (kind) => `arn:${partition}:sagemaker:${region}:${account}:${kind}/${environment}-*`,
-    ),
-    conditions: team === undefined ? undefined : { StringEquals: { 'aws:ResourceTag/slipway:team': team } },
-    wildcard: 'Jobs are named after the environment that they belong to, and tagged with their team.',
-  };
-}
-
-/**
- * `slipway publish --registry`: groups of the team's own names, and versions that somebody else approves. Names of environments and teams have
- * no hyphens, so that no other team's names begin so.
- */
-function registerModels({ partition, region, account, environment }: AccessContext, team: string): ExactStatement[] {
-  const arn = (kind: string) => `arn:${partition}:sagemaker:${region}:${account}:${kind}/${environment}-${team}-*`;
-  return [
-    {
-      sid: 'MakeOwnModelGroups',
-      actions: ['sagemaker:CreateModelPackageGroup', 'sagemaker:AddTags'],
-      resources: [arn('model-package-group')],
-      conditions: { StringEquals: { 'aws:RequestTag/slipway:team': team } },
-      wildcard: "Groups are named after the environment and the team, and carry the team's tag.",
-    },
-    {
-      sid: 'RegisterOwnModels',
-      actions: ['sagemaker:CreateModelPackage'],
-      resources: [arn('model-package-group'), arn('model-package')],
-      conditions: { StringEquals: { 'sagemaker:ModelApprovalStatus': 'PendingManualApproval' } },
-      wildcard: 'Versions of these groups, which nobody may register as approved.',
-    },
-  ];
-}
-
-/** For those who may read the logs of all teams: the groups hold the streams of all jobs of the account. */
-function jobLogs(context: AccessContext): ExactStatement[] {
-  return [
-    {
-      sid: 'SearchJobLogs',
-      actions: ['logs:DescribeLogStreams', 'logs:FilterLogEvents'],
-      resources: logGroupArns(context, SHARED_LOG_GROUPS),
-      wildcard: 'Two log groups: actions on a group are judged with the ending :*.',
-    },
-    {
-      sid: 'ReadJobLogs',
-      actions: ['logs:GetLogEvents'],
-      resources: SHARED_LOG_GROUPS.map((name) => `${logGroupArn(context, name)}:log-stream:${context.environment}-*`),
-      wildcard: "Streams of this environment's jobs.",
-    },
-  ];
-}
-
-/** Whether the buckets are there, as preflight looks: names of objects, and none of them. */
-const listBuckets = (context: AccessContext): ExactStatement => ({
-  sid: 'ListBuckets',
-  actions: ['s3:ListBucket'],
-  resources: [context.dataBucketArn, context.checkpointBucketArn, context.artifactBucketArn],
-});
-
-function reads(what: string, bucketArn: string, prefixes: readonly string[]): ExactStatement[] {
-  return [
-    {
-      sid: `List${what}`,
-      actions: ['s3:ListBucket'],
-      resources: [bucketArn],
-      conditions: prefixes.includes('*') ? undefined : { StringLike: { 's3:prefix': [...prefixes] } },
-    },
-    {
-      sid: `Read${what}`,
-      actions: ['s3:GetObject'],
-      resources: prefixes.map((prefix) => `${bucketArn}/${prefix}`),
-      wildcard: 'Objects below the prefixes that the persona may read.',
-    },
-  ];
-}
-
-/** A team with a key of its own reads shared data, and writes with its own key alone. */
-function useOwnKey(context: AccessContext, team: string): ExactStatement[] {
-  if (!context.teamKeyArns?.[team]) return [useKey(context, ['kms:Decrypt', 'kms:GenerateDataKey'])];
-  return [useKey(context, ['kms:Decrypt']), ...teamKeys(context, [team])];
-}
-
-function teamKeys({ teamKeyArns = {} }: AccessContext, teams: readonly string[]): ExactStatement[] {
-  const resources = teams.flatMap((team) => teamKeyArns[team] ?? []);
-  return resources.length > 0
-    ? [{ sid: 'UseTeamKeys', actions: ['kms:Decrypt', 'kms:GenerateDataKey'], resources }]
-    : [];
-}
-
-const useKey = ({ keyArn }: AccessContext, actions: string[]): ExactStatement => ({
-  sid: 'UseDataKey',
-  actions,
-  resources: [keyArn],
-});

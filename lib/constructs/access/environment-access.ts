@@ -4,14 +4,9 @@ import { Construct } from 'constructs';
 import type { AuditFunction } from '../launcher/audit-function';
 import type { TrainingLauncher } from '../launcher/training-launcher';
 import type { TrainingStorage } from '../storage/training-storage';
-import {
-  type AccessContext,
-  auditorStatements,
-  ciStatements,
-  platformAdminStatements,
-  researcherStatements,
-} from './access-policy';
+import { auditorStatements, ciStatements, platformAdminStatements, researcherStatements } from './access-policy';
 import { allow, type ExactStatement } from './statement';
+import type { AccessContext } from './statements/personas';
 import type { TrainingRoles } from './training-roles';
 
 /** Properties of `EnvironmentAccess`. */

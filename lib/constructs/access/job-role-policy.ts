@@ -1,12 +1,12 @@
 import { REGIONS } from '../../catalog/regions';
 import { JOB_LOG_GROUPS } from '../../contracts/job-log-groups';
-import { externalStatements, foreignDataStatements, listBucket, MULTIPART, teamKeyDenials } from './data-statements';
-import { imageStatements } from './image-statements';
 import type { JobRoleContext } from './job-role-context';
 import { logGroupArn } from './log-group-arns';
-import { networkStatements } from './network-statements';
-import { secretStatements } from './secret-statements';
 import type { ExactStatement } from './statement';
+import { externalStatements, foreignDataStatements, listBucket, MULTIPART, teamKeyDenials } from './statements/data';
+import { imageStatements } from './statements/images';
+import { networkStatements } from './statements/network';
+import { secretStatements } from './statements/secrets';
 
 /**
  * Role of a team's training containers: reads data, driver, job files and code, writes its own checkpoints and outputs.

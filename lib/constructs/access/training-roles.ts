@@ -2,10 +2,10 @@ import { Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
 import type { TrainingStorage } from '../storage/training-storage';
-import { ownData } from './data-statements';
 import type { JobRoleContext } from './job-role-context';
 import { executionStatements, processingStatements } from './job-role-policy';
 import { allow, type ExactStatement } from './statement';
+import { ownData } from './statements/data';
 
 /** Properties of `TrainingRoles`. */
 export interface TrainingRolesProps

@@ -1,7 +1,5 @@
-import { Duration, Names, Stack } from 'aws-cdk-lib';
+import { Duration, Stack } from 'aws-cdk-lib';
 import type * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
-import * as events from 'aws-cdk-lib/aws-events';
-import * as targets from 'aws-cdk-lib/aws-events-targets';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
@@ -21,11 +19,8 @@ import {
   ENV_RUN_TABLE,
   ENV_TEAM_SHARES,
   RECONCILE_TIMEOUT_SECONDS,
-  RUN_QUEUE_BATCH_SIZE,
   RUN_QUEUE_MAX_RECEIVES,
   RUN_QUEUE_VISIBILITY_SECONDS,
-  TICK,
-  TICK_SECONDS,
 } from '../../contracts/launcher';
 import { ENV_METRIC_TEAMS, ENV_QUOTA_METRIC } from '../../contracts/team-metrics';
 import type { EnvironmentSpec, Notifications } from '../../spec/environment-file';
@@ -39,6 +34,7 @@ import { notificationTopic } from '../operations/notification-topic';
 import { OperationsKey } from '../operations/operations-key';
 import { runTable } from '../storage/run-table';
 import { type TrainingStorage, teamKeyArns } from '../storage/training-storage';
+import { feedReconcile } from './reconcile-events';
 
 /** Properties of `TrainingLauncher`. */
 export interface TrainingLauncherProps {
@@ -137,7 +133,12 @@ export class TrainingLauncher extends Construct {
     this.control = this.makeControl();
     this.aliases = this.makeAliases();
     this.reconcile = this.makeReconcile();
-    this.feedReconcile();
+    feedReconcile(this, {
+      environment: props.environment,
+      reconcile: this.reconcile.function,
+      queue: this.queue,
+      undelivered: this.eventDeadLetters,
+    });
   }
 
   /** Lets `grantee` start, stop and look at runs of one team. */
@@ -234,35 +235,6 @@ export class TrainingLauncher extends Construct {
       retryAttempts: ASYNC_RETRIES,
     });
     return reconcile;
-  }
-
-  /** Three ways in: a message per run, SageMaker's own events, and the schedule that needs neither. */
-  private feedReconcile(): void {
-    const { environment } = this.props;
-    // The id of the CDK's own event source, which would grant more than receiving: another id would be a second mapping.
-    this.reconcile.function.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(this.queue.node)}`, {
-      eventSourceArn: this.queue.queueArn,
-      batchSize: RUN_QUEUE_BATCH_SIZE,
-      reportBatchItemFailures: true,
-    });
-    const target = (event?: events.RuleTargetInput) =>
-      new targets.LambdaFunction(this.reconcile.function, { event, deadLetterQueue: this.eventDeadLetters });
-    for (const kind of ['Training', 'Processing']) {
-      new events.Rule(this, `${kind}JobEvents`, {
-        description: `Slipway ${environment}: state changes of its ${kind.toLowerCase()} jobs`,
-        eventPattern: {
-          source: ['aws.sagemaker'],
-          detailType: [`SageMaker ${kind} Job State Change`],
-          detail: { [`${kind}JobName`]: events.Match.prefix(`${environment}-`) },
-        },
-        targets: [target()],
-      });
-    }
-    new events.Rule(this, 'Tick', {
-      description: `Slipway ${environment}: reads the truth again`,
-      schedule: events.Schedule.rate(Duration.seconds(TICK_SECONDS)),
-      targets: [target(events.RuleTargetInput.fromObject(TICK))],
-    });
   }
 
   private guardrails(): JobGuardrails {

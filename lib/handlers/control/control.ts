@@ -1,6 +1,7 @@
 import { type ControlAnswer, type ControlRequest, controlRequestSchema } from '../../contracts/control';
 import { findTeamOfAlias } from '../../contracts/launcher';
 import { planOfRun, validateRun } from './ask-planner';
+import { cardOfRun } from './card';
 import type { ControlDeps } from './deps';
 import { noteRun, resumeRun, stopRun } from './desired';
 import { refusal } from './own-run';
@@ -11,7 +12,7 @@ import { confirmStart } from './start/confirm';
 import { startRun } from './start/start';
 
 /**
- * The function that people invoke, through one alias per team: start, stop, resume, status, list, logs, events, shell, note, validate, plan.
+ * The function that people invoke, through one alias per team: start, stop, resume, status, list, logs, events, shell, note, validate, plan, card.
  *
  * It only writes what is wanted; reconcile makes it so. The team is that of the alias that was invoked, never of the payload.
  * Every write has a condition, so that two calls at once end as one after the other; a repeated start is found by its request id.
@@ -45,6 +46,8 @@ function dispatch(deps: ControlDeps, team: string, request: ControlRequest): Pro
       return validateRun(deps, team, request);
     case 'plan':
       return planOfRun(deps, team, request);
+    case 'card':
+      return cardOfRun(deps, team, request);
     default:
       return answerRead(deps, team, request);
   }

@@ -12,8 +12,19 @@ export const aliasRefusal = (got: string, key: 'controlAliasArn' | 'auditAliasAr
     }),
   );
 
-/** One mistake in a payload, as zod found it. */
-export function payloadIssue(found: { path: PropertyKey[]; message: string; input?: unknown }): Issue {
-  const text = { must: found.message, fix: 'use a command line of the same version as the environment' };
-  return issue('control/payload', 'error', formatPath(found.path), text);
+/** One mistake in a payload, as zod found it, with what was given there (parse with `reportInput: true`). */
+export function payloadIssue({
+  path,
+  message,
+  input,
+}: {
+  path: PropertyKey[];
+  message: string;
+  input?: unknown;
+}): Issue {
+  // Of an unknown action zod reports the whole payload.
+  const got = typeof input === 'object' && input !== null ? Reflect.get(input, path.at(-1) ?? '') : input;
+  const fix = 'use a command line of the same version as the environment';
+  const text = { must: message, ...(['string', 'number', 'boolean'].includes(typeof got) && { got }), fix };
+  return issue('control/payload', 'error', formatPath(path), text);
 }

@@ -13,8 +13,8 @@ export interface QuotaUse {
 }
 
 /**
- * Tells the environment's addresses and chat channel of quotas that have become as full as the alarm says, each once until its use has fallen below
- * again. The alarm itself cannot: its metric has no dimension for the quota. What is remembered is written after the notice, so that one may come
+ * Tells the environment's addresses and chat channel of quotas that have become as full as the alarm says, each once until its use was below
+ * at two ticks in a row, which is when the alarm ends. The alarm itself cannot: its metric has no dimension for the quota. What is remembered is written after the notice, so that one may come
  * twice and none is lost.
  * @param full quotas at or above the percentage of the alarm
  * @param unread names of quotas whose limit could not be read: what was told of them stays
@@ -25,12 +25,23 @@ export async function tellOfQuotas(
   unread: readonly string[],
 ): Promise<void> {
   const told = await deps.store.findToldQuotas();
-  const names = [...full.map(({ quota }) => quota), ...told.filter((name) => unread.includes(name))];
-  const added = full.filter(({ quota }) => !told.includes(quota));
-  if (added.length === 0 && told.every((name) => names.includes(name))) return;
+  const added = full.filter(({ quota }) => !told.includes(quota) && !told.includes(below(quota)));
+  const names = full.map(({ quota }) => quota);
+  const remembered = told.flatMap((entry) => {
+    const quota = entry.startsWith(BELOW) ? entry.slice(BELOW.length) : entry;
+    if (names.includes(quota)) return [];
+    if (unread.includes(quota)) return [entry];
+    return entry === quota ? [below(quota)] : [];
+  });
+  const next = [...names, ...remembered];
+  if (next.length === told.length && next.every((entry) => told.includes(entry))) return;
   if (added.length > 0) await publish(deps, added);
-  await deps.store.saveToldQuotas(names);
+  await deps.store.saveToldQuotas(next);
 }
+
+/** Before the name of a quota that was below at the last tick. */
+const BELOW = 'below: ';
+const below = (quota: string): string => `${BELOW}${quota}`;
 
 async function publish(deps: ReconcileDeps, added: readonly QuotaUse[]): Promise<void> {
   const sentences = added.map(sentence);

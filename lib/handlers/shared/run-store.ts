@@ -145,7 +145,7 @@ export class RunStore {
     await this.write([{ Put: { TableName: this.tableName, Item: queueItem(queue) } }]);
   }
 
-  /** Instance quotas whose use somebody was told of. */
+  /** Instance quotas whose use somebody was told of, and since has or has not fallen: what quota-notice.ts remembers. */
   async findToldQuotas(): Promise<string[]> {
     const item = await this.get(quotasKey);
     return item ? documentOf<string[]>(item) : [];

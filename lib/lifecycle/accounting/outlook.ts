@@ -2,6 +2,7 @@ import { HALF_OF_80 } from '../../spec/normal';
 import { instancesOn } from '../ladder';
 import type { Ledger } from '../ledger';
 import { type EpochMs, isOver, type RunRecord } from '../record';
+import { type FleetRun, failureBelief } from './fleet-rate';
 
 /** How far a run is and when it will be done. */
 export interface Outlook {
@@ -13,16 +14,6 @@ export interface Outlook {
   etaInterval80: [earliest: EpochMs, latest: EpochMs] | null;
 }
 
-/**
- * Failures of one host in a day before a run has shown its own: 6.5 in 1,000 node-days, RSC-1 of Meta
- * (https://arxiv.org/abs/2410.21680, read 2026-11-20).
- */
-const FAILURES_PER_HOST_DAY = 6.5e-3;
-/**
- * How many failures that figure counts as much as: runs differ far more from each other (spot, new hosts) than a run from itself, so that the
- * first failure of its own counts for most.
- */
-const PRIOR_FAILURES = 0.03;
 /** Hours that an interruption costs before the run has shown its own beyond its first start: lost steps, and looks a few minutes apart. */
 const UNSEEN_LOSS_HOURS = 0.25;
 /** Relative error of a speed: what stays however long it is measured, and what a single step has. */
@@ -31,10 +22,12 @@ const HOUR_MS = 3_600_000;
 /** Steps and ends are seen this much later than they happen. */
 const LOOK_MS = 300_000;
 
-/** What was seen of the run beside its record: its ledger, and how often it was interrupted. */
+/** What was seen of the run beside its record: its ledger, how often it was interrupted, and how often others were. */
 export interface Seen {
   ledger: Ledger;
   interruptions: number;
+  /** Other runs on the same instance types. @default - none */
+  fleet?: readonly FleetRun[];
   now: EpochMs;
 }
 
@@ -81,17 +74,17 @@ function hoursAStep(made: number, { seconds }: Ledger): number | undefined {
 }
 
 /** Failures an hour of training and what one costs: a Gamma prior, updated by what was seen. */
-function failures(record: RunRecord, { ledger, interruptions }: Seen) {
+function failures(record: RunRecord, { ledger, interruptions, fleet = [] }: Seen) {
   const { attempt } = record;
   const { seconds } = ledger;
   const hosts = Math.max(1, attempt ? instancesOn(record, attempt.rungId) : 1);
-  const priorHours = (PRIOR_FAILURES * 24) / (FAILURES_PER_HOST_DAY * hosts);
+  const belief = failureBelief(fleet);
   const trainedHours = (seconds.step + seconds.save + seconds.eval + seconds.lost) / 3600;
-  const shape = interruptions + PRIOR_FAILURES;
+  const shape = interruptions + belief.shape;
   const startHours = (seconds.pending + seconds.startup + seconds.warmup) / (interruptions + 1) / 3600;
   const lostHours = (seconds.lost + seconds.hang + seconds.gap) / 3600;
   const seenLoss = interruptions === 0 ? UNSEEN_LOSS_HOURS : lostHours / interruptions;
-  return { rate: shape / (trainedHours + priorHours), shape, lossHours: startHours + seenLoss };
+  return { rate: shape / (trainedHours + belief.hostHours / hosts), shape, lossHours: startHours + seenLoss };
 }
 
 /** What is left of a start that is under way. */

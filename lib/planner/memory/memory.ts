@@ -1,6 +1,6 @@
-import { embeddingParameters, layerParametersPerExpertRank } from '../../catalog/model/parameters';
+import { embeddingParameters, layerParametersOfRank } from '../../catalog/model/parameters';
 import { mostOfKinds } from '../kinds';
-import { type LayoutInput, microBatchesOf } from '../layout';
+import { expertTensorOf, type LayoutInput, microBatchesOf } from '../layout';
 import { headsOf } from '../model-size';
 import { stageLayers } from '../stages';
 import { tokensPerRank } from '../time/compute';
@@ -101,7 +101,7 @@ function logitBytes(l: LayoutInput, k: MemoryConstants): number {
  */
 function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inBlock: number } {
   if (l.zeroStage !== 3 || l.shard * l.context === 1) return { atLoss: 0, inBlock: 0 };
-  const block = mostOfKinds(l, (one) => layerParametersPerExpertRank(one.model, l.expert)) / l.tensor;
+  const block = mostOfKinds(l, (one) => layerParametersOfRank(one.model, l.tensor, expertTensorOf(l) * l.expert));
   const table = embeddingParameters(l.model) / l.tensor;
   const wholeGroups = (l.stack === 'fsdp' || l.stack === 'jax') && l.prefetchesShards;
   const tables = l.stack === 'fsdp' && !l.model.tiedEmbeddings ? 4 : 2;

@@ -1,6 +1,6 @@
-import { layerParametersPerExpertRank } from '../../catalog/model/parameters';
+import { layerParametersOfRank } from '../../catalog/model/parameters';
 import type { LayoutInput } from '../layout';
-import { microBatchesOf } from '../layout';
+import { expertTensorOf, microBatchesOf } from '../layout';
 import { shardGroupSize } from './overlap';
 
 /** What one rank exchanges of one block's parameters and gradients in a step; a test compares the counts with the trainer's own calls. */
@@ -28,7 +28,7 @@ const GATHERED_BYTES = 2;
  * no_sync parameters stay gathered from one backward pass to the next forward pass, and gradients are scattered once.
  */
 export function shardTraffic(l: LayoutInput): ShardTraffic {
-  const parameters = layerParametersPerExpertRank(l.model, l.expert) / l.tensor;
+  const parameters = layerParametersOfRank(l.model, l.tensor, expertTensorOf(l) * l.expert);
   const micro = microBatchesOf(l);
   const isSharded = l.zeroStage === 3 && shardGroupSize(l) > 1;
   const once = l.noSync ? 1 : micro;

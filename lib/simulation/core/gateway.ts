@@ -1,31 +1,10 @@
 import type { CallFaults, CallOutcome, Kills } from './call-faults';
 import type { SimMs, VirtualClock } from './clock';
 import type { Invocation, Slot } from './invocation';
+import type { ClientSettings, DirectCall, Operation, Operations } from './operation';
 import { unitAt } from './random';
 import { DEFAULT_RATES, RateLimit, THROTTLE_OF } from './rate-limit';
 import { isRetryable, isThrottling, lostAnswer, namedError, serviceError, timedOut } from './service-error';
-
-/** One operation of a service: what it does at the moment when it reaches the service, and what it answers. */
-export interface Operation {
-  /** It changes something: a fault `kill` counts it. */
-  writes?: true;
-  latencyMs: number;
-  /** The client sends an idempotency token: a repetition by the SDK of a call whose answer was lost changes nothing more. */
-  hasToken?: true;
-  /** Parameters that `run` honours, where a caller could send others. @default - any, as a request that is only kept */
-  knows?: readonly string[];
-  /** What a fault's `key` is compared with. */
-  key?(input: never): string | undefined;
-  run(input: never, invocation: Invocation): unknown;
-}
-/** Operations of a service, by the SDK's name of each. */
-export type Operations = Readonly<Record<string, Operation>>;
-
-/** How a client of the SDK was configured; the same object that the deployed function passes to it. */
-export interface ClientSettings {
-  maxAttempts?: number;
-  requestHandler?: { requestTimeout?: number; throwOnRequestTimeout?: boolean };
-}
 
 /** Calls of one operation; throttled ones are in `count`. */
 export interface CallCount {
@@ -62,15 +41,6 @@ interface Send {
   isDirect?: true;
   resolve(answer: unknown): void;
   reject(error: unknown): void;
-}
-
-/** A call of an invocation whose function is not run. */
-export interface DirectCall {
-  /** `service:Operation`. */
-  name: string;
-  input: object;
-  slot: Slot;
-  settings: ClientSettings;
 }
 
 /** Why a function died that the scenario kills. */

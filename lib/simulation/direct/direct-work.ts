@@ -1,8 +1,9 @@
 import { clientSettings } from '../../handlers/shared/clients';
 import { AGAIN_SECONDS } from '../../handlers/shared/queue';
 import type { VirtualClock } from '../core/clock';
-import type { DirectCall, Gateway } from '../core/gateway';
+import type { Gateway } from '../core/gateway';
 import type { Invocation, Slot } from '../core/invocation';
+import type { DirectCall } from '../core/operation';
 
 /** What an invocation is asked for that may be played without its function. */
 export interface DirectWork<Deps> {

@@ -19,8 +19,8 @@ import {
   TEAM_INDEX_SORT_KEY,
 } from '../../contracts/run-table';
 import type { SimMs } from '../core/clock';
-import type { Operations } from '../core/gateway';
 import type { Invocation } from '../core/invocation';
+import type { Operations } from '../core/operation';
 import { serviceError } from '../core/service-error';
 import { type ExpressionNames, holds, type Item } from './expression';
 import { lengthOf } from './kept-document';

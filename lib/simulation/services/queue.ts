@@ -5,8 +5,8 @@ import type {
 } from '@aws-sdk/client-sqs';
 import { RUN_QUEUE_MAX_RECEIVES, RUN_QUEUE_VISIBILITY_SECONDS } from '../../contracts/launcher';
 import type { SimMs, VirtualClock } from '../core/clock';
-import type { Operations } from '../core/gateway';
 import type { Invocation } from '../core/invocation';
+import type { Operations } from '../core/operation';
 import { serviceError } from '../core/service-error';
 
 /** A message of the FIFO queue. */

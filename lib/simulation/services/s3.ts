@@ -7,7 +7,7 @@ import type {
 } from '@aws-sdk/client-s3';
 import type { SimMs } from '../core/clock';
 import { dateAt } from '../core/epoch';
-import type { Operations } from '../core/gateway';
+import type { Operations } from '../core/operation';
 import { serviceError } from '../core/service-error';
 import type { RunTruth } from '../job/steps/run-truth';
 import { type S3Object, SimBody } from './s3-object';

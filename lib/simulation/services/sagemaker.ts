@@ -12,8 +12,8 @@ import type {
 import { generalQuota, QUOTA } from '../../catalog/quotas';
 import type { SimMs } from '../core/clock';
 import { dateAt } from '../core/epoch';
-import type { Operations } from '../core/gateway';
 import type { Invocation } from '../core/invocation';
+import type { Operations } from '../core/operation';
 import { serviceError } from '../core/service-error';
 import type { Fleet } from '../job/fleet';
 import { type JobView, type SimJob, shapeCount, wantedShapes } from '../job/job';

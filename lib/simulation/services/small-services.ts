@@ -3,7 +3,7 @@ import type { InvokeCommandInput } from '@aws-sdk/client-lambda';
 import type { GetServiceQuotaCommandInput } from '@aws-sdk/client-service-quotas';
 import type { PublishCommandInput } from '@aws-sdk/client-sns';
 import type { GetParameterCommandInput } from '@aws-sdk/client-ssm';
-import type { Operations } from '../core/gateway';
+import type { Operations } from '../core/operation';
 import { serviceError } from '../core/service-error';
 
 /** Parameters by name; they do not change during a scenario. */

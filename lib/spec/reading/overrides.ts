@@ -3,6 +3,8 @@ import { type Issue, issue } from '../issue';
 
 /** Splits `data[1].s3` into ['data', 1, 's3']; undefined when it is no path. */
 export function parsePath(text: string): (string | number)[] | undefined {
+  // Names are parted by dots: the first has none before it.
+  if (text.startsWith('.')) return undefined;
   const segments: (string | number)[] = [];
   const pattern = /(?:^|\.)([A-Za-z_][\w-]*)|\[(\d+)\]|\["([^"]+)"\]/y;
   let end = 0;

@@ -26,6 +26,18 @@ export const CUDA: AssumptionArea = {
       embedded: 'not modelled',
     },
     {
+      id: 'pinned-shared-memory',
+      claim:
+        'cudaHostRegister pins the memory of a memfd that a process forked before CUDA also maps, and copies to it are as fast as to other pinned memory.',
+      basis: 'inferred',
+      source:
+        'torch/distributed/_state_dict_utils.py of PyTorch 2.15 registers shared memory of /dev/shm, which is the same kind of memory; run on CPUs only',
+      usedBy: 'saves of the built-in trainer (containers/trainer/slipway_trainer/checkpoint/process.py)',
+      ifWrong:
+        'the log says that host memory is not pinned, and each save keeps training waiting several times as long',
+      embedded: 'not modelled',
+    },
+    {
       id: 'two-hosts-on-one-gpu',
       claim: 'Ranks with different NCCL_HOSTID on one GPU talk over NCCL’s sockets as two hosts would.',
       basis: 'documented',

@@ -40,9 +40,10 @@ export const PERMISSIONS: AssumptionArea = {
     {
       id: 'model-approval-condition',
       claim:
-        'sagemaker:CreateModelPackage is judged on the group, and on the version where it is judged at all, with sagemaker:ModelApprovalStatus of the request.',
+        'sagemaker:CreateModelPackage is judged with sagemaker:ModelApprovalStatus of the request, which the reference lists for the action itself and not for one of its resources (2026-11-23, and in an older edition); on the group, on the version, or on both, each of which it calls optional. sagemaker:AddTags is asked for with tags alone, and none are sent.',
       basis: 'documented',
-      source: 'https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsagemaker.html',
+      source:
+        'https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsagemaker.html; test/templates/laws/authorization.ts holds the policy to it',
       usedBy: '`slipway publish --registry` in the hands of a researcher',
       ifWrong: 'researchers are denied, or may register versions as approved',
       embedded: 'repeats it',

@@ -11,6 +11,8 @@ interface Place {
 
 /** One mutant that Stryker would make. */
 export interface PossibleMutant {
+  /** `Ignored` for the mutators that are left out. */
+  status?: string;
   fileName: string;
   location: { start: Place; end: Place };
 }
@@ -28,7 +30,7 @@ const QUIET = Object.fromEntries(
 /** Texts of messages are judged by other tests, and by readers. */
 export const EXCLUDED_MUTATIONS = ['StringLiteral', 'Regex'];
 
-/** Every mutant of the files, in the order of the files and of their text. */
+/** Every mutant of the files that is made, in the order of the files and of their text. */
 export async function possibleMutants(
   stryker: string,
   root: string,
@@ -39,7 +41,8 @@ export async function possibleMutants(
   const instrumenter = new loaded.Instrumenter({ ...QUIET, isDebugEnabled: () => false, isTraceEnabled: () => false });
   const inputs = files.map((name) => ({ name, content: readFileSync(path.join(root, name), 'utf8'), mutate: true }));
   const options = { plugins: null, ignorers: [], excludedMutations: EXCLUDED_MUTATIONS, noHeader: true };
-  return [...(await instrumenter.instrument(inputs, options)).mutants];
+  const { mutants } = await instrumenter.instrument(inputs, options);
+  return mutants.filter(({ status }) => status !== 'Ignored');
 }
 
 /** A place with more mutants than these, mostly the body of a long function, is not drawn: it would be most of the sample, and emptying it is noticed anyway. */

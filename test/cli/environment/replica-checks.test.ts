@@ -4,6 +4,8 @@ import { DescribeKeyCommand, KMSClient } from '@aws-sdk/client-kms';
 import {
   GetBucketReplicationCommand,
   GetBucketVersioningCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
   S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3';
@@ -133,6 +135,64 @@ test('what may not be read is not known, and not wrong', async () => {
   s3.on(GetBucketVersioningCommand).rejects(refused('AccessDenied'));
   const found = await deployed();
   expect([found?.check.verdict, found?.issues.map(({ level }) => level)]).toEqual(['unknown', ['warning']]);
+});
+
+describe('a bucket that belongs to another account', () => {
+  const FOREIGN = KEY.replace('111122223333', '444455556666');
+  beforeEach(() => {
+    s3.on(GetBucketVersioningCommand).rejects(refused('AccessDenied', { 'x-amz-bucket-region': 'us-east-1' }));
+    const denied = named('AccessDeniedException');
+    kms.on(DescribeKeyCommand).rejects(denied);
+    const { ReplicationConfiguration } = rule('Enabled');
+    const [only] = ReplicationConfiguration.Rules;
+    const Destination = { Bucket: `arn:aws:s3:::${COPIES}`, EncryptionConfiguration: { ReplicaKmsKeyID: FOREIGN } };
+    s3.on(GetBucketReplicationCommand).resolves({
+      ReplicationConfiguration: { ...ReplicationConfiguration, Rules: [{ ...only, Status: 'Enabled', Destination }] },
+    });
+    s3.on(ListObjectsV2Command).resolves({
+      Contents: [
+        { Key: 'runs/nlp/a/step-9/COMMITTED.json', LastModified: new Date(9) },
+        { Key: 'runs/nlp/b/step-2/COMMITTED.json', LastModified: new Date(20) },
+        { Key: 'runs/nlp/b/heartbeat.json', LastModified: new Date(30) },
+      ],
+    });
+  });
+
+  test('is not known, and the message says what to run there for which role', async () => {
+    s3.on(HeadObjectCommand).resolves({ ReplicationStatus: 'PENDING' });
+    const found = await deployed();
+    expect(found?.check.verdict).toBe('unknown');
+    expect(found?.issues.map(({ level }) => level)).toEqual(['warning', 'warning']);
+    expect(found?.check.detail).toContain(
+      `storage.replicateCheckpoints: the bucket of the copies must be of account 111122223333 and readable for you to be checked, got 403 for ${COPIES} in us-east-1; run in its account: aws s3api get-bucket-versioning --bucket ${COPIES} --region us-east-1 and aws s3api get-bucket-policy --bucket ${COPIES} --region us-east-1; versions must be Enabled, and the policy must allow arn:aws:iam::111122223333:role/ml/copies s3:ReplicateObject, s3:ReplicateDelete and s3:ReplicateTags on ${COPIES}/runs/*`,
+    );
+    expect(found?.check.detail).toContain(
+      'got a key of account 444455556666, which may not be described; run there: aws kms get-key-policy --policy-name default --region us-east-1 --key-id 1234abcd-12ab-34cd-56ef-1234567890ab; it must allow arn:aws:iam::111122223333:role/ml/copies kms:Encrypt and kms:GenerateDataKey',
+    );
+  });
+
+  test('is fine where the newest checkpoint was copied', async () => {
+    s3.on(HeadObjectCommand).resolves({ ReplicationStatus: 'COMPLETED' });
+    expect(await deployed()).toEqual({
+      check: { name: 'copies of checkpoints', verdict: 'ok', detail: 'runs/nlp/b/step-2/COMMITTED.json was copied' },
+      issues: [],
+    });
+    expect(s3.commandCalls(HeadObjectCommand)[0]?.args[0].input.Key).toBe('runs/nlp/b/step-2/COMMITTED.json');
+  });
+
+  test('fails: is wrong where it was not', async () => {
+    s3.on(HeadObjectCommand).resolves({ ReplicationStatus: 'FAILED' });
+    const found = await deployed();
+    expect([found?.check.verdict, found?.issues[0]?.message]).toEqual([
+      'failed',
+      'storage.replicateCheckpoints: new checkpoints must be copied, got ReplicationStatus FAILED of runs/nlp/b/step-2/COMMITTED.json; the account of the copies must allow the role of the rule s3:ReplicateObject, s3:ReplicateDelete and s3:ReplicateTags on the bucket and kms:Encrypt and kms:GenerateDataKey on the key',
+    ]);
+  });
+
+  test('a caller who may not read checkpoints learns what can be known without them', async () => {
+    s3.on(ListObjectsV2Command).rejects(named('AccessDenied'));
+    expect((await deployed())?.check.verdict).toBe('unknown');
+  });
 });
 
 test('a bucket without a rule has nothing to look at, and an environment without the option asks nothing', async () => {

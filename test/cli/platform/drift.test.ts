@@ -119,6 +119,7 @@ test('an environment as it was deployed is exit 0', async () => {
   const { code, ok, stack, beyond } = await drift();
   expect([code, ok, stack.stack, stack.resources]).toEqual([0, true, 'Slipway-lab-us-west-2', []]);
   expect(Object.values(beyond)).toEqual([true, true, true, true, true, true]);
+  expect(stacks.commandCalls(GetTemplateCommand)).toHaveLength(1);
 });
 
 test('a checkpoint bucket that has lost its replication rule is exit 1', async () => {

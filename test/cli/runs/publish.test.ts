@@ -8,6 +8,7 @@ import {
   CopyObjectCommand,
   CreateMultipartUploadCommand,
   GetObjectCommand,
+  HeadBucketCommand,
   ListObjectsV2Command,
   PutObjectCommand,
   S3Client,
@@ -309,6 +310,22 @@ test.each([
   const { code, stderr } = await cli(...args);
   expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
   expect(s3.commandCalls(CopyObjectCommand)).toEqual([]);
+});
+
+test('fails: a bucket of another region cannot be registered from, though S3 tells the region beside a refusal alone', async () => {
+  const headers = { 'x-amz-bucket-region': 'eu-west-1' };
+  s3.on(HeadBucketCommand).rejects(Object.assign(new Error('403'), { $response: { headers } }) as Error);
+  const { code, stderr } = await cli('--to', 's3://elsewhere/v1/', ...REGISTRY);
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringContaining(
+      '--to: must be a bucket of us-west-2 for a version in the registry, got elsewhere of eu-west-1',
+    ),
+  ]);
+  expect(s3.commandCalls(CopyObjectCommand)).toEqual([]);
+  expect((await cli('--to', 's3://elsewhere/v1/')).code).toBe(0);
+  s3.on(HeadBucketCommand).rejects(new Error('timeout'));
+  expect((await cli('--to', 's3://elsewhere/v1/', ...REGISTRY)).code).toBe(0);
 });
 
 test('fails: a run that goes on, and one without weights, are refused', async () => {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import {
-  type AccessContext,
   auditorStatements,
   ciStatements,
   platformAdminStatements,
   researcherStatements,
 } from '../../../lib/constructs/access/access-policy';
+import type { AccessContext } from '../../../lib/constructs/access/statements/personas';
 
 const CONTEXT: AccessContext = {
   partition: 'aws',

@@ -1,9 +1,9 @@
 import { Template } from 'aws-cdk-lib/assertions';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { TrainingRoles, TrainingStorage } from '../../../lib/constructs';
-import { imageRepositories } from '../../../lib/constructs/access/image-statements';
 import type { JobRoleContext } from '../../../lib/constructs/access/job-role-context';
 import { executionStatements, processingStatements } from '../../../lib/constructs/access/job-role-policy';
+import { imageRepositories } from '../../../lib/constructs/access/statements/images';
 import { resourcesOf, SYNTH_MS, type TemplateResource, testStack } from '../support/app';
 
 vi.setConfig({ testTimeout: SYNTH_MS });

@@ -73,6 +73,11 @@ test('each thing is looked for by its own name, and what is not named is not loo
   });
   expect(dynamo.commandCalls(DescribeTableCommand)[0]?.args[0].input).toEqual({ TableName: 'slipway-research-runs' });
   expect(s3.commandCalls(HeadBucketCommand)[0]?.args[0].input).toEqual({ Bucket: 'checkpoints' });
+  expect(kms.commandCalls(DescribeKeyCommand)[0]?.args[0].input).toEqual({
+    KeyId: 'arn:aws:kms:us-west-2:111122223333:key/k',
+  });
+  expect(s3.commandCalls(GetBucketPolicyCommand)[0]?.args[0].input).toEqual({ Bucket: 'checkpoints' });
+  expect(s3.commandCalls(GetBucketLifecycleConfigurationCommand)[0]?.args[0].input).toEqual({ Bucket: 'checkpoints' });
   for (const mock of [dynamo, ecr]) mock.resetHistory();
   const { tableName: _table, repositoryName: _repository, ...rest } = events.create().ResourceProperties;
   await onEvent(deps, { ...events.create(), ResourceProperties: rest } as ReturnType<typeof events.create>);
@@ -87,6 +92,34 @@ test('what is there already is not written again, in whatever order its members 
   });
   await onEvent(deps, events.update());
   expect([...policyPut(), ...s3.commandCalls(PutBucketLifecycleConfigurationCommand)]).toEqual([]);
+});
+
+test('a bucket without leftovers keeps its lifecycle, and a key of which KMS says nothing is taken', async () => {
+  kms.on(DescribeKeyCommand).resolves({});
+  await onEvent(deps, events.create({ buckets: JSON.stringify([{ name: 'data', statements: [] }]) }));
+  expect(s3.calls().map(({ args }) => args[0].constructor.name)).toEqual([
+    'HeadBucketCommand',
+    'GetBucketPolicyCommand',
+  ]);
+});
+
+test('a rule of leftovers without an expiration gets it, and a lifecycle without rules gets the rule', async () => {
+  for (const Rules of [[{ ID: 'leftovers', Status: 'Enabled' as const }], undefined]) {
+    s3.on(GetBucketLifecycleConfigurationCommand).resolves({ Rules });
+    await onEvent(deps, events.create());
+    const last = s3.commandCalls(PutBucketLifecycleConfigurationCommand).at(-1)?.args[0].input;
+    expect(last?.LifecycleConfiguration?.Rules).toEqual([expect.objectContaining({ Expiration: { Days: 30 } })]);
+  }
+});
+
+test.each(['NotFound', 'NoSuchBucket'])('fails: a bucket of which S3 says %s is not there', async (name) => {
+  s3.on(HeadBucketCommand).rejects(named(name));
+  await expect(onEvent(deps, events.create())).rejects.toThrow('got no bucket checkpoints;');
+});
+
+test('fails: a key that is not there', async () => {
+  kms.on(DescribeKeyCommand).rejects(named('NotFoundException'));
+  await expect(onEvent(deps, events.create())).rejects.toThrow('got no key arn:aws:kms:us-west-2:111122223333:key/k;');
 });
 
 test('statements and rules of others stay', async () => {

@@ -40,11 +40,16 @@ describe('audit', () => {
     { action: 'start', runFile: RUN_FILE, clientRequestId: 'c' },
     { action: 'validate', runFile: RUN_FILE },
     { action: 'plan', runFile: RUN_FILE },
+    {
+      ...{ action: 'card', runId: 'r', weights: { uri: 's3://b/', files: [] }, lines: null, jobs: null },
+      lineage: { of: 'r', checkpoint: null, runs: [], notes: [] },
+    },
   ])('refuses $action', async (payload) => {
     expect(READ_ACTIONS).not.toContain(payload.action);
     const before = JSON.stringify([...world.table.items]);
     const answer = await onQuestion(deps, 'runId' in payload ? { ...payload, runId } : payload, AUDIT);
     expect(answer).toMatchObject({ ok: false, issues: [{ rule: 'control/payload', path: 'action' }] });
+    expect(JSON.stringify(answer)).toContain(`got ${payload.action}`);
     expect(JSON.stringify([...world.table.items])).toBe(before);
   });
 

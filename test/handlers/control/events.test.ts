@@ -109,13 +109,13 @@ describe('events', () => {
   });
 
   test.each([
-    ['a place that no page gave', { after: "x'" }],
-    ['a time that is none', { since: 'yesterday' }],
-    ['more than an answer holds', { limit: 501 }],
-  ])('fails: %s', async (_, request) => {
+    ['a place that no page gave', { after: "x'" }, "x'"],
+    ['a time that is none', { since: 'yesterday' }, 'yesterday'],
+    ['more than an answer holds', { limit: 501 }, '501'],
+  ])('fails: %s', async (_, request, got) => {
     expect(await world.ask({ action: 'events', ...request })).toMatchObject({
       ok: false,
-      issues: [{ rule: 'control/payload' }],
+      issues: [{ rule: 'control/payload', message: expect.stringContaining(`, got ${got}; use a command line`) }],
     });
   });
 });

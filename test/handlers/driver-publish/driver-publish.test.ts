@@ -55,6 +55,23 @@ test('fails: files that do not have the hash are not published', async () => {
   expect(s3.commandCalls(PutObjectCommand)).toHaveLength(0);
 });
 
+test('reads the archive that the construct made, and its hash does not depend on the order of the files', async () => {
+  given(JSON.stringify({ ...archive, files: archive.files.toReversed() }));
+  await onEvent(deps, events.create());
+  expect(s3.commandCalls(GetObjectCommand)[0]?.args[0].input).toEqual({ Bucket: 'assets', Key: 'archive.json' });
+  expect(s3.commandCalls(PutObjectCommand)).toHaveLength(archive.files.length);
+});
+
+test('fails: an archive that gives itself another hash than its files have', async () => {
+  given(JSON.stringify({ ...archive, hash: 'f'.repeat(12) }));
+  await expect(onEvent(deps, events.create())).rejects.toThrow(`driver: must have the hash ${archive.hash}, got `);
+});
+
+test('fails: an empty answer is no archive', async () => {
+  s3.on(GetObjectCommand).resolves({});
+  await expect(onEvent(deps, events.create())).rejects.toThrow(SyntaxError);
+});
+
 test('fails: an archive that is none', async () => {
   given('{"files": []}');
   await expect(onEvent(deps, events.create())).rejects.toThrow(/hash/);

@@ -53,6 +53,51 @@ describe('buckets that are retained', () => {
     stackIs('ROLLBACK_IN_PROGRESS');
     expect(await onEvent(deps, events.delete())).toEqual({ PhysicalResourceId: 'physical-1' });
     expect(objects).toEqual({ data: [], logs: [] });
+    const [asked] = cloudFormation.commandCalls(DescribeStacksCommand);
+    expect(asked?.args[0].input).toEqual({ StackName: events.delete().StackId });
+    expect(s3.commandCalls(DeleteObjectsCommand)[0]?.args[0].input.Delete?.Quiet).toBe(true);
+  });
+
+  test.each([[{}], [{ Stacks: [] }]])('keep everything when CloudFormation answers %j', async (answer) => {
+    cloudFormation.on(DescribeStacksCommand).resolves(answer);
+    await onEvent(deps, events.delete());
+    expect(s3.calls()).toHaveLength(0);
+  });
+
+  test('are closed once, also when the deletion is repeated', async () => {
+    stackIs('ROLLBACK_IN_PROGRESS');
+    const closed = { Sid: 'SlipwayEmptying' };
+    s3.on(GetBucketPolicyCommand).resolves({ Policy: JSON.stringify({ Version: '2012-10-17', Statement: [closed] }) });
+    await onEvent(deps, events.delete());
+    const put = s3.commandCalls(PutBucketPolicyCommand).map(({ args }) => JSON.parse(args[0].input.Policy ?? ''));
+    expect(put.map(({ Statement }) => Statement.length)).toEqual([1, 1]);
+  });
+
+  test('get a policy of one statement where they had none, and hold nothing that was never written', async () => {
+    stackIs('ROLLBACK_IN_PROGRESS');
+    s3.on(ListObjectVersionsCommand).resolves({});
+    await onEvent(deps, events.delete());
+    const put = JSON.parse(s3.commandCalls(PutBucketPolicyCommand)[0]?.args[0].input.Policy ?? '');
+    expect(put).toMatchObject({ Version: '2012-10-17', Statement: [{ Sid: 'SlipwayEmptying' }] });
+    expect(put.Statement).toHaveLength(1);
+    expect(s3.commandCalls(DeleteObjectsCommand)).toHaveLength(0);
+  });
+
+  test.each([
+    [20_000, 'every object'],
+    [19_999, 'nothing'],
+  ])('with %i ms left lose %s: 20 s are kept for the answer', async (left, lost) => {
+    stackIs('ROLLBACK_IN_PROGRESS');
+    remaining = left;
+    const failed = await onEvent(deps, events.delete()).then(
+      () => '',
+      (error: Error) => error.message,
+    );
+    expect(failed).toBe(
+      lost === 'nothing'
+        ? 'data: must be empty before it is deleted, and holds more than was deleted in time; delete the stack again'
+        : '',
+    );
   });
 
   test.each([
@@ -147,6 +192,15 @@ describe('buckets that go with the stack', () => {
     await expect(onEvent(deps, events.delete(always))).rejects.toThrow('data: must be empty before it is deleted');
   });
 
+  test('fails: a bucket whose policy may not be read or written is not emptied', async () => {
+    stackIs('DELETE_IN_PROGRESS');
+    s3.on(PutBucketPolicyCommand).rejects(named('AccessDenied'));
+    await expect(onEvent(deps, events.delete(always))).rejects.toThrow('AccessDenied');
+    s3.on(GetBucketPolicyCommand).rejects(named('Throttling'));
+    await expect(onEvent(deps, events.delete(always))).rejects.toThrow('Throttling');
+    expect(s3.commandCalls(DeleteObjectsCommand)).toHaveLength(0);
+  });
+
   test('fails: an object that cannot be deleted is named', async () => {
     stackIs('DELETE_IN_PROGRESS');
     s3.on(DeleteObjectsCommand).resolves({ Errors: [{ Key: 'a', Message: 'locked' }] });
@@ -155,7 +209,7 @@ describe('buckets that go with the stack', () => {
 });
 
 test('create and update touch nothing', async () => {
-  await onEvent(deps, events.create());
+  expect(await onEvent(deps, events.create())).toEqual({ PhysicalResourceId: 'empty-storage-data' });
   await onEvent(deps, events.update());
   expect([...s3.calls(), ...cloudFormation.calls()]).toHaveLength(0);
 });

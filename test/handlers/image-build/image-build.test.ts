@@ -54,6 +54,24 @@ describe('create and update', () => {
     pushed();
     await onEvent(deps, events.update());
     expect(codebuild.calls()).toHaveLength(0);
+    expect(ecr.commandCalls(BatchGetImageCommand)[0]?.args[0].input).toEqual({
+      repositoryName: 'slipway-research',
+      imageIds: [{ imageTag: 'abc123' }],
+    });
+  });
+
+  test.each([{}, { images: [{}] }, { images: [{ imageId: { imageTag: 'abc123' } }] }])(
+    'the answer %j of the registry holds no digest',
+    async (answer) => {
+      ecr.on(BatchGetImageCommand).resolves(answer);
+      codebuild.on(StartBuildCommand).resolves({});
+      expect(await onEvent(deps, events.create())).toEqual({ PhysicalResourceId: 'image-slipway-research' });
+    },
+  );
+
+  test('the token of a build has 64 characters at most, as CodeBuild takes them', async () => {
+    await onEvent(deps, { ...events.create(), RequestId: 'r'.repeat(70) });
+    expect(codebuild.commandCalls(StartBuildCommand)[0]?.args[0].input.idempotencyToken).toBe('r'.repeat(64));
   });
 
   test('a hash whose image was archived is restored and not built: its tag could not be pushed again', async () => {
@@ -116,6 +134,30 @@ describe('waiting', () => {
   });
 });
 
+test.each([
+  [{}, 'got no build in an unknown phase: ; read build project:1'],
+  [{ builds: [{ buildStatus: 'STOPPED' as const }] }, 'got STOPPED in an unknown phase: ; read build project:1'],
+  [
+    {
+      builds: [
+        { buildStatus: 'FAILED' as const, phases: [{ phaseType: 'BUILD' as const, phaseStatus: 'FAILED' as const }] },
+      ],
+    },
+    'got FAILED in BUILD: ; read build project:1',
+  ],
+  [
+    { builds: [{ buildStatus: 'FAILED' as const, logs: { groupName: 'builds', deepLink: 'https://log' } }] },
+    'got FAILED in an unknown phase: ; read https://log',
+  ],
+])('fails: a build of which CodeBuild says no more than %j', async (answer, message) => {
+  codebuild.on(BatchGetBuildsCommand).resolves(answer);
+  const refused = isComplete(deps, waiting('create', { BuildId: 'project:1' }));
+  expect(await refused.catch((error: Error) => error.message)).toBe(
+    `image: the build must succeed and push its tag, ${message}`,
+  );
+  expect(logs.calls()).toHaveLength(0);
+});
+
 test('delete leaves the images: live runs hold their digests', async () => {
   expect(await onEvent(deps, events.delete())).toEqual({ PhysicalResourceId: 'physical-1' });
   expect(await isComplete(deps, waiting('delete'))).toEqual({ IsComplete: true });
@@ -148,6 +190,15 @@ describe('the end of the log of a failed build', () => {
       logGroupName: 'builds',
       limit: 20,
     });
+  });
+
+  test('is left out where the log is empty, and its lines may have no text', async () => {
+    failed();
+    const reason = () => isComplete(deps, waiting('create', { BuildId: 'project:1' })).catch((e: Error) => e.message);
+    logs.on(GetLogEventsCommand).resolves({});
+    expect(await reason()).toMatch(/read https:\/\/console$/);
+    logs.on(GetLogEventsCommand).resolves({ events: [{}, { message: 'the last line' }] });
+    expect(await reason()).toMatch(/read https:\/\/console\n\nthe last line$/);
   });
 
   test('fails: a log that cannot be read hides nothing else', async () => {

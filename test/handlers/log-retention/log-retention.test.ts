@@ -25,8 +25,11 @@ beforeEach(() => {
 
 test('a group that nobody has given a retention gets one', async () => {
   logs.on(DescribeLogGroupsCommand).resolves({ logGroups: [{ logGroupName: NAME }] });
-  await onEvent(deps, events.create());
+  expect(await onEvent(deps, events.create())).toEqual({ PhysicalResourceId: 'shared-log-retention' });
   expect(puts()).toEqual([{ logGroupName: NAME, retentionInDays: 365 }]);
+  const [asked] = logs.commandCalls(DescribeLogGroupsCommand);
+  expect(asked?.args[0].input).toEqual({ logGroupNamePrefix: NAME });
+  expect(logs.commandCalls(CreateLogGroupCommand)).toHaveLength(0);
 });
 
 test("somebody's retention stays", async () => {
@@ -47,6 +50,12 @@ test('a group that somebody else made in the meantime is used', async () => {
   logs.on(CreateLogGroupCommand).rejects(exists);
   await onEvent(deps, events.create());
   expect(puts()).toHaveLength(1);
+});
+
+test('an answer without a list names no group', async () => {
+  logs.on(DescribeLogGroupsCommand).resolves({});
+  await onEvent(deps, events.create());
+  expect(logs.commandCalls(CreateLogGroupCommand)).toHaveLength(1);
 });
 
 test('delete leaves groups and logs alone', async () => {

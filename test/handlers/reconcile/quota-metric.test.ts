@@ -55,11 +55,27 @@ test('a quota that fills up is told of by name with its numbers, once until it h
   expect(world.published[0]).toContain('slipway quota research --region us-west-2 --request --wait');
   expect(JSON.parse(world.published[1] ?? '')).toMatchObject({ version: '1.0', source: 'custom' });
   world.limits.set(QUOTA, { value: 10 });
-  await world.tick();
+  for (let tick = 0; tick < 2; tick++) await world.tick();
   expect(world.published).toHaveLength(2);
   world.limits.set(QUOTA, { value: 5 });
   await world.tick();
   expect(world.published.filter((text) => NOTICE.test(text))).toHaveLength(2);
+});
+
+test('a quota that goes up and down around the percentage is told of once: it must be below at two ticks in a row', async () => {
+  world.limits.set(QUOTA, { value: 5 });
+  await world.launch();
+  await world.tick();
+  const told = world.published.length;
+  for (let turn = 0; turn < 3; turn++) {
+    world.limits.set(QUOTA, { value: 10 });
+    await world.tick();
+    world.limits.set(QUOTA, { unknown: 'throttled' });
+    await world.tick();
+    world.limits.set(QUOTA, { value: 5 });
+    await world.tick();
+  }
+  expect(world.published).toHaveLength(told);
 });
 
 test('a quota whose limit cannot be read for a while is not told of again', async () => {

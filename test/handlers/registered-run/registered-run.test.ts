@@ -75,6 +75,25 @@ test('a run without own code sends no digest; an update is a start with the new 
   expect(put).not.toHaveBeenCalled();
 });
 
+test.each([{ codeKey: undefined }, { codeSha256: undefined }])(
+  'a run with %j, without the other half of its code, sends no digest',
+  async (half) => {
+    lambda
+      .reset()
+      .on(InvokeCommand)
+      .resolves(answer({ ok: true, runId: 'base-2', uploads: [] }));
+    await onEvent(deps, events.create(half));
+    expect(calls()[0]?.[1]).toEqual({ action: 'start', runFile: 'name: base\n', clientRequestId: HASH });
+  },
+);
+
+test('a launcher that asks for an upload of a run without code gets an empty one, and an empty object is empty', async () => {
+  s3.on(GetObjectCommand).resolves({});
+  await onEvent(deps, events.create({ codeKey: undefined, codeSha256: undefined }));
+  expect(put.mock.calls[0]?.[1]?.body).toBeUndefined();
+  expect(calls()[0]?.[1].runFile).toBe('');
+});
+
 test('a deletion calls nobody', async () => {
   expect(await onEvent(deps, events.delete())).toEqual({ PhysicalResourceId: 'physical-1' });
   expect(lambda.calls()).toEqual([]);
@@ -92,6 +111,15 @@ test('fails: what the launcher refuses is the reason of the failed deploy', asyn
   await expect(onEvent(deps, events.create())).rejects.toThrow(
     /^compute.instanceCount: must be at most 2, got 4; lower it$/,
   );
+});
+
+test('fails: a long error of the launcher is cut for CloudFormation', async () => {
+  lambda
+    .reset()
+    .on(InvokeCommand)
+    .resolves({ FunctionError: 'Unhandled', ...answer({ errorMessage: 'x'.repeat(2000) }) });
+  const message = await onEvent(deps, events.create()).catch((error: Error) => error.message);
+  expect(message).toHaveLength('the launcher failed: ; see its log'.length + 500);
 });
 
 test.each<[string, () => Promise<Response>]>([

@@ -32,8 +32,17 @@ test.each(['DELETE_IN_PROGRESS', 'UPDATE_ROLLBACK_IN_PROGRESS', 'UPDATE_COMPLETE
   },
 );
 
+test.each([[{}], [{ Stacks: [] }]])('it stays when CloudFormation answers %j', async (answer) => {
+  cloudFormation.on(DescribeStacksCommand).resolves(answer);
+  await onEvent(deps, events.delete());
+  expect(cloudFormation.commandCalls(DescribeStacksCommand)[0]?.args[0].input).toEqual({
+    StackName: events.delete().StackId,
+  });
+  expect(changed()).toEqual([]);
+});
+
 test('create and update ask nothing', async () => {
-  await onEvent(deps, events.create());
+  expect(await onEvent(deps, events.create())).toEqual({ PhysicalResourceId: 'unprotect' });
   await onEvent(deps, events.update());
   expect(cloudFormation.calls()).toHaveLength(0);
 });

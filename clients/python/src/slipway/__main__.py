@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import get_args, get_type_hints
 
-from ._display import list_text, offers_text, status_text, text_table
+from ._display import list_text, offers_text, size_text, status_text, text_table
 from ._lineage import lineage_rows
 from .environment import Environment
 from .errors import Refused, SlipwayError, UsageError
@@ -27,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not name:
             raise UsageError("--environment: must be given, got nothing; name an environment, or set SLIPWAY_ENVIRONMENT")
         verb: Callable[[Environment, argparse.Namespace], int] = arguments.verb
-        return verb(Environment(name, region=arguments.region), arguments)
+        return verb(_environment(name, arguments), arguments)
     except Refused as refusal:
         if arguments.json:
             _print_json({"ok": False, "issues": refusal.issues})
@@ -40,6 +41,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return _INTERRUPTED
+
+
+def _environment(name: str, arguments: argparse.Namespace) -> Environment:
+    try:
+        return Environment(name, region=arguments.region)
+    except UsageError as error:
+        # It is corrected where it was written.
+        written = "--environment" if arguments.environment else "SLIPWAY_ENVIRONMENT"
+        raise UsageError(re.sub(r"\Aenvironment(?=:)", written, str(error))) from error
 
 
 def _print_json(document: object) -> None:
@@ -150,6 +160,20 @@ def _lineage(env: Environment, a: argparse.Namespace) -> int:
     return 0
 
 
+def _publish(env: Environment, a: argparse.Namespace) -> int:
+    wanted = {"registry": a.registry, "inference_image": a.inference_image, "overwrite": a.overwrite}
+    found = env.run(a.run).publish(a.to, **wanted)
+    if a.json:
+        _print_json(found)
+        return 0
+    files, size = len(found["files"]), sum(file["bytes"] for file in found["files"])
+    print(f"{a.run}: {files} {'file' if files == 1 else 'files'}, {size_text(size)}, at {found['uri']}")
+    print(f"card: {found['card']}; licence, intended uses, limitations and data are left for people to fill in")
+    if found["modelPackageArn"]:
+        print(f"registered as {found['modelPackageArn']}; it waits for its approval")
+    return 0
+
+
 def _logs(env: Environment, a: argparse.Namespace) -> int:
     for line in env.run(a.run).logs(follow=a.follow):
         print(json.dumps(line) if a.json else f"{line['at']} {line['host']} {line['message']}", flush=True)
@@ -233,6 +257,11 @@ def _parser() -> argparse.ArgumentParser:
     add("note", "remember what to find a run by", _note, "run").add_argument("text", nargs="+")
     add("diff", "what two runs were launched with", _diff, "run").add_argument("other")
     add("lineage", "from a run, a checkpoint or published weights to what it was made from", _lineage, "run")
+    publish = add("publish", "final weights to a place of their own, with a model card", _publish, "run")
+    publish.add_argument("--to", metavar="S3", help="place of the weights; default: teams/<team>/models/<run>/ of the data bucket")
+    publish.add_argument("--registry", metavar="GROUP", help="model package group that gets a version")
+    publish.add_argument("--inference-image", metavar="URI", help="image that serves the model, for --registry")
+    publish.add_argument("--overwrite", action="store_true", help="replace weights of another run that are there")
     add("logs", "lines of all attempts and hosts", _logs, "run").add_argument("--follow", action="store_true")
     add("events", "decisions, attempts, commits and notices", _events, "run")
     add("stop", "save a checkpoint and stop", _stop, "run")

@@ -27,9 +27,12 @@ class Control:
 
     def call(self, action: str, **payload: Any) -> dict[str, Any]:
         """The answer to one request. Raises Refused with its issues, or ServiceError."""
-        request = {"action": action, **{key: value for key, value in payload.items() if value is not None}}
+        return self.ask({"action": action, **{key: value for key, value in payload.items() if value is not None}})
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """`call` with a request in which None means something."""
         try:
-            response = self._invoke(action, json.dumps(request).encode())
+            response = self._invoke(request["action"], json.dumps(request).encode())
         except (BotoCoreError, ClientError) as error:
             raise ServiceError(f"calling the launcher of {self._name}: failed, got {error}; try again") from error
         text = response["Payload"].read().decode()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .types import Issue, Offers, Status
 
 _CHART_WIDTH, _CHART_HEIGHT = 320, 60
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 class IssueList(list[Issue]):
@@ -16,7 +17,7 @@ class IssueList(list[Issue]):
 
     def _repr_html_(self) -> str:
         rows = [(issue["level"], issue["path"], issue["message"], issue["rule"]) for issue in self]
-        return _table(("level", "option", "message", "rule"), rows) if rows else "valid"
+        return table_html(("level", "option", "message", "rule"), rows) if rows else "valid"
 
 
 class PlanView(dict[str, Any]):
@@ -34,7 +35,7 @@ class PlanView(dict[str, Any]):
         ]
 
     def _repr_html_(self) -> str:
-        return _table(("plan", ""), self._rows())
+        return table_html(("plan", ""), self._rows())
 
     def __str__(self) -> str:
         return "\n".join(f"{name:8}{value}" for name, value in self._rows())
@@ -52,6 +53,35 @@ def progress_line(status: Status) -> str:
         parts.append(f"committed {status['committedStep']}")
     reason = f" ({status['reason']})" if status["reason"] else ""
     return f"{status['runId']}: {', '.join(parts)}{reason}"
+
+
+def size_text(count: int) -> str:
+    """Bytes as the command line writes them."""
+    size, unit = float(count), 0
+    while size >= 1024 and unit < len(_UNITS) - 1:
+        size, unit = size / 1024, unit + 1
+    return f"{size:,.1f}".removesuffix(".0") + f" {_UNITS[unit]}"
+
+
+def comparison_rows(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Runs side by side, as `slipway report RUN RUN` shows them."""
+
+    def shown(value: Any, form: str, unit: str = "") -> str:
+        return "-" if value is None else format(value, form) + unit
+
+    return [
+        (
+            row["runId"],
+            row["state"],
+            shown(row["step"], ""),
+            shown(row["loss"], ".4f"),
+            shown(row["tokensPerSecondPerGpu"], ".0f"),
+            shown(None if row["goodput"] is None else 100 * row["goodput"], ".1f", " %"),
+            shown(row["spendUsd"], ".2f"),
+            row["label"],
+        )
+        for row in runs
+    ]
 
 
 def status_html(status: Status, losses: Sequence[float]) -> str:
@@ -74,7 +104,9 @@ def _chart(values: Sequence[float]) -> str:
     )
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+def table_html(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table of a notebook."""
+
     def cells(row: Sequence[object], tag: str) -> str:
         return "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in row)
 

@@ -23,11 +23,12 @@ _STEP = re.compile(r"/step-([0-9]+)/?\Z")
 
 @dataclass(frozen=True)
 class Reader:
-    """What lineage is read from: control, S3 and the descriptor."""
+    """What lineage is read from: control, S3 and the descriptor; `known` is a whole status that is not read again."""
 
     control: Control
     s3: Any
     descriptor: dict[str, Any]
+    known: Mapping[str, Any] | None = None
 
 
 def lineage_of(reader: Reader, of: str) -> Lineage:
@@ -81,7 +82,10 @@ def _parent_runs(run: LineageRunsItem) -> list[tuple[str, str | None]]:
 def _read_one(
     reader: Reader, run_id: str, checkpoint: LineageCheckpoint | None, notes: list[str]
 ) -> tuple[LineageRunsItem, LineageCheckpoint | None]:
-    status = reader.control.call("status", runId=run_id, timeline=True, configuration=True)
+    known = reader.known
+    if known is None or known["runId"] != run_id:
+        known = reader.control.call("status", runId=run_id, timeline=True, configuration=True)
+    status: Mapping[str, Any] = known
     if "configuration" not in status:
         notes.append(f"{run_id}: the launcher says nothing of what it was launched with")
     newest = checkpoint or _newest_checkpoint(reader, run_id, notes)
@@ -198,7 +202,8 @@ def _text_at(spec: Mapping[str, Any], section: str, key: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _folder(address: str) -> tuple[str, str] | None:
+def folder_at(address: str) -> tuple[str, str] | None:
+    """Bucket and prefix of an S3 address, with a slash at the end of the prefix; None where it is none."""
     found = _FOLDER.match(address)
     if found is None:
         return None
@@ -206,7 +211,8 @@ def _folder(address: str) -> tuple[str, str] | None:
     return found[1], prefix if prefix == "" or prefix.endswith("/") else f"{prefix}/"
 
 
-def _text_in(client: Any, bucket: str, key: str) -> str | None:
+def text_in(client: Any, bucket: str, key: str) -> str | None:
+    """Text of an object; None where there is none. Raises ServiceError where it may not be read."""
     try:
         return str(client.get_object(Bucket=bucket, Key=key)["Body"].read().decode())
     except client.exceptions.NoSuchKey:
@@ -216,19 +222,19 @@ def _text_in(client: Any, bucket: str, key: str) -> str | None:
 
 
 def _checkpoint_at(client: Any, uri: str) -> LineageCheckpoint | None:
-    folder = _folder(uri)
-    text = None if folder is None else _text_in(client, folder[0], f"{folder[1]}COMMITTED.json")
+    folder = folder_at(uri)
+    text = None if folder is None else text_in(client, folder[0], f"{folder[1]}COMMITTED.json")
     return None if text is None else checkpoint_origin(uri, text)
 
 
 def _wanted_at(reader: Reader, address: str) -> tuple[str, LineageCheckpoint | None, Lineage | None]:
-    folder = _folder(address)
+    folder = folder_at(address)
     if folder is None:
         raise UsageError(f"lineage: must be a run id or s3://bucket/prefix/, got {address}; check the address")
     checkpoint = _checkpoint_at(reader.s3, address)
     if checkpoint is not None and checkpoint["runId"] is not None:
         return checkpoint["runId"], checkpoint, None
-    published = _text_in(reader.s3, folder[0], f"{folder[1]}slipway.json")
+    published = text_in(reader.s3, folder[0], f"{folder[1]}slipway.json")
     try:
         lineage = json.loads(published)["lineage"] if published is not None else None
         if lineage:

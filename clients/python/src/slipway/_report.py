@@ -35,7 +35,7 @@ def write_report(
         "readAt": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "lines": {"value": [{key: line[key] for key in ("at", "attempt", "message")} for line in read["lines"]]},
         "checkpoints": {"value": read["checkpoints"]},
-        "jobs": _jobs(sagemaker, status),
+        "jobs": described_jobs(sagemaker, status),
         "quotas": {"why": "the Python client does not read quotas"},
         "plan": {},
         **({"configuration": status["configuration"]} if "configuration" in status else {}),
@@ -49,7 +49,8 @@ def write_report(
         raise UsageError(f"{path}: must be a file that can be written, got {error.strerror}; name another one") from error
 
 
-def _jobs(client: Any, status: Status) -> dict[str, Any]:
+def described_jobs(client: Any, status: Status) -> dict[str, Any]:
+    """`value`: what DescribeTrainingJob says of each job, or `why` it was not told."""
     names = [attempt["trainingJobName"] for attempt in status["attempts"] if attempt["status"] != ""]
     try:
         return {"value": [_facts(client.describe_training_job(TrainingJobName=name)) for name in names]}

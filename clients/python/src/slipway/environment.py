@@ -21,9 +21,11 @@ from ._control import Control
 from ._display import IssueList, PlanView
 from ._lineage import Reader, lineage_of
 from ._run_source import RunSource, folder_of, listed, own_options, read, set_options, text_of
+from ._stop_rule import parse_stop_rule
 from ._training_plans import iso, training_plans
 from .errors import Refused, ServiceError, UsageError
 from .run import Run
+from .sweep import Sweep, cells_of, label_of, matrix_id
 from .types import Issue, Lineage, Offers, Status
 
 _UPLOAD_TRIES = 3
@@ -132,6 +134,32 @@ class Environment:
             _put(upload, archive.content)
         self._control.call("start", runId=intent["runId"], confirm=True)
         return self.run(str(intent["runId"]))
+
+    def sweep(
+        self,
+        run: RunSource,
+        matrix: Mapping[str, Sequence[object]],
+        *,
+        stop_when: str | None = None,
+        code: str | os.PathLike[str] | None = None,
+        set: Mapping[str, object] | None = None,
+        accept_unknown_price: bool = False,
+        note: str | None = None,
+    ) -> Sweep:
+        """Launches one run for each combination of the values of `matrix`, at most 32: `slipway launch --matrix`.
+
+        All are validated before the first is launched; raises Refused with what is wrong with any of them. `stop_when`, such as
+        `loss > best * 1.1 after 500 steps`, is looked at while Sweep.wait waits.
+        """
+        rule = None if stop_when is None else parse_stop_rule(stop_when)
+        group = matrix_id()
+        sets = {label_of(cell): {**(set or {}), **cell, "tags.matrix": group} for cell in cells_of(matrix)}
+        found = [(label, issue) for label, each in sets.items() for issue in self.validate(run, each)]
+        errors = [(label, issue) for label, issue in found if issue["level"] == "error"]
+        if errors:
+            raise Refused([{**issue, "message": f"{label}: {issue['message']}"} for label, issue in errors])
+        more: dict[str, Any] = {"code": code, "note": note, "accept_unknown_price": accept_unknown_price}
+        return Sweep(group, [(label, self.launch(run, set=each, **more)) for label, each in sets.items()], rule)
 
     def run(self, run_id: str) -> Run:
         """A run of the team by its id; nothing is called until it is asked for something."""

@@ -14,23 +14,16 @@ import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
 
-from slipway_trainer.checkpoint.committed import delete_checkpoint, folder_of, to_delete
+from slipway_trainer.checkpoint.committed import folder_of
+from slipway_trainer.checkpoint.process import SaverProcess, Target
 from slipway_trainer.checkpoint.reader import ObjectStoreReader, TensorsOnlyPlanner
-from slipway_trainer.checkpoint.staging import Staging
+from slipway_trainer.checkpoint.staging import SharedStaging, Staging
 from slipway_trainer.checkpoint.store import Store
-from slipway_trainer.checkpoint.writer import ObjectStoreWriter
+from slipway_trainer.checkpoint.writing import CheckpointWriter, first_reason
 from slipway_trainer.exits import CheckpointFailed
 
 #: What the host-side group of saves says when a rank is gone (gloo transport/tcp/pair.cc); the driver counts these words as a lost peer.
 _PEER_LOST = re.compile(r"gloo\b.*Connection (?:reset|closed) by (?:remote )?peer", re.DOTALL)
-
-
-def first_reason(error: BaseException) -> str:
-    """One line of a failure. DCP hands every rank the failures of all of them, each with its stack."""
-    if isinstance(error, CheckpointException) and error.failures:
-        rank, (cause, _) = min(error.failures.items(), key=lambda item: item[0])
-        return f"rank {rank}: {cause}"
-    return str(error)
 
 
 @dataclass(frozen=True)
@@ -55,12 +48,12 @@ class Staged:
 class CheckpointSaver:
     """Writes checkpoints of one run. Every rank calls every method, in the same order."""
 
-    def __init__(self, store: Store, keep: int, group: dist.ProcessGroup, pinned: bool) -> None:
-        self._store, self._keep = store, keep
+    def __init__(self, target: Target, group: dist.ProcessGroup, pinned: bool, process: SaverProcess | None = None) -> None:
+        """`process`: writes them; without one a thread of this rank does."""
+        self._uri, self._process = target.uri, process
         # A group of its own: its collectives run in the background, beside those of training.
-        self._group = group
-        self._rank = dist.get_rank()
-        self._staging = Staging(pinned)
+        self._staging: Staging = SharedStaging(pinned, process, target, group) if process else Staging(pinned)
+        self._writer = None if process else CheckpointWriter(target.open(), target.keep, group)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
         self._running: Future[Saved] | None = None
 
@@ -89,7 +82,9 @@ class CheckpointSaver:
         self._running = self._pool.submit(self._write, step, staged, facts)
 
     def finished(self) -> Saved | None:
-        """The running save if it has ended meanwhile; at most once for each save."""
+        """The running save if it has ended meanwhile; at most once for each save. Raises CheckpointFailed, also when none can be made."""
+        if self._running is None and self._process is not None:
+            self._process.require_alive()
         return self.wait() if self._running is not None and self._running.done() else None
 
     def wait(self) -> Saved | None:
@@ -102,32 +97,33 @@ class CheckpointSaver:
         except CheckpointFailed:
             raise
         except (Exception, CheckpointException) as error:
-            reason = first_reason(error)
-            if _PEER_LOST.search(reason):
-                # Another rank died during the save: its host has the cause, and storage is well.
-                raise RuntimeError(f"a checkpoint could not be written because a rank is gone: {reason}") from error
-            raise CheckpointFailed(f"a checkpoint could not be written: {reason}") from error
+            raise _failure(first_reason(error)) from error
 
     def _write(self, step: int, staged: Staged, facts: Mapping[str, Any]) -> Saved:
-        folder = folder_of(step)
-        dcp.save(
-            staged.snapshot,
-            storage_writer=ObjectStoreWriter(self._store, folder, facts, self._rank),
-            planner=DefaultSavePlanner(),
-            process_group=self._group,
-        )
-        if self._rank == 0:
-            self._tidy()
-        return Saved(step, f"{self._store.uri}/{folder}", staged.seconds_blocked, time.monotonic() - staged.began_at)
-
-    def _tidy(self) -> None:
-        """Deletes what `keep` no longer asks for. A refusal shows at the first deletion, not silently as a growing bill."""
-        for folder in to_delete([entry.name for entry in self._store.list("")], self._keep):
-            delete_checkpoint(self._store, folder)
+        if self._process is not None:
+            # The wait holds no lock of Python's.
+            reason = self._process.ask(dict(facts))
+            if reason is not None:
+                raise _failure(reason)
+        else:
+            assert self._writer is not None
+            self._writer.write(facts, staged.snapshot, DefaultSavePlanner())
+        uri = f"{self._uri}/{folder_of(step)}"
+        return Saved(step, uri, staged.seconds_blocked, time.monotonic() - staged.began_at)
 
     def close(self) -> None:
-        """Ends the threads; a save under way is not waited for."""
+        """Ends the thread and the process; a save under way is not waited for."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._process is not None:
+            self._process.close()
+
+
+def _failure(reason: str) -> Exception:
+    """The error of a save that failed for this reason."""
+    if _PEER_LOST.search(reason):
+        # Another rank died during the save: its host has the cause, and storage is well.
+        return RuntimeError(f"a checkpoint could not be written because a rank is gone: {reason}")
+    return CheckpointFailed(f"a checkpoint could not be written: {reason}")
 
 
 def load(store: Store, folder: str, state: Mapping[str, torch.Tensor], group: dist.ProcessGroup) -> set[str]:

@@ -16,6 +16,7 @@ import { json, type Terminal } from '../../terminal';
 import { PUBLISHED, readLineage } from '../origin/read-lineage';
 import { clientForAddresses, s3Folder, textIn } from '../origin/s3-address';
 import { readSources } from '../reports/report-sources';
+import { requireRegion } from './bucket-region';
 import { copyAll } from './copy-all';
 import { type Registration, registerModel, registrationOf } from './register';
 import { type Destination, encryption, objectsBelow, type WeightFile, weightFiles } from './weights';
@@ -46,6 +47,7 @@ export async function publish(runId: string, options: PublishOptions, terminal: 
   const registration = registrationOf(options, descriptor);
   const to = destinationOf(options.to, descriptor, runId);
   const client = clientForAddresses(descriptor.region);
+  if (registration) await requireRegion(client, to, descriptor);
   const { report, sources } = await endedRun(descriptor, runId);
   const newest = report.attempts.findLast(({ status }) => status !== '');
   const files = await trainedWeights(client, descriptor, newest);
@@ -70,7 +72,7 @@ export async function publish(runId: string, options: PublishOptions, terminal: 
 
 /** Report of a run that is over, and what it was made of. */
 async function endedRun(descriptor: Descriptor, runId: string) {
-  const sources = await readSources(descriptor, runId, new Date(), { configuration: true });
+  const sources = await readSources(descriptor, runId, new Date(), { configuration: true, isPlanned: false });
   const report = assembleReport(sources);
   if (!hasEnded(sources.status as Parameters<typeof hasEnded>[0]))
     throw refused(`must be over, got ${report.state}`, `slipway status ${runId} --wait says when it is`);

@@ -27,6 +27,8 @@ export interface SourceOptions {
   overrides?: readonly string[];
   /** Whether the status says what the run was launched with. @default false */
   configuration?: boolean;
+  /** Whether quotas and the planner's figures are read, which only reports show. @default true */
+  isPlanned?: boolean;
 }
 
 /** The sources of a report, with the whole answer of the launcher. */
@@ -40,11 +42,13 @@ export async function readSources(
   descriptor: Descriptor,
   runId: string,
   now: Date,
-  { overrides = [], configuration = false }: SourceOptions = {},
+  { overrides = [], configuration = false, isPlanned = true }: SourceOptions = {},
 ): Promise<ReadSources> {
   const status = await readStatus(descriptor, runId, { timeline: true, ...(configuration && { configuration }) });
   const facts = await attempt(() => jobFacts(descriptor, status));
-  const stored = attempt(() => storedRun(descriptor, runId, [...overrides, ...instanceOverrides(facts.value ?? [])]));
+  const stored: Promise<Read<RunSpec>> = isPlanned
+    ? attempt(() => storedRun(descriptor, runId, [...overrides, ...instanceOverrides(facts.value ?? [])]))
+    : Promise.resolve({});
   const [lines, checkpoints, quotas, plan] = await Promise.all([
     attempt(() => progressLines(descriptor, status)),
     attempt(() => committedCheckpoints(descriptor, runId)),

@@ -1,5 +1,6 @@
 import type { AttemptAnswer, ListRequest, Refusal, RunState, StatusAnswer } from '../../../contracts/control';
 import { runPrefixes } from '../../../job/plan';
+import { type FleetRun, fleetRun, isAlike } from '../../../lifecycle/accounting/fleet-rate';
 import { gpuHours } from '../../../lifecycle/accounting/gpu-hours';
 import { type Outlook, outlook } from '../../../lifecycle/accounting/outlook';
 import { addUsd, attemptCostUsd } from '../../../lifecycle/accounting/spend';
@@ -28,11 +29,12 @@ export async function statusOf(
   const own = await findOwnRun(deps, team, request.runId);
   if ('ok' in own) return own;
   const now = deps.now().getTime();
-  const [written, timeline, active, attempt] = await Promise.all([
+  const [written, timeline, active, attempt, fleet] = await Promise.all([
     deps.store.attempts(own.runId),
     deps.store.timeline(own.runId),
     isQueued(own) ? deps.store.active() : [],
     liveAttempt(deps, own, now),
+    fleetOf(deps, own, now),
   ]);
   const attempts = written.map((a) => (attempt && a.number === attempt.number ? attempt : a));
   const since = own.attempt && attempt ? stepEvents(own.attempt, attempt, now) : [];
@@ -43,11 +45,21 @@ export async function statusOf(
     ok: true,
     ...answer(seen, attempts, await queuePositions(deps, active, now), now),
     goodput: booked.goodput,
-    ...outlookAnswer(outlook(seen, { ledger: booked, interruptions, now })),
+    ...outlookAnswer(outlook(seen, { ledger: booked, interruptions, fleet, now })),
     interruptions,
     ...(request.configuration && (await configurationOf(deps, own.runId))),
     ...(request.timeline && boundedTimeline(timeline)),
   };
+}
+
+/** Newest runs of the team that a foretold end is learned from. */
+const FLEET = 40;
+
+/** How often the team's other runs on the same instance types were interrupted; nothing for a run that foretells no end. */
+async function fleetOf({ store }: ReadDeps, own: RunRecord, now: EpochMs): Promise<FleetRun[]> {
+  if (isOver(own) || own.policy.totalSteps === undefined || !own.attempt) return [];
+  const others = (await store.ofTeam(own.team, FLEET)).filter((other) => other.runId !== own.runId);
+  return others.flatMap((other) => (isAlike(own, other) ? (fleetRun(other, now) ?? []) : []));
 }
 
 /** How often training was interrupted: another attempt, new instances of the service, a restart in place. */

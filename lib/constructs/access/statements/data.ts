@@ -1,5 +1,5 @@
-import type { JobRoleContext } from './job-role-context';
-import type { ExactStatement } from './statement';
+import type { JobRoleContext } from '../job-role-context';
+import type { ExactStatement } from '../statement';
 
 /** What a writer of large objects needs when it gives up. */
 export const MULTIPART = ['s3:AbortMultipartUpload'];

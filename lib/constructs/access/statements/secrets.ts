@@ -1,5 +1,5 @@
-import { secretPrefix } from '../../spec/formats/secret-reference';
-import type { ExactStatement } from './statement';
+import { secretPrefix } from '../../../spec/formats/secret-reference';
+import type { ExactStatement } from '../statement';
 
 interface SecretContext {
   readonly partition: string;

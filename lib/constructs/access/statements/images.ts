@@ -1,6 +1,6 @@
-import { REGIONS } from '../../catalog/regions';
-import type { JobRoleContext } from './job-role-context';
-import type { ExactStatement } from './statement';
+import { REGIONS } from '../../../catalog/regions';
+import type { JobRoleContext } from '../job-role-context';
+import type { ExactStatement } from '../statement';
 
 /** Repositories of the Deep Learning Containers with PyTorch: lib/catalog/images/images.ts names the same. */
 const DLC_REPOSITORIES = ['pytorch', 'pytorch-training', 'huggingface-pytorch-training'];

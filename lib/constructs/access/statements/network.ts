@@ -1,5 +1,5 @@
-import type { JobRoleContext } from './job-role-context';
-import type { ExactStatement } from './statement';
+import type { JobRoleContext } from '../job-role-context';
+import type { ExactStatement } from '../statement';
 
 /** Network interfaces that SageMaker makes in the VPC with this role: in the environment's subnets and group only. */
 export function networkStatements(context: JobRoleContext): ExactStatement[] {

@@ -1,0 +1,158 @@
+"""Several runs of one file that differ in some options: `slipway launch --matrix`."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import json
+import statistics
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from ._display import comparison_rows, progress_line, table_html
+from ._stop_rule import Sample, StopRule, is_loser, sample_of
+from .errors import ServiceError, UsageError
+from .types import MatrixRunsItem, Status
+
+if TYPE_CHECKING:
+    from .run import Run
+
+_ENDED = ("completed", "failed", "stopped")
+#: More would be a mistake more often than a wish.
+_MOST_RUNS = 32
+#: Failed looks in a row before waiting gives up; the runs themselves go on.
+_PATIENCE = 10
+_HEAD = ("run", "state", "step", "loss", "tokens/s/GPU", "goodput", "USD", "with")
+
+
+def cells_of(matrix: Mapping[str, Sequence[object]]) -> list[dict[str, object]]:
+    """Every combination of the values of each path. Raises UsageError for a path without two or more different values, and for too many."""
+    for path, values in matrix.items():
+        if isinstance(values, str) or len(values) < 2 or len({json.dumps(value) for value in values}) < len(values):
+            raise UsageError(
+                f"matrix: must have two or more different values for a path, got {path}: {values}; "
+                'write matrix={"training.microBatchSize": [1, 2, 4]}'
+            )
+    cells = [dict(zip(matrix, values, strict=True)) for values in itertools.product(*matrix.values())]
+    if not matrix or len(cells) > _MOST_RUNS:
+        raise UsageError(f"matrix: must give 2 to {_MOST_RUNS} runs, got {len(cells) if matrix else 0}; name other values")
+    return cells
+
+
+def label_of(cell: Mapping[str, object]) -> str:
+    """What tells a run from the others, as the command line writes it."""
+    return " ".join(f"{path}={value if isinstance(value, str) else json.dumps(value)}" for path, value in cell.items())
+
+
+def matrix_id() -> str:
+    """Value of the tag `matrix` of its runs, by the time in UTC."""
+    return datetime.datetime.now(datetime.timezone.utc).strftime("matrix-%y%m%d%H%M%S")
+
+
+class Sweep:
+    """The runs of a sweep. Made by Environment.sweep; `id` is the value of their tag `matrix`."""
+
+    def __init__(self, id: str, runs: Sequence[tuple[str, Run]], rule: StopRule | None) -> None:
+        self.id = id
+        self.runs = [run for _, run in runs]
+        self._labels = {run.id: label for label, run in runs}
+        self._rule = rule
+        self._samples: dict[str, list[Sample]] = {run.id: [] for run in self.runs}
+        self._stopped: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"Sweep('{self.id}', {len(self.runs)} runs)"
+
+    def _repr_html_(self) -> str:
+        return table_html(_HEAD, comparison_rows(self.results()))
+
+    def __str__(self) -> str:
+        from ._display import text_table
+
+        return text_table(_HEAD, comparison_rows(self.results()))
+
+    def wait(self, progress: bool = True, poll: float = 10) -> list[MatrixRunsItem]:
+        """Waits until all runs have ended and returns their results; stops those that `stop_when` gives up, which may be resumed.
+
+        A line for each change goes to stderr. `poll` is in seconds. Interrupting it stops no run, and no loser any more.
+        """
+        said: dict[str, str] = {}
+        failures = dict.fromkeys(self._labels, 0)
+        ended: dict[str, Status] = {}
+        while len(ended) < len(self.runs):
+            for run in (each for each in self.runs if each.id not in ended):
+                status = self._status(run, failures)
+                if status is None:
+                    continue
+                line = progress_line(status)
+                if progress and said.get(run.id) != line:
+                    print(line, file=sys.stderr)
+                said[run.id] = line
+                self._look(run, status, progress)
+                if status["state"] in _ENDED:
+                    ended[run.id] = status
+            if len(ended) < len(self.runs):
+                time.sleep(poll)
+        return self._rows(ended)
+
+    def results(self) -> list[MatrixRunsItem]:
+        """How the runs stand now, side by side: with `stop_when` the lowest loss first, else the fastest."""
+        return self._rows({run.id: run.status() for run in self.runs})
+
+    def _status(self, run: Run, failures: dict[str, int]) -> Status | None:
+        try:
+            status = run.status()
+        except ServiceError:
+            failures[run.id] += 1
+            if failures[run.id] >= _PATIENCE:
+                raise
+            return None
+        failures[run.id] = 0
+        return status
+
+    def _look(self, run: Run, status: Status, progress: bool) -> None:
+        if self._rule is None:
+            return
+        own = self._samples[run.id]
+        sample = sample_of(self._rule, status)
+        # The same heartbeat is seen at several looks; after a restart steps are made again.
+        if sample is not None and (not own or sample[0] != own[-1][0]):
+            own.append(sample)
+        if status["state"] in _ENDED or status["desiredState"] == "stop" or run.id in self._stopped:
+            return
+        others = [samples for id, samples in self._samples.items() if id != run.id]
+        if not is_loser(self._rule, own, others):
+            return
+        try:
+            run._stop(f"--stop-when {self._rule.text}"[:512])
+        except ServiceError:
+            # It is asked again at the next look.
+            return
+        self._stopped.add(run.id)
+        if progress:
+            print(f"{run.id}: stopped early: {self._rule.text}; Run.resume takes it up again", file=sys.stderr)
+
+    def _rows(self, statuses: Mapping[str, Status]) -> list[MatrixRunsItem]:
+        rows = [self._row(run, statuses[run.id]) for run in self.runs]
+        if self._rule is None:
+            return sorted(rows, key=lambda row: -(row["tokensPerSecondPerGpu"] or 0))
+        return sorted(rows, key=lambda row: (0 if row["state"] == "completed" else 1e9) + (1e8 if row["loss"] is None else row["loss"]))
+
+    def _row(self, run: Run, status: Status) -> MatrixRunsItem:
+        steps = run._steps()
+        losses, speeds = (_numbers(steps, name) for name in ("loss", "tokensPerSecondPerGpu"))
+        row: dict[str, Any] = {
+            "label": self._labels[run.id],
+            "runId": run.id,
+            **{key: status[key] for key in ("state", "step", "goodput", "spendUsd")},
+            "loss": losses[-1] if losses else None,
+            "tokensPerSecondPerGpu": statistics.median(speeds) if speeds else None,
+            **({} if self._rule is None else {"stoppedEarly": run.id in self._stopped}),
+        }
+        return cast(MatrixRunsItem, row)
+
+
+def _numbers(steps: Sequence[Mapping[str, Any]], name: str) -> list[float]:
+    return [step[name] for step in steps if isinstance(step.get(name), (int, float)) and not isinstance(step[name], bool)]

@@ -1,0 +1,30 @@
+import { HeadBucketCommand, type S3Client } from '@aws-sdk/client-s3';
+import type { Descriptor } from '../../../spec/descriptor';
+import { UsageError } from '../../exit';
+import type { Destination } from './weights';
+
+/**
+ * Weights of a version in the model registry lie in a bucket of its region:
+ * https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_ModelPackageContainerDefinition.html, read 2026-11-23. A region that S3 does not
+ * tell is left to the service.
+ * @throws UsageError for a bucket of another region
+ */
+export async function requireRegion(client: S3Client, { bucket }: Destination, descriptor: Descriptor): Promise<void> {
+  const { dataBucket, checkpointBucket, artifactBucket, region } = descriptor;
+  if ([dataBucket, checkpointBucket, artifactBucket].includes(bucket)) return;
+  const found = await bucketRegion(client, bucket);
+  if (found !== undefined && found !== region)
+    throw new UsageError(
+      `--to: must be a bucket of ${region} for a version in the registry, got ${bucket} of ${found}; name a bucket there, or leave --registry out`,
+    );
+}
+
+/** S3 names the region of a bucket beside a refusal too: https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadBucket.html, read 2026-11-23. */
+async function bucketRegion(client: S3Client, Bucket: string): Promise<string | undefined> {
+  try {
+    return (await client.send(new HeadBucketCommand({ Bucket }))).BucketRegion;
+  } catch (error) {
+    const { $response } = error as { $response?: { headers?: Record<string, string> } };
+    return $response?.headers?.['x-amz-bucket-region'];
+  }
+}

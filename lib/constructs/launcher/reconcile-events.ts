@@ -1,0 +1,47 @@
+import { Duration, Names } from 'aws-cdk-lib';
+import * as events from 'aws-cdk-lib/aws-events';
+import * as targets from 'aws-cdk-lib/aws-events-targets';
+import type * as lambda from 'aws-cdk-lib/aws-lambda';
+import type * as sqs from 'aws-cdk-lib/aws-sqs';
+import type { Construct } from 'constructs';
+import { RUN_QUEUE_BATCH_SIZE, TICK, TICK_SECONDS } from '../../contracts/launcher';
+
+/** What reconcile is fed from. */
+interface ReconcileSources {
+  /** Name of the environment, with which the names of its jobs begin. */
+  readonly environment: string;
+  readonly reconcile: lambda.Function;
+  /** FIFO queue with one message group a run. */
+  readonly queue: sqs.Queue;
+  /** Takes events that did not reach the function. */
+  readonly undelivered: sqs.Queue;
+}
+
+/** Three ways in: a message per run, SageMaker's own events, and the schedule that needs neither. */
+export function feedReconcile(scope: Construct, sources: ReconcileSources): void {
+  const { environment, reconcile, queue, undelivered } = sources;
+  // The id of the CDK's own event source, which would grant more than receiving: another id would be a second mapping.
+  reconcile.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(queue.node)}`, {
+    eventSourceArn: queue.queueArn,
+    batchSize: RUN_QUEUE_BATCH_SIZE,
+    reportBatchItemFailures: true,
+  });
+  const target = (event?: events.RuleTargetInput) =>
+    new targets.LambdaFunction(reconcile, { event, deadLetterQueue: undelivered });
+  for (const kind of ['Training', 'Processing']) {
+    new events.Rule(scope, `${kind}JobEvents`, {
+      description: `Slipway ${environment}: state changes of its ${kind.toLowerCase()} jobs`,
+      eventPattern: {
+        source: ['aws.sagemaker'],
+        detailType: [`SageMaker ${kind} Job State Change`],
+        detail: { [`${kind}JobName`]: events.Match.prefix(`${environment}-`) },
+      },
+      targets: [target()],
+    });
+  }
+  new events.Rule(scope, 'Tick', {
+    description: `Slipway ${environment}: reads the truth again`,
+    schedule: events.Schedule.rate(Duration.seconds(TICK_SECONDS)),
+    targets: [target(events.RuleTargetInput.fromObject(TICK))],
+  });
+}

@@ -1,0 +1,28 @@
+import type { CardAnswer, CardRequest, Refusal } from '../../contracts/control';
+import { modelCard } from '../../report/card/model-card';
+import { cardFile, modelFacts } from '../../report/card/model-facts';
+import { registryCard } from '../../report/card/registry-card';
+import { assembleReport, type Read } from '../../report/read/assemble';
+import type { ReadDeps } from './deps';
+import { statusOf } from './reads/status';
+
+/**
+ * The card that `slipway publish` writes beside the weights of a run. State, attempts and options are those of the run table; lines, jobs and
+ * lineage are what the caller has read, who could write any card with rights of its own.
+ */
+export async function cardOfRun(
+  deps: ReadDeps,
+  team: string,
+  { runId, weights, lines, jobs, lineage }: CardRequest,
+): Promise<CardAnswer | Refusal> {
+  const status = await statusOf(deps, team, { runId, timeline: true, configuration: true });
+  if (!status.ok) return status;
+  const report = assembleReport({
+    ...{ status, environment: deps.environment, region: deps.region, readAt: deps.now().toISOString() },
+    ...{ lines: known(lines), jobs: known(jobs), checkpoints: {}, quotas: {}, plan: {} },
+  });
+  const facts = modelFacts(report, lineage, status.configuration?.spec ?? {}, weights);
+  return { ok: true, file: cardFile(weights), card: modelCard(facts), registryCard: registryCard(facts) };
+}
+
+const known = <T>(value: T | null): Read<T> => (value === null ? {} : { value });

@@ -1,0 +1,175 @@
+// What one look asks of the services, and what it makes of answers that fail.
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type EffectResults, type ObservedRun, observe } from '../../../lib/handlers/reconcile/observe/observe';
+import { readDescriptor } from '../../../lib/handlers/shared/descriptors';
+import { NOTHING_OBSERVED } from '../../../lib/lifecycle/observed';
+import type { RunRecord } from '../../../lib/lifecycle/record';
+import { attempt } from '../../lifecycle/support/records';
+import { type FakeWorld, fakeWorld, MINUTE, RUN_FILE } from '../support/fake-world';
+
+let world: FakeWorld;
+beforeEach(() => {
+  world = fakeWorld();
+});
+const NEWS: EffectResults = { published: [] };
+
+async function subjectOf(runId: string, change: Partial<RunRecord> = {}): Promise<ObservedRun> {
+  const [record, intent] = await Promise.all([world.store.find(runId), world.store.findIntent(runId)]);
+  if (!record || !intent) throw new Error(`no run ${runId}`);
+  return { record: { ...record, ...change }, intent, descriptor: await readDescriptor(world.reconcile, 'nlp') };
+}
+
+/** Names of the calls of SageMaker and S3, each once. */
+async function asked(subject: ObservedRun, news = NEWS) {
+  world.sagemaker.mock.resetHistory();
+  world.s3.mock.resetHistory();
+  const observed = await observe(world.reconcile, subject, news);
+  const calls = [...world.sagemaker.mock.calls(), ...world.s3.mock.calls()];
+  return { observed, calls: [...new Set(calls.map(({ args }) => args[0].constructor.name))].sort() };
+}
+
+const DESCRIBE = 'DescribeTrainingJobCommand';
+const LIST = 'ListObjectsV2Command';
+const READ = 'GetObjectCommand';
+
+describe('a look asks', () => {
+  let runId: string;
+  beforeEach(async () => {
+    runId = await world.launch();
+    world.train(`research-${runId}-a001`);
+    await world.tick();
+  });
+
+  test('nothing of a run that is over, and keeps the news', async () => {
+    const subject = await subjectOf(runId, { state: 'completed', endedAt: 1 });
+    const { observed, calls } = await asked(subject, { published: ['a'] });
+    expect(calls).toEqual([]);
+    expect(observed).toEqual({ ...NOTHING_OBSERVED, published: ['a'] });
+  });
+
+  test('of a job that trains for it, its heartbeat and its checkpoints', async () => {
+    const { observed, calls } = await asked(await subjectOf(runId));
+    expect(calls).toEqual([DESCRIBE, READ, LIST].sort());
+    expect(observed.job).toMatchObject({ kind: 'present', status: 'InProgress' });
+    expect(observed).not.toHaveProperty('rungsAboveQuota', expect.anything());
+  });
+
+  test('not for the job whose create was just accepted: its answer is newer than a Describe', async () => {
+    const { calls } = await asked(await subjectOf(runId), { ...NEWS, create: { kind: 'accepted', arn: 'arn' } });
+    expect(calls).not.toContain(DESCRIBE);
+    const refused = await asked(await subjectOf(runId), { ...NEWS, create: { kind: 'doubtful', error: 'x' } });
+    expect(refused.calls).toContain(DESCRIBE);
+  });
+
+  test('for no checkpoints of a job that trains with a fresh heartbeat, between two listings', async () => {
+    const beat = { schema: 1, at: world.now() / 1000, attempt: 1, step: 7 };
+    world.s3.put(`artifact-bucket/runs/nlp/${runId}/heartbeat/1.json`, JSON.stringify(beat));
+    const subject = await subjectOf(runId);
+    const all = await asked(subject);
+    expect(all.calls).toContain(DESCRIBE);
+    world.end(`research-${runId}-a001`, 'Failed', 'InternalServerError: x');
+    const ended = await asked(subject);
+    expect(ended.calls).toContain(LIST);
+    expect(ended.observed.rungsAboveQuota).toEqual([]);
+    expect(ended.observed.rungsThatDoNotFit).toEqual([]);
+  });
+
+  test('for nothing in S3 of a run that waits in the queue', async () => {
+    const waiting = await subjectOf(runId, { attempt: undefined, admitted: false, state: 'queued' });
+    const { observed, calls } = await asked(waiting);
+    expect(calls).toEqual([]);
+    expect(observed).toMatchObject({ checkpoints: NOTHING_OBSERVED.checkpoints, rungsAboveQuota: [] });
+  });
+
+  test('for the checkpoints of a run that may launch, and of one whose job is not there', async () => {
+    const before = await asked(await subjectOf(runId, { attempt: undefined, admitted: true, state: 'submitting' }));
+    expect(before.calls).toEqual([LIST]);
+    const stopped = { attempt: undefined, admitted: true, desired: 'stop' as const };
+    expect((await asked(await subjectOf(runId, stopped))).calls).toEqual([]);
+    const lost = attempt({ phase: 'intent', jobName: 'research-gone-a001' });
+    const absent = await asked(await subjectOf(runId, { attempt: lost }));
+    expect(absent.observed.job).toMatchObject({ kind: 'absent' });
+    expect(absent.calls).toEqual([DESCRIBE, LIST]);
+    expect(absent.observed.rungsAboveQuota).toEqual([]);
+  });
+});
+
+describe('without a descriptor', () => {
+  test('the heartbeat and the checkpoints are unread, and say why', async () => {
+    const runId = await world.launch();
+    const { descriptor: _, ...subject } = await subjectOf(runId);
+    const unread = { ...subject, descriptorError: 'ParameterNotFound' };
+    expect((await asked(unread)).observed).toMatchObject({
+      heartbeatError: 'the descriptor: ParameterNotFound',
+      checkpoints: { kind: 'unreadable', error: 'the descriptor: ParameterNotFound' },
+    });
+    const before = { ...unread.record, attempt: undefined, state: 'submitting' as const };
+    expect((await asked({ ...unread, record: before })).observed.startFrom).toBeUndefined();
+  });
+});
+
+describe('a listing that fails', () => {
+  const listed = async (change: Partial<RunRecord>, runFile = RUN_FILE) => {
+    const runId = await world.launch(runFile);
+    world.s3.failList(new Error('SlowDown'), new Error('SlowDown'), new Error('SlowDown'));
+    const subject = await subjectOf(runId, { state: 'submitting', admitted: true, ...change });
+    const { observed } = await asked(subject);
+    world.s3.failList();
+    return observed.checkpoints.kind;
+  };
+
+  test('is no matter before the first attempt: nobody has written to the own prefix yet', async () => {
+    expect(await listed({ attempt: undefined, committed: null })).toBe('listed');
+  });
+
+  test.each<[string, Partial<RunRecord>, string?]>([
+    ['after an attempt', {}],
+    [
+      'of a run that has committed',
+      { attempt: undefined, committed: { step: 5, uri: 's3://c/step-5/', attempt: 1 } as never },
+    ],
+    [
+      'below a prefix that runs share',
+      { attempt: undefined, committed: null },
+      `${RUN_FILE}checkpoints: { s3: 's3://{checkpointBucket}/shared/' }\n`,
+    ],
+  ])('stays one %s', async (_, change, runFile) => {
+    expect(await listed(change, runFile)).toBe('unreadable');
+  });
+});
+
+describe('checkpoints.startFrom', () => {
+  const from = async (startFrom: string) => {
+    world.pass(MINUTE);
+    const runId = await world.launch(
+      `${RUN_FILE}checkpoints: { startFrom: '${startFrom}' }\n`.replace('pretrain', 'tune'),
+    );
+    const { observed } = await asked(
+      await subjectOf(runId, { attempt: undefined, admitted: true, state: 'submitting' }),
+    );
+    return observed.startFrom;
+  };
+  const PREFIX = 's3://checkpoint-bucket/runs/nlp';
+
+  test('of a run is its newest commit, with no attempt of the own run', async () => {
+    const first = await world.launch();
+    world.commit(first, 10);
+    world.commit(first, 20);
+    expect(await from(first)).toMatchObject({ uri: `${PREFIX}/${first}/step-20/`, step: 20, attempt: null });
+    expect(await from(`${PREFIX}/${first}`)).toMatchObject({ step: 20 });
+  });
+
+  test('of one checkpoint is that one, and no other where it is not whole', async () => {
+    const first = await world.launch();
+    world.commit(first, 10);
+    world.commit(first, 20, { bytes: 5 });
+    world.commit(first, 30);
+    expect(await from(`${PREFIX}/${first}/step-10/`)).toMatchObject({ step: 10 });
+    const torn = `${PREFIX}/${first}/step-20/`;
+    expect(await from(torn)).toEqual({ missing: `${torn} has no complete checkpoint` });
+  });
+
+  test('fails: of a prefix with none is missing', async () => {
+    expect(await from(`${PREFIX}/nobody/`)).toEqual({ missing: `${PREFIX}/nobody/ has no complete checkpoint` });
+  });
+});
