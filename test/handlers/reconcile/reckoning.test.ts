@@ -190,6 +190,7 @@ describe('what cannot be read is said with what it is about', () => {
     const other = await world.launch();
     world.ssm.rejects(new Error('no parameter'));
     world.pass(2 * 3_600_000);
+    world.end(`research-${other}-a001`, 'Failed', 'InternalServerError: x');
     await reconcileRun(world.reconcile, other);
     expect(said).toContainEqual([
       'the descriptor could not be read',
