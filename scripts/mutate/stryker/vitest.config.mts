@@ -7,5 +7,7 @@ export default defineConfig({
     include: (process.env.SLIPWAY_MUTATION_TESTS ?? '').split(',').map((folder) => `test/${folder}/**/*.test.ts`),
     setupFiles: ['test/support/after-each-file.ts'],
     testTimeout: 60_000,
+    // One process for all the files that a mutant is played with: each would read the AWS SDK again.
+    isolate: false,
   },
 });

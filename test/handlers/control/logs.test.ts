@@ -63,6 +63,11 @@ describe('logs', () => {
       issues: [{ rule: 'logs/throttled' }],
     });
   });
+
+  test('fails: another error of the service is thrown', async () => {
+    world.control.readLog = () => Promise.reject(new Error('denied'));
+    await expect(world.ask({ action: 'logs', runId, attempt: 1 })).rejects.toThrow('denied');
+  });
 });
 
 test('a page of CloudWatch Logs leaves out streams of other jobs, whatever the service answers', async () => {

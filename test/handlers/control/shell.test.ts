@@ -82,13 +82,28 @@ describe('fails: refused', () => {
 
   test('an environment whose guardrail does not allow it', async () => {
     await begin(RUN_FILE, false);
-    expect(await world.ask({ action: 'shell', runId })).toMatchObject({ issues: [{ rule: 'shell/guardrail' }] });
+    expect(await world.ask({ action: 'shell', runId })).toMatchObject({
+      issues: [
+        {
+          rule: 'shell/guardrail',
+          message:
+            "guardrails.allowRemoteDebug: must be true in environment research: a shell has the credentials of the team's role; ask the platform team to set it and deploy",
+        },
+      ],
+    });
     expect(world.sagemaker.mock.commandCalls(UpdateTrainingJobCommand)).toEqual([]);
   });
 
   test('an isolated container', async () => {
     await begin(`${RUN_FILE}network: { isolation: true }\ncheckpoints: { mode: none }\n`);
-    expect(await world.ask({ action: 'shell', runId })).toMatchObject({ issues: [{ rule: 'shell/isolation' }] });
+    expect(await world.ask({ action: 'shell', runId })).toMatchObject({
+      issues: [
+        {
+          rule: 'shell/isolation',
+          message: `network.isolation: must be false for a shell: an isolated container cannot reach Systems Manager, got true; read its log with slipway logs ${runId}`,
+        },
+      ],
+    });
   });
 
   test('a job that is not training yet', async () => {
@@ -111,6 +126,27 @@ describe('fails: refused', () => {
 
   test('a permission that is missing is said with the page that names it', async () => {
     world.ssm.on(StartSessionCommand).rejects(serviceError('AccessDeniedException', 'is not authorized', 400));
-    expect(await world.ask({ action: 'shell', runId })).toMatchObject({ issues: [{ rule: 'shell/session' }] });
+    expect(await world.ask({ action: 'shell', runId })).toMatchObject({
+      issues: [{ rule: 'shell/session', message: expect.stringContaining('got is not authorized; compare with ') }],
+    });
+  });
+
+  test('another error of the service is thrown', async () => {
+    world.ssm.on(StartSessionCommand).rejects(serviceError('InternalServerError', 'try again', 500));
+    await expect(world.ask({ action: 'shell', runId })).rejects.toThrow('try again');
+  });
+
+  test('a host beyond all groups of a job that has several', async () => {
+    const InstanceGroups = [{ InstanceCount: 2 }, { InstanceCount: 3 }, {}];
+    const { request } = world.sagemaker.job(job);
+    world.sagemaker.job(job).request = { ...request, ResourceConfig: { InstanceGroups } as never };
+    expect(await world.ask({ action: 'shell', runId, host: 5 })).toMatchObject({ ok: true });
+    expect(await world.ask({ action: 'shell', runId, host: 6 })).toMatchObject({
+      issues: [{ message: '--node: must be 1 to 5, got 6; choose one of them' }],
+    });
+    world.sagemaker.job(job).request = { ...request, ResourceConfig: undefined };
+    expect(await world.ask({ action: 'shell', runId })).toMatchObject({
+      issues: [{ message: '--node: must be 1 to 0, got 1; choose one of them' }],
+    });
   });
 });

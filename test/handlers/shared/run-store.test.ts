@@ -171,3 +171,55 @@ describe('applied limits', () => {
     expect(world.reads).toHaveLength(3);
   });
 });
+
+describe('a query of the run table', () => {
+  const asked = () => table.mock.commandCalls(QueryCommand)[0]?.args[0].input;
+
+  test('of a team is that of its newest runs', async () => {
+    await store.ofTeam('nlp', 5);
+    expect(asked()).toMatchObject({
+      IndexName: 'team-runs',
+      ExpressionAttributeNames: { '#key': 'team' },
+      ExpressionAttributeValues: { ':value': { S: 'nlp' } },
+      ScanIndexForward: false,
+      Limit: 5,
+    });
+  });
+
+  test.each([
+    ['', 'EVENT#'],
+    ['2026-11-21T12:00:00.000Z', 'EVENT#2026-11-21T12:00:00.000Z'],
+    ['2026-11-21T12:00:00.000Z#3.0', 'EVENT#2026-11-21T12:00:00.000Z#3.0!'],
+  ])('of a timeline from "%s" begins there, or after the place of a line', async (from, first) => {
+    const line = { at: T0, what: 'x', text: 'y' };
+    table.mock.on(QueryCommand).resolves({
+      Items: [{ item: { S: 'EVENT#2026-11-21T12:00:00.000Z#4.0' }, document: { S: JSON.stringify(line) } }],
+    });
+    expect(await store.timelinePage('r', from, 7)).toEqual([{ cursor: '2026-11-21T12:00:00.000Z#4.0', line }]);
+    expect(asked()).toMatchObject({
+      ExpressionAttributeValues: { ':run': { S: 'r' }, ':from': { S: first }, ':to': { S: 'EVENT#~' } },
+      Limit: 7,
+    });
+    table.mock.on(QueryCommand).resolves({});
+    expect(await store.timelinePage('r', from, 7)).toEqual([]);
+  });
+
+  test('of attempts is that of one run', async () => {
+    expect(await store.attempts('r')).toEqual([]);
+    expect(asked()).toMatchObject({
+      ConsistentRead: true,
+      ExpressionAttributeNames: { '#run': 'runId', '#item': 'item' },
+      ExpressionAttributeValues: { ':run': { S: 'r' }, ':prefix': { S: 'ATTEMPT#' } },
+    });
+  });
+});
+
+test('quotas that somebody was told of are none at first, and what was written last', async () => {
+  expect(await store.findToldQuotas()).toEqual([]);
+  await store.saveToldQuotas(['a', 'b']);
+  expect(await store.findToldQuotas()).toEqual(['a', 'b']);
+});
+
+test('the run that a request made is known by its team and its id', async () => {
+  expect(await store.findRequest('nlp', 'r1')).toBeUndefined();
+});
