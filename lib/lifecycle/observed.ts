@@ -1,4 +1,4 @@
-import type { Checkpoint, EpochMs, Pauses, StartTimes, Vitals } from './record';
+import type { Checkpoint, EpochMs, JobFiles, Pauses, StartTimes, Vitals } from './record';
 
 /** What Describe said about the job of the current attempt. */
 export type JobObservation =
@@ -85,6 +85,8 @@ export interface Observed {
   /** Why the heartbeat could not be read. */
   heartbeatError?: string;
   checkpoints: CheckpointObservation;
+  /** Where the run's present job writes, by the descriptor of the day; undefined where that was not asked. */
+  files?: JobFiles;
   /** Where the first attempt begins, when `checkpoints.startFrom` is given; `missing` says why there is nothing to begin from, `unreadable` why nobody knows. */
   startFrom?: Checkpoint | { missing: string } | { unreadable: string };
   /** Rungs that the memory check refuses, by id. */

@@ -179,6 +179,14 @@ export interface Progress {
   earlierStarts?: number;
 }
 
+/** Where the job of an attempt writes: the control plane looks for its signs of life and its work there. */
+export interface JobFiles {
+  /** URI of the object that its driver writes every minute. */
+  heartbeat: string;
+  /** Prefix of its checkpoints, and the marker of an own script's; undefined where no commit can be seen. */
+  checkpoints?: { prefix: string; marker?: string };
+}
+
 /** One SageMaker job of a run, as last seen. */
 export interface Attempt {
   number: number;
@@ -196,6 +204,8 @@ export interface Attempt {
   /** CreationTime of the job, the service's clock: a reused name has another one. */
   jobCreatedAt?: EpochMs;
   acceptedAt?: EpochMs;
+  /** By the descriptor of the first look at the job; absent before it, and in records of older versions. */
+  files?: JobFiles;
   status: string;
   secondaryStatus: string;
   trainingStartedAt?: EpochMs;

@@ -46,18 +46,39 @@ test('a look that could not read what a run was made from does not make the next
   expect((await compareQuietLooks(concrete(drawn, seed, noFiles), seed)).quiet).toBeGreaterThan(0);
 });
 
-test('most looks at runs that train are quiet, and a fault of one of their calls makes them loud', async () => {
+test('most looks at runs that train are quiet; while a fault may touch one of their calls each call is made', async () => {
   const runs = [run('a', { trainsHours: 100 })];
   const calm = await compareQuietLooks(scenarioOf({ runs, until: '48h' }), 1);
   // Two days are 288 looks, of which one an hour lists the checkpoints.
   expect(calm.quiet).toBeGreaterThan(200);
   expect(calm.looks).toBeGreaterThan(40);
   expect(calm.passes).toBeGreaterThan(500);
-  const call = 's3:GetObject';
-  const faults = [{ at: '6h', to: '42h', call, key: '*/nothing*', error: 'AccessDenied' }];
-  const touched = await compareQuietLooks(scenarioOf({ runs, faults, until: '48h' }), 1);
+  const hold = { at: '6h', to: '42h', call: 's3:GetObject', key: '*/nothing*' };
+  const of = (fault: object) =>
+    compareQuietLooks(scenarioOf({ runs, faults: [{ ...hold, ...fault }], until: '48h' }), 1);
+  const touched = await of({ error: 'AccessDenied' });
   expect(touched.quiet).toBeLessThan(calm.quiet / 2);
-  expect(touched.looks).toBeLessThan(calm.looks / 2);
+  expect(touched.looks).toBeGreaterThan(calm.looks + calm.quiet / 2);
+  // Where an answer may come late, the function is called.
+  const late = await of({ takesSeconds: 5 });
+  expect(late.quiet).toBe(touched.quiet);
+  expect(late.looks).toBeLessThan(calm.looks / 2);
+});
+
+test.each([
+  ['dynamodb:TransactWriteItems', { error: 'InternalServerError' }],
+  ['dynamodb:TransactWriteItems', { answerLost: true }],
+  ['sagemaker:DescribeTrainingJob', { error: 'ThrottlingException' }],
+  ['s3:ListObjectsV2', { error: 'SlowDown' }],
+  ['s3:GetObject', { error: 'InternalError' }],
+  ['s3:GetObject', { empty: true }],
+  ['dynamodb:Query', { error: 'InternalServerError' }],
+  ['dynamodb:BatchGetItem', { takesSeconds: 20 }],
+])('looks while %s fails come to the same: %o', async (call, fault) => {
+  const elastic = { 'compute.instanceCount': { min: 1, max: 2 } };
+  const runs = [run('a', { trainsHours: 20 }), run('b', { trainsHours: 20, set: elastic })];
+  const faults = [{ at: '3h', to: '5h', call, ...fault }];
+  expect((await compareQuietLooks(scenarioOf({ runs, faults, until: '12h' }), 1)).looks).toBeGreaterThan(10);
 });
 
 test('looks at a run that waits in the queue come to the same, also where their read fails', async () => {

@@ -88,6 +88,7 @@ export interface ReconcileTargets {
 export function reconcileStatements(context: LauncherContext, targets: ReconcileTargets): ExactStatement[] {
   return [
     ...sharedStatements(context),
+    { sid: 'ReadWaitingRuns', actions: ['dynamodb:BatchGetItem'], resources: [context.runTableArn] },
     ...jobStatements(context, targets),
     ...runFolderStatements(context),
     ...deliveryStatements(context, targets),

@@ -15,6 +15,7 @@ import { wake } from './queue/ask-to-leave';
 import { isolateFailure } from './queue/isolate-failure';
 import { makeRoom } from './queue/make-room';
 import { poolsOf } from './queue/queue-pools';
+import { readAgain } from './queue/read-again';
 import { growNow, hasLeft, keepRoom, roomChanges, takeRoomBack } from './queue/resize';
 import { needsOf, type RunNeeds } from './queue/run-needs';
 import { holdOf, teamHolds } from './queue/team-holds';
@@ -115,16 +116,21 @@ async function rememberUsage(deps: ReconcileDeps, before: QueueUsage, usage: Que
  * that cannot be read does not start.
  */
 async function newest(deps: ReconcileDeps, listed: readonly RunRecord[], changed?: string): Promise<RunRecord[]> {
-  const reread = async (run: RunRecord) => {
-    const isElastic = run.policy.pendingSeconds !== undefined;
-    if (!isQueued(run) && !isElastic && run.runId !== changed) return run;
-    const seen = await isolateFailure(deps, run, async () => ({ run: await deps.store.find(run.runId) }));
-    return seen ? seen.run : { ...run, confirmed: false };
-  };
+  const isAsked = (run: RunRecord) => mayHaveChanged(run) || run.runId === changed;
+  const asked = new Set(listed.filter(isAsked).map(({ runId }) => runId));
+  if (changed !== undefined) asked.add(changed);
+  const seen = await readAgain(deps, [...asked]);
+  const known = listed.map((run) => {
+    if (!asked.has(run.runId)) return run;
+    return seen.has(run.runId) ? seen.get(run.runId) : { ...run, confirmed: false };
+  });
   const isListed = listed.some((run) => run.runId === changed);
-  const late = changed === undefined || isListed ? undefined : deps.store.find(changed);
-  return (await Promise.all([...listed.map(reread), late])).filter((run) => run !== undefined);
+  const late = changed === undefined || isListed ? undefined : seen.get(changed);
+  return [...known, late].filter((run) => run !== undefined);
 }
+
+/** What it holds, or waits for, follows from more than that it is active. */
+export const mayHaveChanged = (run: RunRecord): boolean => isQueued(run) || run.policy.pendingSeconds !== undefined;
 
 async function letStart(deps: ReconcileDeps, run: RunRecord, now: number, rungId?: string): Promise<void> {
   const { record, events } = admitRun(run, 'admitted by the queue', now, rungId);

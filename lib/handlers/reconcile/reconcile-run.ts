@@ -1,24 +1,21 @@
 import type { Action, Effect } from '../../lifecycle/action';
 import { type Backoff, backoffSeconds } from '../../lifecycle/backoff';
 import { decide } from '../../lifecycle/decide';
-import { isSteady, isWorthWriting } from '../../lifecycle/health/look';
+import { isWorthWriting } from '../../lifecycle/health/look';
 import type { CreateOutcome, Observed } from '../../lifecycle/observed';
-import { type EpochMs, isOver, type RunRecord } from '../../lifecycle/record';
-import { readDescriptor } from '../shared/descriptors';
+import { type Attempt, type EpochMs, isOver, type JobFiles, type RunRecord } from '../../lifecycle/record';
 import { describeError } from '../shared/errors';
 import { sendMessage } from '../shared/queue';
 import type { ReconcileDeps } from './deps';
 import { announce, applyEffects } from './effects/apply-effects';
 import { tagLeftovers } from './observe/leftovers';
-import { type EffectResults, type ObservedRun, observe, visibleCheckpoints } from './observe/observe';
+import { type EffectResults, observe } from './observe/observe';
+import { isLocated, jobFilesOf, readSubject, type Subject } from './observe/subject';
 
 /** Waits within one invocation after a doubtful create: longer than reads of the service lag behind, 42 s together. */
 const MOST_PAUSES = 3;
 const PAUSE: Backoff = { firstSeconds: 8, mostSeconds: 28 };
 const DOUBTFUL: readonly CreateOutcome['kind'][] = ['doubtful', 'throttled', 'exists'];
-
-/** Of a run whose job trains only the buckets are needed, which no deploy changes. */
-export const STEADY_DESCRIPTOR_MS = 3_600_000;
 
 /** A round may wait this long for the answer of its create. */
 const ROUND_MS = 40_000;
@@ -36,9 +33,9 @@ export async function reconcileRun(deps: ReconcileDeps, runId: string): Promise<
   const doubt = { open: false, pauses: 0 };
   for (let round = 0; round < MOST_ROUNDS; round++) {
     if (round > 0 && remainingMs(deps) < ROUND_MS) break;
-    const subject = await load(deps, runId);
-    if (!subject) return deps.log('warn', 'no such run', { runId });
-    const observed = await observe(deps, subject, carried);
+    const subject = await readSubject(deps, runId);
+    const observed = subject && (await observe(deps, subject, carried));
+    if (!subject || !observed) return deps.log('warn', 'no such run', { runId });
     const actions = wanted(subject.record, observed, deps.now().getTime());
     const done = await carryOut(deps, subject, actions);
     if (done !== 'lost-race' && isSettled(actions, observed, deps.now().getTime())) return;
@@ -87,23 +84,9 @@ async function pauseInDoubt(
 
 const remainingMs = (deps: ReconcileDeps): number => deps.remainingMs?.() ?? Number.POSITIVE_INFINITY;
 
-async function load(deps: ReconcileDeps, runId: string): Promise<ObservedRun | undefined> {
-  const [record, intent] = await Promise.all([deps.store.find(runId), deps.store.findIntent(runId)]);
-  if (!record || !intent) return undefined;
-  try {
-    const most = isSteady(record) ? STEADY_DESCRIPTOR_MS : undefined;
-    return { record, intent, descriptor: await readDescriptor(deps, record.team, most) };
-  } catch (error) {
-    // Without it nothing new starts; a stop, and what is known of a live job, do not depend on it.
-    const descriptorError = describeError(error);
-    deps.log('error', 'the descriptor could not be read', { runId, team: record.team, error: descriptorError });
-    return { record, intent, descriptorError };
-  }
-}
-
 async function carryOut(
   deps: ReconcileDeps,
-  subject: ObservedRun,
+  subject: Subject,
   actions: readonly Action[],
 ): Promise<EffectResults | 'nothing-more' | 'lost-race'> {
   const save = actions.find((a) => a.do === 'save');
@@ -126,16 +109,22 @@ async function carryOut(
 }
 
 /** What it costs to leave them is storage; no run stays open for it. */
-async function markLeftovers(deps: ReconcileDeps, subject: ObservedRun): Promise<void> {
-  const visible = visibleCheckpoints(subject);
-  if (!visible || !subject.record.attempt) return;
-  const { runId } = subject.record;
+async function markLeftovers(deps: ReconcileDeps, subject: Subject): Promise<void> {
+  const { attempt, runId } = subject.record;
+  const visible = attempt && (await filesOf(subject, attempt))?.checkpoints;
+  if (!visible) return;
   try {
     const { found, tagged } = await tagLeftovers(deps.s3, visible.prefix, visible.marker);
     if (found > 0) deps.log('info', 'objects of uncommitted checkpoints will expire', { runId, found, tagged });
   } catch (error) {
     deps.log('warn', 'uncommitted checkpoints were not tagged', { runId, error: describeError(error) });
   }
+}
+
+/** Where its last job wrote. */
+async function filesOf(subject: Subject, { files }: Attempt): Promise<JobFiles | undefined> {
+  const whole = files ? undefined : await subject.whole();
+  return whole && isLocated(whole) ? jobFilesOf(whole) : files;
 }
 
 /** A run that ended, or went back to the queue, may let another one start. */

@@ -18,21 +18,14 @@ interface DescriptorDeps {
 /** One cache a client: it lives as long as the process. */
 const caches = new WeakMap<SSMClient, Map<string, { descriptor: Descriptor; at: number }>>();
 
-/**
- * The descriptor of the day for one team. Throws when the parameter is missing or no descriptor.
- * @param mostMs how old it may be. @default a minute, so that a job starts by what was deployed last
- */
-export async function readDescriptor(
-  { ssm, environment, now }: DescriptorDeps,
-  team: string,
-  mostMs = CACHE_MS,
-): Promise<Descriptor> {
+/** The descriptor of the day for one team, at most a minute old. Throws when the parameter is missing or no descriptor. */
+export async function readDescriptor({ ssm, environment, now }: DescriptorDeps, team: string): Promise<Descriptor> {
   const Name = descriptorParameter(environment, team);
   const cache = caches.get(ssm) ?? new Map<string, { descriptor: Descriptor; at: number }>();
   caches.set(ssm, cache);
   const known = cache.get(Name);
   const at = now().getTime();
-  if (known && Math.abs(at - known.at) < mostMs) return known.descriptor;
+  if (known && Math.abs(at - known.at) < CACHE_MS) return known.descriptor;
   const descriptor = await fetchDescriptor(ssm, Name);
   cache.set(Name, { descriptor, at });
   return descriptor;

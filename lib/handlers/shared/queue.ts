@@ -7,7 +7,8 @@ import {
 } from '@aws-sdk/client-sqs';
 import { messageGroup, type RunMessage } from '../../contracts/launcher';
 
-const AGAIN_SECONDS = 20;
+/** A failed message comes again after this long. */
+export const AGAIN_SECONDS = 20;
 
 /** As many as one request takes: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html */
 export const MOST_IN_BATCH = 10;

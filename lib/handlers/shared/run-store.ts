@@ -54,12 +54,15 @@ export const recordOf = remember((text) => migrateRecord(JSON.parse(text) as Run
 /** Runs as the last list of a process had them, by id. */
 type Listed = ReadonlyMap<string, { text: string; record: RunRecord }>;
 
+/** Whose item it is. */
+export const idOf = (item: Item): string => item[RUN_TABLE_PARTITION_KEY]?.S ?? '';
+
 /** The records of a list. Of a thousand active runs most are as they were in the list before, and are not read again. */
 function recordsOf(items: readonly Item[], before: Listed): { records: RunRecord[]; listed: Listed } {
   const listed = new Map<string, { text: string; record: RunRecord }>();
   const records = items.map((item) => {
     const text = textOf(item);
-    const id = item[RUN_TABLE_PARTITION_KEY]?.S ?? '';
+    const id = idOf(item);
     const known = before.get(id);
     const now = known?.text === text ? known : { text, record: recordOf(text) };
     listed.set(id, now);
@@ -81,8 +84,8 @@ export class RunStore {
   private listed: Listed = new Map();
 
   constructor(
-    private readonly dynamodb: DynamoDBClient,
-    private readonly tableName: string,
+    readonly dynamodb: DynamoDBClient,
+    readonly tableName: string,
   ) {}
 
   async find(runId: string): Promise<RunRecord | undefined> {

@@ -83,6 +83,7 @@ function asSeen({ attempt, job, observed, now }: JobSituation): Attempt {
   return {
     ...attempt,
     absentSince: undefined,
+    files: attempt.files ?? observed.files,
     status: job.status,
     secondaryStatus: job.secondaryStatus,
     jobCreatedAt: attempt.jobCreatedAt ?? job.createdAt,

@@ -43,8 +43,9 @@ export class CallFaults {
         fault,
         fromMs: (fault.at ?? 0) * 1000,
         toMs: (fault.to ?? Number.POSITIVE_INFINITY) * 1000,
-        // A fault of SendMessage is one of SendMessageBatch too.
-        matches: (operation: string) => pattern.test(operation) || pattern.test(operation.replace(/Batch$/, '')),
+        // A fault of SendMessage is one of SendMessageBatch too, and one of GetItem one of BatchGetItem.
+        matches: (operation: string) =>
+          pattern.test(operation) || pattern.test(operation.replace(/Batch$/, '').replace(':Batch', ':')),
         ...(fault.key !== undefined && { key: globOf(fault.key) }),
         seen: 0,
       };
@@ -70,6 +71,14 @@ export class CallFaults {
     const faults = this.of(operation);
     return (
       faults.length > 0 && faults.some((one) => one.fault.nth !== undefined || (now >= one.fromMs && now < one.toMs))
+    );
+  }
+
+  /** Whether the answer of such a call may come late at this time, or say nothing. */
+  mayStall(operation: string, now: SimMs): boolean {
+    return this.of(operation).some(
+      ({ fault, fromMs, toMs }) =>
+        (fault.takesSeconds !== undefined || fault.empty === true) && now >= fromMs && now < toMs,
     );
   }
 

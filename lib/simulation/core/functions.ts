@@ -96,7 +96,7 @@ export class LambdaFunction<Deps> {
   }
 
   private makeEnvironment(): Environment<Deps> {
-    const slot: Slot = { invocation: undefined, parametersAskedAt: new Map(), looked: new Set() };
+    const slot: Slot = { invocation: undefined };
     return Object.assign(slot, { deps: this.makeDeps(slot) });
   }
 }

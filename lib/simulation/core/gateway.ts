@@ -32,12 +32,9 @@ interface Send {
   service: string;
   operation: Operation;
   input: never;
-  slot: Slot;
   invocation: Invocation;
   settings: ClientSettings;
   tries: number;
-  /** By the functions' clock. */
-  askedAt: number;
   /** The effect of an earlier try, where the answer alone was lost. */
   done?: { answer: unknown };
   /** No function waits for it: what comes of it goes on at once. */
@@ -45,10 +42,6 @@ interface Send {
   resolve(answer: unknown): void;
   reject(error: unknown): void;
 }
-
-/** An answer without one is none that a function could keep. */
-const isParameter = (answer: unknown): boolean =>
-  (answer as { Parameter?: unknown } | undefined)?.Parameter !== undefined;
 
 /** Why a function died that the scenario kills. */
 export const KILLED = 'killed';
@@ -67,8 +60,6 @@ export class Gateway {
   private readonly operations = new Map<string, Operation>();
   /** Told of every call that was refused, by its operation and time: what excuses a decision that comes late. */
   onTrouble: (operation: string, at: SimMs, isOverRate: boolean) => void = () => {};
-  /** Epoch milliseconds by the functions' clock. */
-  functionsNow: () => number = () => 0;
 
   constructor(
     private readonly clock: VirtualClock,
@@ -105,8 +96,7 @@ export class Gateway {
     }
     this.requireKnown(name, operation, input);
     return new Promise((resolve, reject) => {
-      const askedAt = this.functionsNow();
-      this.attempt({ name, service, operation, input, slot, invocation, settings, tries: 1, askedAt, resolve, reject });
+      this.attempt({ name, service, operation, input, invocation, settings, tries: 1, resolve, reject });
     });
   }
 
@@ -190,10 +180,8 @@ export class Gateway {
     this.clock.after(ms, () => this.answer(send, answer));
   }
 
-  private answer({ invocation, resolve, name, input, slot, askedAt, isDirect }: Send, answer: unknown): void {
+  private answer({ invocation, resolve, isDirect }: Send, answer: unknown): void {
     if (invocation.isDead) return;
-    if (name === 'ssm:GetParameter' && isParameter(answer))
-      slot.parametersAskedAt.set((input as { Name: string }).Name, askedAt);
     if (!isDirect) this.clock.wake();
     resolve(answer ?? { $metadata: {} });
   }
@@ -223,9 +211,8 @@ export class Gateway {
     const { invocation } = slot;
     if (!operation || !invocation) throw new Error(`the simulation does not know ${name}`);
     const service = name.slice(0, name.indexOf(':'));
-    const askedAt = this.functionsNow();
-    const call = { name, service, operation, input: input as never, slot, invocation, settings };
-    this.attempt(Object.assign(call, { tries: 1, askedAt, resolve, reject, isDirect: true as const }));
+    const call = { name, service, operation, input: input as never, invocation, settings };
+    this.attempt(Object.assign(call, { tries: 1, resolve, reject, isDirect: true as const }));
   }
 
   /**
@@ -246,9 +233,10 @@ export class Gateway {
     );
   }
 
-  /** Whether a fault may touch such a call now. */
-  mayFail(name: string): boolean {
-    return this.faults.mayTouch(name, this.clock.now);
+  /** Whether such a call may take longer now than the SDK needs to try again, or its answer say nothing. */
+  mayStall(names: readonly string[]): boolean {
+    const { now } = this.clock;
+    return names.some((name) => this.limitOf(name) !== undefined || this.faults.mayStall(name, now));
   }
 
   private latencyOf({ latencyMs }: Operation, invocation: Invocation): number {

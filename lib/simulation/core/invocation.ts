@@ -27,8 +27,4 @@ export interface Invocation {
 /** An execution environment: what one process holds, and the one invocation that runs in it. */
 export interface Slot {
   invocation: Invocation | undefined;
-  /** When each parameter of SSM that it has was asked for, epoch milliseconds by the functions' clock. */
-  parametersAskedAt: Map<string, number>;
-  /** Runs that it has looked at: what they were made from is in its caches. */
-  looked: Set<string>;
 }

@@ -10,7 +10,7 @@ interface Page {
 }
 
 /** Reads the runs that are not over, page by page, as RunStore.active does. */
-export function readActive<Deps>(
+export function readActive<Deps extends { queueUrl: string }>(
   calls: DirectCalls<Deps>,
   TableName: string,
   then: (active: RunRecord[]) => void,

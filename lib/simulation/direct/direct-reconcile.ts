@@ -2,6 +2,7 @@ import type { RunMessage } from '../../contracts/launcher';
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
 import type { Handling } from '../core/functions';
 import type { Slot } from '../core/invocation';
+import type { Message } from '../services/queue';
 import { DirectLooks } from './live-looks';
 import { DirectPasses } from './passes';
 import { DirectQueuedLooks } from './queued-looks';
@@ -41,27 +42,31 @@ export class DirectReconcile {
   }
 
   /** What handles a message. */
-  handle(body: string, deps: ReconcileDeps, slot: Slot, real: () => Promise<unknown>): Handling {
-    const message = this.parse(body);
+  handle(received: Message, deps: ReconcileDeps, slot: Slot, real: () => Promise<unknown>): Handling {
+    const message = this.parse(received.body);
     const { invocation } = slot;
     const run = message.kind === 'run' ? this.world.findRun(message.runId) : undefined;
-    const loudly = () => (run && message.kind === 'run' ? lookLoudly(message.runId, slot, real) : real());
-    if (!this.isOn || !invocation) return loudly();
-    const workOf = (settle: (outcome: unknown) => void) => ({ deps, slot, invocation, real: loudly, settle });
+    if (!this.isOn || !invocation) return real();
+    const workOf = (settle: (outcome: unknown) => void) => ({
+      deps,
+      slot,
+      invocation,
+      message: received,
+      real,
+      settle,
+    });
     if (message.kind === 'admit')
-      return message.runId === undefined && this.passes.isCalm()
-        ? (settle) => this.passes.play(workOf(settle))
-        : loudly();
-    if (!run) return loudly();
+      return message.runId === undefined ? (settle) => this.passes.play(workOf(settle)) : real();
+    if (!run) return real();
     return (settle) => {
       const work = workOf(settle);
       if (this.quiet.play(run, work)) return;
-      if (this.looks.mayPlay(run, slot)) {
+      if (this.looks.mayPlay(run)) {
         this.looks.play(run, work);
         return;
       }
-      if (this.queued.mayPlay(run, slot)) this.queued.play(run, work);
-      else settle(loudly());
+      if (this.queued.mayPlay(run)) this.queued.play(run, work);
+      else settle(real());
     };
   }
 
@@ -74,11 +79,4 @@ export class DirectReconcile {
     }
     return message;
   }
-}
-
-/** A look that failed may have left what the run was made from unread. */
-async function lookLoudly(runId: string, slot: Slot, real: () => Promise<unknown>): Promise<unknown> {
-  const answer = (await real()) as { batchItemFailures?: readonly unknown[] } | undefined;
-  if (answer?.batchItemFailures?.length === 0) slot.looked.add(runId);
-  return answer;
 }

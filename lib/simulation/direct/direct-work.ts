@@ -1,4 +1,5 @@
 import { clientSettings } from '../../handlers/shared/clients';
+import { AGAIN_SECONDS } from '../../handlers/shared/queue';
 import type { VirtualClock } from '../core/clock';
 import type { Gateway } from '../core/gateway';
 import type { Invocation, Slot } from '../core/invocation';
@@ -11,6 +12,8 @@ export interface DirectWork<Deps> {
   invocation: Invocation;
   /** Calls the function. */
   real(): Promise<unknown>;
+  /** The message that it works on. @default - none: a tick */
+  message?: { id: string; receipt: string };
   /** Ends the invocation with its answer, or with the promise of it. */
   settle(outcome: unknown): void;
 }
@@ -21,7 +24,7 @@ type Known = Invocation['known'];
  * The calls of one invocation whose function is not run: each takes its time at the services and is answered as to the function. The function
  * can take over at any time: it gets the answers so far at once.
  */
-export class DirectCalls<Deps> {
+export class DirectCalls<Deps extends { queueUrl: string }> {
   private known: Known = [];
 
   constructor(
@@ -57,6 +60,16 @@ export class DirectCalls<Deps> {
   goOnAfter(error: unknown): void {
     this.known.push({ error });
     this.goOn();
+  }
+
+  /** The message fails for an error that the function lets through: it comes again soon, as `onMessages` of lib/handlers/reconcile/reconcile.ts asks. */
+  fail(): void {
+    const { deps, message, settle } = this.work;
+    if (!message) throw new Error('only a message comes again');
+    const ReceiptHandle = message.receipt;
+    const input = { QueueUrl: deps.queueUrl, ReceiptHandle, VisibilityTimeout: AGAIN_SECONDS };
+    const end = () => settle({ batchItemFailures: [{ itemIdentifier: message.id }] });
+    this.call('sqs:ChangeMessageVisibility', input, end, end);
   }
 
   /** What the function would do from here on does not depend on the answers so far. */

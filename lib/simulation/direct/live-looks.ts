@@ -1,3 +1,4 @@
+import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import type { ListObjectsV2CommandOutput } from '@aws-sdk/client-s3';
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
 import { CommittedSearch, MARKER } from '../../handlers/reconcile/observe/checkpoints';
@@ -10,20 +11,18 @@ import type { Action } from '../../lifecycle/action';
 import { isDueForListing, isSteady } from '../../lifecycle/health/look';
 import { NOTHING_OBSERVED, type Observed, type PresentJob } from '../../lifecycle/observed';
 import { isOver, type RunRecord } from '../../lifecycle/record';
-import { parseS3Uri } from '../../spec/formats/s3-uri';
-import type { SimMs } from '../core/clock';
-import type { RunTruth } from '../job/steps/run-truth';
+import { bucketAndKey, parseS3Uri } from '../../spec/formats/s3-uri';
 import { keepRecord, keptAfter, recordOfItem } from '../services/kept-document';
 import type { SimBody } from '../services/s3-object';
 import type { SimRun } from '../world/sim-run';
-import { withDescriptor } from './descriptor-age';
 import { DirectCalls, type DirectWork } from './direct-work';
-import { LOOK_MS, NOTHING_FAILED, presentOf, TICK_MS, type WorldOfLooks } from './world-of-looks';
+import { NOTHING_FAILED, presentOf, TICK_MS, type WorldOfLooks } from './world-of-looks';
 
 const READ_OBJECT = 's3:GetObject';
 const LIST = 's3:ListObjectsV2';
-/** After an error of the first read, or of the descriptor's, the function takes over as it would have begun: they may be disturbed. */
 const CALLS = ['sagemaker:DescribeTrainingJob', READ_OBJECT, LIST, 'dynamodb:TransactWriteItems'];
+/** Longer than the calls of one look take where each is made three times. */
+const REPEATED_LOOK_MS = 20_000;
 const LIVE = ['InProgress', 'Stopping'];
 
 /** The heartbeat that a look read, or why it has none. */
@@ -41,35 +40,32 @@ export class DirectLooks {
   constructor(readonly world: WorldOfLooks) {}
 
   /** The run has a live job with visible heartbeats, and nothing disturbs the calls of a look. */
-  mayPlay({ record, truth, runId = '' }: SimRun, { looked }: DirectWork<ReconcileDeps>['slot']): boolean {
+  mayPlay({ record }: SimRun): boolean {
     const attempt = record?.attempt;
-    if (!record || !truth?.heartbeat || attempt?.phase !== 'created' || !looked.has(runId)) return false;
-    if (record.kind !== 'training' || isOver(record) || !record.admitted) return false;
-    return (!record.policy.seesCommits || (truth.isBuiltin && truth.place !== undefined)) && this.isCalm();
+    if (!record || attempt?.phase !== 'created' || !attempt.files || attempt.files.checkpoints?.marker) return false;
+    return record.kind === 'training' && !isOver(record) && record.admitted && this.isCalm();
   }
 
   play(run: SimRun, work: DirectWork<ReconcileDeps>): void {
     new LiveLook(this, run, work).round();
   }
 
-  /** No fault begins, ends or holds, and no other tick comes, until the look is over. */
+  /** Every call is answered at once or fails, the world stays as it is, and no other tick comes, until the look is over. */
   private isCalm(): boolean {
     const { world } = this;
     const { now } = world.clock;
     const time = world.functionsNow();
-    const isOneTick = Math.floor(time / TICK_MS) === Math.floor((time + LOOK_MS) / TICK_MS);
-    return isOneTick && !world.state.hasEdge(now, now + LOOK_MS) && !world.gateway.mayDisturb(CALLS);
+    const isOneTick = Math.floor(time / TICK_MS) === Math.floor((time + REPEATED_LOOK_MS) / TICK_MS);
+    return isOneTick && !world.state.hasEdge(now, now + REPEATED_LOOK_MS) && !world.gateway.mayStall(CALLS);
   }
 }
 
 class LiveLook {
   private readonly calls: DirectCalls<ReconcileDeps>;
-  private readonly truth: RunTruth;
-  private began: SimMs = 0;
   private record!: RunRecord;
   private job!: PresentJob;
   private beat: Beat | undefined;
-  private checkpoints: Observed['checkpoints'] | undefined;
+  private checkpoints: Observed['checkpoints'] | 'left' | undefined;
 
   constructor(
     private readonly looks: DirectLooks,
@@ -77,24 +73,26 @@ class LiveLook {
     private readonly work: DirectWork<ReconcileDeps>,
   ) {
     this.calls = new DirectCalls(looks.world, work);
-    this.truth = run.truth as RunTruth;
   }
 
   /** Looks once. */
   round(): void {
     const { world } = this.looks;
-    this.began = world.clock.now;
-    const input = { TableName: world.names.tableName, Key: runKey(this.truth.runId), ConsistentRead: true };
-    this.calls.call('dynamodb:GetItem', input, ({ Item: item }: { Item?: Item }) => {
-      // What a look was begun for may have changed since.
-      if (item === undefined || item !== this.run.written || !this.looks.mayPlay(this.run, this.work.slot)) {
-        this.calls.goOn();
-        return;
-      }
-      this.record = recordOfItem(item);
-      const { calls, record, began } = this;
-      withDescriptor(world, { calls, record, began }, () => this.describe());
-    });
+    const input = { TableName: world.names.tableName, Key: runKey(this.run.runId ?? ''), ConsistentRead: true };
+    this.calls.call(
+      'dynamodb:GetItem',
+      input,
+      ({ Item: item }: { Item?: Item }) => {
+        // What a look was begun for may have changed since.
+        if (item === undefined || item !== this.run.written || !this.looks.mayPlay(this.run)) {
+          this.calls.goOn();
+          return;
+        }
+        this.record = recordOfItem(item);
+        this.describe();
+      },
+      () => this.calls.fail(),
+    );
   }
 
   private describe(): void {
@@ -111,9 +109,8 @@ class LiveLook {
     const isListed = isDueForListing(this.record, this.job, this.work.deps.now().getTime());
     this.beat = undefined;
     this.checkpoints = NOTHING_OBSERVED.checkpoints;
-    if (isListed)
-      this.checkpoints = this.record.policy.seesCommits ? undefined : { kind: 'listed', committed: [], torn: [] };
-    const { bucket: Bucket = '', key: Key = '' } = this.truth.heartbeat ?? {};
+    const { heartbeat, checkpoints } = this.record.attempt?.files ?? { heartbeat: '' };
+    if (isListed) this.checkpoints = checkpoints ? undefined : { kind: 'listed', committed: [], torn: [] };
     const read = (beat: Beat) => {
       this.beat = beat;
       // Without a heartbeat, what was written last is the only sign of life.
@@ -122,32 +119,32 @@ class LiveLook {
     };
     this.calls.call(
       READ_OBJECT,
-      { Bucket, Key },
+      bucketAndKey(heartbeat),
       (answer) => {
         const { Body, LastModified } = answer as { Body: SimBody; LastModified: Date };
         read(beatReading(Body.facts, LastModified.getTime()));
       },
       (error) => read(unreadBeat(error)),
     );
-    if (isListed && !this.checkpoints) this.list();
+    if (isListed && checkpoints) this.list(checkpoints.prefix);
   }
 
-  private list(): void {
-    const { bucket: Bucket = '', prefix: Prefix = '' } = this.truth.place ?? {};
+  private list(prefix: string): void {
+    const { bucket: Bucket, key: Prefix } = parseS3Uri(prefix);
     this.calls.call(
       LIST,
       { Bucket, Prefix, Delimiter: '/' },
       (answer) => {
         const page = answer as Partial<ListObjectsV2CommandOutput>;
         if (page.IsTruncated) {
-          this.goOn();
+          this.giveListingUp();
           return;
         }
         const { badCheckpoints: bad, committed } = this.record;
         const search = { bad, enough: 1, ...(isSteady(this.record) && { known: committed }) };
-        this.look(new CommittedSearch(`s3://${Bucket}/${Prefix}`, search, folderOf([page], Prefix)));
+        this.look(new CommittedSearch(prefix, search, folderOf([page], Prefix)));
       },
-      () => this.goOn(),
+      () => this.giveListingUp(),
     );
   }
 
@@ -166,7 +163,7 @@ class LiveLook {
       (answer) => {
         const page = answer as Partial<ListObjectsV2CommandOutput>;
         if (page.IsTruncated) {
-          this.goOn();
+          this.giveListingUp();
           return;
         }
         const folder = folderOf([page], Prefix);
@@ -179,21 +176,25 @@ class LiveLook {
           READ_OBJECT,
           { Bucket, Key: `${Prefix}${MARKER}` },
           (read) => add((read as { Body: SimBody }).Body.text),
-          () => this.goOn(),
+          () => this.giveListingUp(),
         );
       },
-      () => this.goOn(),
+      () => this.giveListingUp(),
     );
   }
 
-  /** The function takes over in the middle of a listing: the heartbeat, which takes a third of its time, has been read. */
-  private goOn(): void {
-    if (!this.beat) this.looks.world.clock.fail(new Error('a listing was faster than a heartbeat'));
-    this.calls.goOn();
+  /** The function takes over in the middle of a listing, as soon as the heartbeat has been read. */
+  private giveListingUp(): void {
+    this.checkpoints = 'left';
+    this.join();
   }
 
   private join(): void {
     if (!this.beat || !this.checkpoints) return;
+    if (this.checkpoints === 'left') {
+      this.calls.goOn();
+      return;
+    }
     const { job, beat, checkpoints, record } = this;
     const observed: Observed = { ...NOTHING_OBSERVED, job, ...beat, checkpoints, startFrom: undefined, published: [] };
     const actions = wanted(record, observed, this.work.deps.now().getTime());
@@ -210,7 +211,11 @@ class LiveLook {
     const { run, others } = itemsOf(save, keptAfter(this.run.written?.document));
     keepRecord(run, save.record);
     const TransactItems = writesOf(this.looks.world.names.tableName, [run, ...others], save.previousVersion);
-    this.calls.call('dynamodb:TransactWriteItems', { TransactItems }, () => this.written(actions, observed));
+    const then = () => this.written(actions, observed);
+    this.calls.call('dynamodb:TransactWriteItems', { TransactItems }, then, (error) => {
+      if (error instanceof TransactionCanceledException) this.calls.goOn();
+      else this.calls.fail();
+    });
   }
 
   /** Another round follows where the same observation asks for more. */
@@ -221,7 +226,7 @@ class LiveLook {
     }
     this.looks.count += 1;
     this.calls.forget();
-    if (this.looks.mayPlay(this.run, this.work.slot)) this.round();
+    if (this.looks.mayPlay(this.run)) this.round();
     else this.calls.goOn();
   }
 

@@ -1,4 +1,6 @@
+import { mayHaveChanged } from '../../handlers/reconcile/admit-runs';
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
+import { MOST_IN_READ } from '../../handlers/reconcile/queue/read-again';
 import { needsKnown } from '../../handlers/reconcile/queue/run-needs';
 import { type Item, queueKey, runKey } from '../../handlers/shared/items';
 import { holdsCapacity, isQueued, runningRun, usesInstances } from '../../handlers/shared/queue-runs';
@@ -13,7 +15,7 @@ import { DirectCalls, type DirectWork } from './direct-work';
 import { NOTHING_FAILED, type WorldOfLooks } from './world-of-looks';
 
 const READ = 'dynamodb:GetItem';
-const CALLS = ['dynamodb:Query', READ];
+const READ_SEVERAL = 'dynamodb:BatchGetItem';
 
 type WorldOfPasses = Pick<WorldOfLooks, 'clock' | 'gateway' | 'table' | 'names'>;
 
@@ -27,11 +29,6 @@ export class DirectPasses {
 
   constructor(private readonly world: WorldOfPasses) {}
 
-  /** Nothing disturbs its calls now. */
-  isCalm(): boolean {
-    return !this.world.gateway.mayDisturb(CALLS);
-  }
-
   play(work: DirectWork<ReconcileDeps>): void {
     const { tableName } = this.world.names;
     const calls = new DirectCalls(this.world, work);
@@ -44,23 +41,25 @@ export class DirectPasses {
       calls.goOn();
       return;
     }
-    const elastic = listed.filter(({ policy }) => policy.pendingSeconds !== undefined);
-    const seen = new Map<string, RunRecord | undefined>();
-    const end = () => {
-      if (seen.size < elastic.length) return;
+    const elastic = listed.filter(mayHaveChanged).map(({ runId }) => runId);
+    if (elastic.length === 0) {
+      this.judge(calls, listed);
+      return;
+    }
+    if (elastic.length > MOST_IN_READ) {
+      calls.goOn();
+      return;
+    }
+    const { tableName } = this.world.names;
+    const input = { RequestItems: { [tableName]: { Keys: elastic.map(runKey), ConsistentRead: true } } };
+    calls.call(READ_SEVERAL, input, ({ Responses }: { Responses?: Record<string, Item[]> }) => {
+      const records = (Responses?.[tableName] ?? []).map(recordOfItem);
+      const seen = new Map(records.map((run) => [run.runId, run]));
       this.judge(
         calls,
-        listed.flatMap((run) => (seen.has(run.runId) ? (seen.get(run.runId) ?? []) : run)),
+        listed.flatMap((run) => (elastic.includes(run.runId) ? (seen.get(run.runId) ?? []) : run)),
       );
-    };
-    for (const { runId } of elastic) {
-      const input = { TableName: this.world.names.tableName, Key: runKey(runId), ConsistentRead: true };
-      calls.call(READ, input, ({ Item: item }: { Item?: Item }) => {
-        seen.set(runId, item && recordOfItem(item));
-        end();
-      });
-    }
-    if (elastic.length === 0) end();
+    });
   }
 
   /** What has to be written has the time of this moment: whether the function is needed is known before the queue's own item is read. */

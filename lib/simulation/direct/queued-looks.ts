@@ -6,7 +6,6 @@ import { NOTHING_OBSERVED } from '../../lifecycle/observed';
 import { liveAttempt, type RunRecord } from '../../lifecycle/record';
 import { recordOfItem } from '../services/kept-document';
 import type { SimRun } from '../world/sim-run';
-import { withDescriptor } from './descriptor-age';
 import { DirectCalls, type DirectWork } from './direct-work';
 import { NOTHING_FAILED, type WorldOfLooks } from './world-of-looks';
 
@@ -22,22 +21,25 @@ export class DirectQueuedLooks {
 
   constructor(private readonly world: WorldOfLooks) {}
 
-  /** It waits, and the execution environment knows what it was made from. */
-  mayPlay({ record, runId = '' }: SimRun, { looked }: DirectWork<ReconcileDeps>['slot']): boolean {
-    return record !== undefined && waitsAlone(record) && looked.has(runId);
+  mayPlay({ record }: SimRun): boolean {
+    return record !== undefined && waitsAlone(record);
   }
 
   play({ runId = '' }: SimRun, work: DirectWork<ReconcileDeps>): void {
     const { world } = this;
-    const began = world.clock.now;
     const calls = new DirectCalls<ReconcileDeps>(world, work);
     const input = { TableName: world.names.tableName, Key: runKey(runId), ConsistentRead: true };
-    calls.call(READ, input, ({ Item: item }: { Item?: Item }) => {
-      const record = item && recordOfItem(item);
-      // What a look was begun for may have changed since.
-      if (!record || !waitsAlone(record)) calls.goOn();
-      else withDescriptor(world, { calls, record, began }, () => this.judge(calls, record));
-    });
+    calls.call(
+      READ,
+      input,
+      ({ Item: item }: { Item?: Item }) => {
+        const record = item && recordOfItem(item);
+        // What a look was begun for may have changed since.
+        if (!record || !waitsAlone(record)) calls.goOn();
+        else this.judge(calls, record);
+      },
+      () => calls.fail(),
+    );
   }
 
   private judge(calls: DirectCalls<ReconcileDeps>, record: RunRecord): void {

@@ -1,14 +1,12 @@
-import { descriptorParameter } from '../../contracts/launcher';
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
-import { STEADY_DESCRIPTOR_MS, wanted } from '../../handlers/reconcile/reconcile-run';
-import { readDescriptor } from '../../handlers/shared/descriptors';
+import { wanted } from '../../handlers/reconcile/reconcile-run';
 import { beatReading } from '../../handlers/shared/heartbeat';
 import { isDueForListing, isSteady, WRITE_PROGRESS_MS } from '../../lifecycle/health/look';
 import { NOTHING_OBSERVED, type Observed, type PresentJob } from '../../lifecycle/observed';
 import type { RunRecord } from '../../lifecycle/record';
 import type { SimMs } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';
-import type { Invocation, Slot } from '../core/invocation';
+import type { Invocation } from '../core/invocation';
 import { beatOf } from '../job/heartbeat';
 import { isLive, type SimJob } from '../job/job';
 import type { Item } from '../services/expression';
@@ -61,7 +59,7 @@ export class QuietLooks {
 
   /** Plays the look, if nothing will be decided at it. */
   play(run: SimRun, work: DirectWork<ReconcileDeps>): boolean {
-    const prediction = this.predict(run, work.slot);
+    const prediction = this.predict(run);
     if (!prediction) return false;
     this.look({ ...work, run, item: prediction.item });
     return true;
@@ -69,19 +67,11 @@ export class QuietLooks {
 
   /** The calls at their times. Where one comes to something else than was predicted, the function goes on from there. */
   private look(look: QuietLook): void {
-    const { clock } = this.world;
     this.pass(READ, look.invocation, () => {
       const Item = look.run.written;
       const read = { answer: { Item, $metadata: {} } };
-      if (Item !== look.item) this.goOn(look, [read]);
-      else if (this.hasDescriptor(look)) this.observe(look);
-      else {
-        clock.wake();
-        readDescriptor(look.deps, look.run.team, STEADY_DESCRIPTOR_MS).then(
-          () => this.observe(look),
-          (error) => this.goOn(look, [read, { error }]),
-        );
-      }
+      if (Item === look.item) this.observe(look);
+      else this.goOn(look, [read]);
     });
   }
 
@@ -106,10 +96,10 @@ export class QuietLooks {
     this.world.clock.after(this.world.gateway.countKnown(call, invocation), then);
   }
 
-  private predict(run: SimRun, slot: Slot): Prediction | undefined {
+  private predict(run: SimRun): Prediction | undefined {
     const { record } = run;
     const job = run.jobs[run.jobs.length - 1];
-    if (!record || !job || !isSteady(record) || !this.isCalm(run, job, slot)) return undefined;
+    if (!record || !job || !record.attempt?.files || !isSteady(record) || !this.isCalm(job)) return undefined;
     const { now } = this.world.clock;
     const state = this.stateOf(job);
     const known = this.predictions.get(run);
@@ -122,22 +112,13 @@ export class QuietLooks {
   }
 
   /** Nothing but the look itself happens to the run's job within its time, and nothing disturbs its calls. */
-  private isCalm(run: SimRun, job: SimJob, slot: Slot): boolean {
+  private isCalm(job: SimJob): boolean {
     const { clock, state, gateway } = this.world;
     const end = clock.now + LOOK_MS;
     if (job.kind !== 'training' || job.secondsPerStep > MOST_STEP_SECONDS || !goesOn(job)) return false;
     if (Math.abs(state.skewMs()) > MOST_SKEW_MS || state.describeLagMs() > 0) return false;
-    if (!slot.looked.has(run.runId ?? '')) return false;
     for (const { at } of job.timers) if (at >= clock.now && at <= end) return false;
-    return !state.hasEdge(clock.now, end) && !gateway.mayDisturb(CALLS) && !gateway.mayFail('ssm:GetParameter');
-  }
-
-  /** The execution environment has the team's descriptor still, by its own clock. */
-  private hasDescriptor({ run: { team }, deps, slot: { parametersAskedAt } }: QuietLook): boolean {
-    const askedAt = parametersAskedAt.get(descriptorParameter(deps.environment, team));
-    if (askedAt === undefined) return false;
-    const age = this.world.functionsNow() - askedAt;
-    return age >= 0 && age + LOOK_MS < STEADY_DESCRIPTOR_MS;
+    return !state.hasEdge(clock.now, end) && !gateway.mayDisturb(CALLS);
   }
 
   /** All of a job that its heartbeats and Describe show, but for the steps themselves. */
@@ -156,10 +137,10 @@ export class QuietLooks {
     const most = Math.min(MOST_TICKS, Math.floor((written - first) / TICK_MS) + 1);
     let ticks = 0;
     while (ticks < most && !isDueForListing(record, present, first + ticks * TICK_MS)) ticks += 1;
-    const isQuiet = (tick: number) => {
-      const at = first + tick * TICK_MS;
-      return wanted(record, this.observedAt(present, job, at - shift), at).length === 0;
-    };
+    const isQuietAt = (at: number) => wanted(record, this.observedAt(present, job, at - shift), at).length === 0;
+    const isQuiet = (tick: number) => isQuietAt(first + tick * TICK_MS);
+    // Steps that have just gone on again may be older now than they will be.
+    if (!isQuietAt(this.world.functionsNow())) return 0;
     // What follows from time alone and not at one tick follows at no tick before it.
     let [quiet, busy] = [-1, ticks];
     for (let tick = ticks - 1; busy - quiet > 1; tick = Math.floor((quiet + busy) / 2)) {

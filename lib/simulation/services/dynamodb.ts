@@ -1,4 +1,5 @@
 import {
+  type BatchGetItemCommandInput,
   type GetItemCommandInput,
   type PutItemCommandInput,
   type QueryCommandInput,
@@ -100,6 +101,14 @@ export class SimTable {
       key: (input: GetItemCommandInput) => input.Key?.[RUN_TABLE_PARTITION_KEY]?.S,
       run: ({ Key = {} }: GetItemCommandInput) => ({ Item: this.find(Key), $metadata: {} }),
     },
+    BatchGetItem: {
+      latencyMs: 6,
+      knows: ['RequestItems'],
+      run: ({ RequestItems = {} }: BatchGetItemCommandInput) => {
+        const found = Object.entries(RequestItems).map(([table, { Keys = [] }]) => [table, this.findAll(Keys)]);
+        return { Responses: Object.fromEntries(found), $metadata: {} };
+      },
+    },
     PutItem: {
       latencyMs: 6,
       writes: true,
@@ -131,6 +140,10 @@ export class SimTable {
   find(key: Item): Item | undefined {
     const stored = this.partitions.get(key[RUN_TABLE_PARTITION_KEY]?.S ?? '')?.get(key[RUN_TABLE_SORT_KEY]?.S ?? '');
     return stored && this.alive(stored.item);
+  }
+
+  private findAll(keys: readonly Item[]): Item[] {
+    return keys.map((key) => this.find(key)).filter((item) => item !== undefined);
   }
 
   /** Every item of a run. */

@@ -1,5 +1,6 @@
 /** Every call that the simulated services answer; test/simulation compares it with them. */
 export const KNOWN_CALLS: readonly string[] = [
+  'dynamodb:BatchGetItem',
   'dynamodb:GetItem',
   'dynamodb:PutItem',
   'dynamodb:Query',

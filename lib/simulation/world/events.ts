@@ -64,7 +64,7 @@ export class EventSources {
       eventSource: 'aws:sqs',
     };
     this.functions.reconcile.invoke(
-      (deps, slot) => this.direct().handle(message.body, deps, slot, () => onEvent(deps, { Records: [record] })),
+      (deps, slot) => this.direct().handle(message, deps, slot, () => onEvent(deps, { Records: [record] })),
       (ending, invocation) => {
         message.throttledCalls += invocation.throttledCalls;
         const answer =

@@ -79,7 +79,6 @@ export class World {
     );
     const rates = Object.fromEntries(Object.entries(scenario.rates ?? {}).map(([key, rate]) => [rateName(key), rate]));
     this.gateway = new Gateway(clock, seed, new CallFaults(faults), new Kills(faults), rates);
-    this.gateway.functionsNow = () => this.functionsNow();
     this.limits = new AccountLimits(scenario.limits);
     this.state = new StateFaults(faults, () => clock.now);
     this.capacity = new Capacity(scenario.capacity ?? []);

@@ -137,6 +137,7 @@ test('where remote debugging is allowed, control may open shells into jobs of th
 test('reconcile may do exactly this: it alone makes and stops jobs, and passes roles to SageMaker only', () => {
   expect(bare(reconcileStatements(CONTEXT, TARGETS))).toEqual([
     ...SHARED,
+    { actions: ['dynamodb:BatchGetItem'], resources: ['TABLE'] },
     { actions: ['sagemaker:StopTrainingJob'], resources: [`${SM}:training-job/research-*`] },
     {
       actions: ['sagemaker:CreateTrainingJob'],

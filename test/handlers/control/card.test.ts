@@ -1,5 +1,6 @@
-import { beforeEach, expect, test } from 'vitest';
-import { type FakeWorld, fakeWorld } from '../support/fake-world';
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { ControlPayload } from '../../../lib/contracts/control';
+import { ALIAS, type FakeWorld, fakeWorld } from '../support/fake-world';
 
 let world: FakeWorld;
 let runId: string;
@@ -7,40 +8,61 @@ beforeEach(async () => {
   world = fakeWorld();
   runId = await world.launch();
 });
-
-const ask = (more: object = {}) =>
-  world.ask({
-    ...{ action: 'card' as const, runId, lines: null, jobs: null },
-    weights: { uri: 's3://data-bucket/teams/nlp/models/a/', files: [{ name: 'config.json', bytes: 300 }] },
-    lineage: { of: runId, checkpoint: null, runs: [], notes: ['no checkpoint'] },
+const card = (more: object = {}) =>
+  ({
+    action: 'card',
+    runId,
+    weights: { uri: 's3://registry/pretrain/', files: [{ name: 'model.safetensors', bytes: 2_000_000 }] },
+    lines: null,
+    jobs: null,
+    lineage: { of: runId, checkpoint: null, runs: [], notes: [] },
     ...more,
+  }) as ControlPayload;
+const cardOf = async (more: object = {}): Promise<string> => {
+  const answer = await world.ask(card(more));
+  if (!answer.ok || !('card' in answer)) throw new Error(JSON.stringify(answer));
+  return answer.card;
+};
+
+describe('a card', () => {
+  test('is that of the run: its name, and the options of its file', async () => {
+    const answer = await world.ask(card());
+    expect(answer).toMatchObject({
+      ok: true,
+      file: 'README.md',
+      registryCard: expect.stringContaining(`"run":"${runId}"`),
+    });
+    const text = await cardOf();
+    expect(text).toContain('pretrain');
+    expect(text).toContain('128');
   });
 
-test('the card has what the run table knows, and what the caller has read', async () => {
+  test('has the lines and the jobs that the caller has read, where it could read them', async () => {
+    const message = JSON.stringify({ slipway: { event: 'evaluation', step: 40, loss: 3.25 } });
+    const lines = [{ at: '2026-11-21T12:10:00.000Z', attempt: 1, message }];
+    const jobs = [
+      {
+        trainingJobName: `research-${runId}-a001`,
+        instances: [{ instanceType: 'ml.m5.xlarge', count: 2 }],
+        isSpot: false,
+        billableSeconds: 7200,
+      },
+    ];
+    expect(await cardOf({ lines, jobs })).not.toBe(await cardOf());
+    expect(await cardOf({ lines: [], jobs: [] })).not.toBe(await cardOf({ jobs }));
+  });
+
+  test("fails: another team's run does not exist for this one", async () => {
+    const answer = await world.ask(card(), ALIAS.replace(/team-.*/, 'team-speech'));
+    expect(answer).toMatchObject({ ok: false, issues: [{ rule: 'run/unknown' }] });
+  });
+});
+
+test('the losses of a card are those of the lines; without them they are dashes, and nothing is written', async () => {
+  const before = JSON.stringify([...world.table.items]);
   const step = { event: 'step', step: 40, loss: 2.25, tokens: 4000 };
   const lines = [{ at: '2026-11-21T12:05:00.000Z', attempt: 1, message: `slipway ${JSON.stringify(step)}` }];
-  const answer = (await ask({ lines })) as { file: string; card: string; registryCard: string };
-  expect(answer).toMatchObject({ ok: true, file: 'README.md' });
-  expect(answer.card).toContain(`Weights of the run \`${runId}\` (environment research, team nlp, us-west-2)`);
-  expect(answer.card).toContain('| training loss | 2.25 at the beginning, 2.25 at the end |');
-  expect(answer.card).toContain('| steps | 40 |');
-  expect(answer.card).toContain('| not known | no checkpoint |');
-  expect(JSON.parse(answer.registryCard).model_overview.model_artifact).toEqual([
-    's3://data-bucket/teams/nlp/models/a/',
-  ]);
-});
-
-test('nothing is written, and what nobody has read is a dash', async () => {
-  const before = JSON.stringify([...world.table.items]);
-  const answer = (await ask()) as { card: string };
-  expect(answer.card).toContain('| training loss | – |');
+  expect(await cardOf({ lines })).toContain('| training loss | 2.25 at the beginning, 2.25 at the end |');
+  expect(await cardOf()).toContain('| training loss | – |');
   expect(JSON.stringify([...world.table.items])).toBe(before);
-});
-
-test('fails: no such run, and a request that is none', async () => {
-  expect(await ask({ runId: 'nobody' })).toMatchObject({ ok: false, issues: [{ rule: 'run/unknown' }] });
-  expect(await ask({ weights: { uri: 's3://b/' } })).toMatchObject({
-    ok: false,
-    issues: [{ rule: 'control/payload' }],
-  });
 });

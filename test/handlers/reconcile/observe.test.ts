@@ -1,7 +1,9 @@
 // What one look asks of the services, and what it makes of answers that fail.
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type EffectResults, type ObservedRun, observe } from '../../../lib/handlers/reconcile/observe/observe';
+import { type EffectResults, observe } from '../../../lib/handlers/reconcile/observe/observe';
+import type { WholeRun } from '../../../lib/handlers/reconcile/observe/subject';
 import { readDescriptor } from '../../../lib/handlers/shared/descriptors';
+import { ON_DEMAND } from '../../../lib/lifecycle/ladder';
 import { NOTHING_OBSERVED } from '../../../lib/lifecycle/observed';
 import type { RunRecord } from '../../../lib/lifecycle/record';
 import { attempt } from '../../lifecycle/support/records';
@@ -13,17 +15,25 @@ beforeEach(() => {
 });
 const NEWS: EffectResults = { published: [] };
 
-async function subjectOf(runId: string, change: Partial<RunRecord> = {}): Promise<ObservedRun> {
+async function subjectOf(runId: string, change: Partial<RunRecord> = {}): Promise<WholeRun> {
   const [record, intent] = await Promise.all([world.store.find(runId), world.store.findIntent(runId)]);
   if (!record || !intent) throw new Error(`no run ${runId}`);
   return { record: { ...record, ...change }, intent, descriptor: await readDescriptor(world.reconcile, 'nlp') };
 }
 
+/** The same run with another kind of capacity to choose. */
+function withChoice({ record, ...rest }: WholeRun): WholeRun {
+  const [rung] = record.policy.ladder;
+  if (!rung) throw new Error('no rung');
+  return { ...rest, record: { ...record, policy: { ...record.policy, ladder: [rung, { ...rung, id: ON_DEMAND }] } } };
+}
+
 /** Names of the calls of SageMaker and S3, each once. */
-async function asked(subject: ObservedRun, news = NEWS) {
+async function asked(subject: WholeRun, news = NEWS) {
   world.sagemaker.mock.resetHistory();
   world.s3.mock.resetHistory();
-  const observed = await observe(world.reconcile, subject, news);
+  const observed = await observe(world.reconcile, { record: subject.record, whole: async () => subject }, news);
+  if (!observed) throw new Error('nothing was observed');
   const calls = [...world.sagemaker.mock.calls(), ...world.s3.mock.calls()];
   return { observed, calls: [...new Set(calls.map(({ args }) => args[0].constructor.name))].sort() };
 }
@@ -70,15 +80,18 @@ describe('a look asks', () => {
     world.end(`research-${runId}-a001`, 'Failed', 'InternalServerError: x');
     const ended = await asked(subject);
     expect(ended.calls).toContain(LIST);
-    expect(ended.observed.rungsAboveQuota).toEqual([]);
-    expect(ended.observed.rungsThatDoNotFit).toEqual([]);
+    expect(ended.observed.rungsAboveQuota).toBeUndefined();
+    expect((await asked(withChoice(subject))).observed).toMatchObject({ rungsAboveQuota: [], rungsThatDoNotFit: [] });
   });
 
   test('for nothing in S3 of a run that waits in the queue', async () => {
     const waiting = await subjectOf(runId, { attempt: undefined, admitted: false, state: 'queued' });
     const { observed, calls } = await asked(waiting);
     expect(calls).toEqual([]);
-    expect(observed).toMatchObject({ checkpoints: NOTHING_OBSERVED.checkpoints, rungsAboveQuota: [] });
+    expect(observed).toEqual(NOTHING_OBSERVED);
+    const choosing = await asked(withChoice(waiting));
+    expect(choosing.calls).toEqual([]);
+    expect(choosing.observed).toMatchObject({ checkpoints: NOTHING_OBSERVED.checkpoints, rungsAboveQuota: [] });
   });
 
   test('for the checkpoints of a run that may launch, and of one whose job is not there', async () => {
@@ -90,7 +103,7 @@ describe('a look asks', () => {
     const absent = await asked(await subjectOf(runId, { attempt: lost }));
     expect(absent.observed.job).toMatchObject({ kind: 'absent' });
     expect(absent.calls).toEqual([DESCRIBE, LIST]);
-    expect(absent.observed.rungsAboveQuota).toEqual([]);
+    expect((await asked(withChoice(await subjectOf(runId, { attempt: lost })))).observed.rungsAboveQuota).toEqual([]);
   });
 });
 
@@ -99,6 +112,7 @@ describe('without a descriptor', () => {
     const runId = await world.launch();
     const { descriptor: _, ...subject } = await subjectOf(runId);
     const unread = { ...subject, descriptorError: 'ParameterNotFound' };
+    delete unread.record.attempt?.files;
     expect((await asked(unread)).observed).toMatchObject({
       heartbeatError: 'the descriptor: ParameterNotFound',
       checkpoints: { kind: 'unreadable', error: 'the descriptor: ParameterNotFound' },

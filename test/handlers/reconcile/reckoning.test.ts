@@ -45,6 +45,18 @@ describe('runs that failed', () => {
   });
 });
 
+test('without metrics nothing is read and nothing written', async () => {
+  let reads = 0;
+  world.store.ofTeam = async () => {
+    reads += 1;
+    return [];
+  };
+  world.reconcile.metrics = undefined;
+  await writeTeamMetrics(world.reconcile, [running()]);
+  await writeQuotaUse(world.reconcile, [running()]);
+  expect([reads, lines, said]).toEqual([0, [], []]);
+});
+
 describe('the fullest quota', () => {
   const TYPE = 'ml.p5.48xlarge for';
   const usage = async (...runs: RunRecord[]) => {
@@ -91,9 +103,18 @@ describe('the fullest quota', () => {
     expect(world.published).toEqual([]);
     await usage(onRung({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 4 }] }));
     expect(world.published).toHaveLength(1);
-    await usage(onRung({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 3 }] }));
+    // The alarm ends after two ticks below.
+    for (let tick = 0; tick < 2; tick++)
+      await usage(onRung({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 3 }] }));
     await usage(onRung({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 8 }] }));
     expect(world.published).toHaveLength(2);
+  });
+
+  test('is told of in a subject that SNS takes: 100 characters', async () => {
+    const instances = [{ instanceType: 'ml.p5.48xlarge', instanceCount: 8 }];
+    world.reconcile.environment = 'e'.repeat(90);
+    await usage(onRung({ instances }));
+    expect(world.sns.commandCalls(PublishCommand)[0]?.args[0].input.Subject).toHaveLength(100);
   });
 
   test('fails: what cannot be read or told is said', async () => {
@@ -169,6 +190,7 @@ describe('what cannot be read is said with what it is about', () => {
     const other = await world.launch();
     world.ssm.rejects(new Error('no parameter'));
     world.pass(2 * 3_600_000);
+    world.end(`research-${other}-a001`, 'Failed', 'InternalServerError: x');
     await reconcileRun(world.reconcile, other);
     expect(said).toContainEqual([
       'the descriptor could not be read',

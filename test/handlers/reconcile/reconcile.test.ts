@@ -404,15 +404,37 @@ describe('admission', () => {
     const broken = await world.launch();
     world.pass(2000);
     const third = await world.launch();
-    const real = world.store.find.bind(world.store);
-    world.store.find = async (id) => {
-      if (id === broken) throw new Error('table on fire');
-      return real(id);
-    };
+    world.table.leaveOut(broken, 3);
     world.end(nameOf(first), 'Completed');
     await world.tick();
     expect(world.sagemaker.jobs.has(nameOf(third))).toBe(true);
-    expect(world.logged).toContain('error: a run was passed over by the queue');
+    expect(world.sagemaker.jobs.has(nameOf(broken))).toBe(false);
+    expect(world.logged).toContain('error: runs were passed over by the queue');
+  });
+
+  test('a run that a read leaves out is asked for again at once', async () => {
+    world.limits.set(pool, { value: 2 });
+    const first = await world.launch();
+    world.pass(2000);
+    const second = await world.launch();
+    world.table.leaveOut(second, 2);
+    world.end(nameOf(first), 'Completed');
+    await world.tick();
+    expect(world.sagemaker.jobs.has(nameOf(second))).toBe(true);
+  });
+
+  test('while waiting runs cannot be read none of them starts', async () => {
+    world.limits.set(pool, { value: 2 });
+    const first = await world.launch();
+    world.pass(2000);
+    const second = await world.launch();
+    world.table.leaveOut(second, 'error');
+    world.end(nameOf(first), 'Completed');
+    await world.tick();
+    expect(world.sagemaker.jobs.has(nameOf(second))).toBe(false);
+    world.table.leaveOut(second, 0);
+    await world.tick();
+    expect(world.sagemaker.jobs.has(nameOf(second))).toBe(true);
   });
 
   test('a run above what is free waits with its reason, and starts when the other is over', async () => {

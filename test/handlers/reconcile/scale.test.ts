@@ -1,4 +1,4 @@
-import { DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb';
+import { BatchGetItemCommand, DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb';
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { DescribeTrainingJobCommand, ListTrainingJobsCommand } from '@aws-sdk/client-sagemaker';
 import { GetParameterCommand } from '@aws-sdk/client-ssm';
@@ -6,6 +6,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { boundedTimeline } from '../../../lib/handlers/control/reads/timeline';
 import { listCheckpoints } from '../../../lib/handlers/reconcile/observe/checkpoints';
 import { othersUsage } from '../../../lib/handlers/reconcile/queue/others-usage';
+import { readAgain } from '../../../lib/handlers/reconcile/queue/read-again';
 import { RunNeeds } from '../../../lib/handlers/reconcile/queue/run-needs';
 import { onEvent } from '../../../lib/handlers/reconcile/reconcile';
 import { runItem } from '../../../lib/handlers/shared/items';
@@ -71,6 +72,34 @@ test('a tick reads the descriptor of a team once, and spreads its messages', asy
     await onEvent(world.reconcile, { Records });
   }
   expect(world.ssm.commandCalls(GetParameterCommand).length).toBe(before);
+});
+
+test('runs are read a hundred at a time', async () => {
+  const before = world.table.mock.commandCalls(BatchGetItemCommand).length;
+  const runId = await world.launch();
+  const own = world.table.mock.commandCalls(BatchGetItemCommand).length - before;
+  const found = await readAgain(world.reconcile, [runId, ...Array.from({ length: 200 }, (_, i) => `r${i}`)]);
+  expect(found.size).toBe(201);
+  expect([...found].filter(([, run]) => run !== undefined).map(([id]) => id)).toEqual([runId]);
+  const sizes = world.table.mock
+    .commandCalls(BatchGetItemCommand)
+    .slice(own)
+    .map(({ args: [{ input }] }) => input.RequestItems?.runs?.Keys?.length);
+  expect(sizes).toEqual([100, 100, 1]);
+});
+
+test('a look at a live job needs neither its run file nor the descriptor', async () => {
+  const runId = await world.launch();
+  world.train(`research-${runId}-a001`);
+  await world.tick();
+  const asked = () => world.ssm.commandCalls(GetParameterCommand).length;
+  const before = asked();
+  world.table.items.delete(`${runId}|INTENT`);
+  world.pass(3_600_000);
+  world.commit(runId, 10);
+  await world.tick();
+  expect(await world.store.find(runId)).toMatchObject({ state: 'running', committed: { step: 10 } });
+  expect(asked()).toBe(before);
 });
 
 test('what a look at checkpoints costs does not grow with how many there are', async () => {

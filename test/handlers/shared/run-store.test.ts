@@ -206,7 +206,11 @@ describe('a query of the run table', () => {
 
   test('of attempts is that of one run', async () => {
     expect(await store.attempts('r')).toEqual([]);
-    expect(asked()).toMatchObject({ ExpressionAttributeValues: { ':run': { S: 'r' }, ':prefix': { S: 'ATTEMPT#' } } });
+    expect(asked()).toMatchObject({
+      ConsistentRead: true,
+      ExpressionAttributeNames: { '#run': 'runId', '#item': 'item' },
+      ExpressionAttributeValues: { ':run': { S: 'r' }, ':prefix': { S: 'ATTEMPT#' } },
+    });
   });
 });
 

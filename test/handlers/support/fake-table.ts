@@ -1,5 +1,6 @@
 import {
   type AttributeValue,
+  BatchGetItemCommand,
   DynamoDBClient,
   GetItemCommand,
   QueryCommand,
@@ -17,7 +18,19 @@ export function fakeTable() {
   const items = new Map<string, Item>();
   const mock = mockClient(DynamoDBClient);
   let writes = 0;
+  let leftOut: { runId: string; times: number | 'error' } = { runId: '', times: 0 };
   mock.on(GetItemCommand).callsFake((input) => ({ Item: items.get(idOf(input.Key)) }));
+  mock.on(BatchGetItemCommand).callsFake(({ RequestItems }) => {
+    const [[table, { Keys }]] = Object.entries(RequestItems) as [[string, { Keys: Item[] }]];
+    const out = leftOut.times === 0 ? [] : Keys.filter((key) => key.runId?.S === leftOut.runId);
+    if (out.length > 0 && leftOut.times === 'error') throw new Error('table on fire');
+    if (out.length > 0 && leftOut.times !== 'error') leftOut.times -= 1;
+    const found = Keys.filter((key) => !out.includes(key)).map((key) => items.get(idOf(key)));
+    return {
+      Responses: { [table]: found.filter(Boolean) },
+      ...(out.length > 0 && { UnprocessedKeys: { [table]: { Keys: out } } }),
+    };
+  });
   mock.on(TransactWriteItemsCommand).callsFake((input) => {
     const puts: NonNullable<TransactWriteItem['Put']>[] = input.TransactItems.map((t: TransactWriteItem) => t.Put);
     const reasons = puts.map((put) => (holds(put) ? {} : { Code: 'ConditionalCheckFailed' }));
@@ -64,5 +77,9 @@ export function fakeTable() {
       .slice(0, input.Limit);
   }
 
-  return { client: new DynamoDBClient({ region: 'us-west-2' }), mock, items, writes: () => writes };
+  /** The next reads of several runs leave this one out, or fail where it is among them. */
+  const leaveOut = (runId: string, times: number | 'error') => {
+    leftOut = { runId, times };
+  };
+  return { client: new DynamoDBClient({ region: 'us-west-2' }), mock, items, leaveOut, writes: () => writes };
 }

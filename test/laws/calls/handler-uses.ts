@@ -204,6 +204,7 @@ const reconcile = (places: Places): Use[] => {
     ),
     logs(places.of('LauncherReconcileLogs')),
     ...launcherUses(places),
+    call('dynamodb:BatchGetItem', ask('dynamodb:BatchGetItem', places.arn('dynamodb', 'table/slipway-research-runs'))),
     ...jobUses(places),
     call('s3:PutObject', ask('s3:PutObject', `${bucket('artifacts')}/${TEAM_RUN}/job/1/job.json`)),
     call('s3:ListObjectsV2', list),

@@ -6,25 +6,28 @@ import { EVENT_DETAIL_TYPE, EVENT_SOURCE } from '../../../contracts/launcher';
 import { runPrefixes } from '../../../job/plan';
 import { teamKeyEncryption } from '../../../job/team-key';
 import type { Effect } from '../../../lifecycle/action';
+import type { CreateOutcome } from '../../../lifecycle/observed';
 import type { Notice, RunRecord } from '../../../lifecycle/record';
 import { bucketAndKey } from '../../../spec/formats/s3-uri';
 import { describeError } from '../../shared/errors';
 import type { ReconcileDeps } from '../deps';
-import type { EffectResults, ObservedRun } from '../observe/observe';
+import type { EffectResults } from '../observe/observe';
+import type { Subject } from '../observe/subject';
 import { chatMessage } from './chat-message';
 import { createJob } from './create-job';
 
+type CreateEffect = Extract<Effect, { do: 'create' }>;
 type HandOverEffect = Extract<Effect, { do: 'hand-over' }>;
 
 /** Does what was decided and written down. Returns what was learnt by doing it. */
 export async function applyEffects(
   deps: ReconcileDeps,
-  subject: ObservedRun,
+  subject: Subject,
   effects: readonly Effect[],
 ): Promise<EffectResults> {
   const carried: EffectResults = { published: [] };
   for (const effect of effects) {
-    if (effect.do === 'create') carried.create = await createJob(deps, subject, effect);
+    if (effect.do === 'create') carried.create = await create(deps, subject, effect);
     if (effect.do === 'stop') await stopJob(deps, subject.record, effect.jobName);
     if (effect.do === 'hand-over') await requestHandOver(deps, subject, effect);
     if (effect.do === 'notify' && (await publish(deps, subject.record, effect.notice))) {
@@ -32,6 +35,12 @@ export async function applyEffects(
     }
   }
   return carried;
+}
+
+/** A run that is no whole one was left alone before anything was decided. */
+async function create(deps: ReconcileDeps, subject: Subject, effect: CreateEffect): Promise<CreateOutcome | undefined> {
+  const whole = await subject.whole();
+  return whole && createJob(deps, { ...whole, record: subject.record }, effect);
 }
 
 /** A job that is over cannot be stopped: that is what was wanted. Any other error is left to the next round, which sends it again. */
@@ -48,8 +57,9 @@ async function stopJob(deps: ReconcileDeps, record: RunRecord, jobName: string):
 }
 
 /** Puts the request beside the job file of the attempt, where its driver looks. What fails is written again in a later round. */
-async function requestHandOver(deps: ReconcileDeps, subject: ObservedRun, effect: HandOverEffect): Promise<void> {
-  const { record, descriptor } = subject;
+async function requestHandOver(deps: ReconcileDeps, subject: Subject, effect: HandOverEffect): Promise<void> {
+  const { record } = subject;
+  const { descriptor } = (await subject.whole()) ?? {};
   if (!descriptor) return;
   const { attempt, text } = effect;
   const place = bucketAndKey(runPrefixes({ descriptor, runId: record.runId, attempt }).handOver);

@@ -12,23 +12,18 @@ import type { Effect } from '../../../lifecycle/action';
 import { runOnRung } from '../../../lifecycle/ladder';
 import type { CreateOutcome } from '../../../lifecycle/observed';
 import type { Checkpoint } from '../../../lifecycle/record';
-import type { Descriptor } from '../../../spec/descriptor';
 import { bucketAndKey } from '../../../spec/formats/s3-uri';
 import { startsByDriver } from '../../../spec/resolve-run';
 import type { RunSpec } from '../../../spec/run-spec';
 import { describeError } from '../../shared/errors';
 import type { ReconcileDeps } from '../deps';
-import type { ObservedRun } from '../observe/observe';
+import type { LocatedRun, WholeRun } from '../observe/subject';
 import { createOutcomeOf } from './create-outcome';
 
 type CreateEffect = Extract<Effect, { do: 'create' }>;
 
 /** Writes job.json and makes the one create call of this round. Whatever comes of it is an observation, never an exception. */
-export async function createJob(
-  deps: ReconcileDeps,
-  subject: ObservedRun,
-  effect: CreateEffect,
-): Promise<CreateOutcome> {
+export async function createJob(deps: ReconcileDeps, subject: WholeRun, effect: CreateEffect): Promise<CreateOutcome> {
   const { descriptor, descriptorError } = subject;
   // Nothing was asked of the service: a later round does it.
   if (!descriptor) return { kind: 'throttled', error: `the descriptor: ${descriptorError}` };
@@ -68,7 +63,7 @@ async function writeJobFile(deps: ReconcileDeps, plan: JobPlan): Promise<CreateO
 
 async function historyOf(
   deps: ReconcileDeps,
-  { record }: ObservedRun,
+  { record }: WholeRun,
   effect: CreateEffect,
 ): Promise<Pick<JobPlan, 'history'>> {
   if (effect.attempt === 1) return {};
@@ -76,11 +71,7 @@ async function historyOf(
 }
 
 /** Code, driver, image and spec are those of the run; role, network and buckets those of the descriptor of the day. */
-export function planOf(
-  deps: Pick<ReconcileDeps, 'region'>,
-  subject: ObservedRun & { descriptor: Descriptor },
-  effect: CreateEffect,
-): JobPlan {
+export function planOf(deps: Pick<ReconcileDeps, 'region'>, subject: LocatedRun, effect: CreateEffect): JobPlan {
   const { record, intent, descriptor } = subject;
   const run = withFittingAlternatives(runOnRung(intent.spec, effect.rungId), deps.region);
   return {

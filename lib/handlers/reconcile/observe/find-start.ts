@@ -1,0 +1,28 @@
+import type { Observed } from '../../../lifecycle/observed';
+import type { Checkpoint } from '../../../lifecycle/record';
+import type { ReconcileDeps } from '../deps';
+import { listCheckpoints } from './checkpoints';
+import { checkpointPrefix, type LocatedRun, withSlash } from './subject';
+
+/** `checkpoints.startFrom`: another run of the team, one checkpoint, or a prefix with several. */
+export async function findStart(deps: ReconcileDeps, whole: LocatedRun): Promise<Observed['startFrom']> {
+  const { startFrom } = whole.intent.spec.checkpoints;
+  if (startFrom === undefined) return undefined;
+  const prefix = startFrom.startsWith('s3://') ? withSlash(startFrom) : await prefixOfRun(deps, whole, startFrom);
+  if (!prefix) return { missing: `${startFrom} is no run of team ${whole.record.team} with checkpoints in S3` };
+  const folder = /^(.*\/)step-\d+\/$/.exec(prefix);
+  const listed = await listCheckpoints(deps.s3, folder?.[1] ?? prefix);
+  if (listed.kind === 'unreadable') return { unreadable: `${startFrom} cannot be listed: ${listed.error}` };
+  if (listed.kind !== 'listed') return { unreadable: `${startFrom} was not listed` };
+  const found = folder ? listed.committed.find((c) => c.uri === prefix) : listed.committed[0];
+  return found ? asStart(found) : { missing: `${startFrom} has no complete checkpoint` };
+}
+
+/** A run that begins where another was counts its steps on, but has committed nothing itself. */
+const asStart = (checkpoint: Checkpoint): Checkpoint => ({ ...checkpoint, attempt: null });
+
+async function prefixOfRun(deps: ReconcileDeps, whole: LocatedRun, runId: string): Promise<string | undefined> {
+  const [other, intent] = await Promise.all([deps.store.find(runId), deps.store.findIntent(runId)]);
+  if (!other || !intent || other.team !== whole.record.team) return undefined;
+  return checkpointPrefix({ record: other, intent, descriptor: whole.descriptor });
+}

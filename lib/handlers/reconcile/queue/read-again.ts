@@ -1,0 +1,52 @@
+import { BatchGetItemCommand } from '@aws-sdk/client-dynamodb';
+import type { RunRecord } from '../../../lifecycle/record';
+import { describeError } from '../../shared/errors';
+import { runKey, textOf } from '../../shared/items';
+import { idOf, recordOf } from '../../shared/run-store';
+import type { ReconcileDeps } from '../deps';
+
+/** Keys that one read of several items may name: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html */
+export const MOST_IN_READ = 100;
+/** A read leaves items out when it is throttled or its answer is too long; they are asked for again so often. */
+const MOST_READS = 3;
+
+type Deps = Pick<ReconcileDeps, 'store' | 'log'>;
+type Found = Map<string, RunRecord | undefined>;
+
+/**
+ * Runs as they are written now, by id; undefined where there is none. One that could not be read is not among them: the next pass asks for
+ * it again.
+ * @param runIds each once
+ */
+export async function readAgain(deps: Deps, runIds: readonly string[]): Promise<Found> {
+  const found: Found = new Map();
+  for (let from = 0; from < runIds.length; from += MOST_IN_READ) {
+    await readSome(deps, runIds.slice(from, from + MOST_IN_READ), found);
+  }
+  return found;
+}
+
+async function readSome(deps: Deps, runIds: readonly string[], found: Found): Promise<void> {
+  let asked = runIds;
+  let error: string | undefined;
+  try {
+    for (let tries = 0; tries < MOST_READS && asked.length > 0; tries++) asked = await read(deps, asked, found);
+  } catch (thrown) {
+    error = describeError(thrown);
+  }
+  if (asked.length > 0) deps.log('error', 'runs were passed over by the queue', { runIds: asked, error });
+}
+
+/** @returns the runs that the service has left out */
+async function read({ store }: Deps, runIds: readonly string[], found: Found): Promise<string[]> {
+  const { tableName, dynamodb } = store;
+  const RequestItems = { [tableName]: { Keys: runIds.map(runKey), ConsistentRead: true } };
+  const { Responses, UnprocessedKeys } = await dynamodb.send(new BatchGetItemCommand({ RequestItems }));
+  const left = (UnprocessedKeys?.[tableName]?.Keys ?? []).map(idOf);
+  const items = new Map((Responses?.[tableName] ?? []).map((item) => [idOf(item), item]));
+  for (const runId of runIds) {
+    const item = items.get(runId);
+    if (!left.includes(runId)) found.set(runId, item && recordOf(textOf(item)));
+  }
+  return left;
+}
