@@ -57,3 +57,12 @@ describe('a card', () => {
     expect(answer).toMatchObject({ ok: false, issues: [{ rule: 'run/unknown' }] });
   });
 });
+
+test('the losses of a card are those of the lines; without them they are dashes, and nothing is written', async () => {
+  const before = JSON.stringify([...world.table.items]);
+  const step = { event: 'step', step: 40, loss: 2.25, tokens: 4000 };
+  const lines = [{ at: '2026-11-21T12:05:00.000Z', attempt: 1, message: `slipway ${JSON.stringify(step)}` }];
+  expect(await cardOf({ lines })).toContain('| training loss | 2.25 at the beginning, 2.25 at the end |');
+  expect(await cardOf()).toContain('| training loss | – |');
+  expect(JSON.stringify([...world.table.items])).toBe(before);
+});
