@@ -1,6 +1,6 @@
 """Progress lines of other hosts, for the first one, which watches over all: which rank prints them is up to the script.
 
-Megatron-LM prints its steps on the last rank (print_rank_last in megatron/training/utils.py, core 0.14), which is on the last host.
+Megatron-LM prints its steps on the last rank (print_rank_last of megatron/training/utils.py, 2026-11-23), which is on the last host.
 """
 
 from __future__ import annotations
