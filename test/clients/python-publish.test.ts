@@ -220,9 +220,19 @@ function writes({ calls }: Seen) {
   const others = found.filter(({ call }) => call !== 'UploadPartCopy');
   return first < 0 ? others : [...others.slice(0, first), ...parts, ...others.slice(first)];
 }
+/** Boto3 takes a source as it is, and quotes it; the SDK takes it quoted. */
+const quoted = (source: unknown) => {
+  const { Bucket, Key = '' } = source as { Bucket?: string; Key?: string };
+  return Bucket === undefined ? source : `${Bucket}/${Key.split('/').map(encodeURIComponent).join('/')}`;
+};
 const plain = ({ call, input }: Seen['calls'][number]): Seen['calls'][number] => ({
   call,
-  input: String(input.Key).endsWith('.json') && input.Body ? { ...input, Body: JSON.parse(String(input.Body)) } : input,
+  input:
+    'CopySource' in input
+      ? { ...input, CopySource: quoted(input.CopySource) }
+      : String(input.Key).endsWith('.json') && input.Body
+        ? { ...input, Body: JSON.parse(String(input.Body)) }
+        : input,
 });
 /** What is asked, whatever the order: the command line reads some of it at once. A job that is described twice is one question. */
 const reads = ({ calls }: Seen) =>
