@@ -70,6 +70,14 @@ describe('a read of the run table', () => {
     expect(table.mock.commandCalls(QueryCommand)[0]?.args[0].input).toMatchObject({ TableName: 'runs' });
   });
 
+  test('of the newest runs asks for no page more than it needs', async () => {
+    const items = [1, 2].map((n) => ({ document: { S: JSON.stringify(running({ runId: `r-${n}` })) } }));
+    table.mock.on(QueryCommand).resolves({ Items: items, LastEvaluatedKey: { runId: { S: 'r-2' } } });
+    expect((await store.ofTeam('nlp', 2)).map(({ runId }) => runId)).toEqual(['r-1', 'r-2']);
+    expect(table.mock.commandCalls(QueryCommand)).toHaveLength(1);
+    expect((await store.ofTeam('nlp', 3)).map(({ runId }) => runId)).toEqual(['r-1', 'r-2', 'r-1']);
+  });
+
   test('of the active runs asks their index, and takes an answer without items for none', async () => {
     table.mock.on(QueryCommand).resolves({});
     expect(await store.active()).toEqual([]);
