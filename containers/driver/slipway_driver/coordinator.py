@@ -124,8 +124,9 @@ class Coordinator:
         told, self._gpus = self._gpus, {}
         return told
 
-    def share_progress(self, line: Mapping[str, Any]) -> None:
+    def share_progress(self, line: Mapping[str, Any]) -> bool:
         """The first host reads its own lines itself."""
+        return True
 
     def progress(self) -> List[Dict[str, Any]]:
         """What the others have told of their progress lines since it was asked last, each with its host."""

@@ -157,6 +157,8 @@ class HostRun:
         if self._first_host:
             for told in self._shared.heard():
                 self._progressed(*told)
+        else:
+            self._shared.send()
 
     def _say_all(self, lines: Sequence[str]) -> None:
         for line in lines:

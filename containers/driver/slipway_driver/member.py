@@ -87,9 +87,9 @@ class Member:
         """Only the first host collects them."""
         return {}
 
-    def share_progress(self, line: Mapping[str, Any]) -> None:
-        """Tells the first host of a progress line of this one; lost where it cannot be reached."""
-        self._send(dict(line, type="progress"))
+    def share_progress(self, line: Mapping[str, Any]) -> bool:
+        """Tells the first host of a progress line of this one; False while it cannot be reached."""
+        return self._send(dict(line, type="progress"))
 
     def progress(self) -> List[Dict[str, Any]]:
         """Only the first host collects them."""

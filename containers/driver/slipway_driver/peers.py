@@ -51,8 +51,9 @@ class Alone:
         """There are no other hosts: always empty."""
         return {}
 
-    def share_progress(self, line: Mapping[str, Any]) -> None:
+    def share_progress(self, line: Mapping[str, Any]) -> bool:
         """Nobody collects."""
+        return True
 
     def progress(self) -> List[Dict[str, Any]]:
         """There are no other hosts: always empty."""

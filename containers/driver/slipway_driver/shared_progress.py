@@ -5,6 +5,8 @@ Megatron-LM prints its steps on the last rank (print_rank_last of megatron/train
 
 from __future__ import annotations
 
+import collections
+import threading
 from typing import Any, List, Mapping, NamedTuple
 
 from slipway_driver.peers import Peers
@@ -29,6 +31,9 @@ class SharedProgress:
     def __init__(self, peers: Peers) -> None:
         self._peers = peers
         self._second, self._told = 0, 0
+        #: Lines that came before this host could reach the first one.
+        self._unsent: "collections.deque[Mapping[str, Any]]" = collections.deque(maxlen=MOST_A_SECOND)
+        self._lock = threading.Lock()
 
     def tell(self, line: str, event: Mapping[str, Any], now: float) -> None:
         """Tells the first host of a line of this one, printed at `now` (monotonic seconds); too many of one second are lost."""
@@ -36,7 +41,15 @@ class SharedProgress:
             self._second, self._told = int(now), 0
         self._told += 1
         if self._told <= MOST_A_SECOND:
-            self._peers.share_progress({"line": line[:LABEL_CHARACTERS], "event": dict(event)})
+            with self._lock:
+                self._unsent.append({"line": line[:LABEL_CHARACTERS], "event": dict(event)})
+            self.send()
+
+    def send(self) -> None:
+        """Tells the first host what it could not be told before."""
+        with self._lock:
+            while self._unsent and self._peers.share_progress(self._unsent[0]):
+                self._unsent.popleft()
 
     def heard(self) -> List[Told]:
         """On the first host: what the others have told since it was asked last."""
