@@ -26,10 +26,17 @@ export function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'no such file' : (error as Error).message;
-    throw new UsageError(`${file}: must be a readable file, got ${reason}; check the path`);
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    throw new UsageError(`${file}: must be a readable file, got ${UNREADABLE[code] ?? message}; check the path`);
   }
 }
+
+const UNREADABLE: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file',
+  ENOTDIR: 'no such file',
+  EISDIR: 'a folder',
+  EACCES: 'one that you may not read',
+};
 
 /** Whether `--environment` names a descriptor file; otherwise it is a name that SSM knows. */
 export const isDescriptorFile = (environment: string | undefined): boolean => environment?.endsWith('.json') ?? false;

@@ -2,11 +2,12 @@ import { Command, CommanderError } from 'commander';
 import { assistVerbs } from './assist/verbs';
 import { type CommandLine, collect } from './command-line';
 import { environmentVerbs } from './environment/verbs';
+import { EXIT } from './exit';
 import { initVerbs } from './init/verbs';
 import { launchVerbs } from './launch/verbs';
 import { planVerbs } from './plan/verbs';
 import { platformVerbs } from './platform/verbs';
-import { reportError } from './report-error';
+import { reportError, usageText } from './report-error';
 import { runVerbs } from './runs/verbs';
 import { sandboxVerbs } from './sandbox/verbs';
 import { processTerminal, type Terminal } from './terminal';
@@ -45,6 +46,8 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
     .exitOverride()
     .configureOutput({
       writeErr: (text) => terminal.err(text.trimEnd()),
+      // Said by `main`, in the words of all other mistakes.
+      outputError: () => undefined,
       writeOut: (text) => terminal.out(text.trimEnd()),
     });
   const verb = (name: string, description: string, example: string) =>
@@ -65,7 +68,16 @@ export async function main(argv: readonly string[], terminal: Terminal = process
     }).parseAsync([...argv]);
     return code;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CommanderError) return usageError(error, argv[2] ?? '', terminal);
     return reportError(error, { asJson, file: argv[3] ?? '' }, terminal);
   }
+}
+
+/** Help and version come as errors too. Without a verb the help is shown already. */
+function usageError(error: CommanderError, typed: string, terminal: Terminal): number {
+  if (error.exitCode === 0) return EXIT.done;
+  const { commands } = program({ out: () => undefined, err: () => undefined }, () => undefined);
+  const verb = commands.some((command) => command.name() === typed) ? typed : undefined;
+  if (error.code !== 'commander.help') terminal.err(`slipway: ${usageText(error, verb)}`);
+  return EXIT.usage;
 }

@@ -4,16 +4,31 @@ import { UsageError } from './exit';
 import type { Terminal } from './terminal';
 
 /**
- * Writes the page that `--html` asks for, and says where it is.
- * @throws UsageError where the file cannot be written
+ * Does what writes to a place that a user has named.
+ * @param option as it was written
+ * @throws UsageError where it cannot be written
  */
-export function writePage(file: string, page: string, terminal: Terminal): void {
+export function writing(option: string, what: 'file' | 'folder', place: string, work: () => void): void {
   try {
-    writeFileSync(file, page);
+    work();
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code;
     if (reason === undefined) throw error;
-    throw new UsageError(`--html: must be a file that can be written, got ${file} (${reason}); name another one`);
+    throw new UsageError(
+      `${option}: must be a ${what} that can be written, got ${place} (${reason}); name another one`,
+    );
   }
+}
+
+/**
+ * Writes the page that `--html` asks for.
+ * @throws UsageError where the file cannot be written
+ */
+export const savePage = (file: string, page: string): void =>
+  writing('--html', 'file', file, () => writeFileSync(file, page));
+
+/** The same, and says where it is. */
+export function writePage(file: string, page: string, terminal: Terminal): void {
+  savePage(file, page);
   terminal.err(`wrote ${path.resolve(file)}`);
 }

@@ -1,3 +1,4 @@
+import type { CommanderError } from 'commander';
 import type { FileIssue } from '../environment/read-environment-file';
 import { bareIssue, type Issue } from '../spec/issue';
 import { EXIT, Refusal, RunFailed, ServiceError, UsageError } from './exit';
@@ -22,3 +23,28 @@ export function reportError(error: unknown, context: { asJson: boolean; file: st
 /** A refusal of an environment file names the file and the place of each finding: its lock and its runs are other files. */
 const lineOf = (found: Issue & Partial<FileIssue>, asked: string): string =>
   issueLine(found, found.file ?? asked, () => found.position);
+
+/** What may be wrong with a line that was typed, in our own words; `$1` is what commander found. */
+const WORDS: Readonly<Record<string, readonly [found: RegExp, text: string]>> = {
+  'commander.unknownCommand': [/command '(.*?)'/, '$1: must be a verb of slipway, got an unknown one'],
+  'commander.unknownOption': [/option '(.*?)'/, '$1: must be an option of VERB, got an unknown one'],
+  'commander.missingArgument': [/argument '(.*?)'/, 'VERB: must be given <$1>, got nothing'],
+  'commander.optionMissingArgument': [/option '(.*?)'/, '$1: must have a value, got nothing'],
+  'commander.excessArguments': [/Expected (\d+) arguments?/, 'VERB: must be given at most $1 words, got more'],
+};
+
+/**
+ * A mistake in what was typed, as `<option as written>: <what must hold>, got <value>; <what to do>`.
+ * @param verb the verb, where it is one
+ */
+export function usageText(
+  { code, message }: Pick<CommanderError, 'code' | 'message'>,
+  verb: string | undefined,
+): string {
+  const [found, text] = WORDS[code] ?? [];
+  const name = found?.exec(message)?.[1];
+  const typed = verb === undefined ? 'slipway' : `slipway ${verb}`;
+  if (text === undefined || name === undefined) return message.replace(/^error: /, '');
+  const meant = /\(Did you mean (?:one of )?(.+)\?\)/.exec(message)?.[1];
+  return `${text.replace('$1', () => name).replace('VERB', typed)}; ${meant ? `did you mean ${meant}?` : `${typed} --help shows what there is`}`;
+}

@@ -16,11 +16,15 @@ const LIBRARY: Readonly<Partial<Record<LayoutInput['stack'], number>>> = {
   deepspeed: 0.12,
 };
 
-/** What is known of layouts that no published run has measured: preferences, adapters, modules that predict further tokens, UltraServers. */
+/** What is known of layouts that no published run has measured: preferences, adapters, modules that predict further tokens, UltraServers, recurrences. */
 const UNMEASURED = 0.1;
 
 /** Mixtures of experts: plans of published runs are up to 51 % off, and versions of one library up to 77 % apart (docs/planner.md). */
 const MIXTURE = 0.2;
+
+/** Whether some layers mix tokens by a recurrence: their arithmetic is counted, and no published run measures it. */
+const isRecurrent = (l: LayoutInput) =>
+  l.model.recurrence !== undefined || (l.model.kinds ?? []).some(({ block }) => block.recurrence !== undefined);
 
 /** 80 % interval around `tokensPerSecond`. */
 export function interval80(tokensPerSecond: number, l: LayoutInput, step: StepSeconds): [low: number, high: number] {
@@ -33,7 +37,9 @@ export function interval80(tokensPerSecond: number, l: LayoutInput, step: StepSe
     step.expertParallel +
     step.offload;
   const unmeasured =
-    l.preferences || l.adapters !== undefined || l.model.mtpLayers || (l.domainNodes ?? 1) > 1 ? UNMEASURED : 0;
+    l.preferences || l.adapters !== undefined || l.model.mtpLayers || isRecurrent(l) || (l.domainNodes ?? 1) > 1
+      ? UNMEASURED
+      : 0;
   const half =
     KERNELS +
     (COMMUNICATION * communication) / step.total +

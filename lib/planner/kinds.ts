@@ -24,6 +24,8 @@ const NO_OPTIONS = {
   window: undefined,
   latent: undefined,
   expertBiases: undefined,
+  recurrence: undefined,
+  gatedAttention: undefined,
 };
 
 /** What `of` says of the block that needs most. */

@@ -24,7 +24,15 @@ export const keysInFull = (m: BlockShape, sequence: number): number => {
 
 /** FLOPs of one token's attention in all blocks, forward and backward: 12 d s per block, counted in full. */
 export const attentionFlopsPerToken = (m: ParameterShape, sequence: number) =>
-  sumOverBlocks(m, (block) => 12 * block.heads * meanHeadSize(block) * keysInFull(block, sequence));
+  sumOverBlocks(m, (block) =>
+    block.recurrence
+      ? 3 * block.recurrence.flops
+      : 12 * block.heads * meanHeadSize(block) * keysInFull(block, sequence),
+  );
+
+/** Elements of one token that attention's products, or those in its place, read and write. */
+export const mixedElements = (m: BlockShape): number =>
+  m.recurrence ? m.recurrence.kept : 2 * (m.heads + m.kvHeads) * meanHeadSize(m);
 
 /** FLOPs of one token, forward and backward: 6 (N_blocks + V d) + 12 L d s, attention counted in full, recompute not counted. */
 export const modelFlopsPerToken = (m: ParameterShape, sequence: number) =>

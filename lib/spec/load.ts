@@ -49,8 +49,9 @@ export function loadDescriptor(text: string): Loaded<Descriptor> {
     return { ...check<Descriptor>(JSON.parse(text), descriptorSchema), positionOf: () => undefined };
   } catch (error) {
     const found = issue('schema/json', 'error', '', {
-      must: `must be JSON (${(error as Error).message})`,
-      fix: 'correct the file',
+      must: 'must be JSON',
+      got: (error as Error).message,
+      fix: 'correct it, or name another file',
     });
     return { issues: [found], positionOf: () => undefined };
   }

@@ -90,9 +90,30 @@ describe('validate', () => {
 describe('wrong usage is exit 2, one line, no stack trace', () => {
   test.each([
     [['validate', '/no/such/file.yaml'], /must be a readable file, got no such file/],
-    [['frobnicate'], /unknown command/],
-    [['validate'], /missing required argument/],
-    [['validate', 'x', '--nope'], /unknown option/],
+    [['frobnicate'], /^slipway: frobnicate: must be a verb of slipway, got an unknown one; slipway --help shows what/],
+    [['statsu', 'x'], /^slipway: statsu: must be a verb of slipway, got an unknown one; did you mean status\?$/],
+    [['validate'], /^slipway: slipway validate: must be given <file>, got nothing; slipway validate --help shows what/],
+    [
+      ['validate', 'x', '--nope'],
+      /^slipway: --nope: must be an option of slipway validate, got an unknown one; slipway/,
+    ],
+    [
+      ['validate', 'x', '--jsom'],
+      /^slipway: --jsom: must be an option of slipway validate, .*; did you mean --json\?$/,
+    ],
+    [
+      ['validate', 'x', '--set'],
+      /^slipway: --set <path=value>: must have a value, got nothing; slipway validate --help/,
+    ],
+    [
+      ['validate', 'x', 'y'],
+      /^slipway: slipway validate: must be given at most 1 words, got more; slipway validate --/,
+    ],
+    [['validate', __dirname], /must be a readable file, got a folder; check the path$/],
+    [
+      ['init', '/dev/null/x', '--yes'],
+      /^slipway: init: must be a folder that can be written, got \/dev\/null\/x \(ENOTDIR\)/,
+    ],
     [['schema', 'job'], /must be run, environment or answers, got job/],
     [['sandbox', 'dance'], /must be start, env, deploy, status or stop, got dance/],
     [['logs', 'x', '--since', 'soon'], /--since: must be a time or a span/],

@@ -25,10 +25,10 @@ import {
   SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
 import fc from 'fast-check';
-import { afterAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import type { StatusAnswer } from '../../lib/contracts/control';
 import { type CardRequest, controlRequestSchema } from '../../lib/contracts/control-requests';
-import { cardOfRun } from '../../lib/handlers/control/card';
-import type { ReadDeps } from '../../lib/handlers/control/deps';
+import { cardOf } from '../../lib/handlers/control/card';
 import { modelFacts } from '../../lib/report/card/model-facts';
 import { assembleReport, type RunSources } from '../../lib/report/read/assemble';
 import type { LogLine } from '../../lib/report/read/log-lines';
@@ -103,12 +103,8 @@ const WORLD: World = {
   ...{ state: 'completed', artifacts: MODEL, regions: {}, fails: {} },
 };
 
-// Control answers for both: it is asked for status and lines by both, for the card by the client alone.
-vi.mock('../../lib/handlers/control/reads/status', async (original) => ({
-  ...(await original<object>()),
-  statusOf: async () => STATUS,
-}));
-const DEPS = { environment: 'research', region: 'us-west-2', now: () => new Date('2026-11-21T14:00:00Z') } as ReadDeps;
+/** Of the control function that would answer. */
+const DEPS = { environment: 'research', region: 'us-west-2', now: () => new Date('2026-11-21T14:00:00Z') };
 
 const lambda = mockClient(LambdaClient);
 const s3 = mockClient(S3Client);
@@ -210,7 +206,7 @@ async function byPython(world: World, wanted: object): Promise<Seen> {
     if (!one.call) return { calls, end: one.published ?? one.failed };
     calls.push(one);
     if (one.input.action !== 'card') continue;
-    tell(await cardOfRun(DEPS, 'nlp', controlRequestSchema.parse(one.input) as CardRequest));
+    tell(cardOf(DEPS, STATUS as unknown as StatusAnswer, controlRequestSchema.parse(one.input) as CardRequest));
   }
 }
 
@@ -224,9 +220,19 @@ function writes({ calls }: Seen) {
   const others = found.filter(({ call }) => call !== 'UploadPartCopy');
   return first < 0 ? others : [...others.slice(0, first), ...parts, ...others.slice(first)];
 }
+/** Boto3 takes a source as it is, and quotes it; the SDK takes it quoted. */
+const quoted = (source: unknown) => {
+  const { Bucket, Key = '' } = source as { Bucket?: string; Key?: string };
+  return Bucket === undefined ? source : `${Bucket}/${Key.split('/').map(encodeURIComponent).join('/')}`;
+};
 const plain = ({ call, input }: Seen['calls'][number]): Seen['calls'][number] => ({
   call,
-  input: String(input.Key).endsWith('.json') && input.Body ? { ...input, Body: JSON.parse(String(input.Body)) } : input,
+  input:
+    'CopySource' in input
+      ? { ...input, CopySource: quoted(input.CopySource) }
+      : String(input.Key).endsWith('.json') && input.Body
+        ? { ...input, Body: JSON.parse(String(input.Body)) }
+        : input,
 });
 /** What is asked, whatever the order: the command line reads some of it at once. A job that is described twice is one question. */
 const reads = ({ calls }: Seen) =>

@@ -148,6 +148,26 @@ def test_steps_of_a_script_without_progress_lines_are_said_once_for_all_hosts(tm
     assert world.events("algo-2", "step") == []
 
 
+#: As Megatron-LM does it: the steps stand in the output of the last rank alone.
+PRINTS_LAST = """
+import os, time
+if os.environ["SM_CURRENT_HOST"] == "algo-2":
+    for step in range(1, 5):
+        print("step=%d loss=%.1f" % (step, 5 - step), flush=True)
+time.sleep(600)
+"""
+
+
+def test_steps_that_the_last_host_prints_are_those_of_the_run(tmp_path: Path) -> None:
+    progress = {"stepRegex": r"step=(\d+)", "lossRegex": r"loss=([0-9.]+)", "startupMinutes": 5, "silenceMinutes": 0.05}
+    world = FakeWorld(tmp_path, 2, job_json(progress=progress), {"train.py": PRINTS_LAST})
+    world.start()
+    assert world.wait()[0] == 70, world.log("algo-1")
+    steps = [(event["step"], event["loss"]) for event in world.events("algo-1", "step")]
+    assert steps == [(1, 4.0), (2, 3.0), (3, 2.0), (4, 1.0)]
+    assert "after step 4" in world.failure("algo-1")["reason"]
+
+
 def test_a_frozen_script_is_a_hang_too(tmp_path: Path) -> None:
     script = "import os, signal\nprint('step=1', flush=True)\nos.kill(os.getpid(), signal.SIGSTOP)\n"
     job = job_json(progress={"stepRegex": r"step=(\d+)", "startupMinutes": 5, "silenceMinutes": 0.02})

@@ -187,6 +187,16 @@ def test_without_an_expression_for_the_loss_a_step_is_said_at_once():  # type: i
     assert FoundSteps(expects_loss=False).feed("step=7", {"event": "step", "step": 7}) == ['slipway {"event":"step","step":7}']
 
 
+def test_found_steps_are_those_of_another_host_until_one_of_this_host_prints_some() -> None:
+    steps = FoundSteps(expects_loss=False)
+
+    def said(step: int, host: str) -> list[str]:
+        return steps.feed("[rank 0] step=%d" % step, {"event": "step", "step": step}, host)
+
+    lines = [(1, "algo-2"), (2, "algo-2"), (2, "algo-3"), (1, ""), (2, ""), (3, "algo-2"), (3, "")]
+    assert [said(step, host) != [] for step, host in lines] == [True, True, False, False, False, False, True]
+
+
 def test_the_oom_counter_is_read_from_both_cgroup_versions() -> None:
     assert parse_oom_kills("low 0\nhigh 0\nmax 12\noom 3\noom_kill 2\n") == 2
     assert parse_oom_kills("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n") == 1

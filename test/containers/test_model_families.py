@@ -31,11 +31,11 @@ READ = (
     "gpt_oss", "deepseek_v2", "deepseek_v3", "glm", "glm4", "glm4_moe", "glm4_moe_lite", "cohere", "cohere2", "starcoder2",
     "stablelm", "nemotron", "seed_oss", "ernie4_5", "ernie4_5_moe", "exaone4", "dots1", "hunyuan_v1_dense", "arcee", "apertus",
     "ministral", "minimax_m2", "solar_open", "gpt2", "gpt_neox", "gptj", "gpt_bigcode", "opt", "bloom", "youtu", "minicpm3",
-    "nanochat",
+    "nanochat", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "nemotron_h", "granitemoehybrid",
 )  # fmt: skip
 
 #: Biases that no published model of a family has, and that Slipway refuses.
-UNBIASED = {"deepseek_v2": "mlp_bias", "ernie4_5_moe": "use_bias"}
+UNBIASED = {"deepseek_v2": "mlp_bias", "ernie4_5_moe": "use_bias", "nemotron_h": "mlp_bias"}
 
 
 def sizes(rng: random.Random) -> dict:
@@ -55,6 +55,7 @@ def sizes(rng: random.Random) -> dict:
         "vocab_size": rng.randrange(200, 400), "max_position_embeddings": 128, "n_positions": 128,
         "n_routed_experts": experts, "num_experts": experts, "num_local_experts": experts, "moe_num_experts": experts,
         "num_experts_per_tok": rng.choice([1, 2, 4]), "moe_k": 2, "moe_topk": 2, "n_group": rng.choice([1, 2]), "topk_group": 1,
+        "layers_block_type": [rng.choice(["linear_attention", "full_attention", "moe", "mlp"]) for _ in range(layers)],
         "n_shared_experts": rng.choice([1, 2]), "num_shared_experts": 1, "first_k_dense_replace": rng.choice([0, 1]),
         "decoder_sparse_step": rng.choice([1, 2]), "mlp_only_layers": rng.choice([[], [1]]),
         "interleave_moe_layer_step": rng.choice([1, 2]),
@@ -73,6 +74,11 @@ def small_config(family: str, rng: random.Random):
     defaults = made().to_dict()
     for _ in range(6):
         drawn = {key: value for key, value in sizes(rng).items() if key in defaults and not isinstance(defaults[key], dict)}
+        if family == "granitemoehybrid":
+            drawn["layer_types"] = [rng.choice(["linear_attention", "full_attention"]) for _ in range(drawn["num_hidden_layers"])]
+            drawn["num_local_experts"] = rng.choice([0, 8])
+            drawn["shared_intermediate_size"] = 64
+            drawn |= {"mamba_n_heads": drawn["hidden_size"] // 32, "mamba_d_head": 64}
         if family not in ("cohere", "glm4_moe"):
             drawn.pop("use_qk_norm", None)
         if family in UNBIASED:

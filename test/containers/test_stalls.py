@@ -193,3 +193,30 @@ def test_a_run_whose_collective_hangs_goes_on_from_its_last_step(tmp_path: Path)
     assert code == 0, whole
     losses = {event["step"]: event["loss"] for event in events(whole, "step")}
     assert {event["step"]: event["loss"] for text in (output, resumed) for event in events(text, "step")} == losses
+
+
+#: The last rank does not come out of the evaluation after step 4.
+STALLED_EVALUATION = """
+import os, time
+from slipway_trainer import trainer
+real = trainer.evaluation_loss
+def evaluation_loss(backend, evaluation, settings, world, on_batch):
+    if os.environ["RANK"] == "1":
+        time.sleep(7)
+        os._exit(70)
+    return real(backend, evaluation, settings, world, on_batch)
+trainer.evaluation_loss = evaluation_loss
+"""
+
+
+def test_a_run_that_hangs_in_an_evaluation_has_saved_the_step_before(tmp_path: Path) -> None:
+    (tmp_path / "stalled_evaluation.py").write_text(STALLED_EVALUATION)
+    shards = {"train": write_shards(tmp_path / "shards"), "validation": write_shards(tmp_path / "more", seed=2)}
+    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    words = ["--save-every-steps", "1000", "--collective-timeout-seconds", "6", "--steady-timeout-seconds", "0"]
+    evaluates = ["--eval-channel", "validation", "--eval-every-steps", "4"]
+    job = trainer_job(training={"steps": 8}, arguments=[*words, *evaluates], checkpoints=checkpoints)
+    code, output = run_ranks(tmp_path / "run", 2, job, shards, patch=str(tmp_path / "stalled_evaluation.py"))
+    assert code != 0
+    assert "the state after step 4 is saved" in output
+    assert (tmp_path / "checkpoints/step-4/COMMITTED.json").exists()

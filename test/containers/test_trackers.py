@@ -179,7 +179,7 @@ def test_the_trainer_tells_its_trackers_how_it_ends(ending: "int | Exception", t
     arguments = types.SimpleNamespace(
         collective_timeout_seconds=1, steady_timeout_seconds=1, export_weights=False, export_adapter=False
     )
-    settings = mock.MagicMock(arguments=arguments, weights=None)
+    settings = mock.MagicMock(arguments=arguments, weights=None, checkpoints=mock.MagicMock(uri=""))
     for name in ("World", "resolve_layout", "build_backend", "bind_to_gpu"):
         monkeypatch.setattr(trainer_main, name, mock.MagicMock())
     monkeypatch.setattr(trainer_main, "read_settings", lambda words: settings)

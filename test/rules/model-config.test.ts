@@ -80,7 +80,7 @@ test('what was fetched takes the place of its own name only', () => {
 test.each([
   ['broken YAML', `${RUN}name: [`, /./],
   ['a list', '- 1\n', /must be/],
-  ['a model that is a word', RUN.replace(/model:\n.*\n/, 'model: 5\n'), /--set must name a path of the file/],
+  ['a model that is a word', RUN.replace(/model:\n.*\n/, 'model: 5\n'), /--set: must name a path of the file/],
 ])('fails: a config.json by --set in %s is refused like the file without it', (_, text, message) => {
   writeFileSync(path.join(FOLDER, 'config.json'), JSON.stringify(QWEN3_8B));
   const inlined = withModelConfig(path.join(FOLDER, 'run.yaml'), text, ['model.config=./config.json']);

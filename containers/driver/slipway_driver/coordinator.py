@@ -28,6 +28,7 @@ class Coordinator:
         self._early: List[Report] = []
         self._efa: Dict[str, Dict[str, Any]] = {}
         self._gpus: Dict[str, Dict[str, Any]] = {}
+        self._progress: List[Dict[str, Any]] = []
         self._lost: List[str] = []
         self._done: List[str] = []
         self._starts: List[Start] = []
@@ -82,6 +83,8 @@ class Coordinator:
             self._efa[host] = dict(message["report"])
         elif message.get("type") == "gpus":
             self._gpus[host] = dict(message["use"])
+        elif message.get("type") == "progress":
+            self._progress.append(dict(message, host=host))
         return True
 
     def _take_while(self, waiting: Callable[[], bool], seconds: float) -> None:
@@ -121,6 +124,14 @@ class Coordinator:
         told, self._gpus = self._gpus, {}
         return told
 
+    def share_progress(self, line: Mapping[str, Any]) -> None:
+        """The first host reads its own lines itself."""
+
+    def progress(self) -> List[Dict[str, Any]]:
+        """What the others have told of their progress lines since it was asked last, each with its host."""
+        told, self._progress = self._progress, []
+        return told
+
     def finish(self, own: Report) -> None:
         """This host is done. The others will be too, or fail and leave; those that wait need not any longer."""
         self._tell({"type": "release"})
@@ -147,7 +158,7 @@ class Coordinator:
             self._hosts = list(decision.hosts)
             self._spares = [host for host in waiting if host not in decision.hosts]
             self._efa = {}
-        self._early, self._gpus = [], {}
+        self._early, self._gpus, self._progress = [], {}, []
         return decision, resume_from
 
     @property

@@ -24,25 +24,16 @@ from slipway_driver.progress import FoundSteps, ProgressReader, progress_line
 from slipway_driver.redaction import redacted_failure, secrets_of
 from slipway_driver.remains import pids_in
 from slipway_driver.restart_policy import FOLLOWING_KINDS
+from slipway_driver.shared_progress import SharedProgress
 from slipway_driver.step_times import StepTimes
 from slipway_driver.supervisor import Supervisor, read_records
 from slipway_driver.vitals import Vitals
-from slipway_driver.watchdog import Watchdog
+from slipway_driver.watchdog import watchdog_of
 
 #: How long the first host waits at a good end for the others' last words on their network: they end at the same time.
 EFA_SECONDS = 5.0
 #: How long this host's ranks may take to write down an error of their own when another host has only lost its peers.
 OWN_ERROR_SECONDS = 3.0
-
-
-def watchdog_of(attempt: Attempt, now: float) -> Watchdog:
-    """Budgets of the run file, or SLIPWAY_WATCHDOG_SECONDS for all of them."""
-    job = attempt.job
-    override = attempt.environ.get("SLIPWAY_WATCHDOG_SECONDS")
-    startup = float(override) if override else job.startup_minutes * 60
-    silence = float(override) if override else job.silence_minutes * 60
-    shows_progress = job.builtin_module is not None or job.step_regex is not None
-    return Watchdog(startup, silence, may_stop=shows_progress, now=now)
 
 
 class HostRun:
@@ -54,6 +45,7 @@ class HostRun:
         self._reader = ProgressReader(attempt.job.step_regex, attempt.job.loss_regex)
         self._found_steps = FoundSteps(attempt.job.loss_regex is not None)
         self._watchdog = watchdog_of(attempt, time.monotonic())
+        self._shared = SharedProgress(peers)
         self._vitals = Vitals(attempt.cluster.training_hosts, int(attempt.environ.get("SLIPWAY_RESTART", 0)))
         hosts = len(attempt.cluster.training_hosts)
         self._gpu_use = GpuUse(every(attempt.environ, hosts))
@@ -110,6 +102,7 @@ class HostRun:
             secrets = secrets_of(attempt.environ, attempt.job.restart_secret)
             return redacted_failure(self._refusal() or self._outcome(launcher_code), secrets)
         finally:
+            self._hear_others()
             self._say_all(self._found_steps.end())
             self._gpu_use.end()
             self.pids = pids_in(self._state)
@@ -146,13 +139,24 @@ class HostRun:
         if event is None:
             return
         with self._lock:
-            self._watchdog.feed(event, time.monotonic())
             self._vitals.feed(event, time.monotonic())
-        self._step_times.feed(event, time.time())
-        if self._first_host:
-            self._say_all(self._found_steps.feed(line, event))
+        self._progressed(line, event)
+        if not self._first_host:
+            self._shared.tell(line, event, time.monotonic())
         if event["event"] == "step":
             self._tell_efa()
+
+    def _progressed(self, line: str, event: Mapping[str, Any], host: str = "") -> None:
+        with self._lock:
+            self._watchdog.feed(event, time.monotonic())
+        self._step_times.feed(event, time.time())
+        if self._first_host:
+            self._say_all(self._found_steps.feed(line, event, host))
+
+    def _hear_others(self) -> None:
+        if self._first_host:
+            for told in self._shared.heard():
+                self._progressed(*told)
 
     def _say_all(self, lines: Sequence[str]) -> None:
         for line in lines:
@@ -216,13 +220,14 @@ class HostRun:
         if refused is not None:
             self._end(refused)
             return
+        self._hear_others()
         asked = self._peers.end_asked()
         if self._efa_told is not None or (self._efa.settled and not self._first_host):
             self._tell_efa()
         if asked is not None:
             self._end_as_asked(asked)
             return
-        # Only rank 0 prints steps, so only its host can see that nothing moves.
+        # Only the first host hears of all steps, so only it can see that nothing moves.
         with self._lock:
             hang = self._watchdog.verdict(time.monotonic()) if self._first_host else None
         if hang and self._watchdog.may_stop:

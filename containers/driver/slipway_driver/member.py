@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from typing import Any, Callable, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, PeerChannel, PeerLost, connect_patiently
 from slipway_driver.restart_policy import Decision, Report, report_from
@@ -86,6 +86,14 @@ class Member:
     def gpu_reports(self) -> Dict[str, Dict[str, Any]]:
         """Only the first host collects them."""
         return {}
+
+    def share_progress(self, line: Mapping[str, Any]) -> None:
+        """Tells the first host of a progress line of this one; lost where it cannot be reached."""
+        self._send(dict(line, type="progress"))
+
+    def progress(self) -> List[Dict[str, Any]]:
+        """Only the first host collects them."""
+        return []
 
     def finish(self, own: Report) -> None:
         """Tells the first host that this one is done, so that its silence is no loss."""

@@ -51,6 +51,13 @@ class Alone:
         """There are no other hosts: always empty."""
         return {}
 
+    def share_progress(self, line: Mapping[str, Any]) -> None:
+        """Nobody collects."""
+
+    def progress(self) -> List[Dict[str, Any]]:
+        """There are no other hosts: always empty."""
+        return []
+
     def finish(self, own: Report) -> None:
         """Nobody waits."""
 

@@ -53,29 +53,36 @@ class ProgressReader:
 class FoundSteps:
     """Progress lines for what the expressions of the run file find, so that reports and metrics read the steps of every script alike.
 
-    The lines of one rank count: the first whose output matches. A script that writes step lines of its own gets no others. A loss on a
+    The lines of one rank count: the first whose output matches, rather one of this host. A script that writes step lines of its own gets no
+    others. A loss on a
     line of its own belongs to the step that waits for one, else to the next step.
     """
 
     def __init__(self, expects_loss: bool) -> None:
         self._expects_loss = expects_loss
         self._rank: Optional[str] = None
+        self._host = ""
+        #: The last step that was said, and the one up to which a rank that took the place of another host's only repeats.
+        self._last: Optional[int] = None
+        self._repeats: Optional[int] = None
         self._is_own = False
         self._step: Optional[int] = None
         self._loss: Optional[float] = None
 
-    def feed(self, line: str, event: Mapping[str, Any]) -> List[str]:
+    def feed(self, line: str, event: Mapping[str, Any], host: str = "") -> List[str]:
         """The progress lines that are complete with this line of output.
 
         :param event: what ``ProgressReader.read`` made of the line
+        :param host: where it was printed, when not here
         """
         if line.startswith(PREFIX):
             self._is_own = self._is_own or event["event"] == "step"
             return []
         label = _RANK_LABEL.match(line)
-        rank = label.group() if label else ""
-        self._rank = rank if self._rank is None else self._rank
-        if self._is_own or rank != self._rank:
+        rank = label.group() if label else host
+        if self._rank is None or (self._host and not host):
+            self._rank, self._host, self._step, self._loss, self._repeats = rank, host, None, None, self._last
+        if self._is_own or rank != self._rank or host != self._host:
             return []
         if event["event"] == "metric":
             return self._on_loss(event["loss"])
@@ -87,6 +94,9 @@ class FoundSteps:
         return [] if step is None else [_step_line(step, None)]
 
     def _on_step(self, step: int, loss: Optional[float]) -> List[str]:
+        if self._repeats is not None and step <= self._repeats:
+            return []
+        self._repeats, self._last = None, step
         waited = self.end()
         if loss is None:
             loss, self._loss = self._loss, None
@@ -98,7 +108,7 @@ class FoundSteps:
     def _on_loss(self, loss: float) -> List[str]:
         step, self._step = self._step, None
         if step is None:
-            self._loss = loss
+            self._loss = loss if self._repeats is None else None
             return []
         return [_step_line(step, loss)]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Optional
 
+from slipway_driver.attempt import Attempt
+
 
 class Watchdog:
     """Fed with progress events and the time; says when the budget of what is going on has run out.
@@ -61,3 +63,13 @@ class Watchdog:
         if now - self._since > self._silence:
             return "no progress for %d s after step %d" % (now - self._since, self.step)
         return None
+
+
+def watchdog_of(attempt: Attempt, now: float) -> Watchdog:
+    """Budgets of the run file, or SLIPWAY_WATCHDOG_SECONDS for all of them."""
+    job = attempt.job
+    override = attempt.environ.get("SLIPWAY_WATCHDOG_SECONDS")
+    startup = float(override) if override else job.startup_minutes * 60
+    silence = float(override) if override else job.silence_minutes * 60
+    shows_progress = job.builtin_module is not None or job.step_regex is not None
+    return Watchdog(startup, silence, may_stop=shows_progress, now=now)

@@ -1,5 +1,7 @@
 """The loss of a model on its evaluation channel."""
 
+from collections.abc import Callable
+
 import torch
 
 from slipway_trainer.backend import Backend
@@ -9,8 +11,10 @@ from slipway_trainer.settings import RunSettings
 from slipway_trainer.world import World
 
 
-def evaluation_loss(backend: Backend, evaluation: Batches, settings: RunSettings, world: World) -> float:
-    """Mean loss over the first global batches of the evaluation channel; every rank must call this."""
+def evaluation_loss(
+    backend: Backend, evaluation: Batches, settings: RunSettings, world: World, on_batch: Callable[[], None] = lambda: None
+) -> float:
+    """Mean loss over the first global batches of the evaluation channel; every rank must call this. `on_batch`: after each."""
     # Whole global batches, each sample once: the same samples whatever the number of ranks.
     whole = evaluation.samples // settings.training.global_batch_size
     batches = max(1, min(settings.arguments.eval_batches, whole))
@@ -21,4 +25,5 @@ def evaluation_loss(backend: Backend, evaluation: Batches, settings: RunSettings
         total += backend.evaluate(batch)
         found = (batch.targets_BL != IGNORED).sum() / backend.layout.context
         divisor += found if settings.training.counts_targets else 1
+        on_batch()
     return world.mean(total) / max(world.mean(divisor), 1e-9)

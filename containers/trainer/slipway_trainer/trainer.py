@@ -84,8 +84,8 @@ class Trainer:
         self._hosts = SlowHosts(world.device, world.control, world.hosts, settings.arguments.host_check_seconds)
 
     def _patience(self) -> float:
-        """Seconds without the end of a step after which its beginning is worth a checkpoint."""
-        return math.inf if self.world.in_phase else PATIENCE * self.world.timeouts.seconds
+        """Seconds without the end of a step, or a batch of an evaluation, after which the state is worth a checkpoint."""
+        return PATIENCE * self.world.timeouts.seconds if self.world.phase in (None, "eval") else math.inf
 
     def _eval_batches(self, environ: Mapping[str, str]) -> Batches | None:
         """Batches of the evaluation channel, if there is one. The same samples every time, so that losses can be compared."""
@@ -265,6 +265,7 @@ class Trainer:
         self._read_steps()
         with self._clock.stopped():
             self.world.announce("eval", begin=True)
+            self._stalls.go_on()
             if self._evaluation is not None:
                 self._evaluate(self._evaluation)
             if self._samples is not None:
@@ -273,7 +274,7 @@ class Trainer:
             self.world.announce("eval", begin=False)
 
     def _evaluate(self, evaluation: Batches) -> None:
-        loss = evaluation_loss(self.backend, evaluation, self.settings, self.world)
+        loss = evaluation_loss(self.backend, evaluation, self.settings, self.world, self._stalls.go_on)
         if self.world.rank == 0:
             progress.say("eval", step=self.step, loss=loss)
             log_all(self._trackers, self.step, {"evalLoss": loss})

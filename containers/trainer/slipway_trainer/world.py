@@ -41,8 +41,8 @@ class World:
         self.saving = dist.new_group(backend="gloo", timeout=SIDE_TIMEOUT)
         #: The process that writes this rank's checkpoints, which was there before the group.
         self.saver = saver
-        #: Whether a phase without steps is going on.
-        self.in_phase = False
+        #: The phase without steps that is going on; None between steps.
+        self.phase: str | None = None
         self.timeouts = CollectiveTimeouts(timeout_seconds, steady_seconds, {self.control: SIDE_TIMEOUT.total_seconds(), self.saving: None})
 
     @property
@@ -69,7 +69,7 @@ class World:
 
     def announce(self, phase: str, begin: bool) -> None:
         """Tells the watchdog that a phase without steps begins or ends."""
-        self.in_phase = begin
+        self.phase = phase if begin else None
         if begin:
             self.timeouts.relax()
         if self.rank == 0:

@@ -124,6 +124,14 @@ export class ConfigFields {
     return undefined;
   }
 
+  /** A list of anything; undefined where there is none. */
+  list(key: string): unknown[] | undefined {
+    const { value } = this.find([key]);
+    if (value === undefined || Array.isArray(value)) return value;
+    this.refuse(key, 'must be a list', 'copy it from the model', value);
+    return undefined;
+  }
+
   /** A list of layer numbers; undefined where there is none. */
   layerNumbers(key: string, layers: number): number[] | undefined {
     const { value } = this.find([key]);

@@ -1,4 +1,4 @@
-import type { LatentAttention, ModelShape, SlidingWindow } from './shape';
+import type { LatentAttention, ModelShape, Recurrence, SlidingWindow } from './shape';
 
 /** What the parameters of one block depend on. */
 export interface BlockShape {
@@ -24,6 +24,10 @@ export interface BlockShape {
   expertBiases?: number;
   /** Norms, other biases, routers, sinks. @default 0 */
   small?: number;
+  /** What stands in place of attention; nothing of either where all its numbers are 0. @default - attention */
+  recurrence?: Recurrence;
+  /** Attention's output passes a gate with a projection of its own. @default false */
+  gatedAttention?: boolean;
 }
 
 /** A ModelShape in the words of the planner, with every default filled in. The fields of BlockShape are those of the most common block. */
@@ -112,10 +116,22 @@ function smallOfMixture(m: ModelShape): number {
   );
 }
 
+const NOTHING: Recurrence = { parameters: 0, small: 0, kept: 0, flops: 0 };
+
+/** What a layer has in place of attention. */
+function recurrenceOf({ family }: ModelShape, layer: number): Recurrence | undefined {
+  if (family?.alone?.feeding.includes(layer)) return NOTHING;
+  return family?.recurrence?.layers.includes(layer) ? family.recurrence.of : undefined;
+}
+
+/** A layer that has no feed-forward block. */
+const MIXING_ALONE = { ffn: 0, experts: 1, expertsPerToken: 1 };
+
 function blockOf(m: ModelShape, layer: number): BlockShape {
   const isMixture = hasExperts(m, layer);
   const { latentAttention: latent, family } = m;
   const dense = family?.mlpBias ? mlpBiases(m, m.ffnHiddenSize) : 0;
+  const recurrence = recurrenceOf(m, layer);
   return {
     hidden: m.hiddenSize,
     heads: m.attentionHeads,
@@ -129,9 +145,12 @@ function blockOf(m: ModelShape, layer: number): BlockShape {
     ...(isMixture && sharedFfnOf(m) > 0 && { sharedFfn: sharedFfnOf(m) }),
     ...(isMixture && family?.expertBias && { expertBiases: mlpBiases(m, m.expertFfnHiddenSize ?? m.ffnHiddenSize) }),
     ...(hasWindow(m.slidingWindow, layer) && { window: m.slidingWindow?.size }),
+    ...(family?.alone?.mixing.includes(layer) && MIXING_ALONE),
+    ...(recurrence && { recurrence }),
+    ...(family?.gatedAttention && { gatedAttention: true }),
     small:
       normsOf(m) * normSize(m, m.hiddenSize) +
-      smallOfAttention(m) +
+      (recurrence?.small ?? smallOfAttention(m)) +
       (isMixture ? smallOfMixture(m) : dense) +
       (family?.blockParameters ?? 0),
   };
@@ -141,13 +160,16 @@ function kindsOf(m: ModelShape): BlockKind[] {
   const found = new Map<string, BlockKind>();
   for (let layer = 0; layer < m.layers; layer++) {
     // All that two blocks of a model can differ in.
-    const key = `${hasExperts(m, layer)} ${hasWindow(m.slidingWindow, layer)}`;
+    const { recurrence, alone } = m.family ?? {};
+    const parts = [recurrence?.layers, alone?.feeding, alone?.mixing].map((layers) => layers?.includes(layer));
+    const key = `${hasExperts(m, layer)} ${hasWindow(m.slidingWindow, layer)} ${parts}`;
     const known = found.get(key);
     if (known) known.layers++;
     else found.set(key, { layers: 1, block: blockOf(m, layer) });
   }
   if (m.mtpLayers) found.set('mtp', { layers: m.mtpLayers, block: predictionBlock(m) });
-  return [...found.values()].sort((a, b) => b.layers - a.layers);
+  // Where a mixture's blocks are as many as others, the whole counts as a mixture.
+  return [...found.values()].sort((a, b) => b.layers - a.layers || b.block.experts - a.block.experts);
 }
 
 /**
@@ -178,9 +200,11 @@ export function parameterShape(m: ModelShape): ParameterShape {
   };
 }
 
-/** The matrices of attention. */
+/** The matrices of attention, or of what stands in its place. */
 export function attentionParameters(m: BlockShape): number {
   const values = m.valueHeadSize ?? m.headSize;
+  if (m.recurrence) return m.recurrence.parameters;
+  if (m.gatedAttention) return m.hidden * m.headSize * (3 * m.heads + 2 * m.kvHeads);
   if (!m.latent) return m.hidden * (m.heads * (m.headSize + values) + m.kvHeads * (m.headSize + values));
   const { qRank, kvRank, nopeHeadSize, ropeHeadSize } = m.latent;
   const queries = m.heads * m.headSize;

@@ -63,6 +63,18 @@ export type NormKind = 'rms' | 'rms-offset' | 'layer' | 'layer-without-bias' | '
 /** Activation of an MLP, by the names that transformers uses where it has one. */
 export type Activation = 'silu' | 'gelu' | 'gelu-tanh' | 'relu' | 'relu2' | 'clamped-swiglu' | 'xielu';
 
+/**
+ * Tokens mixed by a linear recurrence with a state of fixed size, as the sums that plans need. `parameters`: of its matrices; `small`: of
+ * convolutions, norms and scalars; `kept`: elements that training keeps of one token; `flops`: of one token's forward pass beside the
+ * matrices. Plans count the arithmetic: no published run measures it.
+ */
+export interface Recurrence {
+  parameters: number;
+  small: number;
+  kept: number;
+  flops: number;
+}
+
 /** What only some families of models have; it is read from a config.json and cannot be written in a run file. */
 export interface FamilyTraits {
   /** `model_type` of the config.json. */
@@ -114,6 +126,12 @@ export interface FamilyTraits {
   blockParameters?: number;
   mixtureParameters?: number;
   outerParameters?: number;
+  /** Layers that mix tokens by a recurrence instead of attention. @default - none */
+  recurrence?: { layers: number[]; of: Recurrence };
+  /** Attention's output is multiplied by a gate, whose projection is as large as that of queries. @default false */
+  gatedAttention?: boolean;
+  /** Layers without a feed-forward block, and layers without attention or recurrence. @default - none */
+  alone?: { mixing: number[]; feeding: number[] };
   /** What the model computes and the built-in trainer does not, by name. */
   untrained?: string[];
 }

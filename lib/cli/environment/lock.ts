@@ -17,6 +17,7 @@ import { loadEnvironment } from '../../spec/load';
 import { calling } from '../aws-errors';
 import { EXIT, Refusal, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
+import { writing } from '../page-file';
 import { json, type Terminal } from '../terminal';
 import { type ImageVersions, readImageVersions, versionChanges } from './image-versions';
 
@@ -45,7 +46,7 @@ export async function lock(file: string, options: LockOptions, terminal: Termina
     if (!options.json) terminal.err(`${region} ${image.base}: ${found.image} is ${found.digest}`);
     if (old && old.digest !== found.digest) changes.push(await changeOf(region, image.base, old, found));
   }
-  writeFileSync(target, imageLockText({ schema: 1, bases }));
+  writing('lock', 'file', target, () => writeFileSync(target, imageLockText({ schema: 1, bases })));
   for (const { region, base, from, what } of options.json ? [] : changes)
     terminal.err(`${region} ${base}: was ${from.slice(0, 19)}; ${what}`);
   if (options.json) terminal.out(json({ file: target, bases, changes }));

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { EXIT, UsageError } from '../exit';
+import { writing } from '../page-file';
 import { json, type Terminal } from '../terminal';
 import { answersOf, type InitOptions } from './answers';
 import { type NewFile, ownVersion, projectFiles, runFile } from './project';
@@ -15,10 +16,12 @@ export async function init(directory: string, options: InitOptions, terminal: Te
   const name = packageName(directory);
   const files = options.run ? [runFile(answers)] : projectFiles(name, answers, specifier(directory, options.package));
   requireFree(directory, files);
-  for (const { to, text } of files) {
-    mkdirSync(path.dirname(path.join(directory, to)), { recursive: true });
-    writeFileSync(path.join(directory, to), text);
-  }
+  writing('init', 'folder', directory, () => {
+    for (const { to, text } of files) {
+      mkdirSync(path.dirname(path.join(directory, to)), { recursive: true });
+      writeFileSync(path.join(directory, to), text);
+    }
+  });
   const written = files.map(({ to }) => path.join(directory, to));
   if (options.json) terminal.out(json({ files: written }));
   else for (const line of said(directory, files, options.run ?? false)) terminal.err(line);

@@ -10,6 +10,7 @@ import { isArchiveInS3 } from '../../spec/code-source';
 import type { Descriptor } from '../../spec/descriptor';
 import { startsByDriver } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
+import { writing } from '../page-file';
 import { json } from '../terminal';
 import { localDriver } from './driver';
 import { packedCode } from './packed-code';
@@ -77,6 +78,8 @@ export function writeDryRun({ plan, request, archive }: DryRun, directory: strin
 }
 
 function writeFile(file: string, bytes: Buffer | string): void {
-  mkdirSync(path.dirname(file), { recursive: true });
-  writeFileSync(file, bytes);
+  writing('--out', 'folder', file, () => {
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(file, bytes);
+  });
 }

@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { memoryIssues, planDocument } from '../../admission';
 import { type PlanFacts, planRun, type RunPlan } from '../../planner/run/plan-run';
@@ -13,6 +12,7 @@ import { findDescriptor } from '../environment/environment';
 import { EXIT, Refusal, UsageError } from '../exit';
 import { type CommonOptions, readText, requireRun } from '../inputs';
 import { withS3Config } from '../launch/s3-config';
+import { savePage } from '../page-file';
 import { json, type Terminal } from '../terminal';
 import { readCalibration } from './calibration-file';
 import { planEnvironment } from './environment-cost';
@@ -127,13 +127,7 @@ function writePage(file: string, run: RunSpec, facts: PlanFacts, result: RunPlan
     search,
     published: publishedBeside(run, result, facts),
   });
-  try {
-    writeFileSync(file, page);
-  } catch (error) {
-    throw new UsageError(
-      `--html: must be a file that can be written, got ${file} (${(error as Error).message}); name another one`,
-    );
-  }
+  savePage(file, page);
 }
 
 /** The plan of a run that names a model; undefined for runs whose shape is not known. */

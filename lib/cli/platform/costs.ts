@@ -80,7 +80,7 @@ export function monthOf(given: string | undefined, now: Date): Month {
   const start = new Date(`${name}-01T00:00:00Z`);
   if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(name) || start > now)
     throw new UsageError(
-      `--month: must be a month that has begun such as ${now.toISOString().slice(0, 7)}, got ${name}`,
+      `--month: must be a month that has begun, got ${name}; write one such as ${now.toISOString().slice(0, 7)}`,
     );
   const end = new Date(Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + 1, 1));
   return { name, start, end, isOver: end <= now };

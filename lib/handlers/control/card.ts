@@ -1,4 +1,4 @@
-import type { CardAnswer, CardRequest, Refusal } from '../../contracts/control';
+import type { CardAnswer, CardRequest, Refusal, StatusAnswer } from '../../contracts/control';
 import { modelCard } from '../../report/card/model-card';
 import { cardFile, modelFacts } from '../../report/card/model-facts';
 import { registryCard } from '../../report/card/registry-card';
@@ -10,13 +10,17 @@ import { statusOf } from './reads/status';
  * The card that `slipway publish` writes beside the weights of a run. State, attempts and options are those of the run table; lines, jobs and
  * lineage are what the caller has read, who could write any card with rights of its own.
  */
-export async function cardOfRun(
-  deps: ReadDeps,
-  team: string,
-  { runId, weights, lines, jobs, lineage }: CardRequest,
-): Promise<CardAnswer | Refusal> {
-  const status = await statusOf(deps, team, { runId, timeline: true, configuration: true });
-  if (!status.ok) return status;
+export async function cardOfRun(deps: ReadDeps, team: string, request: CardRequest): Promise<CardAnswer | Refusal> {
+  const status = await statusOf(deps, team, { runId: request.runId, timeline: true, configuration: true });
+  return status.ok ? cardOf(deps, status, request) : status;
+}
+
+/** The same, of a run whose status is known. */
+export function cardOf(
+  deps: Pick<ReadDeps, 'environment' | 'region' | 'now'>,
+  status: StatusAnswer,
+  { weights, lines, jobs, lineage }: CardRequest,
+): CardAnswer {
   const report = assembleReport({
     ...{ status, environment: deps.environment, region: deps.region, readAt: deps.now().toISOString() },
     ...{ lines: known(lines), jobs: known(jobs), checkpoints: {}, quotas: {}, plan: {} },

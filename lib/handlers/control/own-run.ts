@@ -17,7 +17,7 @@ export async function findOwnRun(deps: ReadDeps, team: string, runId: string): P
     got: runId,
     fix: 'see slipway list',
   };
-  return refusal(issue('run/unknown', 'error', '', text));
+  return refusal(issue('run/unknown', 'error', 'run', text));
 }
 
 /** Why nothing may start or be resumed now; undefined when it may. */

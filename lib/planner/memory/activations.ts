@@ -1,6 +1,6 @@
 import { kindsOf } from '../kinds';
 import { type LayoutInput, microBatchesOf } from '../layout';
-import { activeFfn, meanHeadSize } from '../model-size';
+import { activeFfn, meanHeadSize, mixedElements } from '../model-size';
 import { hasPlainRmsNorm, tokensPerRank } from '../time/compute';
 import type { MemoryConstants } from './constants';
 
@@ -52,16 +52,17 @@ interface BlockBytes {
 
 function blockBytesPerToken(l: LayoutInput, k: MemoryConstants): BlockBytes {
   const m = l.model;
-  const width = m.heads * meanHeadSize(m);
+  const width = m.recurrence ? 0 : m.heads * meanHeadSize(m);
   const whole =
     (8 * m.hidden) / normRanks(l) + gatheredBytes(l) + (isOldMegatron(l) ? (2 * m.hidden) / normRanks(l) : 0);
-  const heads = (4 * (m.heads + m.kvHeads) * meanHeadSize(m)) / l.tensor;
+  const heads = (2 * mixedElements(m)) / l.tensor;
   const wide = (mlpBytes(l) * activeFfn(m)) / l.tensor;
-  const core = (SCORE_BYTES[l.attention] * m.heads * l.sequence) / l.tensor;
+  const core = m.recurrence ? 0 : (SCORE_BYTES[l.attention] * m.heads * l.sequence) / l.tensor;
   const scale = activationScale(l, k);
   const all = (whole + heads + wide) * scale + plainNormBytes(l, k) + wideResidualBytes(l) + core;
   // Every second product: query, value, gate or up, down; and attention's output.
-  const products = width + m.kvHeads * meanHeadSize(m) + activeFfn(m);
+  const mixed = m.recurrence ? m.recurrence.kept / 2 : width + m.kvHeads * meanHeadSize(m);
+  const products = mixed + activeFfn(m);
   const op = 2 * k.keptByOp * ((products + width) / l.tensor + (2 * m.hidden) / normRanks(l));
   return { all, core, op: Math.min(op, all - core) };
 }

@@ -62,6 +62,11 @@ function unmeasured(a: ModelShape): string[] {
     ...(a.attentionSinks ? ['attention sinks'] : []),
     ...(a.logitSoftcap ? ['capped logits'] : []),
     ...(a.sharedExperts || a.denseLayers ? ['shared experts and dense layers'] : []),
+    ...(a.family?.recurrence
+      ? [
+          "linear recurrences (as kernels of mamba-ssm or fla compute them; PyTorch's own operations are slower and keep more)",
+        ]
+      : []),
   ];
   return parts.length > 0
     ? [`no constant is fitted to ${parts.join(', ')}: time and memory follow from the shape alone`]

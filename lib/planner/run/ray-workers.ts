@@ -9,7 +9,11 @@ const BYTES = 2;
 
 /** Numbers that one block's cache holds of each token: keys and values, or what latent attention compresses them to. */
 const cachedPerToken = (block: BlockShape): number =>
-  block.latent ? block.latent.kvRank + block.latent.ropeHeadSize : 2 * block.kvHeads * meanHeadSize(block);
+  block.recurrence
+    ? 0
+    : block.latent
+      ? block.latent.kvRank + block.latent.ropeHeadSize
+      : 2 * block.kvHeads * meanHeadSize(block);
 
 /**
  * What a plan of own code under Ray takes for granted, and what it leaves out: where the script puts its workers, and what they hold beside

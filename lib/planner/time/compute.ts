@@ -2,7 +2,7 @@ import { attentionParameters } from '../../catalog/model/parameters';
 import type { Constants } from '../constants';
 import type { Gpu } from '../gpu';
 import { expertTensorOf, type LayoutInput, sequencesPerSample, takesMask } from '../layout';
-import { activeFfn, headsOf, keysInFull, meanHeadSize } from '../model-size';
+import { activeFfn, headsOf, keysInFull, meanHeadSize, mixedElements } from '../model-size';
 import { lowPrecisionOf } from './low-precision';
 
 /** Seconds of one block on one GPU for one micro-batch, communication left out. */
@@ -48,8 +48,7 @@ function gemmSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
   const inner = m.mlpMatrices * activeFfn(m);
   const weights = (attentionParameters(m) + inner * m.hidden) / t;
   const experts = expertProducts(l, k);
-  const heads = 2 * (m.heads + m.kvHeads) * meanHeadSize(m);
-  const columns = (heads + inner) / t + m.hidden * (2 + 2 * active);
+  const columns = (mixedElements(m) + inner) / t + m.hidden * (2 + 2 * active);
   const bytes = lowPrecisionOf(l)?.bytes ?? 2;
   const rate = gemmRate(l, gpu, k) / (1 + k.gemmTokens / tokens);
   return (
@@ -96,6 +95,11 @@ const FLEX_ATTENTION = 1.6;
 function attentionSeconds(l: LayoutInput, gpu: Gpu, k: Constants): { forward: number; backward: number } {
   const m = l.model;
   const tokens = tokensPerRank(l);
+  if (m.recurrence) {
+    // Its products are those of attention's kernels in shape: small, one after another.
+    const forward = (tokens * m.recurrence.flops) / l.tensor / gpu.attentionFlops;
+    return { forward, backward: 2 * forward };
+  }
   const full = (keys: number) => (4 * tokens * keys * m.heads * meanHeadSize(m)) / l.tensor;
   if (l.attention === 'flash' || l.attention === 'flash1') {
     const tuned = l.kernels === 'fused' || l.stack === 'jax' || l.loss === 'fused' || l.loss === 'chunked';
@@ -135,12 +139,16 @@ export const hasPlainRmsNorm = (l: LayoutInput) =>
 const permutedElements = ({ model: m, tensor }: LayoutInput, k: Constants) =>
   m.experts > 1 ? (k.expertPasses * m.expertsPerToken * m.hidden) / tensor : 0;
 
+/** Elements that pass between the products of attention, or of what stands in its place. */
+const mixedTraffic = (m: LayoutInput['model']) =>
+  m.recurrence ? 2 * m.recurrence.kept : 4 * (m.heads + m.kvHeads) * m.headSize;
+
 /** Bytes that norms, residuals, rotary embedding and activation functions move in one forward block. */
 function trafficBytes(l: LayoutInput, k: Constants): number {
   const m = l.model;
   const tokens = tokensPerRank(l);
   const dense = (12 * m.hidden) / (l.sequenceParallel ? l.tensor : 1);
-  const wide = ((m.mlpMatrices === 3 ? 5 : 3) * activeFfn(m) + 4 * (m.heads + m.kvHeads) * m.headSize) / l.tensor;
+  const wide = ((m.mlpMatrices === 3 ? 5 : 3) * activeFfn(m) + mixedTraffic(m)) / l.tensor;
   const elements = tokens * (dense + wide + permutedElements(l, k));
   const casts = k.fp8CastTraffic * (lowPrecisionOf(l)?.cast ?? 0);
   const cast = casts * tokens * (2 * m.hidden + (m.mlpMatrices * (m.ffn + (m.sharedFfn ?? 0))) / l.tensor);

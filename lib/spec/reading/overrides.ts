@@ -27,8 +27,8 @@ export function applyOverrides(data: unknown, overrides: readonly string[]): { d
     const path = split > 0 ? parsePath(override.slice(0, split).trim()) : undefined;
     if (!path || !setAt(copy, path, override.slice(split + 1))) {
       issues.push(
-        issue('schema/set', 'error', '', {
-          must: '--set must name a path of the file and a value',
+        issue('schema/set', 'error', '--set', {
+          must: 'must name a path of the file and a value',
           got: override,
           fix: 'write for example --set compute.instanceCount=2 or --set data[0].channel=train',
         }),

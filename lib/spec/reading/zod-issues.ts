@@ -25,8 +25,8 @@ function convert(found: ZodIssue, keysAt: (path: readonly PropertyKey[]) => stri
           'schema/value',
           path,
           `must be ${orList(found.values.map(String))}`,
-          found.input,
-          'use one of them',
+          found.input ?? 'nothing',
+          found.values.length === 1 ? `write ${String(found.values[0])}` : 'use one of them',
         ),
       ];
     case 'too_small':
@@ -42,7 +42,7 @@ function convert(found: ZodIssue, keysAt: (path: readonly PropertyKey[]) => stri
           'schema/type',
           path,
           found.message || 'has a form that is not known here',
-          found.input,
+          found.input ?? 'nothing',
           'see the example in the docs',
         ),
       ];

@@ -1,4 +1,10 @@
 import { expect, test } from 'vitest';
+import {
+  activeParameterCount,
+  attentionParameters,
+  parameterCount,
+  parameterShape,
+} from '../../../lib/catalog/model/parameters';
 import { readConfig } from '../../../lib/catalog/model/read-config';
 
 const SIZES = {
@@ -39,4 +45,48 @@ test.each([
   const moe = { num_experts_per_tok: 2, moe_intermediate_size: 32 };
   const { problems } = readConfig({ ...SIZES, ...(config.model_type !== 'minicpm3' && moe), ...config });
   expect(problems.filter((p) => p.key === key)).toHaveLength(1);
+});
+
+const counted = (config: Record<string, unknown>) => {
+  const shape = parameterShape(shapeOf(config));
+  return { all: parameterCount(shape), active: activeParameterCount(shape), kinds: shape.kinds?.map((k) => k.layers) };
+};
+const QWEN3_NEXT = {
+  model_type: 'qwen3_next',
+  hidden_size: 2048,
+  intermediate_size: 5120,
+  num_hidden_layers: 48,
+  num_attention_heads: 16,
+  num_key_value_heads: 2,
+  vocab_size: 151936,
+  moe_intermediate_size: 512,
+  full_attention_interval: 4,
+};
+
+// https://huggingface.co/Qwen/Qwen3-Next-80B-A3B-Instruct: 80B in all, 3B activated; the count is that of transformers' module.
+test('Qwen3-Next has gated DeltaNet in three of four layers', () => {
+  expect(counted(QWEN3_NEXT)).toEqual({ all: 79_674_391_296, active: 3_874_929_408, kinds: [36, 12] });
+});
+
+test('a layer that is named of another kind is refused', () => {
+  const { problems } = readConfig({ ...QWEN3_NEXT, num_hidden_layers: 2, layer_types: ['full_attention', 'hyena'] });
+  expect(problems.map(({ key, got }) => [key, got])).toEqual([['layer_types', 'hyena']]);
+});
+
+test('a layer of Nemotron-H is one of a recurrence, attention, a feed-forward block or experts', () => {
+  const nemotron = { model_type: 'nemotron_h', mamba_num_heads: 4, mamba_head_dim: 16, head_dim: 8 };
+  const listed = { layers_block_type: ['mamba', 'moe', 'mamba', 'attention', 'mlp'], moe_intermediate_size: 32 };
+  const found = counted({ ...nemotron, ...listed });
+  expect(found).toEqual(counted({ ...nemotron, hybrid_override_pattern: 'MEM*-', moe_intermediate_size: 32 }));
+  expect(found.kinds).toEqual([2, 1, 1, 1]);
+  const shape = parameterShape(shapeOf({ ...nemotron, ...listed }));
+  const [recurrent, ...others] = shape.kinds ?? [];
+  expect(recurrent?.block).toMatchObject({ ffn: 0, experts: 1 });
+  expect(others.map(({ block }) => [attentionParameters(block) > 0, block.ffn > 0, block.experts > 1])).toEqual([
+    [false, true, true],
+    [true, false, false],
+    [false, true, false],
+  ]);
+  const wrong = readConfig({ ...SIZES, ...nemotron, hybrid_override_pattern: 'MX' });
+  expect(wrong.problems.map(({ key, got }) => [key, got])).toEqual([['hybrid_override_pattern', 'X']]);
 });

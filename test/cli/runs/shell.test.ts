@@ -119,7 +119,7 @@ describe('fails', () => {
     [['--node', '0'], '--node: must be a host, got'],
     [['--node', 'node-2'], '--node: must be a host, got'],
     [['--json'], '--json: must not be given to shell'],
-    [['--nope'], 'unknown option'],
+    [['--nope'], '--nope: must be an option of slipway shell'],
   ])('wrong usage: %j', async (args, message) => {
     const { code, stderr } = await open(...args);
     expect(code).toBe(2);

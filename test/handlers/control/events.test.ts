@@ -108,6 +108,12 @@ describe('events', () => {
     expect(new Set((await page({})).events.map((e) => e.runId))).toEqual(new Set([first, second]));
   });
 
+  test('are those of every run that is not over, also one that is not among the newest', async () => {
+    const [, second] = await twoRuns();
+    world.store.ofTeam = async () => [];
+    expect(new Set((await page({})).events.map((e) => e.runId))).toContain(second);
+  });
+
   test.each([
     ['a place that no page gave', { after: "x'" }, "x'"],
     ['a time that is none', { since: 'yesterday' }, 'yesterday'],

@@ -82,13 +82,28 @@ describe('fails: refused', () => {
 
   test('an environment whose guardrail does not allow it', async () => {
     await begin(RUN_FILE, false);
-    expect(await world.ask({ action: 'shell', runId })).toMatchObject({ issues: [{ rule: 'shell/guardrail' }] });
+    expect(await world.ask({ action: 'shell', runId })).toMatchObject({
+      issues: [
+        {
+          rule: 'shell/guardrail',
+          message:
+            "guardrails.allowRemoteDebug: must be true in environment research: a shell has the credentials of the team's role; ask the platform team to set it and deploy",
+        },
+      ],
+    });
     expect(world.sagemaker.mock.commandCalls(UpdateTrainingJobCommand)).toEqual([]);
   });
 
   test('an isolated container', async () => {
     await begin(`${RUN_FILE}network: { isolation: true }\ncheckpoints: { mode: none }\n`);
-    expect(await world.ask({ action: 'shell', runId })).toMatchObject({ issues: [{ rule: 'shell/isolation' }] });
+    expect(await world.ask({ action: 'shell', runId })).toMatchObject({
+      issues: [
+        {
+          rule: 'shell/isolation',
+          message: `network.isolation: must be false for a shell: an isolated container cannot reach Systems Manager, got true; read its log with slipway logs ${runId}`,
+        },
+      ],
+    });
   });
 
   test('a job that is not training yet', async () => {

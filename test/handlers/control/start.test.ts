@@ -113,6 +113,31 @@ describe('fails', () => {
     expect([error?.rule, error?.path, others]).toEqual(['code/digest', 'code.source', []]);
   });
 
+  test('a run id that is taken, after one try, and a confirmation of a run that is not there', async () => {
+    await start({ runId: 'mine' });
+    const { create } = world.store;
+    let tries = 0;
+    world.store.create = (...args) => {
+      tries += 1;
+      return create.apply(world.store, args);
+    };
+    expect(await start({ runId: 'mine', clientRequestId: 'r2' })).toMatchObject({ issues: [{ rule: 'run-id/taken' }] });
+    expect(tries).toBe(1);
+    const answer = await world.ask({ action: 'start', runId: 'gone', confirm: true });
+    expect(answer).toMatchObject({ ok: false, issues: [{ rule: 'run/unknown' }] });
+  });
+
+  test('a request whose run has lost its intent is an error, and its file is no live twin', async () => {
+    await start({ clientRequestId: HASH });
+    const { findIntent } = world.store;
+    world.store.findIntent = async () => undefined;
+    await expect(start({ clientRequestId: HASH })).rejects.toThrow(`run ${RUN} has no intent in the run table`);
+    for (const [id, item] of world.table.items) if (item.madeRun) world.table.items.delete(id);
+    world.pass(60_000);
+    world.store.findIntent = async (runId) => (runId === RUN ? undefined : findIntent.call(world.store, runId));
+    expect(await startedId({ clientRequestId: HASH })).not.toBe(RUN);
+  });
+
   test('a run id whose job names would have more than 63 characters; one that fits is taken', async () => {
     // research-<id>-a999
     const id = (length: number) => 'x'.repeat(length);

@@ -191,6 +191,30 @@ describe('room of elastic runs', () => {
     ]);
   });
 
+  test('that is worth four starts makes the job be asked to leave for it', async () => {
+    const { saved } = saves();
+    const progress = { step: 100, at: START, vitals: { stepsPerHour: 10 } };
+    const began = START - 2 * 3_600_000;
+    const run = elastic('slow', {
+      policy: policy({ pendingSeconds: 7200, ladder, totalSteps: 1000 }),
+      roomFor: { rungId: 'as-written', since: began },
+      attempt: attempt({
+        rungId: 'as-written@2',
+        trainingSince: began,
+        acceptedAt: began,
+        progress: progress as never,
+      }),
+    });
+    await growNow(world.reconcile, [run], []);
+    expect(saved[0]?.record.attempt?.handOver).toEqual({
+      why: 'resized',
+      at: START,
+      text: 'asked to save and go on with 4 instances instead of 2: about 45 h less',
+    });
+    await growNow(world.reconcile, [run], [{ run, rungId: 'as-written' }]);
+    expect(saved).toHaveLength(1);
+  });
+
   test('that has just changed is not used in the same pass, nor where it does not pay', async () => {
     const { saved } = saves();
     const had = elastic('had', { roomFor: room });

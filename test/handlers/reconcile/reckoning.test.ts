@@ -45,6 +45,18 @@ describe('runs that failed', () => {
   });
 });
 
+test('without metrics nothing is read and nothing written', async () => {
+  let reads = 0;
+  world.store.ofTeam = async () => {
+    reads += 1;
+    return [];
+  };
+  world.reconcile.metrics = undefined;
+  await writeTeamMetrics(world.reconcile, [running()]);
+  await writeQuotaUse(world.reconcile, [running()]);
+  expect([reads, lines, said]).toEqual([0, [], []]);
+});
+
 describe('the fullest quota', () => {
   const TYPE = 'ml.p5.48xlarge for';
   const usage = async (...runs: RunRecord[]) => {
@@ -96,6 +108,13 @@ describe('the fullest quota', () => {
       await usage(onRung({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 3 }] }));
     await usage(onRung({ instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 8 }] }));
     expect(world.published).toHaveLength(2);
+  });
+
+  test('is told of in a subject that SNS takes: 100 characters', async () => {
+    const instances = [{ instanceType: 'ml.p5.48xlarge', instanceCount: 8 }];
+    world.reconcile.environment = 'e'.repeat(90);
+    await usage(onRung({ instances }));
+    expect(world.sns.commandCalls(PublishCommand)[0]?.args[0].input.Subject).toHaveLength(100);
   });
 
   test('fails: what cannot be read or told is said', async () => {

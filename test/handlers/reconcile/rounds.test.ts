@@ -49,6 +49,18 @@ test('a lost race over a run whose job is there is read again without a pause', 
   expect((await world.store.find(runId))?.state).toBe('running');
 });
 
+test('a run that is over before its first attempt has left nothing behind, and nothing is looked for', async () => {
+  world.limits.set('ml.m5.xlarge for training job usage', { value: 2 });
+  await world.launch();
+  world.pass(1000);
+  const waiting = await world.launch();
+  const before = world.s3.mock.calls().length;
+  await world.ask({ action: 'stop', runId: waiting });
+  await world.settle();
+  expect((await world.store.find(waiting))?.state).toBe('stopped');
+  expect(world.s3.mock.calls().length).toBe(before);
+});
+
 test('a run that is not there is said, and nothing is done', async () => {
   await reconcileRun(world.reconcile, 'gone-261121120000');
   expect(world.logged).toEqual(['warn: no such run']);

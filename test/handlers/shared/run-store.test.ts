@@ -70,6 +70,14 @@ describe('a read of the run table', () => {
     expect(table.mock.commandCalls(QueryCommand)[0]?.args[0].input).toMatchObject({ TableName: 'runs' });
   });
 
+  test('of the newest runs asks for no page more than it needs', async () => {
+    const items = [1, 2].map((n) => ({ document: { S: JSON.stringify(running({ runId: `r-${n}` })) } }));
+    table.mock.on(QueryCommand).resolves({ Items: items, LastEvaluatedKey: { runId: { S: 'r-2' } } });
+    expect((await store.ofTeam('nlp', 2)).map(({ runId }) => runId)).toEqual(['r-1', 'r-2']);
+    expect(table.mock.commandCalls(QueryCommand)).toHaveLength(1);
+    expect((await store.ofTeam('nlp', 3)).map(({ runId }) => runId)).toEqual(['r-1', 'r-2', 'r-1']);
+  });
+
   test('of the active runs asks their index, and takes an answer without items for none', async () => {
     table.mock.on(QueryCommand).resolves({});
     expect(await store.active()).toEqual([]);
@@ -206,7 +214,11 @@ describe('a query of the run table', () => {
 
   test('of attempts is that of one run', async () => {
     expect(await store.attempts('r')).toEqual([]);
-    expect(asked()).toMatchObject({ ExpressionAttributeValues: { ':run': { S: 'r' }, ':prefix': { S: 'ATTEMPT#' } } });
+    expect(asked()).toMatchObject({
+      ConsistentRead: true,
+      ExpressionAttributeNames: { '#run': 'runId', '#item': 'item' },
+      ExpressionAttributeValues: { ':run': { S: 'r' }, ':prefix': { S: 'ATTEMPT#' } },
+    });
   });
 });
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -18,8 +17,6 @@ _MOST_AT_ONCE = 5 * 1024**3
 #: 10,000 parts at most: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html, 2026-11-23.
 _PART = 512 * 1024**2
 _PARTS_AT_ONCE = 8
-#: As encodeURIComponent of JavaScript leaves them.
-_UNESCAPED = "!'()*"
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,8 @@ def weight_files(client: Any, uri: str) -> list[WeightFile]:
 def copy_weights(client: Any, file: WeightFile, to: Place) -> None:
     """Copies one file inside S3, without its tags. Interrupted or failed, a copy in parts aborts its upload."""
     target = to.target(file.name)
-    source = f"{file.bucket}/{urllib.parse.quote(file.key, safe='/' + _UNESCAPED)}"
+    # As a text botocore would quote it, and what is quoted already twice.
+    source = {"Bucket": file.bucket, "Key": file.key}
     try:
         if file.bytes > _MOST_AT_ONCE:
             _copy_in_parts(client, file.bytes, source, target)
@@ -86,7 +84,7 @@ def copy_weights(client: Any, file: WeightFile, to: Place) -> None:
         ) from error
 
 
-def _copy_in_parts(client: Any, size: int, source: str, target: Mapping[str, str]) -> None:
+def _copy_in_parts(client: Any, size: int, source: Mapping[str, str], target: Mapping[str, str]) -> None:
     upload = {"Bucket": target["Bucket"], "Key": target["Key"], "UploadId": client.create_multipart_upload(**target)["UploadId"]}
     try:
         parts = _copy_parts(client, size, source, upload)
@@ -96,7 +94,7 @@ def _copy_in_parts(client: Any, size: int, source: str, target: Mapping[str, str
         raise
 
 
-def _copy_parts(client: Any, size: int, source: str, upload: Mapping[str, str]) -> list[dict[str, Any]]:
+def _copy_parts(client: Any, size: int, source: Mapping[str, str], upload: Mapping[str, str]) -> list[dict[str, Any]]:
     """Copies the parts. After a failure or Ctrl-C none is begun, and those under way are waited for: a part that arrives after its upload
     was aborted stays and costs storage (https://docs.aws.amazon.com/AmazonS3/latest/API/API_AbortMultipartUpload.html, 2026-11-23)."""
 

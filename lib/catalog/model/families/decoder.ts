@@ -24,6 +24,10 @@ export interface Decoder {
   window?: number;
   /** Key of the inner size of the feed-forward block. @default intermediate_size */
   ffnKey?: string;
+  /** Where the file does not name their number. @default - num_hidden_layers */
+  layers?: number;
+  /** The family reads `layer_types` itself, and has no windows. @default false */
+  recurrent?: boolean;
 }
 
 /** A family of models: how its config.json reads. */
@@ -50,14 +54,14 @@ function activationOf(f: ConfigFields, key: string, otherwise: Activation): Acti
 
 /** The shape of a decoder whose config.json has the usual keys; a family adds what it has beside them. */
 export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): ModelShape {
-  const layers = f.count('num_hidden_layers');
+  const layers = d.layers ?? f.count('num_hidden_layers');
   const hiddenSize = f.count('hidden_size');
   const attentionHeads = f.count('num_attention_heads');
   const gatedMlp = d.gated ?? true;
   const usual = d.activation ?? (gatedMlp ? 'silu' : 'gelu-tanh');
   const activation = activationOf(f, d.activationKey ?? 'hidden_act', usual);
   const rope = ropeOf(f, d.theta ?? 10_000);
-  const windows = windowsOf(f, layers, d.windowed ?? always, d.window);
+  const windows: Windows = d.recurrent ? { chunked: [] } : windowsOf(f, layers, d.windowed ?? always, d.window);
   const headSize = d.headSize === null ? undefined : f.optionalCount('head_dim');
   return {
     layers,

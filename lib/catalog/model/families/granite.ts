@@ -3,7 +3,7 @@ import { always, never } from '../config-window';
 import { attentionBiasOf, type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
 
 /** Granite and its like: embeddings, scores, residuals and logits have a multiplier each. */
-function multiplied(f: ConfigFields, modelType: string, d: Decoder) {
+export function multiplied(f: ConfigFields, modelType: string, d: Decoder) {
   const m = decoder(f, modelType, { headSize: null, windowed: never, ...d });
   return withTraits(
     m,

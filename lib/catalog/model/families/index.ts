@@ -7,6 +7,7 @@ import * as granite from './granite';
 import * as llama from './llama';
 import { flexOlmo, olmo, olmo2, olmo3, olmoe } from './olmo';
 import { qwen2, qwen2Moe, qwen3, qwen3Moe } from './qwen';
+import { graniteHybrid, nemotronH, qwen3Next, qwen35, qwen35Moe } from './recurrent';
 
 /**
  * How the config.json of each `model_type` reads. Keys, defaults and counts are those of transformers 5.23
@@ -48,6 +49,7 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
   granite_swa: granite.graniteSwa,
   granitemoe: granite.graniteMoe,
   granitemoe_swa: granite.graniteMoeSwa,
+  granitemoehybrid: graniteHybrid,
   granitemoeshared: granite.graniteMoeShared,
   helium: llama.helium,
   hunyuan_v1_dense: glm.hunyuan,
@@ -70,6 +72,7 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
   mixtral: llama.mixtral,
   nanochat: llama.nanochat,
   nemotron: llama.nemotron,
+  nemotron_h: nemotronH,
   olmo,
   olmo2,
   olmo3,
@@ -81,7 +84,10 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
   qwen2,
   qwen2_moe: qwen2Moe,
   qwen3,
+  qwen3_5_moe_text: qwen35Moe,
+  qwen3_5_text: qwen35,
   qwen3_moe: qwen3Moe,
+  qwen3_next: qwen3Next,
   seed_oss: llama.seedOss,
   smollm3: llama.smollm3,
   solar_open: glm.solarOpen,

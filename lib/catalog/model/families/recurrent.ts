@@ -1,0 +1,232 @@
+import type { ConfigFields } from '../config-fields';
+import { layersWhere } from '../config-window';
+import type { ModelShape, Recurrence } from '../shape';
+import { attentionBiasOf, biasedRouting, decoder, expertsOf, type Family, mixtureOf, withTraits } from './decoder';
+import { multiplied } from './granite';
+
+const RECURRENT = ['linear_attention', 'mamba'];
+const ATTENTION = ['full_attention', 'attention'];
+
+/** Layers that mix tokens by a recurrence, by the names that `layer_types` has had. */
+function recurrentLayers(f: ConfigFields, layers: number, otherwise: (layer: number) => boolean): number[] {
+  const types = f.perLayer('layer_types', layers) ?? f.perLayer('layers_block_type', layers);
+  const unknown = types?.find((type) => ![...RECURRENT, ...ATTENTION].includes(String(type)));
+  if (unknown !== undefined)
+    f.refuse('layer_types', `must be of ${[...RECURRENT, ...ATTENTION].join(', ')}`, 'correct the list', unknown);
+  return layersWhere(layers, (layer) => (types ? RECURRENT.includes(String(types[layer])) : otherwise(layer)));
+}
+
+/** Chunks of the kernels that train it (fla, `chunk_gated_delta_rule`). */
+const DELTA_CHUNK = 64;
+
+/**
+ * Gated DeltaNet (https://arxiv.org/abs/2412.06464): a state of key size x value size per head is corrected, written and read by each token,
+ * in chunks of matrix products.
+ */
+function deltaNet(f: ConfigFields, hidden: number): Recurrence {
+  const [keyHeads, valueHeads] = [f.count('linear_num_key_heads', 16), f.count('linear_num_value_heads', 32)];
+  const [keySize, valueSize] = [f.count('linear_key_head_dim', 128), f.count('linear_value_head_dim', 128)];
+  const [keys, values] = [keyHeads * keySize, valueHeads * valueSize];
+  return {
+    parameters: hidden * (2 * keys + 3 * values + 2 * valueHeads),
+    small: (2 * keys + values) * f.count('linear_conv_kernel_dim', 4) + 2 * valueHeads + valueSize,
+    kept: 4 * keys + 5 * values,
+    flops: values * (6 * keySize + 8 * DELTA_CHUNK),
+  };
+}
+
+/** Keys of a config.json that a family names its own way, and its defaults. */
+interface MambaKeys {
+  heads: string;
+  headSize: string;
+  groups: string;
+  state: string;
+  kernel: string;
+  convolutionBias: string;
+  bias: string;
+  chunk: string;
+  stateSize: number;
+  groupCount: number;
+  chunkSize: number;
+}
+
+/** Mamba-2 (https://arxiv.org/abs/2405.21060, sections 6 and 7): a state of state size x head size per head, in chunks of matrix products. */
+function mamba2(f: ConfigFields, hidden: number, k: MambaKeys): Recurrence {
+  const heads = f.count(k.heads, 128);
+  const inner = heads * f.count(k.headSize, 64);
+  const state = f.count(k.state, k.stateSize);
+  const convolved = inner + 2 * f.count(k.groups, k.groupCount) * state;
+  const projected = inner + convolved + heads;
+  const biases = f.flag(k.bias) ? projected + hidden : 0;
+  const kernel = f.count(k.kernel, 4) + (f.flag(k.convolutionBias, true) ? 1 : 0);
+  return {
+    parameters: hidden * (projected + inner),
+    small: convolved * kernel + 3 * heads + inner + biases,
+    kept: 3 * inner + 2 * convolved,
+    flops: inner * (4 * state + 2 * f.count(k.chunk, k.chunkSize)),
+  };
+}
+
+const DELTA_UNTRAINED = ['layers of gated DeltaNet (linear attention)', 'gated attention'];
+const MAMBA_UNTRAINED = ['Mamba-2 layers'];
+
+/** Attention with a gate of its output in every fourth layer, gated DeltaNet in the others. */
+function qwenRecurrent(f: ConfigFields, modelType: string, ffnKey?: string): ModelShape {
+  f.ignore('full_attention_interval');
+  const m = decoder(f, modelType, {
+    headSize: 256,
+    kvHeads: 2,
+    recurrent: true,
+    norm: 'rms-offset',
+    ...(ffnKey && { ffnKey }),
+  });
+  const layers = recurrentLayers(f, m.layers, (layer) => (layer + 1) % 4 !== 0);
+  const recurrence = { layers, of: deltaNet(f, m.hiddenSize) };
+  const traits = { recurrence, gatedAttention: true, untrained: DELTA_UNTRAINED };
+  return { ...withTraits(m, traits, attentionBiasOf(f)), qkNorm: true };
+}
+
+/** A mixture in every layer, with one shared expert and its gate. */
+function withExperts(f: ConfigFields, m: ModelShape, experts: number, perToken: number): ModelShape {
+  const step = f.count('decoder_sparse_step', 1);
+  const only = f.layerNumbers('mlp_only_layers', m.layers) ?? [];
+  const dense = layersWhere(m.layers, (layer) => only.includes(layer) || (layer + 1) % step !== 0);
+  const routing = { normalise: f.flag('norm_topk_prob', true) };
+  const mixture = mixtureOf(f, m.layers, { experts, perToken, dense, routing, sharedExperts: 1 });
+  const sharedFfnHiddenSize = f.count('shared_expert_intermediate_size', 512);
+  return withTraits(m, { sharedFfnHiddenSize, sharedExpertGate: true }, mixture);
+}
+
+/** Qwen 3 Next: gated DeltaNet in three of four layers, 512 experts. */
+export const qwen3Next: Family = (f, modelType) => withExperts(f, qwenRecurrent(f, modelType), 512, 10);
+
+/** Text model of Qwen 3.5. */
+export const qwen35: Family = (f, modelType) => qwenRecurrent(f, modelType);
+
+/** Text model of Qwen 3.5 with experts in every layer. */
+export const qwen35Moe: Family = (f, modelType) =>
+  withExperts(f, qwenRecurrent(f, modelType, 'moe_intermediate_size'), 256, 8);
+
+const GRANITE_MAMBA: MambaKeys = {
+  heads: 'mamba_n_heads',
+  headSize: 'mamba_d_head',
+  groups: 'mamba_n_groups',
+  state: 'mamba_d_state',
+  kernel: 'mamba_d_conv',
+  convolutionBias: 'mamba_conv_bias',
+  bias: 'mamba_proj_bias',
+  chunk: 'mamba_chunk_size',
+  stateSize: 256,
+  groupCount: 1,
+  chunkSize: 256,
+};
+
+/** Granite 4: Mamba-2 in most layers, a feed-forward block that every token visits, and experts beside it where there are any. */
+export const graniteHybrid: Family = (f, modelType) => {
+  f.ignore('mamba_expand', 'position_embedding_type', 'time_step_limit', 'normalization_function', 'init_method');
+  const m = multiplied(f, modelType, { recurrent: true });
+  const recurrence = {
+    layers: recurrentLayers(f, m.layers, () => true),
+    of: mamba2(f, m.hiddenSize, GRANITE_MAMBA),
+  };
+  const mixed = withTraits(m, { recurrence, untrained: MAMBA_UNTRAINED });
+  if (f.count('num_local_experts', 8, 0) === 0) {
+    f.ignore('num_experts_per_tok');
+    return { ...mixed, ffnHiddenSize: f.count('shared_intermediate_size', 1024) };
+  }
+  const shared = f.count('shared_intermediate_size', 1024, 0);
+  const mixture = mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', experts: 8, perToken: 2, sharedExperts: 1 });
+  return withTraits(mixed, { sharedFfnHiddenSize: shared }, mixture);
+};
+
+const NEMOTRON_MAMBA: MambaKeys = {
+  heads: 'mamba_num_heads',
+  headSize: 'mamba_head_dim',
+  groups: 'n_groups',
+  state: 'ssm_state_size',
+  kernel: 'conv_kernel',
+  convolutionBias: 'use_conv_bias',
+  bias: 'use_bias',
+  chunk: 'chunk_size',
+  stateSize: 128,
+  groupCount: 8,
+  chunkSize: 128,
+};
+
+type NemotronLayer = 'recurrent' | 'attention' | 'dense' | 'experts';
+const NEMOTRON_TYPES: Readonly<Record<string, NemotronLayer>> = {
+  M: 'recurrent',
+  mamba: 'recurrent',
+  linear_attention: 'recurrent',
+  '*': 'attention',
+  attention: 'attention',
+  full_attention: 'attention',
+  '-': 'dense',
+  mlp: 'dense',
+  E: 'experts',
+  moe: 'experts',
+};
+
+/** What each layer is, by its list or by the letters of `hybrid_override_pattern`. */
+function nemotronLayers(f: ConfigFields): NemotronLayer[] {
+  const pattern = f.text('hybrid_override_pattern', '');
+  const given = f.list('layers_block_type') ?? (pattern ? [...pattern] : undefined);
+  const named = given ?? ['mamba', 'moe', 'attention', 'mlp'];
+  const key = f.has('layers_block_type') ? 'layers_block_type' : 'hybrid_override_pattern';
+  return named.map((name) => {
+    const type = NEMOTRON_TYPES[String(name)];
+    if (!type) f.refuse(key, `must be of ${Object.keys(NEMOTRON_TYPES).join(', ')}`, 'correct it', name);
+    return type ?? 'dense';
+  });
+}
+
+/** Nemotron-H and Nemotron 3: every layer is one of Mamba-2, attention, a feed-forward block or experts. */
+export const nemotronH: Family = (f, modelType) => {
+  const types = nemotronLayers(f);
+  const where = (type: NemotronLayer) => layersWhere(types.length, (layer) => types[layer] === type);
+  f.only('moe_latent_size', undefined);
+  f.only('mlp_bias', false);
+  f.only('num_nextn_predict_layers', 0);
+  f.ignore(...NEMOTRON_IGNORED);
+  const m = decoder(f, modelType, {
+    headSize: 128,
+    kvHeads: 8,
+    gated: false,
+    activationKey: 'mlp_hidden_act',
+    activation: 'relu2',
+    epsilonKey: 'layer_norm_epsilon',
+    epsilon: 1e-5,
+    layers: types.length,
+    recurrent: true,
+  });
+  const recurrence = { layers: where('recurrent'), of: mamba2(f, m.hiddenSize, NEMOTRON_MAMBA) };
+  const alone = {
+    mixing: [...where('recurrent'), ...where('attention')],
+    feeding: [...where('dense'), ...where('experts')],
+  };
+  const traits = {
+    recurrence,
+    alone,
+    normsPerBlock: 1,
+    untrained: [...MAMBA_UNTRAINED, 'layers of attention or a feed-forward block alone'],
+  };
+  // transformers has an embedding and a head of their own for it, whatever the file says.
+  const mixed = withTraits(m, traits, { ...attentionBiasOf(f), tiedEmbeddings: false });
+  if (where('experts').length === 0) return mixed;
+  const shared = f.count('n_shared_experts', 1);
+  const dense = layersWhere(types.length, (layer) => types[layer] !== 'experts');
+  const mixture = mixtureOf(f, m.layers, { experts: 8, perToken: 2, dense, sharedExperts: shared });
+  const sharedFfnHiddenSize = f.count('moe_shared_expert_intermediate_size', 7688);
+  const routing = biasedRouting(f, expertsOf(f, 8));
+  f.number('routed_scaling_factor', 1);
+  return withTraits(mixed, { sharedFfnHiddenSize }, { ...mixture, routing });
+};
+
+/** Numerics and initialisation of Mamba-2, and keys of parts that a model without them still names. */
+const NEMOTRON_IGNORED =
+  `expand mamba_proj_bias use_mamba_kernels mamba_hidden_act time_step_min time_step_max time_step_limit time_step_floor
+  mamba_ssm_cache_dtype moe_shared_expert_overlap mtp_layers_block_type residual_in_fp32 rescale_prenorm_residual num_logits_to_keep
+  num_hidden_layers n_routed_experts n_shared_experts moe_intermediate_size moe_shared_expert_intermediate_size num_experts_per_tok
+  routed_scaling_factor n_group topk_group norm_topk_prob sliding_window`
+    .split(/\s+/)
+    .filter((key) => key !== '');
