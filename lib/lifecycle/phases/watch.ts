@@ -56,7 +56,7 @@ export function watchJob(situation: JobSituation): Move {
       ...(isNewStop ? [event(now, 'stop-decided', stop.text, { why: stop.why, progress: seen.progress ?? null })] : []),
     ],
     effects: [...(sends ? [stopEffect(next, stop)] : []), ...(asks ? [asks] : [])],
-    notices: [...alerts, ...capacityAlarm(record, attempt, job, now), ...alarms({ ...situation, attempt: next })],
+    notices: [...alerts, ...capacityAlarm(record, next, job, now), ...alarms({ ...situation, attempt: next })],
   });
 }
 
@@ -211,7 +211,7 @@ const untimedFirstStep = (before: Attempt, seen: Attempt, at: EpochMs) =>
 
 function capacityAlarm(record: RunRecord, attempt: Attempt, job: PresentJob, now: EpochMs): Notice[] {
   const waits = job.secondaryStatus === 'Starting' || job.secondaryStatus === 'Pending';
-  const since = job.pauses?.since ?? attempt.pauses?.since ?? attempt.acceptedAt ?? attempt.intentAt;
+  const since = attempt.pauses?.since ?? attempt.acceptedAt ?? attempt.intentAt;
   if (!waits || now - since < CAPACITY_ALARM_MS) return [];
   const text = `${attempt.jobName} has waited more than an hour for capacity`;
   return [notice(record, now, { alert: 'capacity-wait', about: stretchOf(attempt), text, runbook: 'capacity' })];
