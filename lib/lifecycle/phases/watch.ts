@@ -56,7 +56,7 @@ export function watchJob(situation: JobSituation): Move {
       ...(isNewStop ? [event(now, 'stop-decided', stop.text, { why: stop.why, progress: seen.progress ?? null })] : []),
     ],
     effects: [...(sends ? [stopEffect(next, stop)] : []), ...(asks ? [asks] : [])],
-    notices: [...alerts, ...capacityAlarm(record, attempt, job, now), ...alarms({ ...situation, attempt: next })],
+    notices: [...alerts, ...capacityAlarm(record, next, job, now), ...alarms({ ...situation, attempt: next })],
   });
 }
 
@@ -152,7 +152,7 @@ function wantsStop({ record, attempt, job, observed, now }: JobSituation, newCom
   const text = `${hang.text}; progress cannot be seen from outside, so it was not stopped`;
   return {
     suspectedHangAt,
-    alerts: [notice(record, now, { alert: 'hang-suspected', about: attempt.jobName, text, runbook: 'hang' })],
+    alerts: [notice(record, now, { alert: 'hang-suspected', about: stretchOf(attempt), text, runbook: 'hang' })],
   };
 }
 
@@ -211,11 +211,15 @@ const untimedFirstStep = (before: Attempt, seen: Attempt, at: EpochMs) =>
 
 function capacityAlarm(record: RunRecord, attempt: Attempt, job: PresentJob, now: EpochMs): Notice[] {
   const waits = job.secondaryStatus === 'Starting' || job.secondaryStatus === 'Pending';
-  const since = attempt.acceptedAt ?? attempt.intentAt;
+  const since = attempt.pauses?.since ?? attempt.acceptedAt ?? attempt.intentAt;
   if (!waits || now - since < CAPACITY_ALARM_MS) return [];
   const text = `${attempt.jobName} has waited more than an hour for capacity`;
-  return [notice(record, now, { alert: 'capacity-wait', about: attempt.jobName, text, runbook: 'capacity' })];
+  return [notice(record, now, { alert: 'capacity-wait', about: stretchOf(attempt), text, runbook: 'capacity' })];
 }
+
+/** A job whose instances were taken away and given back is told of anew: what was said before is over. */
+const stretchOf = ({ jobName, pauses, trainingSince }: Attempt): string =>
+  pauses && (pauses.ms > 0 || pauses.since !== undefined) ? `${jobName}/${pauses.since ?? trainingSince}` : jobName;
 
 function stoppingAlarm({ record, attempt, job, now }: JobSituation): Notice[] {
   const { stop } = attempt;

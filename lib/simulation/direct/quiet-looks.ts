@@ -26,6 +26,9 @@ const MOST_SKEW_MS = 60_000;
 /** Steps this long, and a beat, are well within every limit on the age of the newest step. */
 const MOST_STEP_SECONDS = 300;
 
+/** Steps that have gone on for so long have left every pause before them behind. */
+const RECENT_MS = 2 * MOST_STEP_SECONDS * 1000;
+
 /** One look whose outcome is predicted. */
 interface QuietLook extends DirectWork<ReconcileDeps> {
   run: SimRun;
@@ -37,7 +40,8 @@ interface QuietLook extends DirectWork<ReconcileDeps> {
 interface Prediction {
   item: Item;
   job: SimJob;
-  state: string;
+  /** All of the job that its heartbeats and Describe show, but for the steps themselves, and how far the functions' clock differs. */
+  state: readonly unknown[];
   until: SimMs;
 }
 
@@ -101,12 +105,13 @@ export class QuietLooks {
     const job = run.jobs[run.jobs.length - 1];
     if (!record || !job || !record.attempt?.files || !isSteady(record) || !this.isCalm(job)) return undefined;
     const { now } = this.world.clock;
-    const state = this.stateOf(job);
     const known = this.predictions.get(run);
-    const isSame = known !== undefined && known.item === run.written && known.job === job && known.state === state;
-    if (isSame && now + LOOK_MS <= known.until) return known;
+    if (known && known.item === run.written && known.job === job && now + LOOK_MS <= known.until) {
+      const state = this.stateOf(job);
+      if (known.state.every((before, i) => before === state[i])) return known;
+    }
     const item = run.written as Item;
-    const made = { item, job, state, until: this.quietUntil(record, job) };
+    const made = { item, job, state: this.stateOf(job), until: this.quietUntil(record, job) };
     this.predictions.set(run, made);
     return now + LOOK_MS <= made.until ? made : undefined;
   }
@@ -121,10 +126,9 @@ export class QuietLooks {
     return !state.hasEdge(clock.now, end) && !gateway.mayDisturb(CALLS);
   }
 
-  /** All of a job that its heartbeats and Describe show, but for the steps themselves. */
-  private stateOf({ history, stepping, restarts, sparesLeft, setAside, isAskedToLeave }: SimJob): string {
+  private stateOf({ history, stepping, restarts, sparesLeft, setAside, isAskedToLeave }: SimJob): unknown[] {
     const skew = this.world.state.skewMs();
-    return `${history.length}/${stepping?.turns}/${restarts}/${sparesLeft}/${setAside.length}/${isAskedToLeave}/${skew}`;
+    return [history.length, stepping?.turns, restarts, sparesLeft, setAside.length, isAskedToLeave, skew];
   }
 
   /** Until when nothing is decided on this record while steps go on. */
@@ -139,15 +143,18 @@ export class QuietLooks {
     while (ticks < most && !isDueForListing(record, present, first + ticks * TICK_MS)) ticks += 1;
     const isQuietAt = (at: number) => wanted(record, this.observedAt(present, job, at - shift), at).length === 0;
     const isQuiet = (tick: number) => isQuietAt(first + tick * TICK_MS);
-    // Steps that have just gone on again may be older now than they will be.
-    if (!isQuietAt(this.world.functionsNow())) return 0;
     // What follows from time alone and not at one tick follows at no tick before it.
     let [quiet, busy] = [-1, ticks];
     for (let tick = ticks - 1; busy - quiet > 1; tick = Math.floor((quiet + busy) / 2)) {
       if (isQuiet(tick)) quiet = tick;
       else busy = tick;
     }
-    return quiet === -1 ? 0 : first + quiet * TICK_MS - shift;
+    if (quiet === -1) return 0;
+    // The newest step may be older now than it will be.
+    const { now } = this.world.clock;
+    const hasJustGoneOn = now - (job.stepping?.goingSince ?? now) < RECENT_MS;
+    if (hasJustGoneOn && !isQuietAt(this.world.functionsNow())) return 0;
+    return first + quiet * TICK_MS - shift;
   }
 
   private observedAt(job: PresentJob, simulated: SimJob, at: SimMs): Observed {

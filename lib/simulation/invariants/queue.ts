@@ -146,6 +146,12 @@ export class Rates extends Invariant {
 /** Nearer to its entitlement than this share a team is neither above nor below. */
 const MARGIN = 0.1;
 
+/** What one job takes of its team's quotas. */
+interface Holding {
+  team: string;
+  pools: ReadonlyMap<string, number>;
+}
+
 /** No start favours a team that is above its entitlement while a startable run of a team below its own waits. */
 export class Fair extends Invariant {
   readonly name = 'fair';
@@ -153,17 +159,33 @@ export class Fair extends Invariant {
   private readonly used = new Map<string, Map<string, number>>();
   private usedAt = 0;
   private readonly queued = new Set<SimRun>();
+  /** Instances that jobs hold now, by team and quota, and what each job adds to them. */
+  private readonly held = new Map<string, Map<string, number>>();
+  private readonly holdings = new Map<SimJob, Holding>();
 
   override onRunWritten(run: SimRun, _before: Item | undefined, item: Item): void {
     if (item.state?.S === 'queued') this.queued.add(run);
   }
 
-  override onJobChange(): void {
+  override onJobChange(run: SimRun | undefined, job: SimJob): void {
     this.count();
+    const before = this.holdings.get(job);
+    if (before) this.hold(before, -1);
+    this.holdings.delete(job);
+    if (!run || !job.held || !isLive(job)) return;
+    const now = { team: run.team, pools: poolsOf(job.held, poolOfJob(job)) };
+    this.holdings.set(job, now);
+    this.hold(now, 1);
   }
 
   override onCheck(): void {
     this.count();
+  }
+
+  private hold({ team, pools }: Holding, sign: 1 | -1): void {
+    const held = this.held.get(team) ?? new Map<string, number>();
+    this.held.set(team, held);
+    for (const [quota, count] of pools) held.set(quota, (held.get(quota) ?? 0) + sign * count);
   }
 
   override onCreate(run: SimRun | undefined): void {
@@ -236,20 +258,16 @@ export class Fair extends Invariant {
     return Math.max(0, ...shares);
   }
 
-  /** Brings the decaying sum of instance-time up to now. Called before the jobs change. */
+  /** Brings the decaying sum of instance-time up to now, by what was held since the last change of a job. */
   private count(): void {
     const ms = this.now - this.usedAt;
     if (ms <= 0) return;
     const kept = 0.5 ** (ms / HALF_LIFE_MS);
     for (const used of this.used.values()) for (const [quota, had] of used) used.set(quota, had * kept);
-    for (const job of this.scene.world.fleet.live()) {
-      const team = this.scene.world.runOf(job)?.team;
-      if (!job.held || team === undefined) continue;
+    for (const [team, held] of this.held) {
       const used = this.used.get(team) ?? new Map<string, number>();
       this.used.set(team, used);
-      const held = Math.min(ms, this.now - job.heldSince);
-      for (const [quota, count] of poolsOf(job.held, poolOfJob(job)))
-        used.set(quota, (used.get(quota) ?? 0) + held * count);
+      for (const [quota, count] of held) used.set(quota, (used.get(quota) ?? 0) + ms * count);
     }
     this.usedAt = this.now;
   }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { decide } from '../../../lib/lifecycle/decide';
 import type { Heartbeat, PresentJob } from '../../../lib/lifecycle/observed';
 import type { Attempt, RunRecord } from '../../../lib/lifecycle/record';
 import { attempt, checkpoint, HOUR, job, MINUTE, policy, run, running, seeing, T0 } from '../support/records';
@@ -27,6 +28,30 @@ describe('alarms of a live job begin exactly', () => {
       'capacity-wait',
     ]);
     expect(alertsOf(own, T0 + 9 * HOUR, { secondaryStatus: 'Downloading' })).toEqual([]);
+  });
+
+  test.each(['Starting', 'Pending'])(
+    'an hour after its instances were taken away, while it is %s again',
+    (secondaryStatus) => {
+      const taken = T0 + 9 * HOUR;
+      const own = { acceptedAt: T0, trainingStartedAt: T0 };
+      const seen = { secondaryStatus, pauses: { ms: 0, since: taken } };
+      expect(alertsOf(own, taken + HOUR - 1, seen)).toEqual([]);
+      expect(alertsOf(own, taken + HOUR, seen)).toEqual(['capacity-wait']);
+    },
+  );
+
+  test('anew in each stretch with instances: what was said of the one before is over', () => {
+    const waits = (since: number, alerts: string[]) => {
+      const record = running({ attempt: attempt({ acceptedAt: T0, trainingStartedAt: T0 }), alerts });
+      const seen = job({ secondaryStatus: 'Starting', pauses: { ms: 0, since } });
+      const [save] = decide(record, seeing({ job: seen }), since + 2 * HOUR);
+      return save?.do === 'save' ? save.record.alerts : [];
+    };
+    const first = waits(T0 + HOUR, []);
+    expect(first).toHaveLength(1);
+    expect(waits(T0 + HOUR, first)).toEqual(first);
+    expect(waits(T0 + 30 * HOUR, first)).toHaveLength(2);
   });
 
   test('an hour after a stop that did not end it', () => {

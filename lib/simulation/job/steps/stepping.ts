@@ -24,6 +24,11 @@ export class Stepping {
     return this.stretch !== undefined;
   }
 
+  /** Since when steps are made without a pause; undefined while none are. */
+  get goingSince(): SimMs | undefined {
+    return this.stretch?.from;
+  }
+
   /** The newest step; undefined before the first. */
   get at(): number | undefined {
     return this.step;
