@@ -58,6 +58,44 @@ test('the verbs and their options are what scripts rely on', () => {
   });
 });
 
+test.each(['lock', 'deployer-policy'])('fails: %s of a run file says so once', async (verb) => {
+  const { code, stderr } = await runCli(verb, at('run.yaml'));
+  expect([code, stderr.trim()]).toEqual([
+    2,
+    `slipway: ${at('run.yaml')}: must be an environment file, got a run file; name one such as environments/research.yaml`,
+  ]);
+});
+
+test.each([
+  ['a run file', RUN],
+  ['an environment file', 'name: lab\nregions: { us-west-2: {} }\nteams: { nlp: {} }\n'],
+])('fails: %s is no scenario, which is said once', async (kind, text) => {
+  const { code, stderr } = await runCli('simulate', write('none.yaml', text));
+  expect([code, stderr.trim()]).toEqual([
+    2,
+    `slipway: ${at('none.yaml')}: must be a scenario, got ${kind}; write one whose runs: name it (docs/simulate.md)`,
+  ]);
+});
+
+test('fails: a scenario with mistakes is told of each of them', async () => {
+  const { code, stderr } = await runCli('simulate', write('scenario.yaml', 'environment: {}\nlimits: {}\nrun: []\n'));
+  expect(code).toBe(1);
+  expect(stderr).toContain('schema: must be 1');
+  expect(stderr).toContain('run: must be a known option');
+});
+
+test('fails: quota says what is wrong with a file before it asks for a region', async () => {
+  const region = { ...process.env };
+  delete process.env.AWS_REGION;
+  delete process.env.AWS_DEFAULT_REGION;
+  try {
+    expect((await runCli('quota', write('broken.yaml', 'name: [\n'))).code).toBe(1);
+    expect((await runCli('quota', at('run.yaml'))).stderr).toContain('--region: must be given');
+  } finally {
+    Object.assign(process.env, region);
+  }
+});
+
 describe('validate', () => {
   test('a valid file is exit 0 and says so on stderr', async () => {
     const { code, stdout, stderr } = await runCli('validate', at('run.yaml'));
