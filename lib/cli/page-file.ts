@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { UsageError } from './exit';
 import type { Terminal } from './terminal';
@@ -17,6 +17,21 @@ export function writing(option: string, what: 'file' | 'folder', place: string, 
     throw new UsageError(
       `${option}: must be a ${what} that can be written, got ${place} (${reason}); name another one`,
     );
+  }
+}
+
+/**
+ * Makes a folder and those that it lies in, one at a time: `recursive` of Node 20 does not return where one of them cannot be made, as below
+ * /proc (the call answers ENOENT for a folder whose parent is there).
+ */
+export function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  makeFolder(path.dirname(path.resolve(folder)));
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    // Another call has made it meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }
 

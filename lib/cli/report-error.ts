@@ -24,13 +24,13 @@ export function reportError(error: unknown, context: { asJson: boolean; file: st
 const lineOf = (found: Issue & Partial<FileIssue>, asked: string): string =>
   issueLine(found, found.file ?? asked, () => found.position);
 
-/** What may be wrong with a line that was typed, in our own words; `$1` is what commander found. */
+/** What may be wrong with a line that was typed, in our own words; `$1` is what commander found, HEAD the verb. */
 const WORDS: Readonly<Record<string, readonly [found: RegExp, text: string]>> = {
   'commander.unknownCommand': [/command '(.*?)'/, '$1: must be a verb of slipway, got an unknown one'],
   'commander.unknownOption': [/option '(.*?)'/, '$1: must be an option of VERB, got an unknown one'],
-  'commander.missingArgument': [/argument '(.*?)'/, 'VERB: must be given <$1>, got nothing'],
+  'commander.missingArgument': [/argument '(.*?)'/, 'HEAD: must be given <$1>, got nothing'],
   'commander.optionMissingArgument': [/option '(.*?)'/, '$1: must have a value, got nothing'],
-  'commander.excessArguments': [/Expected (\d+) arguments?/, 'VERB: must be given at most $1 words, got more'],
+  'commander.excessArguments': [/Expected (\d+ arguments?)/, 'HEAD: must be given at most $1, got more'],
 };
 
 /**
@@ -46,5 +46,8 @@ export function usageText(
   const typed = verb === undefined ? 'slipway' : `slipway ${verb}`;
   if (text === undefined || name === undefined) return message.replace(/^error: /, '');
   const meant = /\(Did you mean (?:one of )?(.+)\?\)/.exec(message)?.[1];
-  return `${text.replace('$1', () => name).replace('VERB', typed)}; ${meant ? `did you mean ${meant}?` : `${typed} --help shows what there is`}`;
+  return `${text
+    .replace('$1', () => name)
+    .replace('HEAD', verb ?? 'slipway')
+    .replace('VERB', typed)}; ${meant ? `did you mean ${meant}?` : `${typed} --help shows what there is`}`;
 }

@@ -19,7 +19,7 @@ const LIBRARY: Readonly<Partial<Record<LayoutInput['stack'], number>>> = {
 /** What is known of layouts that no published run has measured: preferences, adapters, modules that predict further tokens, UltraServers, recurrences. */
 const UNMEASURED = 0.1;
 
-/** Mixtures of experts: plans of published runs are up to 51 % off, and versions of one library up to 77 % apart (docs/planner.md). */
+/** Mixtures of experts: plans of published runs are up to 43 % off, and versions of one library up to 77 % apart (docs/planner.md). */
 const MIXTURE = 0.2;
 
 /** Whether some layers mix tokens by a recurrence: their arithmetic is counted, and no published run measures it. */

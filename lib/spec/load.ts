@@ -57,14 +57,20 @@ export function loadDescriptor(text: string): Loaded<Descriptor> {
   }
 }
 
-/** Whether a parsed file is an environment file: more of its options are those of environments than those of runs. */
-export function isEnvironmentFile(text: string): boolean {
+/** Whether a text is an environment file: more of its options are those of environments than those of runs. */
+export const isEnvironmentFile = (text: string): boolean => moreOfEnvironments(text) > 0;
+
+/** Whether a text is a run file: more of its options are those of runs than those of environments. */
+export const isRunFile = (text: string): boolean => moreOfEnvironments(text) < 0;
+
+/** By how many options a text is rather an environment file than a run file. */
+function moreOfEnvironments(text: string): number {
   const { data } = parseYaml(text);
-  if (typeof data !== 'object' || data === null || Array.isArray(data)) return false;
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) return 0;
   const [ofEnvironment, ofRun] = [environmentFileSchema, runFileSchema].map(
     ({ shape }) => Object.keys(data).filter((key) => Object.hasOwn(shape, key)).length,
   );
-  return (ofEnvironment ?? 0) > (ofRun ?? 0);
+  return (ofEnvironment ?? 0) - (ofRun ?? 0);
 }
 
 function loadFile<T>(text: string, overrides: readonly string[], schema: z.ZodType): Loaded<T> & { data?: unknown } {

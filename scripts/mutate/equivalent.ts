@@ -18,7 +18,7 @@ const EQUIVALENT: readonly { file: string; line: RegExp; why: string }[] = [
     why: 'an intent is written in the transaction of its record and never deleted: where the record is, it is too',
   },
   {
-    file: 'lib/handlers/reconcile/observe/observe.ts',
+    file: 'lib/handlers/reconcile/observe/rungs.ts',
     line: /^ {2}if \(known\) return known;$/,
     why: 'a cache: neither an intent nor the rungs that fit it change',
   },

@@ -15,6 +15,16 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
+test.each([['--yes'], ['--yes', '--run']])('fails: a place where no folder can be made (%s)', async (...words) => {
+  const { code, stderr } = await runCli('init', '/proc/slipway/x', ...words);
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringContaining(
+      'init: must be a folder that can be written, got /proc/slipway/x (ENOENT); name another one',
+    ),
+  ]);
+});
+
 describe('a project', () => {
   test('has exact versions, one app over the environment files, and files that are valid', async () => {
     const { code, stdout } = await runCli('init', at('My Training'), '--json');

@@ -58,6 +58,44 @@ test('the verbs and their options are what scripts rely on', () => {
   });
 });
 
+test.each(['lock', 'deployer-policy'])('fails: %s of a run file says so once', async (verb) => {
+  const { code, stderr } = await runCli(verb, at('run.yaml'));
+  expect([code, stderr.trim()]).toEqual([
+    2,
+    `slipway: ${at('run.yaml')}: must be an environment file, got a run file; name one such as environments/research.yaml`,
+  ]);
+});
+
+test.each([
+  ['a run file', RUN],
+  ['an environment file', 'name: lab\nregions: { us-west-2: {} }\nteams: { nlp: {} }\n'],
+])('fails: %s is no scenario, which is said once', async (kind, text) => {
+  const { code, stderr } = await runCli('simulate', write('none.yaml', text));
+  expect([code, stderr.trim()]).toEqual([
+    2,
+    `slipway: ${at('none.yaml')}: must be a scenario, got ${kind}; write one whose runs: name it (docs/simulate.md)`,
+  ]);
+});
+
+test('fails: a scenario with mistakes is told of each of them', async () => {
+  const { code, stderr } = await runCli('simulate', write('scenario.yaml', 'environment: {}\nlimits: {}\nrun: []\n'));
+  expect(code).toBe(1);
+  expect(stderr).toContain('schema: must be 1');
+  expect(stderr).toContain('run: must be a known option');
+});
+
+test('fails: quota says what is wrong with a file before it asks for a region', async () => {
+  const region = { ...process.env };
+  delete process.env.AWS_REGION;
+  delete process.env.AWS_DEFAULT_REGION;
+  try {
+    expect((await runCli('quota', write('broken.yaml', 'name: [\n'))).code).toBe(1);
+    expect((await runCli('quota', at('run.yaml'))).stderr).toContain('--region: must be given');
+  } finally {
+    Object.assign(process.env, region);
+  }
+});
+
 describe('validate', () => {
   test('a valid file is exit 0 and says so on stderr', async () => {
     const { code, stdout, stderr } = await runCli('validate', at('run.yaml'));
@@ -92,7 +130,7 @@ describe('wrong usage is exit 2, one line, no stack trace', () => {
     [['validate', '/no/such/file.yaml'], /must be a readable file, got no such file/],
     [['frobnicate'], /^slipway: frobnicate: must be a verb of slipway, got an unknown one; slipway --help shows what/],
     [['statsu', 'x'], /^slipway: statsu: must be a verb of slipway, got an unknown one; did you mean status\?$/],
-    [['validate'], /^slipway: slipway validate: must be given <file>, got nothing; slipway validate --help shows what/],
+    [['validate'], /^slipway: validate: must be given <file>, got nothing; slipway validate --help shows what/],
     [
       ['validate', 'x', '--nope'],
       /^slipway: --nope: must be an option of slipway validate, got an unknown one; slipway/,
@@ -105,10 +143,7 @@ describe('wrong usage is exit 2, one line, no stack trace', () => {
       ['validate', 'x', '--set'],
       /^slipway: --set <path=value>: must have a value, got nothing; slipway validate --help/,
     ],
-    [
-      ['validate', 'x', 'y'],
-      /^slipway: slipway validate: must be given at most 1 words, got more; slipway validate --/,
-    ],
+    [['validate', 'x', 'y'], /^slipway: validate: must be given at most 1 argument, got more; slipway validate --/],
     [['validate', __dirname], /must be a readable file, got a folder; check the path$/],
     [
       ['init', '/dev/null/x', '--yes'],

@@ -87,6 +87,10 @@ test.each<[object, string]>([
   [{ a: [1] }, 'matrix: must have two or more different values for a path, got a: [1]; write matrix='],
   [{ a: 'xy' }, 'matrix: must have two or more different values for a path, got a: xy; write matrix='],
   [{ a: [1, 1] }, 'matrix: must have two or more different values for a path, got a: [1, 1]; write matrix='],
+  [
+    { a: 1 },
+    "matrix: must have two or more different values for a path in plain types ('int' object is not iterable), got a: 1; write matrix=",
+  ],
   [{ a: [...Array(33).keys()] }, 'matrix: must give 2 to 32 runs, got 33; name other values'],
 ])('fails: %j is no matrix', (matrix, message) => {
   const program = `
@@ -178,6 +182,35 @@ async function stopsOfCli(looks: Record<string, StatusAnswer[]>): Promise<unknow
   expect(asked).toHaveLength(1);
   return asked;
 }
+
+test('fails: a refusal in the middle names what is launched; runs with the same label are two', () => {
+  const program = `
+import contextlib, io
+names = iter("ab")
+class Lambda:
+    def invoke(self, FunctionName, Payload):
+        call = json.loads(Payload)
+        answer = {"isValid": True, "issues": [], "codeSource": "builtin"} if call["action"] == "validate" else {}
+        if call["action"] == "start" and not call.get("confirm"):
+            name = next(names, None)
+            if name is None: return {"Payload": io.BytesIO(json.dumps({"ok": False, "issues": [{"level": "error", "message": "budget: is spent"}]}).encode())}
+            answer = {"runId": name, "uploads": []}
+        return {"Payload": io.BytesIO(json.dumps({"ok": True, **answer}).encode())}
+class Session:
+    def client(self, service, region_name): return Lambda()
+open(given["folder"], "w").write(json.dumps(given["descriptor"]))
+said = io.StringIO()
+with contextlib.redirect_stderr(said):
+    try: slipway.Environment(given["folder"], session=Session()).sweep("name: x\\n", {"a": [1, "1", 2]})
+    except slipway.Refused as refused: error = str(refused)
+print(json.dumps([error, said.getvalue()]))`;
+  const descriptor = { ...DESCRIPTOR, controlAliasArn: 'arn:aws:lambda:us-west-2:1:function:f:team-nlp' };
+  const folder = path.join(mkdtempSync(path.join(tmpdir(), 'slipway-sweep-')), 'descriptor.json');
+  expect(python(program, { descriptor, folder })).toEqual([
+    'budget: is spent',
+    expect.stringMatching(/^matrix-\d{12}: 2 of 3 runs are launched and go on: a, b\n$/),
+  ]);
+});
 
 test('fails: what is wrong with one cell refuses all of them, by its label', () => {
   const program = `

@@ -1,8 +1,10 @@
-// Pages find each other: each is in the sidebar of the site, and each link to a heading leads to one.
+// Pages find each other: each is in the sidebar of the site, each link to a heading leads to one, and what a package leaves out is named.
+import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { type Item, sidebar } from '../../docs/.vitepress/sidebar.mjs';
 import { pages, textOf } from '../support/pages';
+import { ROOT } from '../support/repository-files';
 
 const linksOf = (items: readonly Item[]): string[] =>
   items.flatMap(({ link, items: below = [] }) => [...(link ? [link] : []), ...linksOf(below)]);
@@ -42,4 +44,28 @@ test('every link to a heading leads to one', () => {
     }),
   );
   expect(dangling).toEqual([]);
+});
+
+/** Whether `files` of package.json names a file, or a folder that it is in. */
+const isNamed = (file: string, pattern: string): boolean =>
+  new RegExp(`^${pattern.replaceAll('.', String.raw`\.`).replaceAll('*', '[^/]*')}(/|$)`).test(file);
+const { files } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as { files: string[] };
+const isPacked = (file: string): boolean =>
+  files.some((pattern) => isNamed(file, pattern)) &&
+  !files.some((pattern) => pattern.startsWith('!') && isNamed(file, pattern.slice(1)));
+
+test('the README names what pages of the package link to and the package leaves out, and nothing else', () => {
+  const [, sentence = ''] = /The npm package leaves files out([\s\S]*?)\n\n/.exec(textOf('README.md')) ?? [];
+  const named = [...sentence.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+  const missing = pages()
+    .filter(isPacked)
+    .flatMap((page) =>
+      [...textOf(page).matchAll(/\]\((?![a-z]+:|#)([^)\s#]+)/g)].map(([, link = '']) =>
+        path.join(path.dirname(page), link),
+      ),
+    )
+    .filter((file) => existsSync(path.join(ROOT, file)) && !isPacked(file.replace(/\/$/, '')));
+  expect(missing.filter((file) => !named.some((name) => isNamed(file, name)))).toEqual([]);
+  expect(named.filter((name) => !missing.some((file) => isNamed(file, name)))).toEqual([]);
+  expect(missing).toContain('docs/architecture.md');
 });

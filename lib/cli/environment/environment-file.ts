@@ -2,12 +2,28 @@ import { type EnvironmentOnDisk, isRefused, readEnvironmentFile } from '../../en
 import { environmentQuotaNeeds, type QuotaNeed } from '../../quota';
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import { orList } from '../../spec/issue';
+import { isRunFile } from '../../spec/load';
 import { Refusal, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { callRegion } from './environment';
 
-/** An environment file that a deploy would take; what keeps it from that is a refusal. */
+/**
+ * Where a verb takes nothing but an environment file: one sentence for a run file, and not one for each of its options.
+ * @throws UsageError for a run file
+ */
+export function refuseRunFile(file: string, text: string): void {
+  if (isRunFile(text))
+    throw new UsageError(
+      `${file}: must be an environment file, got a run file; name one such as environments/research.yaml`,
+    );
+}
+
+/**
+ * An environment file that a deploy would take; what keeps it from that is a refusal.
+ * @throws UsageError for a run file
+ */
 export function requireEnvironment(file: string, text: string, options: CommonOptions): EnvironmentOnDisk {
+  refuseRunFile(file, text);
   const disk = readEnvironmentFile(file, text, options.set);
   if (isRefused(disk)) throw new Refusal(disk.issues);
   return disk;

@@ -19,6 +19,7 @@ import { EXIT, Refusal, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
 import { writing } from '../page-file';
 import { json, type Terminal } from '../terminal';
+import { refuseRunFile } from './environment-file';
 import { type ImageVersions, readImageVersions, versionChanges } from './image-versions';
 
 /** Options of `slipway lock`. */
@@ -28,7 +29,9 @@ export interface LockOptions extends CommonOptions {
 
 /** `slipway lock FILE`: asks ECR in each region for the digest of the base image's tag and writes `<environment>.lock.yaml`. */
 export async function lock(file: string, options: LockOptions, terminal: Terminal): Promise<number> {
-  const loaded = loadEnvironment(readText(file), options.set);
+  const text = readText(file);
+  refuseRunFile(file, text);
+  const loaded = loadEnvironment(text, options.set);
   const issues = [...loaded.issues, ...(loaded.value ? checkEnvironment(loaded.value) : [])];
   if (!loaded.value || hasErrors(issues)) throw new Refusal(issues);
   const target = lockFileOf(file);

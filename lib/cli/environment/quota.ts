@@ -108,11 +108,11 @@ async function wantedBy(given: string, options: CommonOptions): Promise<{ region
     return { region, needs: await needsOfStack(given, region) };
   }
   const text = readText(file);
-  if (!isEnvironmentFile(text))
-    return {
-      region: callRegion(options),
-      needs: runQuotaNeeds(requireRun(file, await withS3Config(file, options)).run),
-    };
+  if (!isEnvironmentFile(text)) {
+    // What is wrong with the file is said before the region is asked for, which only the limits need.
+    const needs = runQuotaNeeds(requireRun(file, await withS3Config(file, options)).run);
+    return { region: callRegion(options), needs };
+  }
   const disk = requireEnvironment(file, text, options);
   const environment = environmentIn(disk, file, options);
   return { region: environment.region, needs: needsOfEnvironment(disk, environment) };

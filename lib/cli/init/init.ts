@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { EXIT, UsageError } from '../exit';
-import { writing } from '../page-file';
+import { makeFolder, writing } from '../page-file';
 import { json, type Terminal } from '../terminal';
 import { answersOf, type InitOptions } from './answers';
 import { type NewFile, ownVersion, projectFiles, runFile } from './project';
@@ -18,7 +18,7 @@ export async function init(directory: string, options: InitOptions, terminal: Te
   requireFree(directory, files);
   writing('init', 'folder', directory, () => {
     for (const { to, text } of files) {
-      mkdirSync(path.dirname(path.join(directory, to)), { recursive: true });
+      makeFolder(path.dirname(path.join(directory, to)));
       writeFileSync(path.join(directory, to), text);
     }
   });

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Archive, sha256 } from '../../archive/archive';
 import { jobFile } from '../../job/job-file';
@@ -10,7 +10,7 @@ import { isArchiveInS3 } from '../../spec/code-source';
 import type { Descriptor } from '../../spec/descriptor';
 import { startsByDriver } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
-import { writing } from '../page-file';
+import { makeFolder, writing } from '../page-file';
 import { json } from '../terminal';
 import { localDriver } from './driver';
 import { packedCode } from './packed-code';
@@ -79,7 +79,7 @@ export function writeDryRun({ plan, request, archive }: DryRun, directory: strin
 
 function writeFile(file: string, bytes: Buffer | string): void {
   writing('--out', 'folder', file, () => {
-    mkdirSync(path.dirname(file), { recursive: true });
+    makeFolder(path.dirname(file));
     writeFileSync(file, bytes);
   });
 }

@@ -11,6 +11,7 @@ import {
 } from '../../simulation';
 import { textTable } from '../../spec/formats/text-table';
 import { hasErrors, type Issue } from '../../spec/issue';
+import { isEnvironmentFile, isRunFile } from '../../spec/load';
 import { EXIT, Refusal, UsageError } from '../exit';
 import { readText } from '../inputs';
 import { writePage } from '../page-file';
@@ -33,6 +34,7 @@ export async function simulate(file: string, options: SimulateOptions, terminal:
   const read = (named: string) => readText(path.resolve(path.dirname(file), named));
   const { value, issues, positionOf } = loadScenario(text, read);
   if (!value || hasErrors(issues)) {
+    refuseOthers(file, text, issues);
     if (options.json) throw new Refusal(issues);
     return refuse(issues, file, positionOf, terminal);
   }
@@ -42,6 +44,14 @@ export async function simulate(file: string, options: SimulateOptions, terminal:
     (await playHere(value, read, { seed, histories }, file, options.html, terminal));
   terminal.out(options.json ? json(result) : simulationText(result));
   return result.ok ? EXIT.done : EXIT.refused;
+}
+
+/** Neither has a scenario a name, nor a file of another kind a schema: one sentence, and not one for each of its options. */
+function refuseOthers(file: string, text: string, issues: readonly Issue[]): void {
+  const kind = isRunFile(text) ? 'a run file' : isEnvironmentFile(text) ? 'an environment file' : undefined;
+  const isAbout = (path: string) => issues.some((found) => found.path === path);
+  if (kind && isAbout('name') && isAbout('schema'))
+    throw new UsageError(`${file}: must be a scenario, got ${kind}; write one whose runs: name it (docs/simulate.md)`);
 }
 
 async function playHere(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,8 +105,9 @@ def _copy_parts(client: Any, size: int, source: Mapping[str, str], upload: Mappi
         return {"PartNumber": number, "ETag": answer["CopyPartResult"]["ETag"]}
 
     with ThreadPoolExecutor(_PARTS_AT_ONCE) as pool:
-        parts = [pool.submit(copied, number) for number in range(1, math.ceil(size / _PART) + 1)]
+        parts: list[Future[dict[str, Any]]] = []
         try:
+            parts += [pool.submit(copied, number) for number in range(1, math.ceil(size / _PART) + 1)]
             wait(parts, return_when=FIRST_EXCEPTION)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)

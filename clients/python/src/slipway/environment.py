@@ -25,7 +25,7 @@ from ._stop_rule import parse_stop_rule
 from ._training_plans import iso, training_plans
 from .errors import Refused, ServiceError, UsageError
 from .run import Run
-from .sweep import Sweep, cells_of, label_of, matrix_id
+from .sweep import Sweep, cells_of, label_of, launch_all, matrix_id
 from .types import Issue, Lineage, Offers, Status
 
 _UPLOAD_TRIES = 3
@@ -153,13 +153,13 @@ class Environment:
         """
         rule = None if stop_when is None else parse_stop_rule(stop_when)
         group = matrix_id()
-        sets = {label_of(cell): {**(set or {}), **cell, "tags.matrix": group} for cell in cells_of(matrix)}
-        found = [(label, issue) for label, each in sets.items() for issue in self.validate(run, each)]
+        sets = [(label_of(cell), {**(set or {}), **cell, "tags.matrix": group}) for cell in cells_of(matrix)]
+        found = [(label, issue) for label, each in sets for issue in self.validate(run, each)]
         errors = [(label, issue) for label, issue in found if issue["level"] == "error"]
         if errors:
             raise Refused([{**issue, "message": f"{label}: {issue['message']}"} for label, issue in errors])
         more: dict[str, Any] = {"code": code, "note": note, "accept_unknown_price": accept_unknown_price}
-        return Sweep(group, [(label, self.launch(run, set=each, **more)) for label, each in sets.items()], rule)
+        return Sweep(group, launch_all(group, sets, lambda each: self.launch(run, set=each, **more)), rule)
 
     def run(self, run_id: str) -> Run:
         """A run of the team by its id; nothing is called until it is asked for something."""

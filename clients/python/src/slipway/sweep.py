@@ -8,7 +8,7 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ._display import comparison_rows, progress_line, table_html
@@ -29,16 +29,39 @@ _HEAD = ("run", "state", "step", "loss", "tokens/s/GPU", "goodput", "USD", "with
 
 def cells_of(matrix: Mapping[str, Sequence[object]]) -> list[dict[str, object]]:
     """Every combination of the values of each path. Raises UsageError for a path without two or more different values, and for too many."""
-    for path, values in matrix.items():
-        if isinstance(values, str) or len(values) < 2 or len({json.dumps(value) for value in values}) < len(values):
-            raise UsageError(
-                f"matrix: must have two or more different values for a path, got {path}: {values}; "
-                'write matrix={"training.microBatchSize": [1, 2, 4]}'
-            )
-    cells = [dict(zip(matrix, values, strict=True)) for values in itertools.product(*matrix.values())]
+    axes = [_axis(path, values) for path, values in matrix.items()]
+    cells = [dict(zip(matrix, values, strict=True)) for values in itertools.product(*axes)]
     if not matrix or len(cells) > _MOST_RUNS:
         raise UsageError(f"matrix: must give 2 to {_MOST_RUNS} runs, got {len(cells) if matrix else 0}; name other values")
     return cells
+
+
+def _axis(path: str, values: object) -> list[object]:
+    must = "two or more different values for a path"
+    try:
+        found = [] if isinstance(values, (str, Mapping)) else list(cast(Iterable[object], values))
+        if len({json.dumps(value) for value in found}) == len(found) >= 2:
+            return found
+    except TypeError as error:
+        # What is no list, and numbers of numpy's.
+        must = f"{must} in plain types ({error})"
+    raise UsageError(f'matrix: must have {must}, got {path}: {values}; write matrix={{"training.microBatchSize": [1, 2, 4]}}')
+
+
+def launch_all(
+    group: str, sets: Sequence[tuple[str, Mapping[str, object]]], launch: Callable[[Mapping[str, object]], Run]
+) -> list[tuple[str, Run]]:
+    """Launches each; where one is refused or Ctrl-C comes, those that are launched are named before the error is raised."""
+    launched: list[tuple[str, Run]] = []
+    try:
+        for label, options in sets:
+            launched.append((label, launch(options)))
+    except BaseException:
+        if launched:
+            names = ", ".join(run.id for _, run in launched)
+            print(f"{group}: {len(launched)} of {len(sets)} runs are launched and go on: {names}", file=sys.stderr)
+        raise
+    return launched
 
 
 def label_of(cell: Mapping[str, object]) -> str:
