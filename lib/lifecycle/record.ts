@@ -277,7 +277,10 @@ export interface RunRecord {
   confirmed: boolean;
   /** The queue has let it start. */
   admitted: boolean;
+  /** When it was last let start: after it was preempted, resumed, or sent back for want of a quota, it is let start again. */
   admittedAt?: EpochMs;
+  /** Attempts that it had had by then. Absent in records of older versions. */
+  attemptsAtAdmission?: number;
   priority: number;
   after: string[];
   policy: RunPolicy;

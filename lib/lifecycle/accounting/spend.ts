@@ -41,7 +41,6 @@ export function attemptCostUsd(
 ): number | null {
   const rate = billableSeconds === undefined ? expectedRate(record, attempt) : rateOf(record, attempt);
   if (rate === null) return null;
-  if (attempt.trainingStartedAt === undefined && billableSeconds === undefined) return 0;
   return (rate * (billableSeconds ?? Math.ceil(trainedMs(attempt, until) / 1000))) / 3600;
 }
 

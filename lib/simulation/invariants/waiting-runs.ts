@@ -1,4 +1,5 @@
 import { fitsMemory } from '../../admission';
+import { monthOf } from '../../lifecycle/accounting/month-spend';
 import { runOnRung, sizesToAsk } from '../../lifecycle/ladder';
 import { hostCount, requestedAlternativesOf, requestedGroupsOf } from '../../spec/resolve-run';
 import type { SimMs } from '../core/clock';
@@ -194,8 +195,21 @@ export class WaitingRuns {
     return (
       record !== undefined &&
       (record.notBefore ?? 0) <= now &&
-      record.after.every((wanted) => this.isCompleted(wanted, run))
+      record.after.every((wanted) => this.isCompleted(wanted, run)) &&
+      (run.jobs.length > 0 || !this.maySpendNoMore(run.team))
     );
+  }
+
+  /** The jobs that the team began in this month have cost what it may spend in it, as far as a ledger with other roundings can know. */
+  private maySpendNoMore(team: string): boolean {
+    const { clock, prices, runs, scenario } = this.world;
+    const budget = scenario.environment.teams[team]?.budgetUsdPerMonth;
+    if (budget === undefined) return false;
+    const began = monthOf(EPOCH_MS + clock.now).start - EPOCH_MS;
+    const jobs = runs
+      .flatMap((run) => (run.team === team ? run.jobs : []))
+      .filter(({ createdAt }) => createdAt >= began);
+    return jobs.reduce((usd, job) => usd + prices.billedUsd(job, clock.now), 0) >= 0.98 * budget;
   }
 
   private countNeeds({ truth }: SimRun, rung: string): Map<string, number> {

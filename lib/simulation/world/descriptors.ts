@@ -46,6 +46,7 @@ function descriptorOf(spec: EnvironmentSpec, team: string): Descriptor {
   const { name, region, network, image, storage } = spec;
   const names = deployed(spec);
   const { account } = names;
+  const usdPerMonth = spec.teams[team]?.budgetUsdPerMonth;
   const bucket = (what: string) => `slipway-${name}-${what}-${account}-${region}`;
   const role = (what: string) => `arn:aws:iam::${account}:role/slipway-${name}-${team}-${what}-${region}`;
   const isInVpc = network.mode !== 'none';
@@ -70,6 +71,8 @@ function descriptorOf(spec: EnvironmentSpec, team: string): Descriptor {
       image.uri ?? `${account}.dkr.ecr.${region}.amazonaws.com/slipway-${name}@sha256:${'0'.repeat(64)}`,
     image: image.uri ? undefined : baseImageContents(image.base),
     prices: spec.prices,
+    budget: usdPerMonth === undefined ? undefined : { usdPerMonth },
+    tags: spec.tags,
     runTableName: names.tableName,
     guardrails: spec.guardrails,
     controlAliasArn: names.aliasArn(team),

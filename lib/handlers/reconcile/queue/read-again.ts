@@ -28,7 +28,7 @@ export async function readAgain(deps: Deps, runIds: readonly string[]): Promise<
 
 async function readSome(deps: Deps, runIds: readonly string[], found: Found): Promise<void> {
   let asked = runIds;
-  let error: string | undefined;
+  let error = 'the service left them out each time';
   try {
     for (let tries = 0; tries < MOST_READS && asked.length > 0; tries++) asked = await read(deps, asked, found);
   } catch (thrown) {
