@@ -3,14 +3,13 @@ import { DescribeKeyCommand, type KMSClient } from '@aws-sdk/client-kms';
 import {
   GetBucketReplicationCommand,
   GetBucketVersioningCommand,
-  HeadObjectCommand,
-  ListObjectsV2Command,
   type ReplicationConfiguration,
   type S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3';
 import { type Issue, issue } from '../spec/issue';
 import { answerOrUndefined } from './answer-or-undefined';
+import type { SeenCopy } from './newest-copy';
 
 /** Where checkpoints are copied to. */
 export interface ReplicaTarget {
@@ -135,30 +134,8 @@ export function replicaTargetOf(rule: ReplicationConfiguration, account: string)
   return region ? { region, account, bucket: Bucket.split(':::')[1] ?? '', keyArn, roleArn: rule.Role } : undefined;
 }
 
-/** Objects that are looked at for the newest checkpoint: one page of a listing. */
-const LOOKED_AT = 1000;
-
-/**
- * What S3 says of the copy of the newest checkpoint record among the first objects: it tells whether the account of the copies takes them, in another account too.
- * https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-status.html, 2026-11-23.
- * @throws when the bucket may not be listed, or the object not be read
- */
-export async function newestCopy(
-  s3: S3Client,
-  { bucket: Bucket, account: ExpectedBucketOwner }: { bucket: string; account: string },
-): Promise<{ key: string; status: string | undefined } | undefined> {
-  const place = { Bucket, ExpectedBucketOwner };
-  const asked = new ListObjectsV2Command({ ...place, Prefix: 'runs/', MaxKeys: LOOKED_AT });
-  const { Contents = [] } = await s3.send(asked);
-  const records = Contents.filter(({ Key }) => Key?.endsWith('/COMMITTED.json'));
-  const [newest] = records.sort((a, b) => (b.LastModified?.getTime() ?? 0) - (a.LastModified?.getTime() ?? 0));
-  if (!newest?.Key) return undefined;
-  const { ReplicationStatus } = await s3.send(new HeadObjectCommand({ ...place, Key: newest.Key }));
-  return { key: newest.Key, status: ReplicationStatus };
-}
-
 /** A copy that failed is wrong, whatever else may be read. */
-export const failedCopyIssues = (copy: { key: string; status: string | undefined } | undefined): Issue[] =>
+export const failedCopyIssues = (copy: SeenCopy | undefined): Issue[] =>
   copy?.status === 'FAILED'
     ? [
         error(

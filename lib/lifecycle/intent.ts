@@ -112,6 +112,7 @@ export function admitRun(record: RunRecord, why: string, now: EpochMs, rungId = 
     ...(isOpen && changeAttempt(record, { rungId })),
     admitted: true,
     admittedAt: now,
+    attemptsAtAdmission: (record.attempt?.number ?? 0) - (isOpen ? 1 : 0),
     state: 'submitting',
     reason: why,
     rungId,

@@ -12,6 +12,8 @@ export interface Pauses {
   ms: number;
   /** Start of the one that is not over. */
   since?: EpochMs;
+  /** How many there were, that one too. @default - none, or not counted: records of older versions */
+  times?: number;
 }
 
 /** One start of an attempt's ranks, as the driver timed it. Start 0 begins with the job, each restart in place is the next. */
@@ -277,7 +279,10 @@ export interface RunRecord {
   confirmed: boolean;
   /** The queue has let it start. */
   admitted: boolean;
+  /** When it was last let start: after it was preempted, resumed, or sent back for want of a quota, it is let start again. */
   admittedAt?: EpochMs;
+  /** Attempts that it had had by then. Absent in records of older versions. */
+  attemptsAtAdmission?: number;
   priority: number;
   after: string[];
   policy: RunPolicy;

@@ -73,7 +73,23 @@ test('the same seed draws the same numbers, evenly', () => {
 });
 
 test('the calls that a scenario may name are those that the services answer', () => {
+  expect([...world().gateway.names()].sort()).toEqual([...KNOWN_CALLS].sort());
+});
+
+function world(): World {
   const { value } = readScenario({ schema: 1, environment: ENVIRONMENT }, () => '');
   if (!value) throw new Error('the scenario was not read');
-  expect([...new World(value, 1, new Watch()).gateway.names()].sort()).toEqual([...KNOWN_CALLS].sort());
+  return new World(value, 1, new Watch());
+}
+
+test('one read of several items takes a hundred keys, each once', () => {
+  const { table } = world();
+  const read = (ids: readonly string[]) => {
+    const Keys = ids.map((id) => ({ runId: { S: id }, item: { S: 'RUN' } }));
+    return table.operations.BatchGetItem?.run({ RequestItems: { runs: { Keys } } } as never, {} as never);
+  };
+  const ids = Array.from({ length: 101 }, (_, i) => `r${i}`);
+  expect(read(ids.slice(1))).toMatchObject({ Responses: { runs: [] }, UnprocessedKeys: {} });
+  expect(() => read(ids)).toThrow('Too many items');
+  expect(() => read(['a', 'a'])).toThrow('duplicates');
 });

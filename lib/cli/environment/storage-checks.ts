@@ -4,7 +4,6 @@ import { S3Client } from '@aws-sdk/client-s3';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import {
   failedCopyIssues,
-  newestCopy,
   type ReplicaTarget,
   readReplication,
   replicaTargetIssues,
@@ -13,6 +12,7 @@ import {
   UNREAD_REPLICA,
 } from '../../aws/checkpoint-replica';
 import { type ExistingStorage, type StorageLook, storageLooks } from '../../aws/existing-storage';
+import { newestCopy } from '../../aws/newest-copy';
 import { REGIONS } from '../../catalog/regions';
 import { bucketNameOf } from '../../contracts/storage';
 import type { EnvironmentSpec } from '../../spec/environment-file';

@@ -46,17 +46,26 @@ export function failureBelief(fleet: readonly FleetRun[]): FailureBelief {
 }
 
 /**
- * What a record says of its run's interruptions; undefined where it has not trained. Attempts after the first count, also those that a person
- * asked for, and restarts in place; time between attempts counts as training.
+ * What a record says of its run's interruptions since the queue last let it start: how long it trained before that, the record does not say.
+ * Undefined where it has not trained since. Attempts after the first count, also those that a person asked for, and of the newest attempt
+ * restarts in place and times without instances; time between attempts counts as training.
  */
 export function fleetRun(record: RunRecord, now: EpochMs): FleetRun | undefined {
   const { attempt } = record;
-  const began = attempt?.number === 1 ? attempt.trainingStartedAt : record.admittedAt;
-  if (!attempt || began === undefined || attempt.trainingStartedAt === undefined) return undefined;
+  const later = attempt && attemptsAfterFirst(record, attempt.number);
+  if (!attempt || later === undefined || later < 0) return undefined;
+  const began = later === 0 ? attempt.trainingStartedAt : record.admittedAt;
+  if (began === undefined || attempt.trainingStartedAt === undefined) return undefined;
   const hours = ((attempt.endedAt ?? now) - began) / 3_600_000;
   if (hours <= 0) return undefined;
-  const interruptions = attempt.number - 1 + (attempt.progress?.vitals?.restarts ?? 0);
+  const interruptions = later + (attempt.progress?.vitals?.restarts ?? 0) + (attempt.pauses?.times ?? 0);
   return { interruptions, hostHours: hours * Math.max(1, instancesOn(record, attempt.rungId)) };
+}
+
+/** Of those since the last admission; undefined in a record of an older version with more than one attempt. */
+function attemptsAfterFirst({ attemptsAtAdmission }: RunRecord, number: number): number | undefined {
+  if (attemptsAtAdmission === undefined) return number === 1 ? 0 : undefined;
+  return number - attemptsAtAdmission - 1;
 }
 
 /** Whether two runs have the same kind of capacity on the same instance types: others say nothing about each other. */

@@ -106,7 +106,7 @@ export class SimTable {
       knows: ['RequestItems'],
       run: ({ RequestItems = {} }: BatchGetItemCommandInput) => {
         const found = Object.entries(RequestItems).map(([table, { Keys = [] }]) => [table, this.findAll(Keys)]);
-        return { Responses: Object.fromEntries(found), $metadata: {} };
+        return { Responses: Object.fromEntries(found), UnprocessedKeys: {}, $metadata: {} };
       },
     },
     PutItem: {
@@ -142,7 +142,13 @@ export class SimTable {
     return stored && this.alive(stored.item);
   }
 
+  /** Items as one consistent read of several has them: its limits are those of https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html */
   private findAll(keys: readonly Item[]): Item[] {
+    const isLong = keys.length > 100;
+    if (isLong) throw serviceError('ValidationException', 'Too many items requested for the BatchGetItem call', 400);
+    const texts = keys.map((key) => JSON.stringify([key[RUN_TABLE_PARTITION_KEY], key[RUN_TABLE_SORT_KEY]]));
+    if (new Set(texts).size < texts.length)
+      throw serviceError('ValidationException', 'Provided list of item keys contains duplicates', 400);
     return keys.map((key) => this.find(key)).filter((item) => item !== undefined);
   }
 

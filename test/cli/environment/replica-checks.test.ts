@@ -137,6 +137,20 @@ test('what may not be read is not known, and not wrong', async () => {
   expect([found?.check.verdict, found?.issues.map(({ level }) => level)]).toEqual(['unknown', ['warning']]);
 });
 
+/** Checkpoints of seven runs, the newest by id under its second team; its last step has no record yet. */
+const FOLDERS = [
+  ...[1, 2, 3, 4, 5].map((day) => `runs/nlp/a-26110${day}000000/step-99/`),
+  'runs/vision/b-261109000000/step-100/',
+  'runs/vision/b-261109000000/step-20/',
+  'runs/vision/mine/step-1/',
+];
+const NEWEST = 'runs/vision/b-261109000000/step-20/COMMITTED.json';
+const head = (ReplicationStatus: 'PENDING' | 'COMPLETED' | 'FAILED') => {
+  s3.on(HeadObjectCommand).resolves({ ReplicationStatus: 'REPLICA', LastModified: new Date(9) });
+  s3.on(HeadObjectCommand, { Key: NEWEST }, false).resolves({ ReplicationStatus, LastModified: new Date(10) });
+  s3.on(HeadObjectCommand, { Key: NEWEST.replace('20', '100') }, false).rejects(named('NotFound'));
+};
+
 describe('a bucket that belongs to another account', () => {
   const FOREIGN = KEY.replace('111122223333', '444455556666');
   beforeEach(() => {
@@ -149,17 +163,16 @@ describe('a bucket that belongs to another account', () => {
     s3.on(GetBucketReplicationCommand).resolves({
       ReplicationConfiguration: { ...ReplicationConfiguration, Rules: [{ ...only, Status: 'Enabled', Destination }] },
     });
-    s3.on(ListObjectsV2Command).resolves({
-      Contents: [
-        { Key: 'runs/nlp/a/step-9/COMMITTED.json', LastModified: new Date(9) },
-        { Key: 'runs/nlp/b/step-2/COMMITTED.json', LastModified: new Date(20) },
-        { Key: 'runs/nlp/b/heartbeat.json', LastModified: new Date(30) },
-      ],
-    });
+    s3.on(ListObjectsV2Command).callsFake(({ Prefix }) => ({
+      CommonPrefixes: FOLDERS.filter((folder) => folder.startsWith(Prefix))
+        .map((folder) => Prefix + folder.slice(Prefix.length).split('/')[0])
+        .filter((folder, i, all) => all.indexOf(folder) === i)
+        .map((folder) => ({ Prefix: `${folder}/` })),
+    }));
   });
 
   test('is not known, and the message says what to run there for which role', async () => {
-    s3.on(HeadObjectCommand).resolves({ ReplicationStatus: 'PENDING' });
+    head('PENDING');
     const found = await deployed();
     expect(found?.check.verdict).toBe('unknown');
     expect(found?.issues.map(({ level }) => level)).toEqual(['warning', 'warning']);
@@ -172,20 +185,25 @@ describe('a bucket that belongs to another account', () => {
   });
 
   test('is fine where the newest checkpoint was copied', async () => {
-    s3.on(HeadObjectCommand).resolves({ ReplicationStatus: 'COMPLETED' });
+    head('COMPLETED');
     expect(await deployed()).toEqual({
-      check: { name: 'copies of checkpoints', verdict: 'ok', detail: 'runs/nlp/b/step-2/COMMITTED.json was copied' },
+      check: { name: 'copies of checkpoints', verdict: 'ok', detail: `${NEWEST} was copied` },
       issues: [],
     });
-    expect(s3.commandCalls(HeadObjectCommand)[0]?.args[0].input.Key).toBe('runs/nlp/b/step-2/COMMITTED.json');
+    const looked = s3.commandCalls(HeadObjectCommand).map(({ args }) => args[0].input.Key);
+    expect(looked.map((key) => key?.split('/')[2]).sort()).toEqual([
+      ...[2, 3, 4, 5].map((day) => `a-26110${day}000000`),
+      'b-261109000000',
+      'b-261109000000',
+    ]);
   });
 
   test('fails: is wrong where it was not', async () => {
-    s3.on(HeadObjectCommand).resolves({ ReplicationStatus: 'FAILED' });
+    head('FAILED');
     const found = await deployed();
     expect([found?.check.verdict, found?.issues[0]?.message]).toEqual([
       'failed',
-      'storage.replicateCheckpoints: new checkpoints must be copied, got ReplicationStatus FAILED of runs/nlp/b/step-2/COMMITTED.json; the account of the copies must allow the role of the rule s3:ReplicateObject, s3:ReplicateDelete and s3:ReplicateTags on the bucket and kms:Encrypt and kms:GenerateDataKey on the key',
+      `storage.replicateCheckpoints: new checkpoints must be copied, got ReplicationStatus FAILED of ${NEWEST}; the account of the copies must allow the role of the rule s3:ReplicateObject, s3:ReplicateDelete and s3:ReplicateTags on the bucket and kms:Encrypt and kms:GenerateDataKey on the key`,
     ]);
   });
 

@@ -81,6 +81,15 @@ describe('while the descriptor cannot be read', () => {
     expect(await world.store.find(runId)).toMatchObject({ state: 'stopped' });
   });
 
+  test('the steps that a job committed before it ended are known', async () => {
+    const runId = 'pretrain-261121120000';
+    world.commit(runId, 10);
+    world.end(nameOf(runId), 'Failed', 'InternalServerError: x');
+    await world.tick();
+    expect(await world.store.find(runId)).toMatchObject({ committed: { step: 10 }, attempt: { phase: 'ended' } });
+    expect(world.sagemaker.calls.create).toBe(1);
+  });
+
   test('nothing is stopped and nothing starts', async () => {
     for (let i = 0; i < 24; i++) await world.tick();
     expect(world.sagemaker.calls).toMatchObject({ create: 1, stop: 0 });

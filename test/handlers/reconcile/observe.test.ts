@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type EffectResults, observe } from '../../../lib/handlers/reconcile/observe/observe';
 import type { WholeRun } from '../../../lib/handlers/reconcile/observe/subject';
+import { reconcileRun } from '../../../lib/handlers/reconcile/reconcile-run';
 import { readDescriptor } from '../../../lib/handlers/shared/descriptors';
 import { ON_DEMAND } from '../../../lib/lifecycle/ladder';
 import { NOTHING_OBSERVED } from '../../../lib/lifecycle/observed';
@@ -71,12 +72,27 @@ describe('a look asks', () => {
     expect(refused.calls).toContain(DESCRIBE);
   });
 
-  test('for no checkpoints of a job that trains with a fresh heartbeat, between two listings', async () => {
-    const beat = { schema: 1, at: world.now() / 1000, attempt: 1, step: 7 };
-    world.s3.put(`artifact-bucket/runs/nlp/${runId}/heartbeat/1.json`, JSON.stringify(beat));
+  test('for the checkpoints of a job that trains as it should once an hour, and when it is over', async () => {
+    const began = world.now() / 1000;
+    const beats = () => {
+      const at = world.now() / 1000;
+      const starts = [{ number: 0, firstStep: 1, firstStepAt: began, step: at - began, stepAt: at, endedAt: null }];
+      const beat = { schema: 1, at, attempt: 1, step: at - began, starts };
+      world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/heartbeat.json`, JSON.stringify(beat));
+    };
+    world.pass(MINUTE);
+    beats();
+    await reconcileRun(world.reconcile, runId);
     const subject = await subjectOf(runId);
-    const all = await asked(subject);
-    expect(all.calls).toContain(DESCRIBE);
+    let listings = 0;
+    for (let tick = 0; tick < 12; tick++) {
+      beats();
+      const { calls } = await asked(subject);
+      expect(calls).toEqual(expect.arrayContaining([DESCRIBE, READ]));
+      if (calls.includes(LIST)) listings += 1;
+      world.pass(5 * MINUTE);
+    }
+    expect(listings).toBe(1);
     world.end(`research-${runId}-a001`, 'Failed', 'InternalServerError: x');
     const ended = await asked(subject);
     expect(ended.calls).toContain(LIST);
@@ -104,6 +120,42 @@ describe('a look asks', () => {
     expect(absent.observed.job).toMatchObject({ kind: 'absent' });
     expect(absent.calls).toEqual([DESCRIBE, LIST]);
     expect((await asked(withChoice(await subjectOf(runId, { attempt: lost })))).observed.rungsAboveQuota).toEqual([]);
+  });
+});
+
+describe('a job is looked for where its attempt says', () => {
+  const files = { heartbeat: 's3://old-artifacts/beat.json', checkpoints: { prefix: 's3://old-checkpoints/r/' } };
+  const on = async (ends: boolean) => {
+    const runId = await world.launch();
+    const subject = await subjectOf(runId);
+    if (!subject.record.attempt) throw new Error('no attempt');
+    subject.record.attempt.files = files;
+    if (ends) world.end(subject.record.attempt.jobName, 'Failed', 'InternalServerError: x');
+    const { observed } = await asked(subject);
+    const places = world.s3.mock.calls().map(({ args }) => (args[0].input as { Bucket?: string }).Bucket);
+    return { observed, places: [...new Set(places)].sort() };
+  };
+
+  test('and not in the buckets that the descriptor of the day names', async () => {
+    expect(await on(false)).toMatchObject({ places: ['old-artifacts', 'old-checkpoints'] });
+    expect(await on(true)).toMatchObject({ places: ['old-artifacts', 'old-checkpoints'] });
+  });
+
+  test('which is written down at the first look, and kept by records that have it', async () => {
+    const runId = await world.launch();
+    const name = `research-${runId}-a001`;
+    world.train(name);
+    await world.tick();
+    const item = world.table.items.get(`${runId}|RUN`);
+    const record = await world.store.find(runId);
+    const prefix = `s3://checkpoint-bucket/runs/nlp/${runId}/`;
+    const own = { heartbeat: `${prefix}heartbeat.json`, checkpoints: { prefix } };
+    expect(record?.attempt?.files).toEqual(own);
+    // As 0.1.0 left it.
+    const { files: _, ...old } = record?.attempt ?? attempt();
+    if (item) item.document = { S: JSON.stringify({ ...record, attempt: old }) };
+    await world.tick();
+    expect((await world.store.find(runId))?.attempt?.files).toEqual(own);
   });
 });
 

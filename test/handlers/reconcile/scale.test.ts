@@ -75,17 +75,24 @@ test('a tick reads the descriptor of a team once, and spreads its messages', asy
 });
 
 test('runs are read a hundred at a time', async () => {
-  const before = world.table.mock.commandCalls(BatchGetItemCommand).length;
   const runId = await world.launch();
-  const own = world.table.mock.commandCalls(BatchGetItemCommand).length - before;
+  const before = world.table.mock.commandCalls(BatchGetItemCommand).length;
   const found = await readAgain(world.reconcile, [runId, ...Array.from({ length: 200 }, (_, i) => `r${i}`)]);
   expect(found.size).toBe(201);
   expect([...found].filter(([, run]) => run !== undefined).map(([id]) => id)).toEqual([runId]);
   const sizes = world.table.mock
     .commandCalls(BatchGetItemCommand)
-    .slice(own)
+    .slice(before)
     .map(({ args: [{ input }] }) => input.RequestItems?.runs?.Keys?.length);
   expect(sizes).toEqual([100, 100, 1]);
+});
+
+test('runs that the service leaves out are asked for again after a tenth of a second, then after two', async () => {
+  const runId = await world.launch();
+  world.table.leaveOut(runId, 2);
+  const began = world.now();
+  expect((await readAgain(world.reconcile, [runId])).get(runId)).toMatchObject({ runId });
+  expect(world.now() - began).toBe(300);
 });
 
 test('a look at a live job needs neither its run file nor the descriptor', async () => {

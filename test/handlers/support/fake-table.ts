@@ -22,6 +22,7 @@ export function fakeTable() {
   mock.on(GetItemCommand).callsFake((input) => ({ Item: items.get(idOf(input.Key)) }));
   mock.on(BatchGetItemCommand).callsFake(({ RequestItems }) => {
     const [[table, { Keys }]] = Object.entries(RequestItems) as [[string, { Keys: Item[] }]];
+    if (Keys.length > 100 || new Set(Keys.map(idOf)).size < Keys.length) throw new Error('ValidationException');
     const out = leftOut.times === 0 ? [] : Keys.filter((key) => key.runId?.S === leftOut.runId);
     if (out.length > 0 && leftOut.times === 'error') throw new Error('table on fire');
     if (out.length > 0 && leftOut.times !== 'error') leftOut.times -= 1;

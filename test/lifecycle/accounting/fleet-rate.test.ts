@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { failureBelief, fleetRun, isAlike } from '../../../lib/lifecycle/accounting/fleet-rate';
 import { outlook } from '../../../lib/lifecycle/accounting/outlook';
+import { admitRun } from '../../../lib/lifecycle/intent';
 import { CAUSES } from '../../../lib/lifecycle/ledger';
 import { attempt, HOUR, policy, running, T0 } from '../support/records';
 
@@ -55,7 +56,10 @@ test('other runs that fail move the foretold end, and widen its interval', () =>
 
 describe('what a record says of its run', () => {
   const trained = (number: number, more: object = {}) =>
-    running({ admittedAt: T0 - 20 * HOUR, attempt: attempt({ number, trainingStartedAt: T0 - 4 * HOUR, ...more }) });
+    running({
+      ...{ admittedAt: T0 - 20 * HOUR, attemptsAtAdmission: 0 },
+      attempt: attempt({ number, trainingStartedAt: T0 - 4 * HOUR, ...more }),
+    });
 
   test('is its attempts after the first and its restarts in place, and the hours since it began', () => {
     const hosts = (fleetRun(trained(1), T0)?.hostHours ?? 0) / 4;
@@ -73,6 +77,26 @@ describe('what a record says of its run', () => {
     };
     const restarted = trained(1, { progress: { step: 1, phase: '', beatAt: T0, movedAt: T0, vitals } });
     expect(fleetRun(restarted, T0)?.interruptions).toBe(2);
+    expect(fleetRun(trained(3, { pauses: { ms: 5, times: 4 } }), T0)?.interruptions).toBe(6);
+  });
+
+  test('is what came after the queue last let it start, where it was preempted or resumed', () => {
+    const ended = attempt({ number: 5, phase: 'ended', trainingStartedAt: T0 - 40 * HOUR, endedAt: T0 - 30 * HOUR });
+    const { record } = admitRun(running({ admitted: false, attempt: ended }), '', T0 - 20 * HOUR);
+    expect(fleetRun(record, T0)).toBeUndefined();
+    const on = (number: number) => ({ ...record, attempt: attempt({ number, trainingStartedAt: T0 - 4 * HOUR }) });
+    const hosts = (fleetRun(trained(1), T0)?.hostHours ?? 0) / 4;
+    expect(fleetRun(on(6), T0)).toEqual({ interruptions: 0, hostHours: 4 * hosts });
+    expect(fleetRun(on(8), T0)).toEqual({ interruptions: 2, hostHours: 20 * hosts });
+    // Its create was in doubt or refused: the attempt is the first one after the admission.
+    const open = admitRun(running({ attempt: attempt({ number: 5, phase: 'intent' }) }), '', T0 - 20 * HOUR).record;
+    const now = { ...open, attempt: attempt({ number: 5, trainingStartedAt: T0 - 4 * HOUR }) };
+    expect(fleetRun(now, T0)).toEqual({ interruptions: 0, hostHours: 4 * hosts });
+  });
+
+  test('is nothing where an older version wrote it after several attempts: how many came after its admission is unknown', () => {
+    expect(fleetRun({ ...trained(3), attemptsAtAdmission: undefined }, T0)).toBeUndefined();
+    expect(fleetRun({ ...trained(1), attemptsAtAdmission: undefined }, T0)?.interruptions).toBe(0);
   });
 
   test('is nothing before it trains', () => {

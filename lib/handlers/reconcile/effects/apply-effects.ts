@@ -37,7 +37,7 @@ export async function applyEffects(
   return carried;
 }
 
-/** A run that is no whole one was left alone before anything was decided. */
+/** Without what the run was made from nothing was decided, so that nothing is created. */
 async function create(deps: ReconcileDeps, subject: Subject, effect: CreateEffect): Promise<CreateOutcome | undefined> {
   const whole = await subject.whole();
   return whole && createJob(deps, { ...whole, record: subject.record }, effect);

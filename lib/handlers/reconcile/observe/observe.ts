@@ -14,7 +14,7 @@ export type EffectResults = Pick<Observed, 'create' | 'published'>;
 
 /**
  * Looks at everything that a decision on this run may turn on, and at nothing else.
- * @returns undefined where something depends on what the run was made from, and nothing says that
+ * @returns undefined where something depends on what the run was made from, and the table does not hold that
  */
 export async function observe(
   deps: ReconcileDeps,

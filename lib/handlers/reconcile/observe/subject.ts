@@ -24,7 +24,7 @@ export const isLocated = (run: WholeRun): run is LocatedRun => run.descriptor !=
 /** A run that is looked at. Most looks are at a live job, and need no more than the record: it says where the job writes. */
 export interface Subject {
   record: RunRecord;
-  /** Reads what the run was made from and its team's descriptor, once. Undefined for a run that is no whole one. */
+  /** Reads what the run was made from and its team's descriptor, once. Undefined when the table does not hold what it was made from. */
   whole(): Promise<WholeRun | undefined>;
 }
 

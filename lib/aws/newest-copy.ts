@@ -1,0 +1,59 @@
+import { HeadObjectCommand, paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3';
+import { answerOrUndefined } from './answer-or-undefined';
+
+/** The record of a checkpoint, and what S3 says of its copy; undefined before a rule copies. */
+export interface SeenCopy {
+  key: string;
+  status: string | undefined;
+}
+
+/** Runs that are looked at: the one that was launched last may not have a checkpoint yet, and one before it may still write them. */
+const RUNS = 5;
+/** Checkpoints of a run that are looked at: the newest may be under way, without its record. */
+const CHECKPOINTS = 3;
+
+/** The time in a run's id; empty where people chose another. */
+const launchedAt = (folder: string): string => /-(\d{12})\/$/.exec(folder)?.[1] ?? '';
+const stepOf = (folder: string): number => Number(/\/step-(\d+)\/$/.exec(folder)?.[1] ?? Number.NaN);
+
+/**
+ * What S3 says of the copy of the newest checkpoint of the five runs that were launched last: it tells whether the account of the copies takes
+ * them, in another account too. https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-status.html, 2026-11-23.
+ * @throws when the bucket may not be listed, or a record not be read
+ */
+export async function newestCopy(
+  s3: S3Client,
+  { bucket: Bucket, account: ExpectedBucketOwner }: { bucket: string; account: string },
+): Promise<SeenCopy | undefined> {
+  const place = { Bucket, ExpectedBucketOwner };
+  const teams = await foldersIn(s3, place, 'runs/');
+  const runs = (await Promise.all(teams.map((team) => foldersIn(s3, place, team)))).flat();
+  const newest = runs.sort((a, b) => launchedAt(b).localeCompare(launchedAt(a))).slice(0, RUNS);
+  const records = (await Promise.all(newest.map((run) => newestRecord(s3, place, run)))).flatMap(
+    (found) => found ?? [],
+  );
+  const [last] = records.sort((a, b) => b.at - a.at);
+  return last && { key: last.key, status: last.status };
+}
+
+interface Place {
+  Bucket: string;
+  ExpectedBucketOwner: string;
+}
+
+async function foldersIn(client: S3Client, place: Place, Prefix: string): Promise<string[]> {
+  const found: string[] = [];
+  for await (const page of paginateListObjectsV2({ client }, { ...place, Prefix, Delimiter: '/' }))
+    for (const { Prefix: folder } of page.CommonPrefixes ?? []) if (folder) found.push(folder);
+  return found;
+}
+
+async function newestRecord(s3: S3Client, place: Place, run: string): Promise<(SeenCopy & { at: number }) | undefined> {
+  const steps = (await foldersIn(s3, place, run)).filter((folder) => !Number.isNaN(stepOf(folder)));
+  for (const folder of steps.sort((a, b) => stepOf(b) - stepOf(a)).slice(0, CHECKPOINTS)) {
+    const key = `${folder}COMMITTED.json`;
+    const found = await answerOrUndefined(s3.send(new HeadObjectCommand({ ...place, Key: key })), 'NotFound');
+    if (found) return { key, status: found.ReplicationStatus, at: found.LastModified?.getTime() ?? 0 };
+  }
+  return undefined;
+}
