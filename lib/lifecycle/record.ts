@@ -12,6 +12,8 @@ export interface Pauses {
   ms: number;
   /** Start of the one that is not over. */
   since?: EpochMs;
+  /** How many there were, that one too. @default - none, or not counted: records of older versions */
+  times?: number;
 }
 
 /** One start of an attempt's ranks, as the driver timed it. Start 0 begins with the job, each restart in place is the next. */

@@ -57,8 +57,7 @@ describe.each([
 
   test('an invocation without time left asks nothing any more', async () => {
     await handler({ action: 'list' }, context(name, 10_000));
-    await new Promise((done) => setTimeout(done, 5));
-    expect(new Set(signals().map((signal) => signal?.aborted))).toEqual(new Set([true]));
+    await vi.waitFor(() => expect(new Set(signals().map((signal) => signal?.aborted))).toEqual(new Set([true])));
   });
 });
 

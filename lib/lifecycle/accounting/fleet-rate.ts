@@ -47,8 +47,8 @@ export function failureBelief(fleet: readonly FleetRun[]): FailureBelief {
 
 /**
  * What a record says of its run's interruptions since the queue last let it start: how long it trained before that, the record does not say.
- * Undefined where it has not trained since. Attempts after the first count, also those that a person asked for, and restarts in place; time
- * between attempts counts as training.
+ * Undefined where it has not trained since. Attempts after the first count, also those that a person asked for, and of the newest attempt
+ * restarts in place and times without instances; time between attempts counts as training.
  */
 export function fleetRun(record: RunRecord, now: EpochMs): FleetRun | undefined {
   const { attempt } = record;
@@ -58,7 +58,7 @@ export function fleetRun(record: RunRecord, now: EpochMs): FleetRun | undefined 
   if (began === undefined || attempt.trainingStartedAt === undefined) return undefined;
   const hours = ((attempt.endedAt ?? now) - began) / 3_600_000;
   if (hours <= 0) return undefined;
-  const interruptions = later + (attempt.progress?.vitals?.restarts ?? 0);
+  const interruptions = later + (attempt.progress?.vitals?.restarts ?? 0) + (attempt.pauses?.times ?? 0);
   return { interruptions, hostHours: hours * Math.max(1, instancesOn(record, attempt.rungId)) };
 }
 

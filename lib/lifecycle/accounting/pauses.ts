@@ -19,7 +19,7 @@ const WITH_INSTANCES: ReadonlySet<string> = new Set([
  * @param transitions its secondary statuses, oldest first, each with its start
  */
 export function pausesOf(transitions: readonly { status: string; at: EpochMs }[]): Pauses {
-  let ms = 0;
+  let [ms, times] = [0, 0];
   let hadInstances = false;
   let since: EpochMs | undefined;
   for (const { status, at } of transitions) {
@@ -27,9 +27,12 @@ export function pausesOf(transitions: readonly { status: string; at: EpochMs }[]
       ms += since === undefined ? 0 : at - since;
       since = undefined;
       hadInstances = true;
-    } else if (hadInstances && WITHOUT_INSTANCES.has(status)) since ??= at;
+    } else if (hadInstances && WITHOUT_INSTANCES.has(status) && since === undefined) {
+      since = at;
+      times += 1;
+    }
   }
-  return since === undefined ? { ms } : { ms, since };
+  return { ms, ...(since !== undefined && { since }), ...(times > 0 && { times }) };
 }
 
 /** Milliseconds with instances from the start of training until `until`. */

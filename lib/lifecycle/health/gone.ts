@@ -54,7 +54,8 @@ function pausesBySteps({ pauses, progress, trainingStartedAt }: Attempt): Attemp
   const steppedAt = starts.find(({ firstStepAt }) => (firstStepAt ?? 0) > (since ?? 0))?.firstStepAt;
   if (!pauses || since === undefined || steppedAt == null) return pauses;
   const startUpMs = (starts[0]?.firstStepAt ?? 0) - (trainingStartedAt ?? Number.POSITIVE_INFINITY);
-  return { ms: pauses.ms + Math.max(0, steppedAt - Math.max(0, startUpMs) - since) };
+  const { since: _, ...rest } = pauses;
+  return { ...rest, ms: pauses.ms + Math.max(0, steppedAt - Math.max(0, startUpMs) - since) };
 }
 
 /**

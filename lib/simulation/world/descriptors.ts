@@ -8,6 +8,8 @@ export interface Deployed {
   account: string;
   queueUrl: string;
   topicArn: string;
+  /** Topics of chat channels by team; '' = that of the environment. */
+  chatTopics: Readonly<Record<string, string>>;
   tableName: string;
   assetBucket: string;
   aliasArn(team: string): string;
@@ -15,11 +17,20 @@ export interface Deployed {
 }
 
 /** Names and ARNs of a deployed environment, as its stack makes them. */
-export function deployed({ name, region, account = '111122223333' }: EnvironmentSpec): Deployed {
+export function deployed(spec: EnvironmentSpec): Deployed {
+  const { name, region, account = '111122223333', notifications, teams } = spec;
+  const told = new Map([
+    ['', notifications],
+    ...Object.entries(teams).map(([team, own]) => [team, own.notifications] as const),
+  ]);
+  const chatting = [...told].flatMap(([team, own]) => (own?.slackChannel ? [team] : []));
   return {
     account,
     queueUrl: `https://sqs.${region}.amazonaws.com/${account}/slipway-${name}.fifo`,
     topicArn: `arn:aws:sns:${region}:${account}:slipway-${name}`,
+    chatTopics: Object.fromEntries(
+      chatting.map((team) => [team, `arn:aws:sns:${region}:${account}:slipway-${name}-chat${team && `-${team}`}`]),
+    ),
     tableName: `slipway-${name}-runs`,
     assetBucket: `assets-${account}-${region}`,
     aliasArn: (team) =>

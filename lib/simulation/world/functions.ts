@@ -109,6 +109,7 @@ function reconcileDeps(context: FunctionContext): DepsOf<ReconcileDeps> {
   return (slot) => ({
     ...shared(slot),
     topicArn: names.topicArn,
+    chatTopics: names.chatTopics,
     eventBusName: 'default',
     shares: Object.fromEntries(Object.entries(environment.teams).map(([team, { share }]) => [team, share])),
     preemption: environment.queue.preemption,

@@ -87,6 +87,14 @@ test('runs are read a hundred at a time', async () => {
   expect(sizes).toEqual([100, 100, 1]);
 });
 
+test('runs that the service leaves out are asked for again after a tenth of a second, then after two', async () => {
+  const runId = await world.launch();
+  world.table.leaveOut(runId, 2);
+  const began = world.now();
+  expect((await readAgain(world.reconcile, [runId])).get(runId)).toMatchObject({ runId });
+  expect(world.now() - began).toBe(300);
+});
+
 test('a look at a live job needs neither its run file nor the descriptor', async () => {
   const runId = await world.launch();
   world.train(`research-${runId}-a001`);

@@ -77,6 +77,7 @@ describe('what a record says of its run', () => {
     };
     const restarted = trained(1, { progress: { step: 1, phase: '', beatAt: T0, movedAt: T0, vitals } });
     expect(fleetRun(restarted, T0)?.interruptions).toBe(2);
+    expect(fleetRun(trained(3, { pauses: { ms: 5, times: 4 } }), T0)?.interruptions).toBe(6);
   });
 
   test('is what came after the queue last let it start, where it was preempted or resumed', () => {

@@ -28,7 +28,7 @@ test.each([
       ['Downloading', 300],
       ['Training', 320],
     ],
-    { ms: 100 },
+    { ms: 100, times: 1 },
   ],
   [
     'two interruptions, the second without a download',
@@ -40,7 +40,7 @@ test.each([
       ['Interrupted', 400],
       ['Training', 430],
     ],
-    { ms: 80 },
+    { ms: 80, times: 2 },
   ],
   [
     'one that is not over',
@@ -50,7 +50,7 @@ test.each([
       ['Interrupted', 200],
       ['Pending', 230],
     ],
-    { ms: 0, since: 200 },
+    { ms: 0, since: 200, times: 1 },
   ],
   [
     'one that a stop ends gets no instances again',
@@ -61,7 +61,7 @@ test.each([
       ['Stopping', 230],
       ['Stopped', 260],
     ],
-    { ms: 0, since: 200 },
+    { ms: 0, since: 200, times: 1 },
   ],
 ] as [string, [string, number][], object][])('pauses: %s', (_, statuses, expected) => {
   expect(pausesOf(transitions(...statuses))).toEqual(expected);

@@ -7,10 +7,11 @@ import type { ReconcileDeps } from '../deps';
 
 /** Keys that one read of several items may name: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html */
 export const MOST_IN_READ = 100;
-/** A read leaves items out when it is throttled or its answer is too long; they are asked for again so often. */
+/** A read leaves items out when it is throttled or its answer is longer than 16 MB; they are asked for again so often, each time after twice as long. */
 const MOST_READS = 3;
+const FIRST_PAUSE_MS = 100;
 
-type Deps = Pick<ReconcileDeps, 'store' | 'log'>;
+type Deps = Pick<ReconcileDeps, 'store' | 'log' | 'sleep'>;
 type Found = Map<string, RunRecord | undefined>;
 
 /**
@@ -30,7 +31,10 @@ async function readSome(deps: Deps, runIds: readonly string[], found: Found): Pr
   let asked = runIds;
   let error = 'the service left them out each time';
   try {
-    for (let tries = 0; tries < MOST_READS && asked.length > 0; tries++) asked = await read(deps, asked, found);
+    for (let tries = 0; tries < MOST_READS && asked.length > 0; tries++) {
+      if (tries > 0) await deps.sleep(FIRST_PAUSE_MS * 2 ** (tries - 1));
+      asked = await read(deps, asked, found);
+    }
   } catch (thrown) {
     error = describeError(thrown);
   }
