@@ -6,7 +6,7 @@ import { refuseUnsupported } from '../rules/model/support';
 import { checkPartialRun } from '../rules/partial-file';
 import type { Descriptor } from '../spec/descriptor';
 import { hasErrors, type Issue } from '../spec/issue';
-import { type Loaded, type LoadedRun, loadDescriptor, loadRun } from '../spec/load';
+import { isEnvironmentFile, type Loaded, type LoadedRun, loadDescriptor, loadRun } from '../spec/load';
 import type { RuleContext } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 import { Refusal, UsageError } from './exit';
@@ -70,9 +70,15 @@ export interface ReadRun {
   code: RuleContext;
 }
 
-/** Reads a run file and the folder of its code, and judges nothing yet. */
+/**
+ * Reads a run file and the folder of its code, and judges nothing yet.
+ * @throws UsageError for an environment file: one sentence, and not one for each of its options
+ */
 export function readRunFile(file: string, options: CommonOptions): ReadRun {
-  const { text, overrides } = withModelConfig(file, readText(file), options.set, options.modelConfig);
+  const given = readText(file);
+  if (isEnvironmentFile(given))
+    throw new UsageError(`${file}: must be a run file, got an environment file; name one such as runs/starter.yaml`);
+  const { text, overrides } = withModelConfig(file, given, options.set, options.modelConfig);
   const loaded = loadRun(text, overrides);
   const run = loaded.value ?? loaded.partial?.versions[0];
   return { text, overrides, loaded, code: run ? codeContext(run, file) : {} };

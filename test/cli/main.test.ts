@@ -66,6 +66,15 @@ test.each(['lock', 'deployer-policy'])('fails: %s of a run file says so once', a
   ]);
 });
 
+test('fails: launch of an environment file says so once', async () => {
+  const file = write('lab.yaml', 'name: lab\nregions: { us-west-2: {} }\nteams: { nlp: {} }\n');
+  const { code, stderr } = await runCli('launch', file, '--dry-run', '--environment', at('environment.json'));
+  expect([code, stderr.trim()]).toEqual([
+    2,
+    `slipway: ${file}: must be a run file, got an environment file; name one such as runs/starter.yaml`,
+  ]);
+});
+
 test.each([
   ['a run file', RUN],
   ['an environment file', 'name: lab\nregions: { us-west-2: {} }\nteams: { nlp: {} }\n'],

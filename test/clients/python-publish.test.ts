@@ -326,6 +326,34 @@ test('fails: a part that cannot be copied aborts the upload, and no card is writ
   ]);
 });
 
+test('Ctrl-C in a large file waits for the parts under way, aborts the upload, and begins no other', () => {
+  const program = `
+import json, os, runpy, signal, threading
+runpy.run_path(${JSON.stringify(path.join(__dirname, 'record_calls.py'))})
+from slipway._weights import Place, WeightFile, copy_weights
+calls, telling = [], threading.Lock()
+def tell(what):
+    with telling: calls.append(what)
+class S3:
+    def create_multipart_upload(self, **_): return {"UploadId": "u"}
+    def upload_part_copy(self, PartNumber, **_):
+        tell("begun")
+        if PartNumber == 8: os.kill(os.getpid(), signal.SIGINT)
+        tell("ended")
+        return {"CopyPartResult": {"ETag": "e"}}
+    def abort_multipart_upload(self, **_): tell("aborted")
+    def complete_multipart_upload(self, **_): tell("completed")
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try: copy_weights(S3(), WeightFile("a", "b", "a", 5000 * 1024**3), Place("b", "p/"))
+except KeyboardInterrupt: tell("raised")
+print(json.dumps(calls))`;
+  const calls: string[] = JSON.parse(execFileSync(PYTHON, ['-c', program], { encoding: 'utf8' }));
+  expect(calls.slice(-2)).toEqual(['aborted', 'raised']);
+  const parts = calls.slice(0, -2);
+  expect(parts.filter((call) => call === 'begun').length).toBe(parts.filter((call) => call === 'ended').length);
+  expect(parts.length).toBeLessThan(2 * 10_000);
+});
+
 test('lines that the client leaves out change no card, whatever the log holds', async () => {
   const number = fc.constantFrom<unknown>(1, 2, 2.5, null, 'x', Number.POSITIVE_INFINITY);
   const fields = fc.record(
