@@ -50,6 +50,7 @@ def sweep(*arguments: str) -> tuple[list[dict], str]:
     return [event for event in events if event["event"] == "collective"], done.stdout
 
 
+@pytest.mark.slow
 def test_every_size_and_number_of_ranks_is_measured_against_the_line_rate_of_the_instance_type() -> None:
     rows, output = sweep("--min-bytes", "4096", "--max-bytes", "65536", "--seconds", "0.01")
     assert [(row["ranksPerHost"], row["ranks"], row["bytes"]) for row in rows] == [

@@ -209,6 +209,7 @@ trainer.evaluation_loss = evaluation_loss
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_hangs_in_an_evaluation_has_saved_the_step_before(tmp_path: Path) -> None:
     (tmp_path / "stalled_evaluation.py").write_text(STALLED_EVALUATION)
     shards = {"train": write_shards(tmp_path / "shards"), "validation": write_shards(tmp_path / "more", seed=2)}

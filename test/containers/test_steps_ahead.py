@@ -97,6 +97,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_and_reaches_no_checkpoint(world:
     assert not list(checkpoints.rglob("COMMITTED.json"))
 
 
+@pytest.mark.slow
 def test_a_stalled_step_behind_one_that_nobody_has_read_is_saved(world: dict, tmp_path: Path, whole: list[float]) -> None:
     checkpoints = tmp_path / "checkpoints"
     code, output = run(world, tmp_path / "first", checkpoints, "--save-every-steps", "1000", TROUBLE="stall:6")

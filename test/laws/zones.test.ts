@@ -75,7 +75,7 @@ describe('zones by id', () => {
           }
         },
       ),
-      { numRuns: 6, verbose: 1 },
+      { numRuns: 4, verbose: 1 },
     );
   });
 
@@ -99,7 +99,7 @@ describe('zones by name', () => {
           }
         },
       ),
-      { numRuns: 6, verbose: 1 },
+      { numRuns: 4, verbose: 1 },
     );
   });
 
@@ -118,6 +118,6 @@ test('a network never overlaps itself', () => {
     fc.property(fc.shuffledSubarray(IDS, { minLength: 1 }), mode, fc.shuffledSubarray(IDS), (zones, mode, order) => {
       expect(conflicts({}, networkOf({ mode, availabilityZoneIds: zones, subnetOrder: order }))).toEqual([]);
     }),
-    { numRuns: 6, verbose: 1 },
+    { numRuns: 4, verbose: 1 },
   );
 });

@@ -3,14 +3,27 @@ import path from 'node:path';
 import { expect } from 'vitest';
 import { readerBeside, readScenarioFile } from '../../lib/simulation';
 import { concrete } from '../../lib/simulation/histories/histories';
-import type { Scenario } from '../../lib/simulation/scenario/load';
+import { readScenario, type Scenario } from '../../lib/simulation/scenario/load';
 import { type Play, play } from '../../lib/simulation/simulate';
 import { timelineOf } from '../../lib/simulation/timeline';
+import { ENVIRONMENT, LIMITS } from './support';
 
 const FOLDER = path.join(__dirname, '..', 'scenarios');
 
 /** Files of all scenarios. */
 export const SCENARIOS = readdirSync(FOLDER).filter((file) => file.endsWith('.yaml'));
+
+/** A scenario whose run files are all inline reads no other. */
+export const noFiles = (file: string): string => {
+  throw new Error(`no file ${file}`);
+};
+
+/** A scenario in the tests' environment. */
+export function scenarioOf(more: object): Scenario {
+  const { value, issues } = readScenario({ schema: 1, environment: ENVIRONMENT, limits: LIMITS, ...more }, noFiles);
+  if (!value) throw new Error(issues.map(({ message }) => message).join('\n'));
+  return value;
+}
 
 /** What both worlds must have in common: results, counted calls, ticks, records and timelines. */
 const outcomeOf = ({ result, world }: Play) => ({
