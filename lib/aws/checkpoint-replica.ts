@@ -10,6 +10,7 @@ import {
 import { type Issue, issue } from '../spec/issue';
 import { answerOrUndefined } from './answer-or-undefined';
 import type { SeenCopy } from './newest-copy';
+import { toldRegion } from './told-region';
 
 /** Where checkpoints are copied to. */
 export interface ReplicaTarget {
@@ -67,7 +68,7 @@ async function bucketIssues(s3: S3Client, target: ReplicaTarget): Promise<Issue[
       const absent = error('must copy to a bucket that exists', `no bucket ${Bucket}`, fix);
       return [mayFollow ? { ...absent, level: 'warning' } : absent];
     }
-    const found = cause.$response?.headers['x-amz-bucket-region'];
+    const found = toldRegion(cause);
     if (found === region && isForbidden(cause)) return [unreadBucket(target)];
     if (found === undefined || found === region) throw cause;
     return [error(`the bucket of the copies must be in ${region}`, `${Bucket} in ${found}`, 'name one of that region')];

@@ -12,6 +12,7 @@ import { LEFTOVER_TAG } from '../contracts/storage';
 import { type Issue, issue } from '../spec/issue';
 import { answerOrUndefined } from './answer-or-undefined';
 import { awsPrincipals, includesAction, includesResource, type PolicyStatement, statementsIn } from './policy-document';
+import { toldRegion } from './told-region';
 
 /** A bucket that an environment uses and does not make, and what it must be like. */
 export interface ExistingBucket {
@@ -65,10 +66,7 @@ const error = (path: string, must: string, got: string, fix: string) =>
 const warning = (path: string, must: string, got: string, fix: string) =>
   issue('preflight/bucket', 'warning', path, { must, got, fix });
 
-/**
- * Region of a bucket; undefined when there is none of this name. S3 names the region in a header of every answer, refusals included:
- * https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadBucket.html, 2026-11-22.
- */
+/** Region of a bucket; undefined when there is none of this name. */
 async function regionOf(s3: S3Client, Bucket: string): Promise<string | undefined> {
   const own = await s3.config.region();
   try {
@@ -76,7 +74,7 @@ async function regionOf(s3: S3Client, Bucket: string): Promise<string | undefine
   } catch (cause) {
     if (!(cause instanceof S3ServiceException)) throw cause;
     if (cause.$metadata.httpStatusCode === 404 || ['NotFound', 'NoSuchBucket'].includes(cause.name)) return undefined;
-    const region = cause.$response?.headers['x-amz-bucket-region'];
+    const region = toldRegion(cause);
     if (region === undefined || region === own) throw cause;
     return region;
   }

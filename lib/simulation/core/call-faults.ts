@@ -27,6 +27,8 @@ interface CallFault {
   seen: number;
 }
 
+const holdsAt = ({ fromMs, toMs }: CallFault, now: SimMs): boolean => now >= fromMs && now < toMs;
+
 /** What a fault makes of one call. */
 export type CallOutcome = Pick<Fault, 'error' | 'answerLost' | 'takesSeconds' | 'empty'>;
 
@@ -61,7 +63,7 @@ export class CallFaults {
       if (one.key && (key === undefined || !one.key.test(key))) continue;
       one.seen += 1;
       const isIt = one.fault.nth === undefined || one.seen === one.fault.nth;
-      if (isIt && now >= one.fromMs && now < one.toMs) found ??= one.fault;
+      if (isIt && holdsAt(one, now)) found ??= one.fault;
     }
     return found;
   }
@@ -69,17 +71,13 @@ export class CallFaults {
   /** Whether a call of this operation may go wrong at this time, or is one that a fault counts. */
   mayTouch(operation: string, now: SimMs): boolean {
     const faults = this.of(operation);
-    return (
-      faults.length > 0 && faults.some((one) => one.fault.nth !== undefined || (now >= one.fromMs && now < one.toMs))
-    );
+    return faults.length > 0 && faults.some((one) => one.fault.nth !== undefined || holdsAt(one, now));
   }
 
   /** Whether the answer of such a call may come late at this time, or say nothing. */
   mayStall(operation: string, now: SimMs): boolean {
-    return this.of(operation).some(
-      ({ fault, fromMs, toMs }) =>
-        (fault.takesSeconds !== undefined || fault.empty === true) && now >= fromMs && now < toMs,
-    );
+    const stalls = ({ fault }: CallFault) => fault.takesSeconds !== undefined || fault.empty === true;
+    return this.of(operation).some((one) => stalls(one) && holdsAt(one, now));
   }
 
   private of(operation: string): CallFault[] {

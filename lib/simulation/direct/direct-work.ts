@@ -56,12 +56,6 @@ export class DirectCalls<Deps extends { queueUrl: string }> {
     settle(real());
   }
 
-  /** The function takes over, and its next call comes to this error. */
-  goOnAfter(error: unknown): void {
-    this.known.push({ error });
-    this.goOn();
-  }
-
   /** The message fails for an error that the function lets through: it comes again soon, as `onMessages` of lib/handlers/reconcile/reconcile.ts asks. */
   fail(): void {
     const { deps, message, settle } = this.work;

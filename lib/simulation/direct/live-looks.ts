@@ -2,6 +2,7 @@ import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import type { ListObjectsV2CommandOutput } from '@aws-sdk/client-s3';
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
 import { CommittedSearch, MARKER } from '../../handlers/reconcile/observe/checkpoints';
+import { isLiveJob } from '../../handlers/reconcile/observe/describe';
 import { folderOf } from '../../handlers/reconcile/observe/folders';
 import { freesCapacity, isSettled, wanted } from '../../handlers/reconcile/reconcile-run';
 import { beatReading, unreadBeat } from '../../handlers/shared/heartbeat';
@@ -23,7 +24,6 @@ const LIST = 's3:ListObjectsV2';
 const CALLS = ['sagemaker:DescribeTrainingJob', READ_OBJECT, LIST, 'dynamodb:TransactWriteItems'];
 /** Longer than the calls of one look take where each is made three times. */
 const REPEATED_LOOK_MS = 20_000;
-const LIVE = ['InProgress', 'Stopping'];
 
 /** The heartbeat that a look read, or why it has none. */
 type Beat = Pick<Observed, 'heartbeat' | 'heartbeatError'>;
@@ -99,7 +99,7 @@ class LiveLook {
     const { jobName = '' } = this.record.attempt ?? {};
     this.calls.call('sagemaker:DescribeTrainingJob', { TrainingJobName: jobName }, (answer) => {
       this.job = presentOf(answer);
-      if (LIVE.includes(this.job.status)) this.observe();
+      if (isLiveJob(this.job)) this.observe();
       else this.calls.goOn();
     });
   }

@@ -37,17 +37,13 @@ export class DirectPasses {
 
   /** The index lags behind; what an elastic run holds changes from one attempt to the next. */
   private rereadElastic(calls: DirectCalls<ReconcileDeps>, listed: readonly RunRecord[]): void {
-    if (listed.some(isQueued)) {
+    const elastic = listed.filter(mayHaveChanged).map(({ runId }) => runId);
+    if (listed.some(isQueued) || elastic.length > MOST_IN_READ) {
       calls.goOn();
       return;
     }
-    const elastic = listed.filter(mayHaveChanged).map(({ runId }) => runId);
     if (elastic.length === 0) {
       this.judge(calls, listed);
-      return;
-    }
-    if (elastic.length > MOST_IN_READ) {
-      calls.goOn();
       return;
     }
     const { tableName } = this.world.names;

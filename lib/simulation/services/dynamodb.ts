@@ -23,7 +23,7 @@ import type { Invocation } from '../core/invocation';
 import type { Operations } from '../core/operation';
 import { serviceError } from '../core/service-error';
 import { type ExpressionNames, holds, type Item } from './expression';
-import { lengthOf } from './kept-document';
+import { page } from './page';
 
 interface Version {
   at: SimMs;
@@ -54,9 +54,6 @@ interface Indexed {
 
 /** DynamoDB deletes an expired item "within a few days"; until then it is read as before. */
 const EXPIRY_DELAY_MS = 6 * 3_600_000;
-/** An answer holds at most 1 MB. */
-const PAGE_BYTES = 1_000_000;
-
 const QUERY_PARAMETERS = [
   'TableName',
   'IndexName',
@@ -281,30 +278,6 @@ function sorted(items: Item[], key: string, { ScanIndexForward = true }: QueryCo
   const text = (item: Item) => item[key]?.S ?? '';
   const order = ScanIndexForward ? 1 : -1;
   return items.sort((a, b) => (text(a) < text(b) ? -order : text(a) > text(b) ? order : 0));
-}
-
-/** One page of an answer: as many items as `Limit` and 1 MB allow. */
-function page(items: readonly Item[], { Limit = Number.POSITIVE_INFINITY, ExclusiveStartKey }: QueryCommandInput) {
-  const start = Number(ExclusiveStartKey?.place?.N ?? 0);
-  const all = Math.min(items.length, start + Limit);
-  const most = endOf(items, { start, all }, lengthOf);
-  const end = most === all ? all : endOf(items, { start, all }, (item) => item.document?.S?.length ?? 0);
-  return {
-    Items: start === 0 && end === items.length ? items : items.slice(start, end),
-    ...(end < items.length && { LastEvaluatedKey: { place: { N: String(end) } } }),
-    $metadata: {},
-  };
-}
-
-/** Where 1 MB ends. */
-function endOf(items: readonly Item[], { start, all }: { start: number; all: number }, length: (item: Item) => number) {
-  let bytes = 0;
-  let end = start;
-  while (end < all && bytes < PAGE_BYTES) {
-    bytes += length(items[end] as Item) + 300;
-    end += 1;
-  }
-  return end;
 }
 
 const conditionFailed = () => serviceError('ConditionalCheckFailedException', 'The conditional request failed', 400);

@@ -396,6 +396,13 @@ describe('events', () => {
 
 describe('admission', () => {
   const pool = 'ml.m5.xlarge for training job usage';
+  /** Two runs of which there is room for the first. */
+  async function twoForOne(): Promise<[first: string, second: string]> {
+    world.limits.set(pool, { value: 2 });
+    const first = await world.launch();
+    world.pass(2000);
+    return [first, await world.launch()];
+  }
 
   test('a run that cannot be read delays no other', async () => {
     world.limits.set(pool, { value: 2 });
@@ -413,10 +420,7 @@ describe('admission', () => {
   });
 
   test('a run that a read leaves out is asked for again at once', async () => {
-    world.limits.set(pool, { value: 2 });
-    const first = await world.launch();
-    world.pass(2000);
-    const second = await world.launch();
+    const [first, second] = await twoForOne();
     world.table.leaveOut(second, 2);
     world.end(nameOf(first), 'Completed');
     await world.tick();
@@ -424,10 +428,7 @@ describe('admission', () => {
   });
 
   test('while waiting runs cannot be read none of them starts', async () => {
-    world.limits.set(pool, { value: 2 });
-    const first = await world.launch();
-    world.pass(2000);
-    const second = await world.launch();
+    const [first, second] = await twoForOne();
     world.table.leaveOut(second, 'error');
     world.end(nameOf(first), 'Completed');
     await world.tick();

@@ -16,11 +16,11 @@ from ._card_lines import card_lines
 from ._display import size_text
 from ._lineage import Reader, folder_at, lineage_of, text_in
 from ._report import described_jobs
+from ._waiting import ENDED
 from ._weights import Place, WeightFile, copy_weights, names, objects_below, weight_files
 from .errors import Refused, ServiceError, UsageError
 from .types import Lineage, LogLine, Published, Status
 
-_ENDED = ("completed", "failed", "stopped")
 #: Name of the record that lies beside published weights, and those of cards.
 _RECORD, _CARDS = "slipway.json", ("README.md", "MODEL_CARD.md")
 _GROUP = re.compile(r"(?=.{1,63}\Z)[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}\Z")
@@ -63,7 +63,7 @@ def publish(source: Source, wanted: Wanted, status_of: Any, lines_of: Any) -> Pu
     if wanted.registry is not None:
         _require_region(source, to)
     status: Status = status_of()
-    if status["state"] not in _ENDED:
+    if status["state"] not in ENDED:
         raise _refused(f"must be over, got {status['state']}; slipway status {source.run_id} --wait says when it is")
     lines = _lines(lines_of, status)
     jobs = described_jobs(source.sagemaker, status)

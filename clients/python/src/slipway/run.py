@@ -14,15 +14,13 @@ from ._diff import diff_of
 from ._display import progress_line, status_html
 from ._lineage import Reader, lineage_of
 from ._metrics import Step, steps_of
+from ._waiting import ENDED, PATIENCE
 from .errors import ServiceError, UsageError
 from .types import Event, Lineage, LogLine, Published, Status, StatusConfiguration
 
 if TYPE_CHECKING:
     import pandas
 
-_ENDED = ("completed", "failed", "stopped")
-#: Failed looks in a row before waiting gives up; the run itself goes on.
-_PATIENCE = 10
 _FOLLOW_SECONDS = 2.0
 _EVENT_PAGE = 200
 
@@ -91,7 +89,7 @@ class Run:
                 failures = 0
             except ServiceError:
                 failures += 1
-                if failures >= _PATIENCE:
+                if failures >= PATIENCE:
                     raise
                 time.sleep(poll)
                 continue
@@ -99,7 +97,7 @@ class Run:
             if progress and line != said:
                 print(line, file=sys.stderr)
             said = line
-            if status["state"] in _ENDED:
+            if status["state"] in ENDED:
                 return status
             time.sleep(poll)
 
@@ -124,7 +122,7 @@ class Run:
             for key, line in fresh:
                 seen.add(key)
                 yield line
-            if not follow or status["state"] in _ENDED:
+            if not follow or status["state"] in ENDED:
                 return
             time.sleep(_FOLLOW_SECONDS)
 

@@ -13,17 +13,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ._display import comparison_rows, progress_line, table_html
 from ._stop_rule import Sample, StopRule, is_loser, sample_of
+from ._waiting import ENDED, PATIENCE
 from .errors import ServiceError, UsageError
 from .types import MatrixRunsItem, Status
 
 if TYPE_CHECKING:
     from .run import Run
 
-_ENDED = ("completed", "failed", "stopped")
 #: More would be a mistake more often than a wish.
 _MOST_RUNS = 32
-#: Failed looks in a row before waiting gives up; the runs themselves go on.
-_PATIENCE = 10
 _HEAD = ("run", "state", "step", "loss", "tokens/s/GPU", "goodput", "USD", "with")
 
 
@@ -114,7 +112,7 @@ class Sweep:
                     print(line, file=sys.stderr)
                 said[run.id] = line
                 self._look(run, status, progress)
-                if status["state"] in _ENDED:
+                if status["state"] in ENDED:
                     ended[run.id] = status
             if len(ended) < len(self.runs):
                 time.sleep(poll)
@@ -129,7 +127,7 @@ class Sweep:
             status = run.status()
         except ServiceError:
             failures[run.id] += 1
-            if failures[run.id] >= _PATIENCE:
+            if failures[run.id] >= PATIENCE:
                 raise
             return None
         failures[run.id] = 0
@@ -143,7 +141,7 @@ class Sweep:
         # The same heartbeat is seen at several looks; after a restart steps are made again.
         if sample is not None and (not own or sample[0] != own[-1][0]):
             own.append(sample)
-        if status["state"] in _ENDED or status["desiredState"] == "stop" or run.id in self._stopped:
+        if status["state"] in ENDED or status["desiredState"] == "stop" or run.id in self._stopped:
             return
         others = [samples for id, samples in self._samples.items() if id != run.id]
         if not is_loser(self._rule, own, others):

@@ -1,4 +1,5 @@
 import { HeadBucketCommand, type S3Client } from '@aws-sdk/client-s3';
+import { toldRegion } from '../../../aws/told-region';
 import type { Descriptor } from '../../../spec/descriptor';
 import { UsageError } from '../../exit';
 import type { Destination } from './weights';
@@ -19,12 +20,11 @@ export async function requireRegion(client: S3Client, { bucket }: Destination, d
     );
 }
 
-/** S3 names the region of a bucket beside a refusal too: https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadBucket.html, read 2026-11-23. */
+/** Undefined where S3 does not tell it. */
 async function bucketRegion(client: S3Client, Bucket: string): Promise<string | undefined> {
   try {
     return (await client.send(new HeadBucketCommand({ Bucket }))).BucketRegion;
   } catch (error) {
-    const { $response } = error as { $response?: { headers?: Record<string, string> } };
-    return $response?.headers?.['x-amz-bucket-region'];
+    return toldRegion(error);
   }
 }

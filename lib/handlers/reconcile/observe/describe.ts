@@ -31,6 +31,12 @@ export async function describeJob(
   }
 }
 
+const LIVE: readonly string[] = ['InProgress', 'Stopping'];
+
+/** Whether a job is there and not over. */
+export const isLiveJob = (job: JobObservation): job is PresentJob =>
+  job.kind === 'present' && LIVE.includes(job.status);
+
 /** A job as Describe shows it; `environment` are the variables of its container. */
 type Described = Omit<PresentJob, 'identity'> & { environment: Readonly<Record<string, string>> };
 

@@ -4,7 +4,7 @@ import { type Attempt, isOver, type JobFiles, liveAttempt, type RunRecord } from
 import { type HeartbeatReading, readHeartbeat } from '../../shared/heartbeat';
 import type { ReconcileDeps } from '../deps';
 import { listCheckpoints } from './checkpoints';
-import { describeJob } from './describe';
+import { describeJob, isLiveJob } from './describe';
 import { findStart } from './find-start';
 import { choosesRung, rungsThatCannotStart } from './rungs';
 import { isLocated, jobFilesOf, type Subject, type WholeRun } from './subject';
@@ -26,7 +26,7 @@ export async function observe(
   if (isOver(record)) return nothing;
   const attempt = liveAttempt(record);
   const job = attempt && !isAccepted(results) ? await describeJob(deps.sagemaker, record, attempt) : nothing.job;
-  const isLive = job.kind === 'present' && LIVE.includes(job.status);
+  const isLive = isLiveJob(job);
   const launches = mayLaunch(record, attempt);
   const choosesOne = choosesRung(record, launches, attempt?.phase === 'intent' || (job.kind === 'present' && !isLive));
   const files = attempt?.phase === 'created' ? attempt.files : undefined;
@@ -41,8 +41,6 @@ export async function observe(
   ]);
   return { ...nothing, job, ...seen, startFrom, ...rungs };
 }
-
-const LIVE: readonly string[] = ['InProgress', 'Stopping'];
 
 /** A fresh Describe might not show it yet; the answer of the create call is better evidence. */
 const isAccepted = (results: EffectResults): boolean => results.create?.kind === 'accepted';
@@ -78,7 +76,7 @@ async function observeJob(
   job: Observed['job'],
   place: Place,
 ): Promise<HeartbeatReading & Pick<Observed, 'checkpoints'>> {
-  const isLive = job.kind === 'present' && LIVE.includes(job.status);
+  const isLive = isLiveJob(job);
   const mayWait = isLive && !isDueForListing(record, job, deps.now().getTime());
   const list = () => ownCheckpoints(deps, record, place, isLive);
   const [beat, listed] = await Promise.all([
