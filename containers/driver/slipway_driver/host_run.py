@@ -24,7 +24,7 @@ from slipway_driver.progress import FoundSteps, ProgressReader, progress_line
 from slipway_driver.redaction import redacted_failure, secrets_of
 from slipway_driver.remains import pids_in
 from slipway_driver.restart_policy import FOLLOWING_KINDS
-from slipway_driver.shared_progress import SharedProgress
+from slipway_driver.shared_progress import ProgressSource, SharedProgress
 from slipway_driver.step_times import StepTimes
 from slipway_driver.supervisor import Supervisor, read_records
 from slipway_driver.vitals import Vitals
@@ -45,7 +45,7 @@ class HostRun:
         self._reader = ProgressReader(attempt.job.step_regex, attempt.job.loss_regex)
         self._found_steps = FoundSteps(attempt.job.loss_regex is not None)
         self._watchdog = watchdog_of(attempt, time.monotonic())
-        self._shared = SharedProgress(peers)
+        self._shared, self._source = SharedProgress(peers), ProgressSource()
         self._vitals = Vitals(attempt.cluster.training_hosts, int(attempt.environ.get("SLIPWAY_RESTART", 0)))
         hosts = len(attempt.cluster.training_hosts)
         self._gpu_use = GpuUse(every(attempt.environ, hosts))
@@ -147,9 +147,10 @@ class HostRun:
             self._tell_efa()
 
     def _progressed(self, line: str, event: Mapping[str, Any], host: str = "") -> None:
-        with self._lock:
-            self._watchdog.feed(event, time.monotonic())
-        self._step_times.feed(event, time.time())
+        if self._source.counts(event, host):
+            with self._lock:
+                self._watchdog.feed(event, time.monotonic())
+            self._step_times.feed(event, time.time())
         if self._first_host:
             self._say_all(self._found_steps.feed(line, event, host))
 

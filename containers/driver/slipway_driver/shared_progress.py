@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import collections
 import threading
-from typing import Any, List, Mapping, NamedTuple
+from typing import Any, List, Mapping, NamedTuple, Optional
 
 from slipway_driver.peers import Peers
 
@@ -23,6 +23,25 @@ class Told(NamedTuple):
     line: str
     event: Mapping[str, Any]
     host: str
+
+
+class ProgressSource:
+    """Whose progress counts for the first host: its own, and the steps of the first other host that tells some while it prints none.
+
+    Lines of others come late: beside its own they would take a step back.
+    """
+
+    def __init__(self) -> None:
+        self._host: Optional[str] = None
+        self._lock = threading.Lock()
+
+    def counts(self, event: Mapping[str, Any], host: str) -> bool:
+        """Whether an event counts. `host`: where it was printed, empty on this one."""
+        is_step = event["event"] == "step"
+        with self._lock:
+            if is_step and (self._host is None or not host):
+                self._host = host
+            return not host or (is_step and host == self._host)
 
 
 class SharedProgress:
