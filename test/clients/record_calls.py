@@ -11,12 +11,22 @@ import types
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "clients/python/src"))
+
+
+class ClientError(Exception):
+    """One that says nothing more than its words, as botocore's own does in `response`."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.response = {"Error": {"Code": code, "Message": ""}}
+
+
 #: What the client takes from boto3 and botocore by name.
 NAMES = {
     "boto3": {},
     "boto3.session": {"Session": object},
     "botocore": {},
-    "botocore.exceptions": {"BotoCoreError": OSError, "ClientError": OSError},
+    "botocore.exceptions": {"BotoCoreError": OSError, "ClientError": ClientError},
 }
 for name, members in NAMES.items():
     sys.modules[name] = types.ModuleType(name)

@@ -8,7 +8,7 @@ from typing import Any, TypedDict, Union, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from .errors import ServiceError
+from ._service_errors import service_error
 from .types import LineageCheckpoint
 
 _MARKER = re.compile(r"^step-(\d+)/COMMITTED\.json$")
@@ -37,7 +37,7 @@ def committed_checkpoints(client: Any, descriptor: dict[str, Any], run_id: str) 
         sizes = _sizes_below(client, bucket, prefix)
         markers = {name: _read(client, bucket, prefix + name) for name in sizes if _MARKER.match(name)}
     except (BotoCoreError, ClientError) as error:
-        raise ServiceError(f"listing s3://{bucket}/{prefix}: failed, got {error}; check your permissions") from error
+        raise service_error(f"listing s3://{bucket}/{prefix}", error) from error
     found = (_checkpoint(name, text, f"s3://{bucket}/{prefix}", sizes) for name, text in markers.items())
     return sorted((each for each in found if each is not None), key=lambda each: each["step"])
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from ._service_errors import is_denied, service_error
 from .errors import Refused, ServiceError, UsageError
 
 
@@ -34,7 +35,7 @@ class Control:
         try:
             response = self._invoke(request["action"], json.dumps(request).encode())
         except (BotoCoreError, ClientError) as error:
-            raise ServiceError(f"calling the launcher of {self._name}: failed, got {error}; try again") from error
+            raise service_error(f"calling the launcher of {self._name}", error) from error
         text = response["Payload"].read().decode()
         if response.get("FunctionError"):
             raise ServiceError(f"the launcher of {self._name}: failed, got {_message(text)}; see its log")
@@ -51,23 +52,19 @@ class Control:
         try:
             return self._client.invoke(FunctionName=self._alias, Payload=payload)
         except ClientError as denied:
-            if not audit or not _is_denied(denied):
+            if not audit or not is_denied(denied):
                 raise
             try:
                 response = self._client.invoke(FunctionName=audit, Payload=payload)
             except ClientError as error:
                 # Callers who may use neither ask for the right to launch: the message names that alias.
-                raise (denied if _is_denied(error) else error) from None
+                raise (denied if is_denied(error) else error) from None
             self._is_denied = True
             return response
 
 
 #: What changes nothing and reads no run file (`readRequestSchema` of the launcher).
 _READ_ACTIONS = ("status", "list", "events", "logs")
-
-
-def _is_denied(error: ClientError) -> bool:
-    return error.response.get("Error", {}).get("Code") in ("AccessDeniedException", "AccessDenied")
 
 
 def _message(text: str) -> str:

@@ -12,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from ._checkpoints import checkpoint_origin, committed_checkpoints
 from ._control import Control
+from ._service_errors import service_error
 from .errors import Refused, ServiceError, UsageError
 from .types import Lineage, LineageCheckpoint, LineageRunsItem, LineageRunsItemParentsItem
 
@@ -218,7 +219,7 @@ def text_in(client: Any, bucket: str, key: str) -> str | None:
     except client.exceptions.NoSuchKey:
         return None
     except (BotoCoreError, ClientError) as error:
-        raise ServiceError(f"reading s3://{bucket}/{key}: failed, got {error}; check your permissions") from error
+        raise service_error(f"reading s3://{bucket}/{key}", error) from error
 
 
 def _checkpoint_at(client: Any, uri: str) -> LineageCheckpoint | None:

@@ -16,6 +16,7 @@ from ._card_lines import card_lines
 from ._display import size_text
 from ._lineage import Reader, folder_at, lineage_of, text_in
 from ._report import described_jobs
+from ._service_errors import service_error
 from ._waiting import ENDED
 from ._weights import Place, WeightFile, copy_weights, names, objects_below, weight_files
 from .errors import Refused, ServiceError, UsageError
@@ -158,7 +159,7 @@ def _trained_weights(source: Source, status: Status) -> list[WeightFile]:
     try:
         job = source.sagemaker.describe_training_job(TrainingJobName=name)
     except (BotoCoreError, ClientError) as error:
-        raise ServiceError(f"describing {name}: failed, got {error}; check your permissions") from error
+        raise service_error(f"describing {name}", error) from error
     at = job.get("ModelArtifacts", {}).get("S3ModelArtifacts")
     files = weight_files(source.reader.s3, at) if at else []
     if not files:
@@ -234,7 +235,7 @@ def _write(client: Any, to: Place, name: str, text: str) -> None:
     try:
         client.put_object(**target, Body=text.encode(), ContentType=kind)
     except (BotoCoreError, ClientError) as error:
-        raise ServiceError(f"writing s3://{to.bucket}/{target['Key']}: failed, got {error}; check your permissions") from error
+        raise service_error(f"writing s3://{to.bucket}/{target['Key']}", error) from error
 
 
 def _register(source: Source, wanted: Wanted, weights: Mapping[str, Any], content: str) -> str:
@@ -254,7 +255,7 @@ def _register(source: Source, wanted: Wanted, weights: Mapping[str, Any], conten
         return str(client.create_model_package(**request)["ModelPackageArn"])
     except (BotoCoreError, ClientError) as error:
         source.say(f"{source.run_id}: published at {weights['uri']}, not registered; the same call registers it")
-        raise ServiceError(f"{doing}: failed, got {error}; check your permissions") from error
+        raise service_error(doing, error) from error
 
 
 def model_package_request(group: str, image: str, run_id: str, weights: Mapping[str, Any], content: str) -> dict[str, Any]:

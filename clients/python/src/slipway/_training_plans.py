@@ -9,7 +9,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from .errors import ServiceError
+from ._service_errors import service_error
 
 #: Sizes that plans are sold in (https://docs.aws.amazon.com/sagemaker/latest/dg/reserve-capacity-with-training-plans.html).
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
@@ -23,7 +23,7 @@ def training_plans(client: Any, needs: Mapping[str, Any], now: datetime.datetime
     try:
         return [*_own(client, str(needs["instanceType"])), *_offered(client, needs, now, by)]
     except (BotoCoreError, ClientError) as error:
-        raise ServiceError(f"looking for training plans: failed, got {error}; check your permissions") from error
+        raise service_error("looking for training plans", error) from error
 
 
 def _offered(client: Any, needs: Mapping[str, Any], now: datetime.datetime, by: datetime.datetime) -> list[dict[str, Any]]:

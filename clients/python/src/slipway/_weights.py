@@ -10,7 +10,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from .errors import ServiceError
+from ._service_errors import service_error
 
 #: Largest object that S3 copies at once: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html, 2026-11-23.
 _MOST_AT_ONCE = 5 * 1024**3
@@ -54,7 +54,7 @@ def objects_below(client: Any, bucket: str, prefix: str) -> list[tuple[str, int]
         pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
         found = [(str(item["Key"]), int(item["Size"])) for page in pages for item in page.get("Contents", [])]
     except (BotoCoreError, ClientError) as error:
-        raise ServiceError(f"listing s3://{bucket}/{prefix}: failed, got {error}; check your permissions") from error
+        raise service_error(f"listing s3://{bucket}/{prefix}", error) from error
     return [(key, size) for key, size in found if not key.endswith("/")]
 
 
@@ -79,9 +79,8 @@ def copy_weights(client: Any, file: WeightFile, to: Place) -> None:
         else:
             client.copy_object(**target, CopySource=source, TaggingDirective="REPLACE")
     except (BotoCoreError, ClientError) as error:
-        raise ServiceError(
-            f"copying s3://{file.bucket}/{file.key} to s3://{to.bucket}/{target['Key']}: failed, got {error}{_left(error)}; try again"
-        ) from error
+        doing = f"copying s3://{file.bucket}/{file.key} to s3://{to.bucket}/{target['Key']}"
+        raise service_error(doing, error, _left(error)) from error
 
 
 def _copy_in_parts(client: Any, size: int, source: Mapping[str, str], target: Mapping[str, str]) -> None:

@@ -21,6 +21,7 @@ from ._control import Control
 from ._display import IssueList, PlanView
 from ._lineage import Reader, lineage_of
 from ._run_source import RunSource, folder_of, listed, own_options, read, set_options, text_of
+from ._service_errors import service_error
 from ._stop_rule import parse_stop_rule
 from ._training_plans import iso, training_plans
 from .errors import Refused, ServiceError, UsageError
@@ -226,7 +227,7 @@ class Environment:
                 digest.update(chunk)
                 size += len(chunk)
         except (BotoCoreError, ClientError) as error:
-            raise ServiceError(f"reading code.source {source}: failed, got {error}; check the address") from error
+            raise service_error(f"reading code.source {source}", error) from error
         return {"sha256": digest.hexdigest(), "bytes": size}
 
 
@@ -237,8 +238,8 @@ def _descriptor(name: str, region: str | None, session: Any) -> dict[str, Any]:
     client = session.client("ssm", region_name=region)
     teams = [team] if team else _teams(client, environment)
     if len(teams) != 1:
-        known = " or ".join(f"{environment}/{each}" for each in teams) or "an environment that is deployed here"
-        raise UsageError(f"environment: must name one team, got {name}; use {known}")
+        known = " or ".join(f"{environment}/{each}" for each in teams)
+        raise UsageError(f"environment: must name one team, got {name}; use {known or 'an environment that is deployed here'}")
     value = _parameter(client, f"/slipway/environments/{environment}/{teams[0]}")
     if value is None:
         raise UsageError(f"environment: must be one that is deployed in {client.meta.region_name}, got {name}; check it")
@@ -246,8 +247,7 @@ def _descriptor(name: str, region: str | None, session: Any) -> dict[str, Any]:
 
 
 def _teams(client: Any, environment: str) -> list[str]:
-    names = _parameter(client, f"/slipway/environments/{environment}")
-    return sorted(names.split(",")) if names else []
+    return sorted(filter(None, (_parameter(client, f"/slipway/environments/{environment}") or "").split(",")))
 
 
 def _parameter(client: Any, name: str) -> str | None:
@@ -256,15 +256,17 @@ def _parameter(client: Any, name: str) -> str | None:
     except client.exceptions.ParameterNotFound:
         return None
     except (BotoCoreError, ClientError) as error:
-        raise ServiceError(f"reading {name}: failed, got {error}; check credentials and region") from error
+        raise service_error(f"reading {name}", error) from error
 
 
 def _iso(at: datetime.datetime | None) -> str | None:
-    if at is None:
-        return None
+    return None if at is None else iso(_zoned("at", at))
+
+
+def _zoned(option: str, at: datetime.datetime) -> datetime.datetime:
     if at.tzinfo is None:
-        raise UsageError(f"at: must have a time zone, got {at}; give tzinfo, for example datetime.timezone.utc")
-    return iso(at)
+        raise UsageError(f"{option}: must have a time zone, got {at}; give tzinfo, for example datetime.timezone.utc")
+    return at
 
 
 def _deadline(by: datetime.datetime | datetime.date | str) -> datetime.datetime:
@@ -278,9 +280,7 @@ def _deadline(by: datetime.datetime | datetime.date | str) -> datetime.datetime:
             ) from None
     if not isinstance(by, datetime.datetime):
         return datetime.datetime.combine(by, datetime.time(23, 59, 59), datetime.timezone.utc)
-    if by.tzinfo is None:
-        raise UsageError(f"by: must have a time zone, got {by}; give tzinfo, for example datetime.timezone.utc")
-    return by
+    return _zoned("by", by)
 
 
 def _put(upload: Mapping[str, Any], content: bytes) -> None:
