@@ -37,7 +37,7 @@ def _words(error: BotoCoreError | ClientError, more: str) -> str:
         return f"must be permitted, got {message or _code(error)}{more}; ask the platform team for the permission"
     if _code(error) == "NoSuchBucket":
         return f"must name a bucket that exists, got one that does not{more}; check its name"
-    return f"failed, got {_code(error)}: {message}{more}; try again"
+    return f"failed, got {_code(error)}{message and f': {message}'}{more}; try again"
 
 
 def _code(error: ClientError) -> str:
