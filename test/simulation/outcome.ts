@@ -64,7 +64,7 @@ function runOutcome(world: World, run: SimRun, result: RunResult): object {
     steps: { kept: result.keptSteps, lost: result.lostSteps },
     usd: { billed: result.billedUsd, booked: result.bookedUsd },
     ...(lines.length > 0 && { seconds: Object.fromEntries(byCause) }),
-    notices: result.notices.map(({ at, id }) => `${minutes(at)} ${id}`),
+    notices: result.notices.map(({ at, id, text }) => `${minutes(at)} ${id}: ${text.slice(text.indexOf(': ') + 2)}`),
     timeline: lines
       .filter(({ what }) => !NO_DECISIONS.has(what))
       .map(({ at, what }) => `${minutes((at - EPOCH_MS) / 1000)} ${what}`)

@@ -79,7 +79,14 @@ async function shrinkEnd(
 }
 
 /** Fields of runs that may have their defaults instead. */
-const OPTIONAL = ['commitEveryMinutes', 'secondsPerStep', 'startMinutes', 'checkpointObjects', 'team'] as const;
+const OPTIONAL = [
+  'commitEveryMinutes',
+  'secondsPerStep',
+  'startMinutes',
+  'checkpointObjects',
+  'startAt',
+  'team',
+] as const;
 
 async function shrinkFields(
   best: () => ScenarioFile,
