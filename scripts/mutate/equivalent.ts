@@ -47,6 +47,11 @@ const EQUIVALENT: readonly { file: string; line: RegExp; why: string }[] = [
     line: /^const MOST_ID_TRIES/,
     why: 'the ids that a start tries when its own are taken: each start of a scenario names its id',
   },
+  {
+    file: 'lib/handlers/control/change-run.ts',
+    line: /^ {2}for \(let tries = 0; tries < MOST_TRIES; tries\+\+\) \{$/,
+    why: 'how often a write that lost against another is made again at once: whoever called repeats the call',
+  },
   { file: 'lib/handlers/shared/run-store.ts', line: /MOST_INTENTS/, why: 'the size of a cache: intents never change' },
   {
     file: 'lib/handlers/shared/remember.ts',

@@ -85,6 +85,8 @@ const OPTIONAL = [
   'startMinutes',
   'checkpointObjects',
   'startAt',
+  'note',
+  'note',
   'team',
 ] as const;
 

@@ -51,7 +51,7 @@ export class AsHappened extends Invariant {
       ...(asked ? ofRequest(asked, job) : [`rung ${attempt.rungId} is none of its own`]),
       ...ofStart(attempt, job),
       ...(whole
-        ? [...ofEnd(attempt, job), ...this.ofMoney(attempt, job), ...ofSteps(attempt, job)]
+        ? [...ofEnd(attempt, job), ...this.ofMoney(attempt, job), ...this.ofSteps(attempt, job)]
         : this.ofDeleted(attempt, job)),
     ];
     return found.map((what) => `${attempt.jobName}: ${what}`);
@@ -69,19 +69,41 @@ export class AsHappened extends Invariant {
     ];
   }
 
+  /** First and last step of its own, where they show: in the heartbeat, and the last in a metric as well. */
+  private ofSteps({ firstStep, lastStep, progress }: Attempt, job: SimJob): string[] {
+    const { truth, stepping, restarts, kind } = job;
+    if (!truth?.showsSteps || kind === 'processing') return [];
+    const [first = null, last = null] = [stepping?.firstStep, stepping?.at];
+    const isRead = truth.heartbeat !== undefined && !this.isUnread(job);
+    const { vitals } = progress ?? {};
+    return [
+      ...differ('lastStep', lastStep, last, lastStep === last),
+      ...(isRead ? differ('firstStep', firstStep, first, firstStep === first) : []),
+      ...(isRead && vitals ? differ('restarts in place', vitals.restarts, restarts, vitals.restarts === restarts) : []),
+    ];
+  }
+
+  /** A call to S3 failed or came late while the job lived or its end was looked at: a heartbeat may not have been read. */
+  private isUnread({ createdAt, history }: SimJob): boolean {
+    const over = (history.at(-1)?.at ?? this.now) + UNREAD_MS;
+    return (this.scene.world.scenario.faults ?? []).some(
+      ({ call, at = 0, to = Number.POSITIVE_INFINITY }) =>
+        call?.startsWith('s3') && at * 1000 <= over && to * 1000 >= createdAt,
+    );
+  }
+
   /** Nothing is left to ask but its last heartbeat, and the table cannot know more steps than there were. */
-  private ofDeleted(
-    attempt: Attempt,
-    { truth, stepping, secondsPerStep, beatsWithout, deletedAt = 0 }: SimJob,
-  ): string[] {
+  private ofDeleted(attempt: Attempt, job: SimJob): string[] {
+    const { truth, stepping, secondsPerStep, beatsWithout } = job;
     const { at: made = -1 } = stepping ?? {};
     const { lastStep } = attempt;
     if ((lastStep ?? -1) > made) return differ('lastStep', lastStep, made, false);
     const isTold =
       truth?.showsSteps && truth.heartbeat && beatsWithout.length === 0 && made > (stepping?.firstStep ?? 0);
-    const isRead = this.scene.troubles.lastOf(['s3']) < deletedAt - UNREAD_MS;
     const behind = Math.ceil(BEAT_MS / 1000 / secondsPerStep) + 1;
-    return isTold && isRead ? differ('lastStep', lastStep, made, lastStep !== null && made - lastStep <= behind) : [];
+    return isTold && !this.isUnread(job)
+      ? differ('lastStep', lastStep, made, lastStep !== null && made - lastStep <= behind)
+      : [];
   }
 
   /** What control took for the way to ask for capacity, from the run file and the price list alone. */
@@ -152,20 +174,6 @@ function ofEnd(attempt: Attempt, job: SimJob): string[] {
 function classOf(attempt: Attempt, job: SimJob): FailureClass | 'completed' | undefined {
   if (job.status === 'Completed') return 'completed';
   return trueClass(job) ?? (attempt.stop ? 'planned' : undefined);
-}
-
-/** First and last step of its own, where they show: in the heartbeat, and the last in a metric as well. */
-function ofSteps({ firstStep, lastStep, progress }: Attempt, { truth, stepping, restarts, kind }: SimJob): string[] {
-  if (!truth?.showsSteps || kind === 'processing') return [];
-  const [first = null, last = null] = [stepping?.firstStep, stepping?.at];
-  const beats = progress?.vitals !== undefined;
-  return [
-    ...differ('lastStep', lastStep, last, lastStep === last),
-    ...(truth.heartbeat ? differ('firstStep', firstStep, first, firstStep === first) : []),
-    ...(beats
-      ? differ('restarts in place', progress?.vitals?.restarts, restarts, progress?.vitals?.restarts === restarts)
-      : []),
-  ];
 }
 
 const atTime = (what: string, written: number | undefined, at: number | undefined): string[] => {

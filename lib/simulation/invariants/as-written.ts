@@ -14,8 +14,9 @@ export class AsWritten extends Invariant {
     if (!record || !truth || this.seen.has(run)) return;
     this.seen.add(run);
     const { name, kind, priority, tags } = truth.spec;
+    const { note } = run.entry;
     const written = { name: record.name, kind: record.kind, priority: record.priority, tags: record.tags ?? {} };
-    if (!isEqual(written, { name, kind, priority, tags }))
+    if (!isEqual(written, { name, kind, priority, tags }) || record.note !== note)
       this.break(`the table says of run ${run.id} ${JSON.stringify(written)}, and its run file something else`);
   }
 

@@ -65,6 +65,7 @@ const run = z.strictObject({
   startAt: timeSchema
     .optional()
     .meta({ description: 'When its first job may start, at the earliest. Default: as soon as there is room.' }),
+  note: text.optional().meta({ description: 'What a person writes about it at its start. Default: nothing.' }),
   startMinutes: minutes
     .optional()
     .meta({ description: 'Minutes from the instances to the first step, at every start. Default: 10.' }),

@@ -29,7 +29,7 @@ export function submittedText(text: string, idOf: (named: string) => string): st
  * @param runFile its text as it is submitted
  */
 export const startRequest = (
-  { id, text, startAt }: Scenario['runs'][number],
+  { id, text, startAt, note }: Scenario['runs'][number],
   runId: string,
   runFile: string,
 ): ControlPayload => ({
@@ -38,6 +38,7 @@ export const startRequest = (
   clientRequestId: `start-${id}`,
   runId,
   acceptsUnknownPrice: true,
+  ...(note !== undefined && { note }),
   ...(startAt !== undefined && { startAt: dateAt(startAt * 1000).toISOString() }),
   ...codeOf(text),
 });
