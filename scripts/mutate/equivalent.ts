@@ -50,7 +50,12 @@ const EQUIVALENT: readonly { file: string; line: RegExp; why: string }[] = [
   {
     file: 'lib/handlers/control/change-run.ts',
     line: /^ {2}for \(let tries = 0; tries < MOST_TRIES; tries\+\+\) \{$/,
-    why: 'how often a write that lost against another is made again at once: whoever called repeats the call',
+    why: 'how often a write that lost against another is made again at once; the caller repeats the call',
+  },
+  {
+    file: 'lib/lifecycle/phases/launch.ts',
+    line: /^ {4}what === 'job-created'$/,
+    why: 'chooses between two texts of the timeline: what follows depends on its kind alone',
   },
   { file: 'lib/handlers/shared/run-store.ts', line: /MOST_INTENTS/, why: 'the size of a cache: intents never change' },
   {
