@@ -76,9 +76,11 @@ export class AsHappened extends Invariant {
     const [first = null, last = null] = [stepping?.firstStep, stepping?.at];
     const isRead = truth.heartbeat !== undefined && !this.isUnread(job);
     const { vitals } = progress ?? {};
+    // Steps of the last minute are in no heartbeat.
+    const isUnsaid = firstStep === null && (last ?? 0) - (first ?? 0) <= stepsOfBeat(job);
     return [
       ...differ('lastStep', lastStep, last, lastStep === last),
-      ...(isRead ? differ('firstStep', firstStep, first, firstStep === first) : []),
+      ...(isRead ? differ('firstStep', firstStep, first, firstStep === first || isUnsaid) : []),
       ...(isRead && vitals ? differ('restarts in place', vitals.restarts, restarts, vitals.restarts === restarts) : []),
     ];
   }
@@ -94,15 +96,14 @@ export class AsHappened extends Invariant {
 
   /** Nothing is left to ask but its last heartbeat, and the table cannot know more steps than there were. */
   private ofDeleted(attempt: Attempt, job: SimJob): string[] {
-    const { truth, stepping, secondsPerStep, beatsWithout } = job;
+    const { truth, stepping, beatsWithout } = job;
     const { at: made = -1 } = stepping ?? {};
     const { lastStep } = attempt;
     if ((lastStep ?? -1) > made) return differ('lastStep', lastStep, made, false);
     const isTold =
       truth?.showsSteps && truth.heartbeat && beatsWithout.length === 0 && made > (stepping?.firstStep ?? 0);
-    const behind = Math.ceil(BEAT_MS / 1000 / secondsPerStep) + 1;
     return isTold && !this.isUnread(job)
-      ? differ('lastStep', lastStep, made, lastStep !== null && made - lastStep <= behind)
+      ? differ('lastStep', lastStep, made, lastStep !== null && made - lastStep <= stepsOfBeat(job))
       : [];
   }
 
@@ -128,6 +129,9 @@ export class AsHappened extends Invariant {
 /** How often it was without instances after it had had them. */
 const pausesOf = ({ history }: SimJob): number =>
   history.filter(({ secondaryStatus }) => secondaryStatus === 'Interrupted').length;
+
+/** Steps between two heartbeats, at most. */
+const stepsOfBeat = ({ secondsPerStep }: SimJob): number => Math.ceil(BEAT_MS / 1000 / secondsPerStep) + 1;
 
 /** What a job was created with is what its rung says. */
 function ofRequest(rung: Rung, job: SimJob): string[] {
@@ -170,10 +174,14 @@ function ofEnd(attempt: Attempt, job: SimJob): string[] {
   ];
 }
 
-/** An attempt that Slipway itself stopped handed over, whatever asked for it. */
+/** An attempt that Slipway itself stopped handed over, whatever asked for it; one that hung may be stopped for another reason first. */
 function classOf(attempt: Attempt, job: SimJob): FailureClass | 'completed' | undefined {
   if (job.status === 'Completed') return 'completed';
-  return trueClass(job) ?? (attempt.stop ? 'planned' : undefined);
+  const failure = trueClass(job);
+  const isAsked = attempt.stop !== undefined && attempt.stop.why !== 'hang';
+  return failure === undefined || (failure === 'hang' && job.status === 'Stopped' && isAsked)
+    ? attempt.stop && 'planned'
+    : failure;
 }
 
 const atTime = (what: string, written: number | undefined, at: number | undefined): string[] => {
