@@ -19,7 +19,8 @@ export function countedOtherwise(
   now: number,
 ): string[] {
   const inOrder = [...lines].sort((a, b) => a.at - b.at);
-  const since = inOrder.findLastIndex(({ what }) => what === 'resume-asked');
+  // One that is resumed while it stops goes on with what it has.
+  const since = inOrder.findLastIndex(({ what, evidence }) => what === 'resume-asked' && evidence.from !== undefined);
   const ends = inOrder.slice(since + 1).filter(({ what }) => what === 'attempt-ended');
   const ended = ends.flatMap(({ text, evidence }) => {
     const attempt = attempts.find(({ number }) => text.startsWith(`attempt ${number} `));
