@@ -40,3 +40,33 @@ test.each([
   const told = { ...deepspeed({ bf16: { enabled: bf16 }, fp16: { enabled: fp16 } }), training: { precision } };
   expect(issuesOf(told, 'deepspeed/conflict')).toEqual([]);
 });
+
+test.each([
+  [
+    {},
+    'gloo',
+    ['must agree with distribution.collectives nccl, got gloo; set distribution.collectives gloo, or remove it'],
+  ],
+  [{ collectives: 'nccl' }, 'nccl', []],
+  [{}, 'nccl', []],
+  [{ collectives: 'smddp' }, 'smddp', []],
+  [{ collectives: 'smddp' }, 'nccl', ['must agree with distribution.collectives smddp, got nccl']],
+  [{}, 7, []],
+])('with %j the script starts dist_backend %s', (changes, dist_backend, messages) => {
+  const file = deepspeed({ dist_backend });
+  const found = issuesOf({ ...file, distribution: { ...file.distribution, ...changes } }, 'deepspeed/backend');
+  expect(found.map((i) => [i.level, i.message])).toEqual(
+    messages.map((message) => ['error', expect.stringContaining(message)]),
+  );
+});
+
+test('fails: precisions that contradict each other, as they stand in the file', () => {
+  const both = deepspeed({ bf16: { enabled: true }, fp16: { enabled: true } });
+  expect(issuesOf(both, 'deepspeed/precision').map((i) => i.message)).toEqual([
+    'distribution.parameters.fp16.enabled: must be false when bf16 is enabled, got true; keep one of the two',
+  ]);
+  const other = { ...deepspeed({ fp16: { enabled: true } }), training: { precision: 'bf16' } };
+  expect(issuesOf(other, 'deepspeed/conflict').map((i) => i.message)).toEqual([
+    'distribution.parameters.fp16.enabled: must agree with training.precision bf16, got true; write one of the two',
+  ]);
+});
