@@ -79,7 +79,7 @@ def accelerated():
                    memoryGiB=round(mib / 1024, 2) if mib else nominal, bf16DenseTflops=a.get("bf16DenseTflops"),
                    fp16DenseTflops=a.get("fp16DenseTflops"), fp8DenseTflops=a.get("fp8DenseTflops"),
                    memoryBandwidthGBs=a.get("memoryBandwidthGBs"), nvlinkGBs=a.get("nvlinkGBsPerGpuBidirectional"),
-                   neuronCoresPerChip=a.get("neuronCoresPerChip"))
+                   neuronCoresPerChip=a.get("neuronCoresPerChip"), logicalCoresPerChip=a.get("logicalCoresPerChip"))
         yield i["instanceType"], dict(vcpus=i["vcpu"], memoryGiB=i["memoryGiB"], localNvmeGB=i["localNvmeGB"] or 0,
                                       efaInterfaces=i["efaInterfaces"] if i["efaInterfaces"] is not None else i.get("networkCards", 0),
                                       networkGbps=i["networkGbps"], gpuDirectRdma=bool(i["gpuDirectRdma"]),

@@ -56,6 +56,7 @@ const GUIDES = [
   'pre-train',
   'fine-tune',
   'choose-a-layout',
+  'trainium',
   'survive-failures',
   'capacity',
   'costs',

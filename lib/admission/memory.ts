@@ -1,3 +1,4 @@
+import { type NeuronPlan, planNeuron } from '../planner/run/neuron';
 import { planRun } from '../planner/run/plan-run';
 import { type Issue, issue } from '../spec/issue';
 import type { RunSpec } from '../spec/run-spec';
@@ -28,12 +29,29 @@ const on = (run: RunSpec, { instanceType, instanceCount }: RunSpec['compute']['a
   },
 });
 
+interface Shortfall {
+  needed: number;
+  available: number;
+  /** What has that memory. */
+  of: 'GPU' | 'NeuronCore';
+  advice: string;
+}
+
 /** GiB needed and there, and what would help, when the planner knows the run and it cannot fit; undefined in every other case. */
-function shortfall(run: RunSpec, region: string): { needed: number; available: number; advice: string } | undefined {
+function shortfall(run: RunSpec, region: string): Shortfall | undefined {
+  const neuron = planNeuron(run);
+  if (neuron !== undefined) return Array.isArray(neuron) ? undefined : shortfallOfCores(neuron);
   const plan = planRun(run, { region });
   if (Array.isArray(plan) || plan.fits !== 'oom') return undefined;
   const advice = plan.advice.map((a) => a.change).join(', or ');
-  return { needed: plan.memoryGiB.total, available: plan.memoryGiB.available, advice };
+  return { needed: plan.memoryGiB.total, available: plan.memoryGiB.available, of: 'GPU', advice };
+}
+
+/** Weights, gradients and optimizer that all NeuronCores together cannot hold. */
+function shortfallOfCores({ fits, layouts, coreGiB }: NeuronPlan): Shortfall | undefined {
+  if (fits !== 'oom') return undefined;
+  const needed = Math.min(...layouts.map(({ memoryGiB: m }) => m.parameters + m.gradients + m.optimizer));
+  return { needed, available: coreGiB, of: 'NeuronCore', advice: 'use more instances' };
 }
 
 /** Every shape that the run may be given and cannot fit. What the planner does not know it says nothing about. */
@@ -42,7 +60,7 @@ export function memoryIssues(run: RunSpec, region: string): Issue[] {
     const short = shortfall(shape, region);
     if (!short) return [];
     return issue('plan/memory', 'error', path, {
-      must: `must fit the ${short.available.toFixed(0)} GiB of one GPU of ${shape.compute.instanceType || 'its groups'}`,
+      must: `must fit the ${short.available.toFixed(0)} GiB of one ${short.of} of ${shape.compute.instanceType || 'its groups'}`,
       got: `${short.needed.toFixed(0)} GiB`,
       fix:
         path === 'training'

@@ -2,6 +2,9 @@
 // region. Sources: aws/sagemaker-python-sdk@a24812666 image_uri_config; aws/deep-learning-containers@e0ecedea6a;
 // aws-cdk-lib 2.276.0 region-info. Retrieved 2026-11-20.
 
+/** How the name of a region is written. */
+export const REGION_FORM = /^[a-z]{2,4}(-[a-z]+)+-\d$/;
+
 /** Registry accounts and partition of a region. */
 export interface RegionFacts {
   /** Account of the Deep Learning Container registry. */

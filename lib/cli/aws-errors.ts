@@ -30,6 +30,11 @@ export function isDenied(error: unknown): boolean {
   return DENIED.includes(name) || ($metadata?.httpStatusCode === 403 && !CREDENTIALS.includes(name));
 }
 
+/** What a `catch` answers for a question that the caller may go without; every other failure goes on. */
+export function undefinedWhenDenied(error: unknown): undefined {
+  if (!isDenied(error)) throw error;
+}
+
 /** A failed call in words: what was asked, what went wrong, what to do. The service's own message stays in it. */
 export function serviceError(doing: string, error: unknown): ServiceError {
   const { name = '', code = '', message = String(error) } = (error ?? {}) as AwsError;

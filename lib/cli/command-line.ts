@@ -1,4 +1,6 @@
 import type { Command } from 'commander';
+import { REGION_FORM } from '../catalog/regions';
+import { UsageError } from './exit';
 import type { Terminal } from './terminal';
 
 /** What the verbs of a folder are added to; the code of each is loaded when it is called, so that `--help` stays fast. */
@@ -11,6 +13,12 @@ export interface CommandLine {
   done(code: number): void;
   /** Runs another verb as if it had been typed, and answers its exit code. */
   run: (args: readonly string[], into: Terminal) => Promise<number>;
+}
+
+/** The value of `--region`, which may be a region that came after this version. @throws UsageError */
+export function regionGiven(value: string): string {
+  if (REGION_FORM.test(value)) return value;
+  throw new UsageError(`--region: must be a region such as us-west-2, got ${value || 'nothing'}; correct its name`);
 }
 
 /** Values of an option that may be given several times. */

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { assistVerbs } from './assist/verbs';
-import { type CommandLine, collect } from './command-line';
+import { type CommandLine, collect, regionGiven } from './command-line';
 import { environmentVerbs } from './environment/verbs';
 import { EXIT } from './exit';
 import { initVerbs } from './init/verbs';
@@ -31,7 +31,7 @@ const VERBS: readonly ((cli: CommandLine) => void)[] = [
 function common(command: Command): Command {
   return command
     .option('--environment <name|file>', 'environment, environment/team, or a descriptor file (.json)')
-    .option('--region <region>', "region; default: the environment's")
+    .option('--region <region>', "region; default: the environment's", regionGiven)
     .option('--set <path=value>', 'overrides an option of the file before validation (repeatable)', collect)
     .option('--json', 'print one JSON document on stdout');
 }

@@ -106,6 +106,19 @@ const plan = z.looseObject({
   gpus: whole,
 });
 
+const neuronPlan = z.looseObject({
+  fits: z.enum(['oom', 'unknown']).meta({ description: 'oom: all NeuronCores together cannot hold the state' }),
+  instanceType: text,
+  cores: whole.meta({ description: 'NeuronCores as the runtime shows them, over all instances' }),
+  coreGiB: number.meta({ description: 'device memory of one core, before what its runtime takes' }),
+  layouts: z.array(z.looseObject({ tensor: whole, shard: whole, memoryGiB: z.looseObject({ total: number }) })),
+  parameters: number,
+  activeParameters: number,
+  tokensPerSecond: z.null(),
+  usd: z.null(),
+  assumptions: z.array(text),
+});
+
 const compared = z.object({
   label: text.meta({ description: 'what tells it from the others' }),
   runId: text,
@@ -151,6 +164,7 @@ export const ANSWERS = {
   validation: z.object({ ok: z.boolean(), issues: z.array(issue.extend({ file: text.optional() })) }),
   refusal: z.object({ ok: z.literal(false), issues: z.array(issue), quota: z.array(quota).optional() }),
   plan,
+  neuronPlan,
   offers: z.object({
     by: time,
     offers: z.array(

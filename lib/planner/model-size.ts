@@ -2,6 +2,7 @@ import {
   activeLayerParameters,
   type BlockShape,
   embeddingParameters,
+  hasAttention,
   layerParameters,
   type ParameterShape,
   sumOverBlocks,
@@ -24,15 +25,16 @@ export const keysInFull = (m: BlockShape, sequence: number): number => {
 
 /** FLOPs of one token's attention in all blocks, forward and backward: 12 d s per block, counted in full. */
 export const attentionFlopsPerToken = (m: ParameterShape, sequence: number) =>
-  sumOverBlocks(m, (block) =>
-    block.recurrence
-      ? 3 * block.recurrence.flops
-      : 12 * block.heads * meanHeadSize(block) * keysInFull(block, sequence),
+  sumOverBlocks(
+    m,
+    (block) =>
+      3 * (block.recurrence?.flops ?? 0) +
+      (hasAttention(block) ? 12 * block.heads * meanHeadSize(block) * keysInFull(block, sequence) : 0),
   );
 
-/** Elements of one token that attention's products, or those in its place, read and write. */
+/** Elements of one token that products of attention and of a recurrence read and write. */
 export const mixedElements = (m: BlockShape): number =>
-  m.recurrence ? m.recurrence.kept : 2 * (m.heads + m.kvHeads) * meanHeadSize(m);
+  (m.recurrence?.kept ?? 0) + (hasAttention(m) ? 2 * (m.heads + m.kvHeads) * meanHeadSize(m) : 0);
 
 /** FLOPs of one token, forward and backward: 6 (N_blocks + V d) + 12 L d s, attention counted in full, recompute not counted. */
 export const modelFlopsPerToken = (m: ParameterShape, sequence: number) =>

@@ -13,6 +13,7 @@ import { NETWORK_RULES } from './compute/network';
 import { PLACEMENT_RULES } from './compute/placement';
 import { PREEMPTION_RULES } from './compute/preemption';
 import { SPARE_RULES } from './compute/spares';
+import { TRAINIUM_RULES } from './compute/trainium';
 import { CHECKPOINT_RULES } from './data/checkpoints';
 import { CODE_RULES } from './data/code';
 import { CONTAINER_RULES } from './data/container';
@@ -49,6 +50,7 @@ export const RULES: readonly Rule[] = [
   ...IMAGE_RULES,
   ...PRIVATE_REGISTRY_RULES,
   ...LAUNCHER_RULES,
+  ...TRAINIUM_RULES,
   ...STRATEGIES.flatMap((s) => s.rules),
   ...MODEL_RULES,
   ...TRAINING_RULES,

@@ -211,7 +211,8 @@ function resolveDistribution(file: RunFile, compute: ComputeSpec): DistributionS
     collectivesAuto: collectives === 'auto',
     contract,
     processesPerHostGiven: given.processesPerHost,
-    processesPerHost: given.processesPerHost ?? (launcher === 'script' ? 1 : defaultProcessesPerHost(first)),
+    processesPerHost:
+      given.processesPerHost ?? (launcher === 'script' ? 1 : defaultProcessesPerHost(first, file.environmentVariables)),
     parameters: given.parameters ?? {},
     mpiOptions: given.mpiOptions ?? '',
     instanceGroups: given.instanceGroups ?? [],

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { fitsMemory, memoryIssues, withFittingAlternatives } from '../../lib/admission/memory';
 import { loadRun } from '../../lib/spec/load';
 import type { RunSpec } from '../../lib/spec/run-spec';
+import { runOf } from '../support/runs';
 
 const run = (compute: string, more = ''): RunSpec => {
   const { value, issues } = loadRun(`
@@ -23,6 +24,23 @@ describe('memory check', () => {
   test('says nothing about a run that fits, nor about one that the planner does not know', () => {
     expect(memoryIssues(run(LARGE), 'us-west-2')).toEqual([]);
     expect(memoryIssues(run('{ instanceType: ml.m5.xlarge, instanceCount: 2 }'), 'us-west-2')).toEqual([]);
+  });
+
+  test('refuses a run whose weights and optimizer all NeuronCores together cannot hold', () => {
+    const trainium = (instanceCount: number): RunSpec =>
+      runOf({
+        name: 'trn',
+        code: { source: './src' },
+        model: { preset: 'deepseek-v3' },
+        training: { sequenceLength: 4096, microBatchSize: 1 },
+        compute: { instanceType: 'ml.trn2.48xlarge', instanceCount },
+      });
+    expect(memoryIssues(trainium(4), 'us-west-2').map((i) => i.message)).toEqual([
+      expect.stringMatching(
+        /^training: must fit the 24 GiB of one NeuronCore of ml.trn2.48xlarge, got \d+ GiB; use more instances$/,
+      ),
+    ]);
+    expect(memoryIssues(trainium(8), 'us-west-2')).toEqual([]);
   });
 
   test('names the alternative that cannot hold the run, by its place', () => {

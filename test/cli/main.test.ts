@@ -164,6 +164,11 @@ describe('wrong usage is exit 2, one line, no stack trace', () => {
     [['launch', 'x', '--at', 'soon'], /^slipway: --at: must be a time of the next 90 days.*got soon/],
     [['launch', 'x', '--client-request-id', 'a b'], /--client-request-id: must be 1-64 letters/],
     [['launch', 'x', '--stop-when', 'loss > 3'], /--stop-when: must go with --matrix and --wait/],
+    [
+      ['validate', 'x', '--region', 'mars-1'],
+      /^slipway: --region: must be a region such as us-west-2, got mars-1; correct/,
+    ],
+    [['plan', 'x', '--region='], /^slipway: --region: must be a region such as us-west-2, got nothing;/],
     [['resume', 'x', '--set', 'training.steps=3'], /--set checkpoints.startFrom=x/],
   ])('fails: %j', async (args, message) => {
     const { code, stdout, stderr } = await runCli(...args);

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { findPlan } from '../../lib/cli/plan/plan';
-import { planText } from '../../lib/cli/plan/text';
+import { planText } from '../../lib/cli/plan/text/plan-text';
 import { statusText } from '../../lib/cli/runs/status';
 import type { StatusAnswer } from '../../lib/contracts/control';
 import { DESCRIPTOR, runOf } from '../support/runs';

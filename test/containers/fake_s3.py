@@ -107,6 +107,8 @@ class FakeS3:
 
             def _put(self, path: str, query: dict[str, str], body: bytes) -> None:
                 if "uploadId" in query:
+                    if query["uploadId"] not in world.uploads:
+                        return self._answer(404, b"<Error><Code>NoSuchUpload</Code></Error>")
                     world.uploads[query["uploadId"]][int(query["partNumber"])] = body
                     return self._answer(200, etag=f'"part{query["partNumber"]}"')
                 world.objects[path] = body

@@ -24,6 +24,9 @@ from slipway_trainer.settings import resolve_settings  # noqa: E402
 SEED = int(os.environ.get("SLIPWAY_TEST_SEED", random.randrange(1 << 30)))
 END = 256
 MASKED = {"documentMask": True}
+# Where a gradient is as small as AdamW's eps, rounding decides how far its weight goes in the first step: one text in ten moved losses by
+# 1e-5 instead of 1e-6. Without the mask the first loss differs by 3e-3.
+AFTER_ADAM = 1e-4
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +111,9 @@ def world(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
 def test_steps_are_those_of_documents_alone(tmp_path: Path, shards: Path, world: tuple, ranks: int, changes: dict) -> None:
     weights, expected = world
     job = trainer_job(weights="weights", **(changes | {"training": MASKED | changes.get("training", {})}))
-    assert losses_of(tmp_path, ranks, job, {"train": shards, "weights": weights}) == pytest.approx(expected, abs=1e-5), f"seed {SEED}"
+    found = losses_of(tmp_path, ranks, job, {"train": shards, "weights": weights})
+    assert found[0] == pytest.approx(expected[0], abs=1e-5), f"seed {SEED}"
+    assert found[1:] == pytest.approx(expected[1:], abs=AFTER_ADAM), f"seed {SEED}"
 
 
 def test_the_first_loss_is_that_of_trl_packing(tmp_path: Path, shards: Path, world: tuple) -> None:

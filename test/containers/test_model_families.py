@@ -31,7 +31,7 @@ READ = (
     "gpt_oss", "deepseek_v2", "deepseek_v3", "glm", "glm4", "glm4_moe", "glm4_moe_lite", "cohere", "cohere2", "starcoder2",
     "stablelm", "nemotron", "seed_oss", "ernie4_5", "ernie4_5_moe", "exaone4", "dots1", "hunyuan_v1_dense", "arcee", "apertus",
     "ministral", "minimax_m2", "solar_open", "gpt2", "gpt_neox", "gptj", "gpt_bigcode", "opt", "bloom", "youtu", "minicpm3",
-    "nanochat", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "nemotron_h", "granitemoehybrid",
+    "nanochat", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "nemotron_h", "granitemoehybrid", "kimi_linear", "falcon_h1",
 )  # fmt: skip
 
 #: Biases that no published model of a family has, and that Slipway refuses.
@@ -79,6 +79,12 @@ def small_config(family: str, rng: random.Random):
             drawn["num_local_experts"] = rng.choice([0, 8])
             drawn["shared_intermediate_size"] = 64
             drawn |= {"mamba_n_heads": drawn["hidden_size"] // 32, "mamba_d_head": 64}
+        if family == "falcon_h1":
+            drawn |= {"mamba_n_heads": 4, "mamba_d_head": 16, "mamba_d_ssm": 64, "mamba_rms_norm": rng.choice([True, False])}
+            bias = rng.choice([True, False])
+            drawn |= {"mamba_proj_bias": bias, "projectors_bias": bias}
+        if family == "kimi_linear":
+            drawn["layer_types"] = [rng.choice(["linear_attention", "full_attention"]) for _ in range(drawn["num_hidden_layers"])]
         if family not in ("cohere", "glm4_moe"):
             drawn.pop("use_qk_norm", None)
         if family in UNBIASED:

@@ -15,3 +15,14 @@ test.each([
   const distribution = { library: 'ddp', launcher: 'mpi', contract: 'toolkit', collectives: 'smddp', mpiOptions };
   expect(issuesOf({ ...BASE, distribution }, 'smddp/buffers').map((i) => i.path)).toEqual(paths);
 });
+
+test.each([
+  ['ddp', 'torchrun', 1],
+  ['ddp', 'mpi', 0],
+  ['fsdp', 'torchrun', 0],
+])('AllReduce of SMDDP: %s under %s', (library, launcher, count) => {
+  const contract = launcher === 'mpi' ? 'toolkit' : 'entrypoint';
+  const distribution = { library, launcher, contract, collectives: 'smddp' };
+  const found = issuesOf({ ...BASE, distribution }, 'smddp/allreduce-under-torchrun');
+  expect(found.map((i) => i.level)).toEqual(Array(count).fill('warning'));
+});

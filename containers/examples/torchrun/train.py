@@ -5,6 +5,7 @@ Under mpirun with SMDDP (`--backend smddp`) the ranks come from Open MPI's varia
 """
 
 import argparse
+import importlib.util
 import os
 from pathlib import Path
 
@@ -16,9 +17,28 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 
+def default_backend():
+    """NCCL on GPUs; on Trainium the backend that TorchNeuron registers; gloo elsewhere."""
+    if torch.cuda.is_available():
+        return "nccl"
+    return "neuron" if importlib.util.find_spec("torch_neuronx") else "gloo"
+
+
+def device_of(backend, local_rank):
+    """The device of this rank. The Neuron runtime gives every process a NeuronCore of its own."""
+    if backend == "neuron":
+        import torch_neuronx  # noqa: F401  (registers the device and the backend)
+
+        return torch.device("neuron")
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    torch.cuda.set_device(local_rank)
+    return torch.device("cuda", local_rank)
+
+
 def arguments():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--backend", default="nccl" if torch.cuda.is_available() else "gloo")
+    parser.add_argument("--backend", default=default_backend())
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--sequence-length", type=int, default=128)
@@ -62,11 +82,9 @@ def main():
     args = arguments()
     if args.backend == "smddp":
         import smdistributed.dataparallel.torch.torch_smddp  # noqa: F401  (registers the backend)
-    dist.init_process_group(args.backend)
     local_rank = int(os.environ.get("LOCAL_RANK", os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK", "0")))
-    device = torch.device("cuda", local_rank) if torch.cuda.is_available() else torch.device("cpu")
-    if device.type == "cuda":
-        torch.cuda.set_device(device)
+    device = device_of(args.backend, local_rank)
+    dist.init_process_group(args.backend)
     torch.manual_seed(42)
     model = nn.Sequential(nn.Embedding(args.vocab_size, args.width), nn.Linear(args.width, args.vocab_size)).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.learning_rate)

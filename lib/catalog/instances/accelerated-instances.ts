@@ -908,6 +908,7 @@ export const ACCELERATED_INSTANCES: Readonly<Record<string, InstanceFacts>> = {
       fp8DenseTflops: 1299,
       memoryBandwidthGBs: 2900,
       neuronCoresPerChip: 8,
+      logicalCoresPerChip: 4,
     },
   },
   'ml.p6e-gb200.36xlarge': {

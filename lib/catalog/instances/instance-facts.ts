@@ -17,6 +17,11 @@ export interface Accelerator {
   /** Instances of an UltraServer, whose GPUs share one NVLink domain; absent: NVLink ends with the instance. */
   ultraServerInstances?: number;
   neuronCoresPerChip?: number;
+  /**
+   * NeuronCores of a chip as programs see them, where the runtime joins physical ones: pairs on Trainium2, unless
+   * NEURON_LOGICAL_NC_CONFIG is 1. Source: aws-neuron-sdk logical-neuroncore-config.rst at 732f514f, retrieved 2026-11-23.
+   */
+  logicalCoresPerChip?: number;
 }
 
 /** What AWS publishes of an instance type: accelerators, memory in GiB, network in Gbit/s, EFA interfaces, local storage. */

@@ -65,10 +65,15 @@ export function acceleratorCount(name: string): number {
   return ALL.get(name)?.accelerator?.count ?? 0;
 }
 
-/** Processes a launcher starts per host when the run does not say: GPUs, else Neuron cores, else 1. */
-export function defaultProcessesPerHost(name: string): number {
+/** The variable of the Neuron runtime that says how many physical NeuronCores make a logical one: 1 or 2. */
+export const LOGICAL_CORE_VARIABLE = 'NEURON_LOGICAL_NC_CONFIG';
+
+/** Processes a launcher starts per host when the run does not say: GPUs, else NeuronCores as the runtime shows them under `variables`, else 1. */
+export function defaultProcessesPerHost(name: string, variables: Readonly<Record<string, string>> = {}): number {
   const accelerator = ALL.get(name)?.accelerator;
-  return accelerator ? accelerator.count * (accelerator.neuronCoresPerChip ?? 1) : 1;
+  if (!accelerator) return 1;
+  const { count, neuronCoresPerChip = 1, logicalCoresPerChip = neuronCoresPerChip } = accelerator;
+  return count * (variables[LOGICAL_CORE_VARIABLE] === '1' ? neuronCoresPerChip : logicalCoresPerChip);
 }
 
 /** Types whose names are nearest to `name`, best first, for "did you mean". */

@@ -24,7 +24,7 @@ export interface BlockShape {
   expertBiases?: number;
   /** Norms, other biases, routers, sinks. @default 0 */
   small?: number;
-  /** What stands in place of attention; nothing of either where all its numbers are 0. @default - attention */
+  /** What stands in place of attention, or beside it; nothing of either where all its numbers are 0. @default - attention */
   recurrence?: Recurrence;
   /** Attention's output passes a gate with a projection of its own. @default false */
   gatedAttention?: boolean;
@@ -150,7 +150,8 @@ function blockOf(m: ModelShape, layer: number): BlockShape {
     ...(family?.gatedAttention && { gatedAttention: true }),
     small:
       normsOf(m) * normSize(m, m.hiddenSize) +
-      (recurrence?.small ?? smallOfAttention(m)) +
+      (recurrence?.small ?? 0) +
+      (hasAttention({ recurrence }) ? smallOfAttention(m) : 0) +
       (isMixture ? smallOfMixture(m) : dense) +
       (family?.blockParameters ?? 0),
   };
@@ -200,10 +201,16 @@ export function parameterShape(m: ModelShape): ParameterShape {
   };
 }
 
-/** The matrices of attention, or of what stands in its place. */
-export function attentionParameters(m: BlockShape): number {
+/** Whether a block has attention, alone or beside a recurrence. */
+export const hasAttention = ({ recurrence }: Pick<BlockShape, 'recurrence'>): boolean =>
+  recurrence === undefined || recurrence.besideAttention === true;
+
+/** The matrices of attention, of a recurrence, or of both. */
+export const attentionParameters = (m: BlockShape): number =>
+  (m.recurrence?.parameters ?? 0) + (hasAttention(m) ? matricesOfAttention(m) : 0);
+
+function matricesOfAttention(m: BlockShape): number {
   const values = m.valueHeadSize ?? m.headSize;
-  if (m.recurrence) return m.recurrence.parameters;
   if (m.gatedAttention) return m.hidden * m.headSize * (3 * m.heads + 2 * m.kvHeads);
   if (!m.latent) return m.hidden * (m.heads * (m.headSize + values) + m.kvHeads * (m.headSize + values));
   const { qRank, kvRank, nopeHeadSize, ropeHeadSize } = m.latent;

@@ -73,6 +73,8 @@ export interface Recurrence {
   small: number;
   kept: number;
   flops: number;
+  /** Attention works in the same block, on the same input. @default false */
+  besideAttention?: boolean;
 }
 
 /** What only some families of models have; it is read from a config.json and cannot be written in a run file. */
@@ -126,7 +128,7 @@ export interface FamilyTraits {
   blockParameters?: number;
   mixtureParameters?: number;
   outerParameters?: number;
-  /** Layers that mix tokens by a recurrence instead of attention. @default - none */
+  /** Layers that mix tokens by a recurrence, instead of attention or beside it. @default - none */
   recurrence?: { layers: number[]; of: Recurrence };
   /** Attention's output is multiplied by a gate, whose projection is as large as that of queries. @default false */
   gatedAttention?: boolean;

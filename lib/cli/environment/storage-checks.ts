@@ -18,6 +18,7 @@ import { bucketNameOf } from '../../contracts/storage';
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import { hasErrors, type Issue } from '../../spec/issue';
 import { teamKeysOf } from '../../spec/team-keys';
+import { undefinedWhenDenied } from '../aws-errors';
 import { type Check, check, checkIssues } from './account-checks';
 
 /** Buckets and key, made by a stack or not, by their names. */
@@ -90,7 +91,7 @@ export async function deployedReplicaCheck(place: {
   if (!rule) return undefined;
   const target = replicaTargetOf(rule, place.account);
   // Callers who may not read checkpoints learn nothing of copies.
-  const copy = await newestCopy(s3, place).catch(() => undefined);
+  const copy = await newestCopy(s3, place).catch(undefinedWhenDenied);
   const found = await looked(
     REPLICA_TITLE,
     `${REPLICA_PERMISSION} and iam:GetRole`,

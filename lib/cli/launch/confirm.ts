@@ -6,7 +6,7 @@ import { issue } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
 import { Refusal, UsageError } from '../exit';
 import { findPlan } from '../plan/plan';
-import { planText } from '../plan/text';
+import { planText } from '../plan/text/plan-text';
 import type { Terminal } from '../terminal';
 
 /** Shows what the run may cost and asks; answers whether an unknown price was accepted. */

@@ -1,10 +1,12 @@
 import { performance } from 'node:perf_hooks';
 import { memoryIssues, planDocument } from '../../admission';
+import { type NeuronPlan, planNeuron } from '../../planner/run/neuron';
 import { type PlanFacts, planRun, type RunPlan } from '../../planner/run/plan-run';
 import { renderPlanPage } from '../../report/render-plan-page';
 import { checkRun } from '../../rules';
 import { searchRun } from '../../search/search-run';
 import type { Descriptor } from '../../spec/descriptor';
+import type { Issue } from '../../spec/issue';
 import { isEnvironmentFile } from '../../spec/load';
 import { instanceGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
@@ -19,7 +21,8 @@ import { planEnvironment } from './environment-cost';
 import { publishedBeside } from './published';
 import { scalingOf } from './scaling';
 import { sizesText } from './sizes';
-import { dataText, planText, type Search, searchText } from './text';
+import { neuronText } from './text/neuron-text';
+import { dataText, planText, type Search, searchText } from './text/plan-text';
 
 /** Prices are looked up for this region when neither option nor environment names one. */
 const PRICE_REGION = 'us-west-2';
@@ -47,6 +50,8 @@ export async function plan(file: string | undefined, options: PlanOptions, termi
   const by = options.by === undefined ? undefined : (await import('./by-date.js')).deadlineOf(options.by, Date.now());
   const { run } = requireRun(file, await withS3Config(file, options));
   const { descriptor, ...facts } = await planFacts(options, run);
+  const neuron = isPlain(options) ? planNeuron(run) : undefined;
+  if (neuron !== undefined) return printNeuronPlan(run.name, neuron, options, terminal);
   const result = planDocument(run, facts);
   if (Array.isArray(result)) throw new Refusal(result);
   if (descriptor && !options.environment?.endsWith('.json')) await sayTrainingPlans(run, descriptor, terminal);
@@ -66,6 +71,21 @@ export async function plan(file: string | undefined, options: PlanOptions, termi
     terminal.out(parts.join('\n\n'));
   }
   return result.fits === 'oom' ? EXIT.refused : EXIT.done;
+}
+
+/** Searches, dates and pages need a speed. */
+const isPlain = ({ search, searchLibraries, by, html }: PlanOptions) =>
+  !search && searchLibraries === undefined && by === undefined && html === undefined;
+
+function printNeuronPlan(
+  name: string,
+  plan: NeuronPlan | Issue[],
+  { json: asJson }: PlanOptions,
+  terminal: Terminal,
+): number {
+  if (Array.isArray(plan)) throw new Refusal(plan);
+  terminal.out(asJson ? json(plan) : neuronText(name, plan));
+  return plan.fits === 'oom' ? EXIT.refused : EXIT.done;
 }
 
 async function printDatePlan(

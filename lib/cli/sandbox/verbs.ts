@@ -1,4 +1,4 @@
-import type { CommandLine } from '../command-line';
+import { type CommandLine, regionGiven } from '../command-line';
 import type { SandboxOptions } from './sandbox';
 import type { SimulateOptions } from './simulate';
 
@@ -45,7 +45,7 @@ Examples:
     .option('--python <file>', 'interpreter that jobs run with')
     .option('--auth', 'enforce IAM and signatures, over TLS')
     .option('--persist', 'keep the state over a stop')
-    .option('--region <region>', "region of the clients' environment")
+    .option('--region <region>', "region of the clients' environment", regionGiven)
     .option('--unset', 'with env: lines that take the variables out of the shell again')
     .option('--raise-quotas', 'with deploy: first raise the limits that are below what the environment needs')
     .option('--json', 'print one JSON document on stdout')

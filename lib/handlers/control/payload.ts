@@ -24,7 +24,7 @@ export function payloadIssue({
 }): Issue {
   // Of an unknown action zod reports the whole payload.
   const got = typeof input === 'object' && input !== null ? Reflect.get(input, path.at(-1) ?? '') : input;
-  const fix = 'use a command line of the same version as the environment';
+  const fix = 'correct it, or use a command line of the version of the environment';
   const text = { must: message, ...(['string', 'number', 'boolean'].includes(typeof got) && { got }), fix };
   return issue('control/payload', 'error', formatPath(path), text);
 }

@@ -1,3 +1,4 @@
+import { hasAttention } from '../../catalog/model/parameters';
 import { kindsOf } from '../kinds';
 import { type LayoutInput, microBatchesOf } from '../layout';
 import { activeFfn, meanHeadSize, mixedElements } from '../model-size';
@@ -52,16 +53,16 @@ interface BlockBytes {
 
 function blockBytesPerToken(l: LayoutInput, k: MemoryConstants): BlockBytes {
   const m = l.model;
-  const width = m.recurrence ? 0 : m.heads * meanHeadSize(m);
+  const width = hasAttention(m) ? m.heads * meanHeadSize(m) : 0;
   const whole =
     (8 * m.hidden) / normRanks(l) + gatheredBytes(l) + (isOldMegatron(l) ? (2 * m.hidden) / normRanks(l) : 0);
   const heads = (2 * mixedElements(m)) / l.tensor;
   const wide = (mlpBytes(l) * activeFfn(m)) / l.tensor;
-  const core = m.recurrence ? 0 : (SCORE_BYTES[l.attention] * m.heads * l.sequence) / l.tensor;
+  const core = hasAttention(m) ? (SCORE_BYTES[l.attention] * m.heads * l.sequence) / l.tensor : 0;
   const scale = activationScale(l, k);
   const all = (whole + heads + wide) * scale + plainNormBytes(l, k) + wideResidualBytes(l) + core;
   // Every second product: query, value, gate or up, down; and attention's output.
-  const mixed = m.recurrence ? m.recurrence.kept / 2 : width + m.kvHeads * meanHeadSize(m);
+  const mixed = (m.recurrence?.kept ?? 0) / 2 + (hasAttention(m) ? width + m.kvHeads * meanHeadSize(m) : 0);
   const products = mixed + activeFfn(m);
   const op = 2 * k.keptByOp * ((products + width) / l.tensor + (2 * m.hidden) / normRanks(l));
   return { all, core, op: Math.min(op, all - core) };

@@ -27,7 +27,10 @@ const problem = (path: string, must: string, got: unknown, fix: string): Issue[]
 ];
 
 /** The layout a run describes, or the issues that keep the planner from knowing it. */
-export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
+export const layoutOfRun = (run: RunSpec): RunLayout | Issue[] => layoutOn(run, clusterOf);
+
+/** The layout of a run on the hosts that `cluster` finds in it. */
+export function layoutOn(run: RunSpec, hostsOf: (run: RunSpec) => Cluster | Issue[]): RunLayout | Issue[] {
   const architecture = run.model?.architecture;
   if (!architecture)
     return problem(
@@ -39,7 +42,7 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
   const sequence = run.training.sequenceLength;
   if (!sequence)
     return problem('training.sequenceLength', 'must be given for a plan', undefined, 'add the tokens of one sequence');
-  const cluster = clusterOf(run);
+  const cluster = hostsOf(run);
   if (Array.isArray(cluster)) return cluster;
   const parallel = findStrategy(run)?.layout(run);
   if (!parallel)
@@ -86,7 +89,8 @@ function batchesOf(run: RunSpec, ranks: number) {
 export const partsOfBatch = (run: RunSpec): number =>
   run.distribution.library === 'smp-v1' ? degree(run, 'microbatches', 1) : 1;
 
-type Cluster = Pick<LayoutInput, 'accelerator' | 'nodes' | 'gpusPerNode' | 'networkGbps' | 'domainNodes'>;
+/** Hosts that train, and their network. */
+export type Cluster = Pick<LayoutInput, 'accelerator' | 'nodes' | 'gpusPerNode' | 'networkGbps' | 'domainNodes'>;
 
 /** The hosts that train; groups of unlike accelerators have no common plan. */
 function clusterOf(run: RunSpec): Cluster | Issue[] {
@@ -99,7 +103,12 @@ function clusterOf(run: RunSpec): Cluster | Issue[] {
   if (!accelerator || accelerators.length !== types.length)
     return problem(at, 'must have GPUs for a plan', given, 'use a GPU type');
   if (accelerator.kind !== 'gpu')
-    return problem(at, 'must have GPUs for a plan: Neuron devices are not modelled', given, 'use a GPU type');
+    return problem(
+      at,
+      'must have GPUs for a plan of speed and cost: no measured step of a NeuronCore is known here',
+      given,
+      'use a GPU type, or slipway plan without options for its memory',
+    );
   if (accelerators.some((a) => a.model !== accelerator.model)) {
     return problem(at, 'must be of one accelerator model for a plan', given, 'plan one group at a time');
   }

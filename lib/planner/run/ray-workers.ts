@@ -1,4 +1,4 @@
-import { type BlockShape, parameterCount, sumOverBlocks } from '../../catalog/model/parameters';
+import { type BlockShape, hasAttention, parameterCount, sumOverBlocks } from '../../catalog/model/parameters';
 import type { RunSpec } from '../../spec/run-spec';
 import type { LayoutInput } from '../layout';
 import { meanHeadSize } from '../model-size';
@@ -9,7 +9,7 @@ const BYTES = 2;
 
 /** Numbers that one block's cache holds of each token: keys and values, or what latent attention compresses them to. */
 const cachedPerToken = (block: BlockShape): number =>
-  block.recurrence
+  !hasAttention(block)
     ? 0
     : block.latent
       ? block.latent.kvRank + block.latent.ropeHeadSize

@@ -1,4 +1,4 @@
-import { attentionParameters } from '../../catalog/model/parameters';
+import { attentionParameters, hasAttention } from '../../catalog/model/parameters';
 import type { Constants } from '../constants';
 import type { Gpu } from '../gpu';
 import { expertTensorOf, type LayoutInput, sequencesPerSample, takesMask } from '../layout';
@@ -91,6 +91,8 @@ const isAligned = (l: LayoutInput) => (l.model.hidden / l.tensor) % 64 === 0 && 
  */
 const FLEX_ATTENTION = 1.6;
 
+const NO_SECONDS = { forward: 0, backward: 0 };
+
 /** Half the score matrix is masked; tiled kernels skip it. Heads narrower than 128 fill the tensor cores less. */
 function attentionSeconds(l: LayoutInput, gpu: Gpu, k: Constants): { forward: number; backward: number } {
   const m = l.model;
@@ -98,7 +100,9 @@ function attentionSeconds(l: LayoutInput, gpu: Gpu, k: Constants): { forward: nu
   if (m.recurrence) {
     // Its products are those of attention's kernels in shape: small, one after another.
     const forward = (tokens * m.recurrence.flops) / l.tensor / gpu.attentionFlops;
-    return { forward, backward: 2 * forward };
+    const { recurrence: _, ...alone } = m;
+    const beside = hasAttention(m) ? attentionSeconds({ ...l, model: alone }, gpu, k) : NO_SECONDS;
+    return { forward: forward + beside.forward, backward: 2 * forward + beside.backward };
   }
   const full = (keys: number) => (4 * tokens * keys * m.heads * meanHeadSize(m)) / l.tensor;
   if (l.attention === 'flash' || l.attention === 'flash1') {
@@ -139,9 +143,9 @@ export const hasPlainRmsNorm = (l: LayoutInput) =>
 const permutedElements = ({ model: m, tensor }: LayoutInput, k: Constants) =>
   m.experts > 1 ? (k.expertPasses * m.expertsPerToken * m.hidden) / tensor : 0;
 
-/** Elements that pass between the products of attention, or of what stands in its place. */
+/** Elements that pass between the products of attention and of a recurrence. */
 const mixedTraffic = (m: LayoutInput['model']) =>
-  m.recurrence ? 2 * m.recurrence.kept : 4 * (m.heads + m.kvHeads) * m.headSize;
+  2 * (m.recurrence?.kept ?? 0) + (hasAttention(m) ? 4 * (m.heads + m.kvHeads) * m.headSize : 0);
 
 /** Bytes that norms, residuals, rotary embedding and activation functions move in one forward block. */
 function trafficBytes(l: LayoutInput, k: Constants): number {

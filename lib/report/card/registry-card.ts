@@ -13,7 +13,7 @@ export function registryCard(facts: ModelFacts): string {
     intended_uses: { risk_rating: 'Unknown' },
     training_details: {
       training_observations: clip(
-        `Run ${facts.runId} in ${facts.attempts} attempts on ${facts.instances || 'unknown instances'}`,
+        `Run ${facts.runId} in ${facts.attempts} ${facts.attempts === 1 ? 'attempt' : 'attempts'} on ${facts.instances || 'unknown instances'}`,
         1024,
       ),
       training_job_details: {

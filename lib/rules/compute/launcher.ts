@@ -42,7 +42,8 @@ function processes(run: RunSpec): Finding[] {
   if (given === undefined) return [];
   const path = 'distribution.processesPerHost';
   return trainingGroupsOf(run).flatMap(({ instanceType }) => {
-    const devices = acceleratorCount(instanceType) > 0 ? defaultProcessesPerHost(instanceType) : undefined;
+    const devices =
+      acceleratorCount(instanceType) > 0 ? defaultProcessesPerHost(instanceType, run.environmentVariables) : undefined;
     if (devices === undefined || given === devices) return [];
     if (given > devices)
       return [
@@ -68,11 +69,14 @@ function collectives(run: RunSpec): Finding[] {
   if (collectivesAuto || launcher === 'script') return [];
   const types = trainingInstanceTypes(run).filter((type) => findInstanceType(type));
   const gpu = types.some((type) => findInstanceType(type)?.accelerator?.kind === 'gpu');
+  const isTrainium = types.some(isNeuron);
   const path = 'distribution.collectives';
   return [
     ...when(backend === 'nccl' && types.length > 0 && !gpu, {
       path,
-      must: 'must be gloo (or auto) on instances without GPUs',
+      must: isTrainium
+        ? 'must be auto on Trainium: torch-neuronx brings its own backend'
+        : 'must be gloo (or auto) on instances without GPUs',
       got: 'nccl',
       fix: 'use auto',
     }),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { REGION_FORM } from '../../catalog/regions';
 
 // The forms of values that several sections of the environment file share.
 
@@ -17,7 +18,7 @@ export const keyArn = z
     'must be the ARN of a KMS key, not of an alias',
   );
 /** Name of a region. */
-export const region = z.string().regex(/^[a-z]{2,4}(-[a-z]+)+-\d$/, 'must be a region such as us-west-2');
+export const region = z.string().regex(REGION_FORM, 'must be a region such as us-west-2');
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; a `*` would be a wildcard in the roles' policies. */
 export const s3Prefix = z
   .string()

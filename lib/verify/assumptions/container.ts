@@ -30,6 +30,28 @@ export const CONTAINER: AssumptionArea = {
       embedded: 'not modelled',
     },
     {
+      id: 'logical-neuron-cores',
+      claim:
+        'A training job on ml.trn2.48xlarge sees 64 NeuronCores, pairs of physical ones, and 128 with NEURON_LOGICAL_NC_CONFIG=1 in its environment.',
+      basis: 'documented',
+      source:
+        'https://awsdocs-neuron.readthedocs-hosted.com/en/latest/about-neuron/arch/neuron-features/logical-neuroncore-config.html for EC2; the SageMaker training toolkit has 64 for the type',
+      usedBy: 'the processes that torchrun starts on each host, and the memory of `slipway plan`',
+      ifWrong: 'ranks without a NeuronCore end the job at its start; distribution.processesPerHost says another number',
+      embedded: 'not modelled',
+    },
+    {
+      id: 'neuron-efa',
+      claim:
+        'Collectives of the Neuron runtime use EFA between hosts in a training job, with FI_PROVIDER=efa alone set.',
+      basis: 'inferred',
+      source:
+        'https://awsdocs-neuron.readthedocs-hosted.com/en/latest/torch/guides/torch-distributed.html asks for EFA on every node and names no variable',
+      usedBy: 'runs on several ml.trn instances: NCCL prints nothing there, so that the EFA verdict stays unknown',
+      ifWrong: 'traffic goes over TCP or collectives fail at the start, and network.efa: required does not end the job',
+      embedded: 'not modelled',
+    },
+    {
       id: 'plan-spares',
       claim:
         'AvailableInstanceCount of DescribeTrainingPlan leaves out the spare instances that the service keeps for UltraServers.',

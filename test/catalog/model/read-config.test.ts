@@ -73,6 +73,54 @@ test('a layer that is named of another kind is refused', () => {
   expect(problems.map(({ key, got }) => [key, got])).toEqual([['layer_types', 'hyena']]);
 });
 
+const KIMI_LINEAR = {
+  model_type: 'kimi_linear',
+  hidden_size: 2304,
+  intermediate_size: 9216,
+  num_hidden_layers: 27,
+  num_attention_heads: 32,
+  num_key_value_heads: 32,
+  vocab_size: 163840,
+  moe_intermediate_size: 1024,
+  num_experts: 256,
+  num_experts_per_token: 8,
+  num_shared_experts: 1,
+  q_lora_rank: null,
+  linear_attn_config: {
+    full_attn_layers: [4, 8, 12, 16, 20, 24, 27],
+    kda_layers: [1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, 17, 18, 19, 21, 22, 23, 25, 26],
+    head_dim: 128,
+    num_heads: 32,
+    short_conv_kernel_size: 4,
+  },
+};
+
+// https://huggingface.co/moonshotai/Kimi-Linear-48B-A3B-Instruct: 48B in all, 3B activated; the count is that of transformers' module.
+test('Kimi Linear has delta attention in three of four layers, latent attention in the others', () => {
+  expect(counted(KIMI_LINEAR)).toEqual({ all: 49_122_675_072, active: 3_484_453_248, kinds: [19, 7, 1] });
+  const { linear_attn_config: linear, ...rest } = KIMI_LINEAR;
+  const named = Array.from({ length: 27 }, (_, i) =>
+    linear.full_attn_layers.includes(i + 1) ? 'full_attention' : 'linear_attention',
+  );
+  expect(counted({ ...rest, layer_types: named })).toEqual(counted(KIMI_LINEAR));
+  const twice = { ...linear, kda_layers: [...linear.kda_layers.slice(1), 4] };
+  const { problems } = readConfig({ ...SIZES, ...KIMI_LINEAR, linear_attn_config: twice });
+  expect(problems.map(({ key, must }) => [key, must])).toEqual([
+    ['linear_attn_config', 'must name each of the 27 layers once'],
+  ]);
+});
+
+test('a layer of Falcon-H1 has attention and Mamba-2', () => {
+  const falcon = { model_type: 'falcon_h1', mamba_n_heads: 4, mamba_d_head: 16, mamba_d_state: 8, mamba_d_ssm: 64 };
+  const shape = parameterShape(shapeOf(falcon));
+  const { recurrence, ...attention } = shape;
+  const [hidden, inner, convolved] = [shape.hidden, 64, 64 + 2 * 8];
+  expect(attentionParameters(shape) - attentionParameters(attention)).toBe(hidden * (inner + convolved + 4 + inner));
+  expect(recurrence?.small).toBe(convolved * 5 + 3 * 4);
+  const normed = parameterShape(shapeOf({ ...falcon, mamba_rms_norm: true }));
+  expect(normed.recurrence?.small).toBe(convolved * 5 + 3 * 4 + inner);
+});
+
 test('a layer of Nemotron-H is one of a recurrence, attention, a feed-forward block or experts', () => {
   const nemotron = { model_type: 'nemotron_h', mamba_num_heads: 4, mamba_head_dim: 16, head_dim: 8 };
   const listed = { layers_block_type: ['mamba', 'moe', 'mamba', 'attention', 'mlp'], moe_intermediate_size: 32 };

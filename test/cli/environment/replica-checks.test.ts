@@ -40,6 +40,7 @@ beforeEach(() => {
   for (const mock of [s3, kms, iam]) mock.reset();
   s3.on(GetBucketVersioningCommand).resolves({ Status: 'Enabled' });
   s3.on(GetBucketReplicationCommand).resolves(rule('Enabled'));
+  s3.on(ListObjectsV2Command).resolves({});
   kms.on(DescribeKeyCommand).resolves({ KeyMetadata: { KeyId: 'k', KeyState: 'Enabled' } });
   iam.on(GetRoleCommand).resolves({});
 });
@@ -210,6 +211,11 @@ describe('a bucket that belongs to another account', () => {
   test('a caller who may not read checkpoints learns what can be known without them', async () => {
     s3.on(ListObjectsV2Command).rejects(named('AccessDenied'));
     expect((await deployed())?.check.verdict).toBe('unknown');
+  });
+
+  test('fails: another failure to look at checkpoints is not taken for that', async () => {
+    s3.on(ListObjectsV2Command).rejects(named('InternalError'));
+    await expect(deployed()).rejects.toThrow('InternalError');
   });
 });
 

@@ -121,7 +121,12 @@ describe('events', () => {
   ])('fails: %s', async (_, request, got) => {
     expect(await world.ask({ action: 'events', ...request })).toMatchObject({
       ok: false,
-      issues: [{ rule: 'control/payload', message: expect.stringContaining(`, got ${got}; use a command line`) }],
+      issues: [
+        {
+          rule: 'control/payload',
+          message: expect.stringContaining(`, got ${got}; correct it, or use a command line`),
+        },
+      ],
     });
   });
 });

@@ -10,7 +10,7 @@ const refusalOf = async (payload: unknown) => {
   if (answer.ok) throw new Error('the payload must be refused');
   return answer.issues;
 };
-const FIX = 'use a command line of the same version as the environment';
+const FIX = 'correct it, or use a command line of the version of the environment';
 
 test.each([
   [{ action: 'stop', runId: 'a-1', reason: 'x'.repeat(513) }, 'reason', `got ${'x'.repeat(77)}...; ${FIX}`],

@@ -105,6 +105,13 @@ describe('the step', () => {
     expect(await status()).toMatchObject({ step: 5, attempts: [{ firstStep: 2, lastStep: 5 }] });
   });
 
+  test('is where the job was launched to, whatever the descriptor names today', async () => {
+    const heartbeat = `checkpoint-bucket-of-old/runs/nlp/${runId}/heartbeat.json`;
+    await written({}, { firstStep: 2, lastStep: 5, files: { heartbeat: `s3://${heartbeat}` } });
+    world.s3.put(heartbeat, JSON.stringify({ attempt: 1, step: 9, phase: '' }));
+    expect((await status()).step).toBe(9);
+  });
+
   test('of a run that is over is not looked for any more', async () => {
     world.s3.put(
       `checkpoint-bucket/runs/nlp/${runId}/heartbeat.json`,

@@ -39,7 +39,7 @@ describe('a run that cannot be planned says why', () => {
     ],
     [
       { compute: { instanceType: 'ml.trn1.32xlarge' } },
-      'must have GPUs for a plan: Neuron devices are not modelled, got ml.trn1.32xlarge',
+      'must have GPUs for a plan of speed and cost: no measured step of a NeuronCore is known here, got ml.trn1.32xlarge',
     ],
     [
       { compute: { instanceGroups: [group('a', P5), group('b', 'ml.m5.xlarge')] } },

@@ -33,6 +33,9 @@ __all__ = [
     "Matrix",
     "MatrixRunsItem",
     "MatrixRunsItem2",
+    "NeuronPlan",
+    "NeuronPlanLayoutsItem",
+    "NeuronPlanLayoutsItemMemoryGiB",
     "Noted",
     "Offers",
     "OffersOffersItem",
@@ -526,6 +529,29 @@ class _Plan(TypedDict):
 
 class Plan(_Plan, total=False):
     activeParameters: float
+
+
+class NeuronPlanLayoutsItemMemoryGiB(TypedDict):
+    total: float
+
+
+class NeuronPlanLayoutsItem(TypedDict):
+    tensor: int
+    shard: int
+    memoryGiB: NeuronPlanLayoutsItemMemoryGiB
+
+
+class NeuronPlan(TypedDict):
+    fits: Literal["oom", "unknown"]
+    instanceType: str
+    cores: int
+    coreGiB: float
+    layouts: list[NeuronPlanLayoutsItem]
+    parameters: float
+    activeParameters: float
+    tokensPerSecond: None
+    usd: None
+    assumptions: list[str]
 
 
 class _OffersOffersItem(TypedDict):

@@ -144,7 +144,10 @@ export const expertsOf = (f: ConfigFields, otherwise?: number): number => f.coun
 /** Experts, how many a token visits, and in which layers, as fields of a shape. */
 export function mixtureOf(f: ConfigFields, layers: number, given: Mixture = {}): Partial<ModelShape> {
   const experts = expertsOf(f, given.experts);
-  const expertsPerToken = f.count(['num_experts_per_tok', 'moe_k', 'moe_topk'], given.perToken);
+  const expertsPerToken = f.count(
+    ['num_experts_per_tok', 'num_experts_per_token', 'moe_k', 'moe_topk'],
+    given.perToken,
+  );
   if (expertsPerToken > experts)
     f.refuse(
       'num_experts_per_tok',

@@ -17,7 +17,7 @@ import {
 /** Families with multi-head latent attention, most of them with routed and shared experts. */
 
 /** What a family takes where its config.json has no such key; without a value, `q_lora_rank` says that queries are projected directly. */
-interface LatentDefaults {
+export interface LatentDefaults {
   qRank: number;
   kvRank: number;
   nope: number;
@@ -25,7 +25,8 @@ interface LatentDefaults {
   value: number;
 }
 
-const DEEPSEEK: LatentDefaults = { qRank: 1536, kvRank: 512, nope: 128, rope: 64, value: 128 };
+/** Sizes of DeepSeek-V3. */
+export const DEEPSEEK: LatentDefaults = { qRank: 1536, kvRank: 512, nope: 128, rope: 64, value: 128 };
 
 function latentOf(f: ConfigFields, d: LatentDefaults): LatentAttention {
   const qRank = f.count('q_lora_rank', f.isNull('q_lora_rank') ? 0 : d.qRank, 0);
@@ -39,7 +40,8 @@ function latentOf(f: ConfigFields, d: LatentDefaults): LatentAttention {
   };
 }
 
-function latentDecoder(f: ConfigFields, modelType: string, d: Decoder = {}, latent = DEEPSEEK): ModelShape {
+/** A decoder whose attention is latent in every layer that has attention. */
+export function latentDecoder(f: ConfigFields, modelType: string, d: Decoder = {}, latent = DEEPSEEK): ModelShape {
   const latentAttention = latentOf(f, latent);
   const headSize = latentAttention.nopeHeadSize + latentAttention.ropeHeadSize;
   const m = decoder(f, modelType, { windowed: never, headSize, ...d });

@@ -4,8 +4,10 @@ import { gemma, gemma2, gemma3, vaultGemma } from './gemma';
 import * as glm from './glm';
 import * as gpt from './gpt';
 import * as granite from './granite';
+import { kimiLinear } from './kimi';
 import * as llama from './llama';
 import { flexOlmo, olmo, olmo2, olmo3, olmoe } from './olmo';
+import { falconH1 } from './parallel-hybrid';
 import { qwen2, qwen2Moe, qwen3, qwen3Moe } from './qwen';
 import { graniteHybrid, nemotronH, qwen3Next, qwen35, qwen35Moe } from './recurrent';
 
@@ -32,6 +34,7 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
   exaone4: glm.exaone4,
   exaone_moe: glm.exaoneMoe,
   falcon: gpt.falcon,
+  falcon_h1: falconH1,
   flex_olmo: flexOlmo,
   gemma,
   gemma2,
@@ -61,6 +64,7 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
   jais2: llama.jais2,
   // Kimi K2's files name DeepseekV3ForCausalLM under their own model_type.
   kimi_k2: deepseekV3,
+  kimi_linear: kimiLinear,
   llama: llama.llama,
   llama4_text: llama.llama4,
   mellum: glm.mellum,

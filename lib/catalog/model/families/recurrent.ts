@@ -8,7 +8,7 @@ const RECURRENT = ['linear_attention', 'mamba'];
 const ATTENTION = ['full_attention', 'attention'];
 
 /** Layers that mix tokens by a recurrence, by the names that `layer_types` has had. */
-function recurrentLayers(f: ConfigFields, layers: number, otherwise: (layer: number) => boolean): number[] {
+export function recurrentLayers(f: ConfigFields, layers: number, otherwise: (layer: number) => boolean): number[] {
   const types = f.perLayer('layer_types', layers) ?? f.perLayer('layers_block_type', layers);
   const unknown = types?.find((type) => ![...RECURRENT, ...ATTENTION].includes(String(type)));
   if (unknown !== undefined)
@@ -36,7 +36,7 @@ function deltaNet(f: ConfigFields, hidden: number): Recurrence {
 }
 
 /** Keys of a config.json that a family names its own way, and its defaults. */
-interface MambaKeys {
+export interface MambaKeys {
   heads: string;
   headSize: string;
   groups: string;
@@ -51,7 +51,7 @@ interface MambaKeys {
 }
 
 /** Mamba-2 (https://arxiv.org/abs/2405.21060, sections 6 and 7): a state of state size x head size per head, in chunks of matrix products. */
-function mamba2(f: ConfigFields, hidden: number, k: MambaKeys): Recurrence {
+export function mamba2(f: ConfigFields, hidden: number, k: MambaKeys): Recurrence {
   const heads = f.count(k.heads, 128);
   const inner = heads * f.count(k.headSize, 64);
   const state = f.count(k.state, k.stateSize);
@@ -68,7 +68,8 @@ function mamba2(f: ConfigFields, hidden: number, k: MambaKeys): Recurrence {
 }
 
 const DELTA_UNTRAINED = ['layers of gated DeltaNet (linear attention)', 'gated attention'];
-const MAMBA_UNTRAINED = ['Mamba-2 layers'];
+/** What the built-in trainer does not have of Mamba-2. */
+export const MAMBA_UNTRAINED = ['Mamba-2 layers'];
 
 /** Attention with a gate of its output in every fourth layer, gated DeltaNet in the others. */
 function qwenRecurrent(f: ConfigFields, modelType: string, ffnKey?: string): ModelShape {

@@ -1,12 +1,12 @@
 import pc from 'picocolors';
-import { spareValues } from '../../admission';
-import type { DataPlan } from '../../planner/run/data-plan';
-import { RESTART_SECONDS, SPARE_RESTART_SECONDS } from '../../planner/run/failures';
-import type { RunPlan } from '../../planner/run/plan-run';
-import type { SpareValue } from '../../planner/run/spares';
-import type { PlanReport } from '../../report/plan/plan-report';
-import { textTable } from '../../spec/formats/text-table';
-import type { RunSpec } from '../../spec/run-spec';
+import { spareValues } from '../../../admission';
+import type { DataPlan } from '../../../planner/run/data-plan';
+import { RESTART_SECONDS, SPARE_RESTART_SECONDS } from '../../../planner/run/failures';
+import type { RunPlan } from '../../../planner/run/plan-run';
+import type { SpareValue } from '../../../planner/run/spares';
+import type { PlanReport } from '../../../report/plan/plan-report';
+import { textTable } from '../../../spec/formats/text-table';
+import type { RunSpec } from '../../../spec/run-spec';
 
 /** The search for layouts of a plan that has one. */
 export type Search = NonNullable<PlanReport['search']>;

@@ -1,0 +1,53 @@
+import { always, layersWhere, never } from '../config-window';
+import { attentionBiasOf, decoder, type Family, withTraits } from './decoder';
+import { MAMBA_UNTRAINED, type MambaKeys, mamba2 } from './recurrent';
+
+const FALCON_MAMBA: MambaKeys = {
+  heads: 'mamba_n_heads',
+  headSize: 'mamba_d_head',
+  groups: 'mamba_n_groups',
+  state: 'mamba_d_state',
+  kernel: 'mamba_d_conv',
+  convolutionBias: 'mamba_conv_bias',
+  bias: 'mamba_proj_bias',
+  chunk: 'mamba_chunk_size',
+  stateSize: 256,
+  groupCount: 1,
+  chunkSize: 256,
+};
+
+/** Multipliers and numerics: nothing that has parameters. */
+const SCALES =
+  `attention_in_multiplier attention_out_multiplier key_multiplier lm_head_multiplier embedding_multiplier mlp_multipliers
+  ssm_multipliers ssm_in_multiplier ssm_out_multiplier mamba_expand mamba_d_ssm mamba_norm_before_gate mamba_use_mlp time_step_limit
+  time_step_min time_step_max time_step_floor time_step_rank num_logits_to_keep layers_block_type layer_types attn_layer_indices`.split(
+    /\s+/,
+  );
+
+/**
+ * Falcon-H1 (https://arxiv.org/abs/2507.22448): attention and Mamba-2 read the same input in every layer, and what they give is summed;
+ * keys and counts of transformers 5.23, modeling_falcon_h1.py.
+ */
+export const falconH1: Family = (f, modelType) => {
+  f.ignore(...SCALES);
+  f.only('projectors_bias', f.flag('mamba_proj_bias'));
+  const m = decoder(f, modelType, { kvHeads: 8, epsilon: 1e-5, windowed: never, headSize: null });
+  const mamba = mamba2(f, m.hiddenSize, FALCON_MAMBA);
+  const inner = f.count('mamba_n_heads', 128) * f.count('mamba_d_head', 64);
+  const norm = f.flag('mamba_rms_norm') ? 0 : inner;
+  const recurrence = {
+    layers: layersWhere(m.layers, always),
+    of: { ...mamba, small: mamba.small - norm, besideAttention: true },
+  };
+  const mlpBias = f.flag('mlp_bias');
+  return withTraits(
+    m,
+    {
+      recurrence,
+      ...(mlpBias && { mlpBias }),
+      outputBias: f.flag('attention_bias'),
+      untrained: [...MAMBA_UNTRAINED, 'attention and a recurrence in one layer', 'multipliers of Falcon-H1'],
+    },
+    attentionBiasOf(f),
+  );
+};

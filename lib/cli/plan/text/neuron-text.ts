@@ -1,0 +1,30 @@
+import pc from 'picocolors';
+import type { NeuronLayout, NeuronPlan } from '../../../planner/run/neuron';
+import { textTable } from '../../../spec/formats/text-table';
+
+const gib = (value: number) => value.toFixed(1);
+
+/** What is known before a run on Trainium, on one screen. */
+export function neuronText(name: string, plan: NeuronPlan): string {
+  const verdict = plan.fits === 'oom' ? pc.red('does not fit') : 'not known whether it fits';
+  const rows = [
+    ['memory', `${verdict}: ${gib(plan.coreGiB)} GiB a NeuronCore, before what its runtime takes`],
+    ...plan.layouts.flatMap((layout) => layoutRows(layout)),
+    ['speed', 'not known'],
+    ['cost', 'not known'],
+  ];
+  return [
+    `${pc.bold(name)}: ${(plan.parameters / 1e9).toFixed(1)} B parameters on ${plan.cores} NeuronCores of ${plan.instanceType}`,
+    textTable(['', ''], rows).split('\n').slice(1).join('\n'),
+    ...plan.assumptions.map((a) => pc.dim(`assumed: ${a}`)),
+  ].join('\n');
+}
+
+function layoutRows({ tensor, shard, memoryGiB: { total, ...parts } }: NeuronLayout): string[][] {
+  const largestFirst = Object.entries(parts).sort(([, a], [, b]) => b - a);
+  const listed = largestFirst.filter(([, value]) => value >= 0.05).map(([part, value]) => `${part} ${gib(value)}`);
+  return [
+    ['', `tensor ${tensor} x FSDP ${shard}: ${gib(total)} GiB`],
+    ['', `  ${listed.join(', ')}`],
+  ];
+}

@@ -1,0 +1,83 @@
+import { findInstanceType, LOGICAL_CORE_VARIABLE } from '../../catalog/instances/instances';
+import { acceleratorKind } from '../../distribution/image-version';
+import { trainingInstanceTypes } from '../../distribution/strategy';
+import type { RunSpec } from '../../spec/run-spec';
+import { type Finding, type Rule, trainingRule, when } from '../rule';
+
+const NEURON = 'https://awsdocs-neuron.readthedocs-hosted.com/en/latest';
+
+/** Where compiled programs are kept: of torch-neuronx on PyTorch/XLA a path or an S3 prefix, of TorchNeuron a directory. */
+const CACHE_VARIABLES = ['NEURON_COMPILE_CACHE_URL', 'TORCH_NEURONX_NEFF_CACHE_DIR'];
+
+const neuronType = (run: RunSpec): string | undefined =>
+  trainingInstanceTypes(run).find((type) => acceleratorKind(type) === 'neuron');
+
+function logicalCores(run: RunSpec): Finding[] {
+  const type = neuronType(run);
+  const given = run.environmentVariables[LOGICAL_CORE_VARIABLE];
+  if (type === undefined || given === undefined) return [];
+  const path = `environmentVariables.${LOGICAL_CORE_VARIABLE}`;
+  const joinsCores = findInstanceType(type)?.accelerator?.logicalCoresPerChip !== undefined;
+  if (!joinsCores)
+    return [
+      {
+        path,
+        level: 'warning',
+        must: `must be left out on ${type}, whose NeuronCores are not joined`,
+        got: given,
+        fix: 'remove it',
+      },
+    ];
+  return [
+    ...when(given !== '1' && given !== '2', {
+      path,
+      must: `must be 1 or 2 on ${type}`,
+      got: given,
+      fix: 'remove it, which is 2',
+    }),
+    ...when(given === '1' && run.distribution.contract === 'toolkit', {
+      path,
+      level: 'warning',
+      must: `must be 2 on ${type} under the toolkit contract, whose toolkit starts 64 processes on every host`,
+      got: given,
+      fix: 'remove it, or use contract entrypoint',
+    }),
+  ];
+}
+
+function compileCache(run: RunSpec): Finding[] {
+  const type = neuronType(run);
+  const variables = run.environmentVariables;
+  const isKept =
+    CACHE_VARIABLES.some((name) => variables[name] !== undefined) ||
+    variables.NEURON_CC_FLAGS?.includes('--cache_dir') === true;
+  return when(type !== undefined && !isKept, {
+    path: 'environmentVariables',
+    must: `must name a cache of compiled programs that outlives the job on ${type}: each attempt compiles again otherwise`,
+    got: undefined,
+    fix: 'set NEURON_COMPILE_CACHE_URL (PyTorch/XLA, also s3://) or TORCH_NEURONX_NEFF_CACHE_DIR (TorchNeuron), or acknowledge launcher/compile-cache',
+  });
+}
+
+const RULES: readonly Rule[] = [
+  {
+    id: 'launcher/logical-cores',
+    level: 'error',
+    what: 'NEURON_LOGICAL_NC_CONFIG is 1 or 2 on Trainium2, and 2 under the toolkit contract; Trainium1 has no such setting.',
+    why: 'The runtime takes no other value; the toolkit counts 64 NeuronCores on ml.trn2.48xlarge whatever it is.',
+    source: `${NEURON}/about-neuron/arch/neuron-features/logical-neuroncore-config.html`,
+    check: logicalCores,
+  },
+  {
+    id: 'launcher/compile-cache',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'On Trainium compiled programs are kept where the next attempt finds them.',
+    why: 'The default is a directory of the container, which ends with the job; compiling takes minutes on every rank.',
+    source: `${NEURON}/torch/reference/env-vars.html`,
+    check: compileCache,
+  },
+];
+
+/** Rules over the NeuronCores of Trainium and what is compiled for them. */
+export const TRAINIUM_RULES: readonly Rule[] = RULES.map(trainingRule);
