@@ -16,8 +16,8 @@ export default defineConfig({
           isolate: false,
           maxWorkers: '100%',
           setupFiles: ['test/support/after-each-file.ts'],
-          // The first synth of a process takes 2-8 s on two cores.
-          testTimeout: 30_000,
+          // The first synth of a process takes 2-8 s on two cores; `npm test` runs these behind all others.
+          testTimeout: 120_000,
           retry: process.env.CI ? 1 : 0,
         },
       },

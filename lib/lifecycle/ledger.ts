@@ -105,17 +105,17 @@ export function ledger(timeline: readonly TimelineEvent[], until: EpochMs): Ledg
   for (const { from, to, cause } of spans) seconds[cause] += (to - from) / 1000;
   const createdAt = lines.find((l) => l.what === 'job-created' || l.what === 'job-adopted')?.at;
   const totalSeconds = spans.reduce((sum, s) => sum + (s.to - s.from) / 1000, 0);
-  return { seconds, totalSeconds, goodput: createdAt === undefined ? null : goodput(seconds, createdAt, lines, until) };
+  return { seconds, totalSeconds, goodput: createdAt === undefined ? null : goodput(seconds, createdAt, lines, spans) };
 }
 
 function goodput(
   seconds: Record<Cause, number>,
   createdAt: EpochMs,
   lines: readonly TimelineEvent[],
-  until: EpochMs,
+  spans: readonly Span[],
 ): number | null {
-  const last = lines[lines.length - 1];
-  const end = last && ['run-completed', 'run-failed', 'run-stopped'].includes(last.what) ? last.at : until;
+  // Of a run that is over the spans end with it, whatever was told afterwards.
+  const end = spans.reduce((latest, { to }) => Math.max(latest, to), createdAt);
   const wall = (end - createdAt) / 1000;
   const isSeen = lines.some((l) => l.what === 'first-step') && !lines.some((l) => l.what === 'steps-unseen');
   if (!isSeen) return null;

@@ -37,6 +37,26 @@ const EQUIVALENT: readonly { file: string; line: RegExp; why: string }[] = [
     line: /^const MOST_TITLE/,
     why: 'the length of a text in chat: nothing is decided by it',
   },
+  {
+    file: 'lib/handlers/reconcile/reconcile.ts',
+    line: /^ {2}if \(!jobName\.startsWith\(prefix\)\) return undefined;$/,
+    why: 'the rule of the bus passes only jobs of this prefix on (lib/constructs); tests of the handler hold it',
+  },
+  {
+    file: 'lib/handlers/control/start/start.ts',
+    line: /^const MOST_ID_TRIES/,
+    why: 'the ids that a start tries when its own are taken: each start of a scenario names its id',
+  },
+  {
+    file: 'lib/handlers/control/change-run.ts',
+    line: /^ {2}for \(let tries = 0; tries < MOST_TRIES; tries\+\+\) \{$/,
+    why: 'how often a write that lost against another is made again at once; the caller repeats the call',
+  },
+  {
+    file: 'lib/lifecycle/phases/launch.ts',
+    line: /^ {4}what === 'job-created'$/,
+    why: 'chooses between two texts of the timeline: what follows depends on its kind alone',
+  },
   { file: 'lib/handlers/shared/run-store.ts', line: /MOST_INTENTS/, why: 'the size of a cache: intents never change' },
   {
     file: 'lib/handlers/shared/remember.ts',

@@ -16,7 +16,8 @@ interface Range {
 export function reachedLines(root: string, outfile: string, folder: string): Set<string> {
   const code = readFileSync(outfile, 'utf8');
   const map = new SourceMap(JSON.parse(readFileSync(`${outfile}.map`, 'utf8')) as SourceMapPayload);
-  const runs = readRanges(folder, outfile).map((ranges) => countsOf(code.length, ranges));
+  const ranges = readRanges(folder, outfile);
+  const runs = ranges.map((of) => countsOf(code.length, of.flat()));
   const reached = new Set<string>();
   let offset = 0;
   let file = '';
@@ -26,7 +27,30 @@ export function reachedLines(root: string, outfile: string, folder: string): Set
     if (file.startsWith('lib/') && !isIdleFunction(line, offset)) addLine(number, line, offset);
     offset += line.length + 1;
   }
-  return reached;
+  const idle = idleFiles();
+  return new Set([...reached].filter((line) => !idle.has(line.slice(0, line.lastIndexOf(':')))));
+
+  /** Files with functions of which none was called: their constants were made, and nothing was done with them. */
+  function idleFiles(): Set<string> {
+    const [called, all] = [new Set<string>(), new Set<string>()];
+    const starts = lineStarts(code);
+    for (const [first] of ranges.flat()) {
+      // The range of the whole file is no function of a module.
+      if (!first || first.endOffset - first.startOffset >= code.length - 1) continue;
+      const source = sourceAt(starts, first.startOffset);
+      if (source === undefined) continue;
+      all.add(source);
+      if (first.count > 0) called.add(source);
+    }
+    return new Set([...all].filter((one) => !called.has(one)));
+  }
+
+  function sourceAt(starts: readonly number[], offset: number): string | undefined {
+    const line = starts.findLastIndex((start) => start <= offset);
+    const entry = map.findEntry(line, offset - (starts[line] ?? 0));
+    if (!('originalSource' in entry)) return undefined;
+    return path.relative(root, path.resolve(path.dirname(outfile), entry.originalSource));
+  }
 
   /** The line declares one function, which was never called: that its declaration ran says nothing of it. */
   function isIdleFunction(line: string, start: number): boolean {
@@ -45,15 +69,23 @@ export function reachedLines(root: string, outfile: string, folder: string): Set
   }
 }
 
-function readRanges(folder: string, outfile: string): Range[][] {
+/** Ranges of each function, of each process. */
+function readRanges(folder: string, outfile: string): Range[][][] {
   return readdirSync(folder).flatMap((name) => {
     const { result } = JSON.parse(readFileSync(path.join(folder, name), 'utf8')) as {
       result: { url: string; functions: { ranges: Range[] }[] }[];
     };
     return result
       .filter(({ url }) => url.endsWith(path.basename(outfile)))
-      .map(({ functions }) => functions.flatMap(({ ranges }) => ranges));
+      .map(({ functions }) => functions.map(({ ranges }) => ranges));
   });
+}
+
+/** Offset of each line's first character. */
+function lineStarts(code: string): number[] {
+  const starts = [0];
+  for (let at = code.indexOf('\n'); at >= 0; at = code.indexOf('\n', at + 1)) starts.push(at + 1);
+  return starts;
 }
 
 /** How often each character ran: the innermost range decides. */

@@ -83,6 +83,7 @@ def run_save(root: Path, uri: str, stage: str, where: str, environ: dict[str, st
     return code, (root / "output/0.err").read_text()
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("where", ["thread", "process"])
 @pytest.mark.parametrize(("stage", "complete"), [("in-shard", 1), ("before-metadata", 1), ("before-marker", 1), ("in-tidy", 3)])
 def test_a_save_that_is_killed_leaves_the_one_before_as_the_newest(tmp_path: Path, stage: str, complete: int, where: str) -> None:

@@ -85,7 +85,7 @@ def world(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     return folder, plain_steps(model, lambda tokens: logits_alone(lambda part: model(part).logits, tokens), shards, job)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("ranks", "changes"),
     [

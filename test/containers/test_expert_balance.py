@@ -128,7 +128,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, shards: Path) -> tuple[Path,
     return folder, history, bias
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("layout", ["one", *LAYOUTS])
 def test_steps_loads_and_bias_are_those_of_a_plain_loop(tmp_path: Path, shards: Path, world: tuple, layout: str) -> None:
     weights, history, bias = world

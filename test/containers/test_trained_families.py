@@ -29,7 +29,7 @@ from slipway_trainer.published_names import published_place  # noqa: E402
 from slipway_trainer.safetensors import open_folder  # noqa: E402
 from slipway_trainer.sharding import named_tensors  # noqa: E402
 
-DRAWS = 2
+DRAWS = 1
 #: Families whose files call or stack tensors in ways of their own.
 OTHER_TENSORS = ("granitemoe", "granitemoeshared", "hyperclovax", "phi3")
 #: What the files of a family call a tensor: (pattern of our published name, theirs).

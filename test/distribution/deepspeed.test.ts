@@ -70,3 +70,39 @@ test('fails: precisions that contradict each other, as they stand in the file', 
     'distribution.parameters.fp16.enabled: must agree with training.precision bf16, got true; write one of the two',
   ]);
 });
+
+test.each<[object, [string, string][]]>([
+  [{ stage: 2, offload_param: { device: 'cpu' } }, [['offload_param', 'must go with stage 3, got stage 2']]],
+  [
+    { stage: 0, offload_optimizer: { device: 'cpu' } },
+    [['offload_optimizer', 'must go with stage 1, 2 or 3, got stage 0']],
+  ],
+  [{ stage: 3, offload_param: { device: 'nvme' }, offload_optimizer: {} }, []],
+  [{ stage: 1, offload_optimizer: { device: 'cpu' } }, []],
+  [{ stage: 0, offload_param: { device: 'none' }, offload_optimizer: { device: 'none' } }, []],
+  [{ stage: 'auto', offload_param: { device: 'cpu' } }, []],
+  [{ offload_param: { device: 'cpu' } }, []],
+  [{ stage: 1 }, []],
+])('offload by the stage: %j', (zero_optimization, expected) => {
+  const found = issuesOf(deepspeed({ zero_optimization }), 'deepspeed/offload').map((i) => i.message);
+  expect(found).toEqual(
+    expected.map(([key, said]) => expect.stringContaining(`distribution.parameters.zero_optimization.${key}: ${said}`)),
+  );
+});
+
+test('fails: a misspelled key of the configuration, with the ones that are near', () => {
+  const found = issuesOf(deepspeed({ gradient_cliping: 1, gradient_clipping: 1 }), 'deepspeed/keys');
+  expect(found.map((i) => [i.level, i.message])).toEqual([
+    [
+      'warning',
+      expect.stringMatching(
+        /^distribution.parameters.gradient_cliping: must be a key of the DeepSpeed configuration, got gradient_cliping; use gradient_clipping or/,
+      ),
+    ],
+  ]);
+});
+
+test('one precision alone is no contradiction', () => {
+  for (const name of ['bf16', 'fp16'])
+    expect(issuesOf(deepspeed({ [name]: { enabled: true } }), 'deepspeed/precision')).toEqual([]);
+});

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
+import { findStrategy } from '../../lib/distribution';
 import { compilesByDefault } from '../../lib/distribution/fsdp';
 import { instanceTypeOfImage } from '../../lib/distribution/image-version';
 import { degree } from '../../lib/distribution/strategy';
-import { domainNodesOf } from '../../lib/distribution/ultra-servers';
+import { domainNodesOf, hostsOfDomain } from '../../lib/distribution/ultra-servers';
 import { BASE, runOf } from '../support/runs';
 
 const GB200 = 'ml.p6e-gb200.36xlarge';
@@ -53,4 +54,24 @@ test('the built-in trainer compiles dense models under FSDP2 unless the run says
 test('a degree is a whole number, or the fallback', () => {
   const given = (value: unknown) => degree(runOf({ ...BASE, distribution: { parameters: { d: value } } }), 'd', 3);
   expect([given(2), given(0), given(2.5), given('2'), given(null)]).toEqual([2, 0, 3, 3, 3]);
+});
+
+test.each([
+  [undefined, 1],
+  [0, 1],
+  [1, 16],
+  [3, 16],
+])('ZeRO of stage %s shards over %i ranks', (stage, shard) => {
+  const parameters = stage === undefined ? {} : { zero_optimization: { stage } };
+  const run = runOf({ ...BASE, distribution: { library: 'deepspeed', parameters } });
+  expect(findStrategy(run)?.layout(run)).toMatchObject({ worldSize: 16, shard, replicate: 16 / shard });
+});
+
+test('NVLink joins hosts of one group of UltraServers, and no others', () => {
+  const group = (name: string) => ({ name, instanceType: GB200, instanceCount: 4 });
+  const on = (compute: object) => hostsOfDomain(runOf({ ...BASE, compute }));
+  expect(on({ instanceType: GB200, instanceCount: 4 })).toBe(4);
+  expect(on({ instanceGroups: [group('a')] })).toBe(4);
+  expect(on({ instanceGroups: [group('a'), group('b')] })).toBe(1);
+  expect(on({ instanceType: 'ml.p5.48xlarge', instanceCount: 4 })).toBe(1);
 });

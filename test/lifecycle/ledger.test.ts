@@ -26,6 +26,13 @@ describe('every second has one cause', () => {
     expect(goodput).toBeCloseTo(100 / 119);
   });
 
+  test('of a run that is over, the same however much later it is asked for, and whatever was told since', () => {
+    const lines = [...START, at(130, 'run-completed'), at(130, 'notice'), at(140, 'note')];
+    const asItEnded = ledger(lines, T0 + 131 * MINUTE);
+    expect(asItEnded.goodput).toBeCloseTo(100 / 119);
+    expect(ledger(lines, T0 + 400 * HOUR)).toEqual(asItEnded);
+  });
+
   test('steps after the last commit of a failed attempt are lost, those before are kept', () => {
     const lines = [...START, at(60, 'checkpoint-committed'), at(75, 'attempt-ended', { failureClass: 'platform' })];
     const { seconds } = ledger(lines, T0 + 80 * MINUTE);

@@ -15,7 +15,7 @@ const NO_DECISIONS = new Set(['job-status', 'phase']);
 const minutes = (seconds: number | null): string => (seconds === null ? '-' : (seconds / 60).toFixed(1));
 
 /**
- * What a scenario came to, as a file beside it keeps it: states, reasons, attempts, steps, dollars, seconds by cause, notices, every line
+ * What a scenario came to, as a file beside it keeps it: states, reasons, attempts, steps, dollars, seconds by cause, goodput, notices, every line
  * of the timeline, and how often each service was called. Times are minutes since the start.
  */
 export function outcomeOf({ result, world }: Play): string {
@@ -50,7 +50,7 @@ function inLines(outcome: object): string {
 
 function runOutcome(world: World, run: SimRun, result: RunResult): object {
   const lines = timelineOf(world, run).sort((a, b) => a.at - b.at);
-  const { seconds } = ledger(lines, EPOCH_MS + world.clock.now + world.state.skewMs());
+  const { seconds, goodput } = ledger(lines, EPOCH_MS + world.clock.now + world.state.skewMs());
   const byCause = Object.entries(seconds).flatMap(([cause, s]): [string, number][] => {
     return Math.round(s) === 0 ? [] : [[cause, Math.round(s)]];
   });
@@ -64,7 +64,8 @@ function runOutcome(world: World, run: SimRun, result: RunResult): object {
     steps: { kept: result.keptSteps, lost: result.lostSteps },
     usd: { billed: result.billedUsd, booked: result.bookedUsd },
     ...(lines.length > 0 && { seconds: Object.fromEntries(byCause) }),
-    notices: result.notices.map(({ at, id }) => `${minutes(at)} ${id}`),
+    ...(goodput !== null && { goodput: Math.round(1000 * goodput) / 1000 }),
+    notices: result.notices.map(({ at, id, text }) => `${minutes(at)} ${id}: ${text.slice(text.indexOf(': ') + 2)}`),
     timeline: lines
       .filter(({ what }) => !NO_DECISIONS.has(what))
       .map(({ at, what }) => `${minutes((at - EPOCH_MS) / 1000)} ${what}`)

@@ -1,10 +1,14 @@
 // What `cdk synth` itself finds in a template: CloudFormation's own validation, which the other tests of templates leave out, and AwsSolutions.
-import { CfnResource, Validations } from 'aws-cdk-lib';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { App, CfnResource, Validations } from 'aws-cdk-lib';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { EnvironmentStack } from '../../lib/constructs';
+import { RememberedValidation } from '../../lib/constructs/launcher/remembered-validation';
 import type { EnvironmentSpec } from '../../lib/spec/environment-file';
 import { ENV, SYNTH_MS, validatedApp } from '../constructs/support/app';
 import { drawnFiles, specOfFile } from '../laws/support/family';
@@ -56,4 +60,24 @@ test('fails: a property that CloudFormation does not have, a statement with a wi
   Object.values(stack.roles.teams)[0]?.execution.addToPrincipalPolicy(anyObject);
   Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
   expect(() => app.synth()).toThrow(/IAM5\[Resource::arn:aws:s3:::other[\s\S]*Nonsense/);
+});
+
+test('what CloudFormation finds comes back from the kept report with the path of this synthesis', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'slipway-validation-'));
+  try {
+    const found = ['a.json', 'b.json'].map((name) => {
+      const templatePath = path.join(folder, name);
+      const Logs = { Type: 'AWS::Logs::LogGroup', Properties: { RetentionInDays: 'soon' } };
+      writeFileSync(templatePath, JSON.stringify({ Resources: { Logs } }));
+      const stack = { stackConstructPath: 'Stack', templatePath, accountId: ENV.account, region: ENV.region };
+      const context = { stackTemplates: [stack], templatePaths: [templatePath], appConstruct: new App() };
+      return new RememberedValidation(path.join(folder, 'kept')).validate(context).violations;
+    });
+    const [first = [], second = []] = found;
+    expect(first.length).toBeGreaterThan(0);
+    expect(second.map(({ ruleName }) => ruleName)).toEqual(first.map(({ ruleName }) => ruleName));
+    expect(second[0]?.violatingResources[0]?.templatePath).toBe(path.join(folder, 'b.json'));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

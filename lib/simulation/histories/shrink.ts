@@ -79,7 +79,16 @@ async function shrinkEnd(
 }
 
 /** Fields of runs that may have their defaults instead. */
-const OPTIONAL = ['commitEveryMinutes', 'secondsPerStep', 'startMinutes', 'checkpointObjects', 'team'] as const;
+const OPTIONAL = [
+  'commitEveryMinutes',
+  'secondsPerStep',
+  'startMinutes',
+  'checkpointObjects',
+  'startAt',
+  'note',
+  'note',
+  'team',
+] as const;
 
 async function shrinkFields(
   best: () => ScenarioFile,

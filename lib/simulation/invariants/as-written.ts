@@ -14,13 +14,16 @@ export class AsWritten extends Invariant {
     if (!record || !truth || this.seen.has(run)) return;
     this.seen.add(run);
     const { name, kind, priority, tags } = truth.spec;
+    const { note } = run.entry;
     const written = { name: record.name, kind: record.kind, priority: record.priority, tags: record.tags ?? {} };
-    if (!isEqual(written, { name, kind, priority, tags }))
+    if (!isEqual(written, { name, kind, priority, tags }) || record.note !== note)
       this.break(`the table says of run ${run.id} ${JSON.stringify(written)}, and its run file something else`);
   }
 
   override onCreate(run: SimRun | undefined, job: SimJob): void {
     if (!run || !job.truth) return;
+    const { startAt = 0 } = run.entry;
+    if (this.now < startAt * 1000 - this.skewMs()) this.break(`${job.name} was created before its run may start`);
     const { tags, checkpoints } = job.truth.spec;
     const given = new Map((job.request.Tags ?? []).map(({ Key, Value }) => [Key, Value]));
     const missing = Object.entries(tags).find(([key, value]) => given.get(key) !== value);
@@ -30,5 +33,9 @@ export class AsWritten extends Invariant {
     const isLocal = job.resumeUri.startsWith(`${checkpoints.localPath.replace(/\/$/, '')}/`);
     if (isLocal !== (checkpoints.mode === 'managed'))
       this.break(`${job.name} is told to begin at ${job.resumeUri}, with checkpoints of mode ${checkpoints.mode}`);
+  }
+
+  private skewMs(): number {
+    return (this.scene.world.scenario.faults ?? []).reduce((sum, { clock = 0 }) => sum + Math.abs(clock) * 1000, 0);
   }
 }

@@ -1,3 +1,4 @@
+import type { ControlAnswer } from '../../contracts/control';
 import { TICK_SECONDS } from '../../contracts/launcher';
 import type { SimMs } from '../core/clock';
 import type { Invocation } from '../core/invocation';
@@ -9,12 +10,14 @@ import type { Message } from '../services/queue';
 import type { SimRun } from '../world/sim-run';
 import { Watch } from '../world/watch';
 import type { World } from '../world/world';
+import { AsHappened } from './as-happened';
 import { AsWritten } from './as-written';
 import { DataOrder } from './data-order';
 import type { Invariant, Scene } from './invariant';
 import { HealthyLeftAlone, NoOrphan, OneLiveJob, StopWins, WorkKept } from './jobs';
 import { BooksBalance, Budget } from './money';
 import { Backfill, Ends, Fair, Rates } from './queue';
+import { TeamsApart } from './teams-apart';
 import { Told } from './told';
 import { Troubles } from './troubles';
 import { WaitingRuns } from './waiting-runs';
@@ -31,9 +34,11 @@ function makeAll(): Invariant[] {
     new WorkKept(),
     new DataOrder(),
     new AsWritten(),
+    new AsHappened(),
     fair,
     new Backfill(fair),
     new Told(),
+    new TeamsApart(),
     new HealthyLeftAlone(),
     new Rates(),
   ];
@@ -104,6 +109,10 @@ export class Judge extends Watch<World> {
 
   override onDenied(run: SimRun, action: 'stop' | 'resume', reason: string): void {
     for (const one of this.all) one.onDenied(run, action, reason);
+  }
+
+  override onStranger(run: SimRun, action: string, answer: ControlAnswer | undefined): void {
+    for (const one of this.all) one.onStranger(run, action, answer);
   }
 
   override onStackChange(what: StackCall, refusal: string | undefined): void {

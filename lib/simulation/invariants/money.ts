@@ -1,4 +1,5 @@
 import { CLASS_POLICY, STALE_LIMIT, STALE_PLATFORM_LIMIT } from '../../lifecycle/budgets';
+import { isEqual } from '../../lifecycle/is-equal';
 import { ledger } from '../../lifecycle/ledger';
 import { EPOCH_MS } from '../core/epoch';
 import { heldMs, isLive, type SimJob } from '../job/job';
@@ -13,6 +14,7 @@ const SECONDS_TOLERANCE = 1;
 const SHARE_TOLERANCE = 0.01;
 /** A job that began or ended this short before the end may not have been seen yet. */
 const UNSEEN_MS = 660_000;
+const DAY_MS = 86_400_000;
 
 /** Ledger seconds equal wall time, and bookedUsd is within 1 % of billedUsd. */
 export class BooksBalance extends Invariant {
@@ -34,6 +36,9 @@ export class BooksBalance extends Invariant {
     const now = EPOCH_MS + this.now + world.state.skewMs();
     const over = run.isOver ? lines.findLast(({ what }) => /^run-(completed|failed|stopped)$/.test(what)) : undefined;
     const { seconds } = ledger(lines, now);
+    const later = over && ledger(lines, now + DAY_MS);
+    if (later && !isEqual(later, ledger(lines, now)))
+      this.break(`run ${run.id}: the ledger of a run that is over says something else a day later`);
     const booked = Object.values(seconds).reduce((sum, s) => sum + s, 0);
     const wall = ((over?.at ?? now) - first.at) / 1000;
     const smallest = Math.min(...Object.values(seconds));

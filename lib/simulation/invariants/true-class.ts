@@ -17,6 +17,9 @@ const BY_KIND: Readonly<Record<string, FailureClass>> = {
   'host-memory': 'memory',
 };
 
+/** What the service itself says of a host whose memory ran out (lib/lifecycle/classify.ts has the source). */
+const BY_SERVICE = /OutOfMemoryError: Please use an instance type with more memory/;
+
 /**
  * What a job truly ended of; undefined for one that lives, has its result, or was stopped by a person. It reads the beginning of
  * FailureReason, which the service writes, and then the driver's file alone: what a program prints decides nothing.
@@ -29,7 +32,7 @@ export function trueClass(job: SimJob): FailureClass | undefined {
   if (reason.startsWith('CapacityError')) return 'capacity';
   if (reason.startsWith('InternalServerError')) return 'platform';
   if (reason.startsWith('ClientError')) return 'config';
-  return ofContainer(reason);
+  return BY_SERVICE.test(reason) ? 'memory' : ofContainer(reason);
 }
 
 function ofStopped(job: SimJob): FailureClass | undefined {

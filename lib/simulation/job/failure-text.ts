@@ -1,15 +1,28 @@
 /** FailureReason as the service gives it for a container that left: the driver's failure file, then the code. */
-export function algorithmError(code: number, kind: string, reason: string, host = 'algo-1'): string {
-  const file = JSON.stringify({ slipway: 1, class: kind, code, host, reason });
+export function algorithmError(
+  code: number,
+  kind: string,
+  reason: string,
+  { host = 'algo-1', step }: { host?: string; step?: number } = {},
+): string {
+  const file = JSON.stringify({ slipway: 1, class: kind, code, host, ...(step !== undefined && { step }), reason });
   return `AlgorithmError: ${file}, exit code: ${code}`;
 }
 
-/** What the driver writes (containers/driver/slipway_driver) when an instance loses one of these. */
-export const LOSS_TEXT = {
-  host: algorithmError(75, 'peer-lost', "another host's ranks ended: lost"),
-  gpu: algorithmError(75, 'hardware', 'Xid 79: GPU has fallen off the bus', 'algo-2'),
-  network: algorithmError(75, 'peer-lost', 'the connection to another rank was lost'),
-} as const;
+/**
+ * What the driver writes (containers/driver/slipway_driver) when an instance loses one of these.
+ * @param step the last one that the driver saw
+ */
+export function lossText(lost: 'host' | 'gpu' | 'network', step?: number): string {
+  switch (lost) {
+    case 'host':
+      return algorithmError(75, 'peer-lost', "another host's ranks ended: lost", { step });
+    case 'gpu':
+      return algorithmError(75, 'hardware', 'Xid 79: GPU has fallen off the bus', { host: 'algo-2', step });
+    case 'network':
+      return algorithmError(75, 'peer-lost', 'the connection to another rank was lost', { step });
+  }
+}
 
 /** FailureReason of a job that SageMaker itself failed. */
 export const INTERNAL_ERROR = 'InternalServerError: We encountered an internal error. Please try again.';

@@ -229,7 +229,7 @@ export class Fleet {
   private leave(job: SimJob, why: string): void {
     if (!job.stepping?.isGoing) return;
     job.stepping.pause(this.clock.now, true);
-    this.end(job, 'Failed', 'Failed', algorithmError(76, 'hand-over', why));
+    this.end(job, 'Failed', 'Failed', algorithmError(76, 'hand-over', why, { step: job.stepping.at }));
   }
 
   private finishLater(job: SimJob): void {

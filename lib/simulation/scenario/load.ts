@@ -72,6 +72,7 @@ export function resolveScenario(
     ...runs.flatMap((run) => run.issues),
     ...(file.faults ?? []).flatMap((fault, i) => checkFault(fault, `faults[${i}]`)),
     ...nameIssues(file),
+    ...(file.calls ?? []).flatMap((call, i) => callerIssues(call, `calls[${i}].team`, teams)),
   ];
   if (!environment.value || hasErrors(issues)) return { issues };
   const value = {
@@ -82,6 +83,18 @@ export function resolveScenario(
     source: file,
   };
   return { value, issues };
+}
+
+/** Only calls of the control function come through the alias of a team. */
+function callerIssues({ team, do: what }: CallEntry, path: string, teams: readonly string[]): Issue[] {
+  if (team === undefined) return [];
+  if (isStackCall(what) || what === 'deploy') {
+    const text = { must: `must not stand beside do: ${what}`, got: team, fix: 'leave it out' };
+    return [issue('scenario/team', 'error', path, text)];
+  }
+  if (teams.length === 0 || teams.includes(team)) return [];
+  const text = { must: 'must be a team of the environment', got: team, fix: `use ${orList(teams)}` };
+  return [issue('scenario/team', 'error', path, text)];
 }
 
 function keysAt(path: readonly PropertyKey[]): string[] {

@@ -62,6 +62,10 @@ const run = z.strictObject({
     .positive()
     .optional()
     .meta({ description: 'Seconds of a step on the most instances of the run. Default: 10.' }),
+  startAt: timeSchema
+    .optional()
+    .meta({ description: 'When its first job may start, at the earliest. Default: as soon as there is room.' }),
+  note: text.optional().meta({ description: 'What a person writes about it at its start. Default: nothing.' }),
   startMinutes: minutes
     .optional()
     .meta({ description: 'Minutes from the instances to the first step, at every start. Default: 10.' }),
@@ -75,11 +79,14 @@ const run = z.strictObject({
 
 const call = z.strictObject({
   at: timeSchema.optional().meta({ description: 'When it happens. Default: the start.' }),
-  do: z.enum(['stop', 'resume', 'deploy', 'delete-stack', 'replace-key']).meta({
+  do: z.enum(['stop', 'resume', 'confirm', 'deploy', 'delete-stack', 'replace-key']).meta({
     description:
-      'What somebody does. `delete-stack` and `replace-key` are what the guards of the stack refuse under live runs: its deletion, and an update that replaces its key.',
+      'What somebody does. `confirm` says once more that the code of a start is uploaded. `delete-stack` and `replace-key` are what the guards of the stack refuse under live runs: its deletion, and an update that replaces its key.',
   }),
   run: runId.optional().meta({ description: 'The run that it is done to. Default: none, where the stack is meant.' }),
+  team: text.optional().meta({
+    description: 'Team whose alias is called. Default: that of the run; control refuses any other.',
+  }),
 });
 
 /** One strict object for all kinds, so that an unknown key is named with its path; `faultKeys` says what goes together. */

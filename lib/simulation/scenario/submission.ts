@@ -3,6 +3,7 @@ import type { ControlPayload } from '../../contracts/control';
 import { CODE_IN_IMAGE, isArchiveInS3 } from '../../spec/code-source';
 import { applyOverrides } from '../../spec/reading/overrides';
 import { parseYaml } from '../../spec/reading/yaml-file';
+import { dateAt } from '../core/epoch';
 import { type Scenario, specOf } from './load';
 
 /** Bytes of the archive of a run's own code. */
@@ -28,7 +29,7 @@ export function submittedText(text: string, idOf: (named: string) => string): st
  * @param runFile its text as it is submitted
  */
 export const startRequest = (
-  { id, text }: Scenario['runs'][number],
+  { id, text, startAt, note }: Scenario['runs'][number],
   runId: string,
   runFile: string,
 ): ControlPayload => ({
@@ -37,6 +38,8 @@ export const startRequest = (
   clientRequestId: `start-${id}`,
   runId,
   acceptsUnknownPrice: true,
+  ...(note !== undefined && { note }),
+  ...(startAt !== undefined && { startAt: dateAt(startAt * 1000).toISOString() }),
   ...codeOf(text),
 });
 

@@ -3,7 +3,7 @@ import { formatDuration } from './duration';
 import type { ScenarioFile } from './schema';
 
 /** Keys whose values are seconds since the start. */
-const TIMES = new Set(['at', 'to', 'from', 'until', 'clock']);
+const TIMES = new Set(['at', 'to', 'from', 'until', 'clock', 'startAt']);
 
 /** The text of a scenario file: what `slipway simulate` reads again. */
 export function writeScenario(file: ScenarioFile): string {

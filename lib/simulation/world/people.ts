@@ -27,8 +27,16 @@ export interface PeopleHooks {
   onGranted(run: SimRun, action: 'stop' | 'resume'): void;
   /** Control answered a stop or a resume with no. */
   onDenied(run: SimRun, action: 'stop' | 'resume', reason: string): void;
+  /** Somebody asked for it through the alias of another team; undefined when every repetition died or failed. */
+  onStranger(run: SimRun, action: string, answer: ControlAnswer | undefined): void;
   /** Every repetition of a call died or failed. */
   onGivenUp(run: SimRun, action: string): void;
+}
+
+/** What follows a call. */
+interface Outcome {
+  onAnswer(answer: ControlAnswer): void;
+  onGivenUp(): void;
 }
 
 /** What people do: they start, stop and resume runs through the control function, and deploy registered ones. */
@@ -54,7 +62,7 @@ export class People {
     }
     for (const call of calls) {
       const run = this.hooks.runs().find(({ id }) => id === call.run);
-      if (run) this.clock.schedule((call.at ?? 0) * 1000, () => this.act(run, call.do));
+      if (run) this.clock.schedule((call.at ?? 0) * 1000, () => this.act(run, call));
     }
   }
 
@@ -80,7 +88,7 @@ export class People {
     if (run) this.hooks.onTaken(run, answer.runId);
   }
 
-  private act(run: SimRun, what: CallEntry['do']): void {
+  private act(run: SimRun, { do: what, team = run.team }: CallEntry): void {
     if (isStackCall(what)) return;
     if (what === 'deploy') {
       this.deploy(run);
@@ -88,7 +96,15 @@ export class People {
     }
     const { runId } = run;
     if (runId === undefined) return;
-    this.ask(run, { action: what, runId }, (answer) => {
+    const payload: ControlPayload =
+      what === 'confirm' ? { action: 'start', runId, confirm: true } : { action: what, runId };
+    if (team !== run.team) {
+      const told = (answer?: ControlAnswer) => this.hooks.onStranger(run, what, answer);
+      this.call(team, payload, { onAnswer: told, onGivenUp: () => told() });
+      return;
+    }
+    this.ask(run, payload, (answer) => {
+      if (what === 'confirm') return;
       if (answer.ok) this.hooks.onGranted(run, what);
       else this.hooks.onDenied(run, what, answer.issues.map(({ message }) => message).join('; '));
     });
@@ -111,15 +127,19 @@ export class People {
       .join('; ');
   }
 
-  /** One call of the team's alias, repeated when it died or failed. */
-  private ask(run: SimRun, payload: ControlPayload, onAnswer: (answer: ControlAnswer) => void, tries = 0): void {
+  private ask(run: SimRun, payload: ControlPayload, onAnswer: (answer: ControlAnswer) => void): void {
+    this.call(run.team, payload, { onAnswer, onGivenUp: () => this.hooks.onGivenUp(run, payload.action) });
+  }
+
+  /** One call of a team's alias, repeated when it died or failed. */
+  private call(team: string, payload: ControlPayload, on: Outcome, tries = 0): void {
     if (this.hooks.isDeleted()) return;
     this.functions.control.invoke(
-      (deps) => onRequest(deps, payload, this.names.aliasArn(run.team)),
+      (deps) => onRequest(deps, payload, this.names.aliasArn(team)),
       (ending) => {
-        if (ending.kind === 'answer') return onAnswer(ending.value as ControlAnswer);
-        if (tries < MOST_REPETITIONS) this.clock.after(AGAIN_MS, () => this.ask(run, payload, onAnswer, tries + 1));
-        else this.hooks.onGivenUp(run, payload.action);
+        if (ending.kind === 'answer') return on.onAnswer(ending.value as ControlAnswer);
+        if (tries < MOST_REPETITIONS) this.clock.after(AGAIN_MS, () => this.call(team, payload, on, tries + 1));
+        else on.onGivenUp();
       },
     );
   }

@@ -17,9 +17,14 @@ export class Prices {
 
   /** Dollars that AWS bills for a job so far, and for the warm pool that it left. */
   billedUsd(job: SimJob, now: number): number {
-    const heldHours = heldMs(job, now) / 3_600_000;
     const keptHours = keptMs(job, now) / 3_600_000;
-    return (heldHours * this.billedShare(job) + keptHours) * this.onDemandUsd(job.chosen ?? []);
+    return this.jobUsd(job, now) + keptHours * this.onDemandUsd(job.chosen ?? []);
+  }
+
+  /** Dollars that AWS bills for a job so far, without the warm pool that it left. */
+  jobUsd(job: SimJob, now: number): number {
+    const heldHours = heldMs(job, now) / 3_600_000;
+    return heldHours * this.billedShare(job) * this.onDemandUsd(job.chosen ?? []);
   }
 
   private onDemandUsd(shapes: readonly Shape[]): number {

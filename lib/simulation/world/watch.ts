@@ -1,3 +1,4 @@
+import type { ControlAnswer } from '../../contracts/control';
 import type { SimMs } from '../core/clock';
 import type { Invocation } from '../core/invocation';
 import type { SimJob } from '../job/job';
@@ -21,6 +22,8 @@ export class Watch<W = unknown> {
   onGranted(_run: SimRun, _action: 'stop' | 'resume'): void {}
   /** Control answered a stop or a resume with no. */
   onDenied(_run: SimRun, _action: 'stop' | 'resume', _reason: string): void {}
+  /** Control answered a call about a run through the alias of another team; undefined: it never answered. */
+  onStranger(_run: SimRun, _action: string, _answer: ControlAnswer | undefined): void {}
   /** A guard of the stack let a change pass, or refused it with a reason. */
   onStackChange(_what: StackCall, _refusal: string | undefined): void {}
   /** Every repetition of somebody's call died or failed. */

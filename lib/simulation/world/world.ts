@@ -174,6 +174,7 @@ export class World {
       onTaken: (run, runId) => this.onTaken(run, runId),
       onGranted: (run, action) => this.watch.onGranted(run, action),
       onDenied: (run, action, reason) => this.watch.onDenied(run, action, reason),
+      onStranger: (run, action, answer) => this.watch.onStranger(run, action, answer),
       onGivenUp: (run, action) => this.watch.onGivenUp(run, action),
     });
     this.stack = new StackChanges(clock, this.functions, environment.name, {

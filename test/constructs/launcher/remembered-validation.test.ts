@@ -5,9 +5,6 @@ import { App, CloudFormationValidatePlugin, type PolicyValidationPluginReport } 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { RememberedValidation } from '../../../lib/constructs/launcher/remembered-validation';
 
-// The first validation of a process reads its rules, half a minute on a busy machine.
-vi.setConfig({ testTimeout: 180_000 });
-
 let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(path.join(tmpdir(), 'slipway-validation-'));
@@ -28,8 +25,28 @@ function validate(file: string, resource: object, region = 'us-west-2'): PolicyV
   return validation.validate({ stackTemplates: [stack], templatePaths: [templatePath], appConstruct: new App() });
 }
 
+/**
+ * Instead of the real validator, whose rules take seconds to read: it objects to the word "soon". test/templates/validation.test.ts has the
+ * real one.
+ */
+function quickValidator() {
+  return vi.spyOn(CloudFormationValidatePlugin.prototype, 'validate').mockImplementation(({ templatePaths }) => {
+    const success = !readFileSync(templatePaths[0] ?? '', 'utf8').includes('soon');
+    const violations = success
+      ? []
+      : [
+          {
+            ruleName: 'R1',
+            description: 'a number',
+            violatingResources: [{ resourceLogicalId: 'Logs', templatePath: templatePaths[0] ?? '', locations: [] }],
+          },
+        ];
+    return { success, violations };
+  });
+}
+
 test('a template is validated once for each Region, its findings come back each time', () => {
-  const real = vi.spyOn(CloudFormationValidatePlugin.prototype, 'validate');
+  const real = quickValidator();
 
   const first = validate('a.json', BAD);
   const second = validate('b.json', BAD);
@@ -40,15 +57,6 @@ test('a template is validated once for each Region, its findings come back each 
   expect(second.violations.map(({ ruleName }) => ruleName)).toEqual(first.violations.map(({ ruleName }) => ruleName));
   expect(second.violations[0]?.violatingResources[0]?.templatePath).toBe(path.join(folder, 'b.json'));
 });
-
-/** Instead of the real validator, which takes seconds: it objects to the word "soon". */
-function quickValidator() {
-  return vi.spyOn(CloudFormationValidatePlugin.prototype, 'validate').mockImplementation(({ templatePaths }) => {
-    const success = !readFileSync(templatePaths[0] ?? '', 'utf8').includes('soon');
-    const violations = success ? [] : [{ ruleName: 'R1', description: 'a number', violatingResources: [] }];
-    return { success, violations };
-  });
-}
 
 test('a changed template is validated again', () => {
   quickValidator();

@@ -1,5 +1,5 @@
-import { loadAwsServiceSpecSync } from '@aws-cdk/aws-service-spec';
 import type { TemplateResource } from '../../constructs/support/app';
+import { FILE, readCreateOnly } from './create-only';
 
 /** Types whose replacement loses data, breaks what people hold a reference to, or moves the network under jobs. */
 export const STATEFUL_TYPES = [
@@ -25,18 +25,18 @@ export interface Identity {
   fixed: Record<string, unknown>;
 }
 
-const createOnlyOf = new Map<string, string[]>();
+let createOnly: Record<string, string[]> | undefined;
 
-/** Properties whose change makes CloudFormation replace a resource, from AWS's resource specification. */
+/**
+ * Properties whose change makes CloudFormation replace a resource, from AWS's resource specification; none for custom resources.
+ * @throws for a type of AWS that the extract of the specification does not have
+ */
 export function createOnlyProperties(type: string): string[] {
-  const known = createOnlyOf.get(type);
-  if (known) return known;
-  const found = [...loadAwsServiceSpecSync().lookup('resource', 'cloudFormationType', 'equals', type)][0];
-  const names = Object.entries(found?.properties ?? {}).flatMap(([name, property]) =>
-    property.causesReplacement === 'yes' ? [name] : [],
-  );
-  createOnlyOf.set(type, names);
-  return names;
+  if (!type.startsWith('AWS::')) return [];
+  createOnly ??= readCreateOnly().types;
+  const found = createOnly[type];
+  if (!found) throw new Error(`${type}: must be in ${FILE}; add its service to create-only.ts, run its script`);
+  return found;
 }
 
 /** The identities of the stateful resources of a template, by logical id. */

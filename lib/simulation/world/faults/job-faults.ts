@@ -1,5 +1,5 @@
 import type { SimMs, VirtualClock } from '../../core/clock';
-import { INTERNAL_ERROR, LOSS_TEXT } from '../../job/failure-text';
+import { INTERNAL_ERROR, lossText } from '../../job/failure-text';
 import type { Fleet } from '../../job/fleet';
 import { isLive, type SimJob } from '../../job/job';
 import type { Fault } from '../../scenario/schema';
@@ -87,7 +87,7 @@ export class JobFaults {
     if (!fault.loses) return;
     const isHost = fault.loses !== 'network';
     if (isHost && fleet.restartInPlace(job, 'algo-2', fault.loses)) return;
-    fleet.end(job, 'Failed', 'Failed', LOSS_TEXT[fault.loses]);
+    fleet.end(job, 'Failed', 'Failed', lossText(fault.loses, shownStep(job, this.clock.now)));
   }
 
   private damage(job: SimJob, count: number): void {
@@ -104,6 +104,10 @@ export class JobFaults {
     return fault?.stopTakesMinutes === undefined ? undefined : fault.stopTakesMinutes * 60_000;
   }
 }
+
+/** The last step that the driver of a job has seen; undefined where none shows. */
+const shownStep = ({ truth, stepping }: SimJob, now: SimMs): number | undefined =>
+  truth?.showsSteps ? stepping?.seenAt(now) : undefined;
 
 /** What a fault without a moment of its own waits for: steps, where it is about them. */
 function isReady(fault: Fault, job: SimJob): boolean {

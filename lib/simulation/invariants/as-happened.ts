@@ -1,0 +1,194 @@
+import { findPrice } from '../../catalog/prices/prices';
+import { ATTEMPT_ITEM_PREFIX } from '../../contracts/run-table';
+import { trainedMs } from '../../lifecycle/accounting/pauses';
+import { ON_DEMAND, partsOfRung } from '../../lifecycle/ladder';
+import type { Attempt, FailureClass, Rung } from '../../lifecycle/record';
+import { EPOCH_MS } from '../core/epoch';
+import { heldMs, type SimJob } from '../job/job';
+import { timelineOf } from '../timeline';
+import type { SimRun } from '../world/sim-run';
+import { countedOtherwise } from './counted';
+import { Invariant } from './invariant';
+import { trueClass } from './true-class';
+
+/** Times of the service have whole seconds, and each of two may be rounded. */
+const ROUNDED_MS = 2000;
+const SHARE_TOLERANCE = 0.01;
+/** The driver of a job that was deleted told its steps a minute ago at most. */
+const BEAT_MS = 60_000;
+/** A heartbeat that could not be read so shortly before the end may have been the last. */
+const UNREAD_MS = 600_000;
+
+/** What the table says of an attempt that has ended, and of the clusters that a run may ask for, is what its jobs did and what they cost. */
+export class AsHappened extends Invariant {
+  readonly name = 'as-happened';
+
+  override onEnd(): void {
+    for (const run of this.scene.world.runs) {
+      const attempts = this.attemptsOf(run);
+      const differences = [
+        ...(run.record?.policy.ladder ?? []).flatMap((rung) => this.ofRung(run, rung)),
+        ...attempts.flatMap((attempt) => this.ofAttempt(run, attempt)),
+        ...countedOtherwise(run, attempts, timelineOf(this.scene.world, run), this.now),
+      ];
+      for (const what of differences) this.break(`run ${run.id}: ${what}`);
+    }
+  }
+
+  private attemptsOf({ runId = '' }: SimRun): Attempt[] {
+    return this.scene.world.table
+      .itemsOf(runId)
+      .filter((item) => item.item?.S?.startsWith(ATTEMPT_ITEM_PREFIX))
+      .map((item) => JSON.parse(item.document?.S ?? '{}') as Attempt);
+  }
+
+  private ofAttempt(run: SimRun, attempt: Attempt): string[] {
+    const job = run.jobs.find(({ name }) => name === attempt.jobName);
+    if (!job || attempt.phase !== 'ended' || attempt.failureClass === 'collision') return [];
+    const asked = run.record?.policy.ladder.find(({ id }) => id === attempt.rungId);
+    const whole = job.deletedAt === undefined;
+    const found = [
+      ...(asked ? ofRequest(asked, job) : [`rung ${attempt.rungId} is none of its own`]),
+      ...ofStart(attempt, job),
+      ...(whole
+        ? [...ofEnd(attempt, job), ...this.ofMoney(attempt, job), ...this.ofSteps(attempt, job)]
+        : this.ofDeleted(attempt, job)),
+    ];
+    return found.map((what) => `${attempt.jobName}: ${what}`);
+  }
+
+  private ofMoney(attempt: Attempt, job: SimJob): string[] {
+    const usd = this.scene.world.prices.jobUsd(job, this.now);
+    const isRight = attempt.costUsd !== null && Math.abs(attempt.costUsd - usd) <= SHARE_TOLERANCE * usd + 0.02;
+    const held = heldMs(job, this.now);
+    const booked = trainedMs(attempt, attempt.endedAt ?? 0);
+    return [
+      ...differ('cost, USD', attempt.costUsd, usd, isRight),
+      ...differ('pauses', attempt.pauses?.times ?? 0, pausesOf(job), (attempt.pauses?.times ?? 0) === pausesOf(job)),
+      ...differ('ms with instances', booked, held, Math.abs(held - booked) <= ROUNDED_MS),
+    ];
+  }
+
+  /** First and last step of its own, where they show: in the heartbeat, and the last in a metric as well. */
+  private ofSteps({ firstStep, lastStep, progress }: Attempt, job: SimJob): string[] {
+    const { truth, stepping, restarts, kind } = job;
+    if (!truth?.showsSteps || kind === 'processing') return [];
+    const [first = null, last = null] = [stepping?.firstStep, stepping?.at];
+    const isRead = truth.heartbeat !== undefined && !this.isUnread(job);
+    const { vitals } = progress ?? {};
+    // Steps of the last minute are in no heartbeat.
+    const isUnsaid = firstStep === null && (last ?? 0) - (first ?? 0) <= stepsOfBeat(job);
+    return [
+      ...differ('lastStep', lastStep, last, lastStep === last),
+      ...(isRead ? differ('firstStep', firstStep, first, firstStep === first || isUnsaid) : []),
+      ...(isRead && vitals ? differ('restarts in place', vitals.restarts, restarts, vitals.restarts === restarts) : []),
+    ];
+  }
+
+  /** A call to S3 failed or came late while the job lived or its end was looked at: a heartbeat may not have been read. */
+  private isUnread({ createdAt, history }: SimJob): boolean {
+    const over = (history.at(-1)?.at ?? this.now) + UNREAD_MS;
+    return (this.scene.world.scenario.faults ?? []).some(
+      ({ call, at = 0, to = Number.POSITIVE_INFINITY }) =>
+        call?.startsWith('s3') && at * 1000 <= over && to * 1000 >= createdAt,
+    );
+  }
+
+  /** Nothing is left to ask but its last heartbeat, and the table cannot know more steps than there were. */
+  private ofDeleted(attempt: Attempt, job: SimJob): string[] {
+    const { truth, stepping, beatsWithout } = job;
+    const { at: made = -1 } = stepping ?? {};
+    const { lastStep } = attempt;
+    if ((lastStep ?? -1) > made) return differ('lastStep', lastStep, made, false);
+    const isTold =
+      truth?.showsSteps && truth.heartbeat && beatsWithout.length === 0 && made > (stepping?.firstStep ?? 0);
+    return isTold && !this.isUnread(job)
+      ? differ('lastStep', lastStep, made, lastStep !== null && made - lastStep <= stepsOfBeat(job))
+      : [];
+  }
+
+  /** What control took for the way to ask for capacity, from the run file and the price list alone. */
+  private ofRung({ truth }: SimRun, rung: Rung): string[] {
+    if (!truth) return [];
+    const { kind, compute } = truth.spec;
+    const isOnDemand = compute.capacity === 'on-demand' || partsOfRung(rung.id).kind === ON_DEMAND;
+    const usage = kind === 'processing' ? kind : isOnDemand ? 'training' : compute.capacity;
+    const found = differ(`usage of rung ${rung.id}`, rung.usage, usage, rung.usage === usage);
+    if (usage === 'training-plan') return found;
+    const { region, prices } = this.scene.world.scenario.environment;
+    const list = rung.instances.map(({ instanceType, instanceCount }) => {
+      const price = findPrice(instanceType, region, prices)?.usdPerHour;
+      return price === undefined ? null : price * instanceCount;
+    });
+    const usd = list.includes(null) ? null : list.reduce<number>((sum, one) => sum + (one ?? 0), 0);
+    const isRight = usd === rung.usdPerHour || Math.abs((usd ?? 0) - (rung.usdPerHour ?? -1)) < 0.01;
+    return [...found, ...differ(`USD an hour of rung ${rung.id}`, rung.usdPerHour, usd, isRight)];
+  }
+}
+
+/** How often it was without instances after it had had them. */
+const pausesOf = ({ history }: SimJob): number =>
+  history.filter(({ secondaryStatus }) => secondaryStatus === 'Interrupted').length;
+
+/** Steps between two heartbeats, at most. */
+const stepsOfBeat = ({ secondsPerStep }: SimJob): number => Math.ceil(BEAT_MS / 1000 / secondsPerStep) + 1;
+
+/** What a job was created with is what its rung says. */
+function ofRequest(rung: Rung, job: SimJob): string[] {
+  const written = new Map<string, number>();
+  for (const { instanceType, instanceCount } of rung.instances)
+    written.set(instanceType, (written.get(instanceType) ?? 0) + instanceCount);
+  const [first = []] = job.wanted;
+  const count = first.reduce((sum, one) => sum + one.count, 0);
+  const isSame =
+    first.every(({ instanceType }) => written.has(instanceType)) &&
+    count === [...written.values()].reduce((a, b) => a + b, 0);
+  return [
+    ...differ('instances of its rung', JSON.stringify(rung.instances), JSON.stringify(first), isSame),
+    ...differ('usage of its rung', rung.usage, job.spot ? 'spot' : 'another', job.spot === (rung.usage === 'spot')),
+    ...differ('kind of its rung', rung.usage, job.kind, (job.kind === 'processing') === (rung.usage === 'processing')),
+  ];
+}
+
+function ofStart(attempt: Attempt, { truth, resumeUri }: SimJob): string[] {
+  if (truth?.resumeFrom !== 's3') return [];
+  const step = resumeUri === '' ? null : (truth.stepOf(resumeUri) ?? null);
+  const written = attempt.resumeFrom?.step ?? null;
+  return differ('step that it began at', written, step, written === step);
+}
+
+/** How the service says that it ended, and of what: the world knows what it did. */
+function ofEnd(attempt: Attempt, job: SimJob): string[] {
+  const failure = classOf(attempt, job);
+  return [
+    ...differ('status', attempt.status, job.status, attempt.status === job.status),
+    ...differ(
+      'secondaryStatus',
+      attempt.secondaryStatus,
+      job.secondaryStatus,
+      attempt.secondaryStatus === job.secondaryStatus,
+    ),
+    ...differ('failureClass', attempt.failureClass, failure, attempt.failureClass === failure),
+    ...atTime('trainingStartedAt', attempt.trainingStartedAt, job.startedAt),
+    ...atTime('endedAt', attempt.endedAt, job.history.at(-1)?.at),
+  ];
+}
+
+/** An attempt that Slipway itself stopped handed over, whatever asked for it; one that hung may be stopped for another reason first. */
+function classOf(attempt: Attempt, job: SimJob): FailureClass | 'completed' | undefined {
+  if (job.status === 'Completed') return 'completed';
+  const failure = trueClass(job);
+  const isAsked = attempt.stop !== undefined && attempt.stop.why !== 'hang';
+  return failure === undefined || (failure === 'hang' && job.status === 'Stopped' && isAsked)
+    ? attempt.stop && 'planned'
+    : failure;
+}
+
+const atTime = (what: string, written: number | undefined, at: number | undefined): string[] => {
+  const wanted = at === undefined ? undefined : EPOCH_MS + at;
+  const isNear = written !== undefined && wanted !== undefined && Math.abs(written - wanted) <= ROUNDED_MS;
+  return differ(what, written, wanted, isNear || written === wanted);
+};
+
+const differ = (what: string, written: unknown, truth: unknown, isRight: boolean): string[] =>
+  isRight ? [] : [`${what} is written as ${written ?? 'none'} and was ${truth ?? 'none'}`];

@@ -1,0 +1,70 @@
+import type { TimelineEvent } from '../../lifecycle/action';
+import { CLASS_POLICY } from '../../lifecycle/budgets';
+import type { Attempt, Budgets } from '../../lifecycle/record';
+import { EPOCH_MS } from '../core/epoch';
+import type { SimRun } from '../world/sim-run';
+
+/** A job that got its instances this short ago may not have been seen with them. */
+const UNSEEN_MS = 660_000;
+
+/**
+ * Where the counters of a run say something else than its attempts that ended since a person last resumed it, in words: failures by class,
+ * those that count against `limits.maxAttempts`, and since when it waits for capacity.
+ * @param lines of its timeline
+ */
+export function countedOtherwise(
+  run: SimRun,
+  attempts: readonly Attempt[],
+  lines: readonly TimelineEvent[],
+  now: number,
+): string[] {
+  const inOrder = [...lines].sort((a, b) => a.at - b.at);
+  // One that is resumed while it stops goes on with what it has.
+  const since = inOrder.findLastIndex(({ what, evidence }) => what === 'resume-asked' && evidence.from !== undefined);
+  const ends = inOrder.slice(since + 1).filter(({ what }) => what === 'attempt-ended');
+  const ended = ends.flatMap(({ text, evidence }) => {
+    const attempt = attempts.find(({ number }) => text.startsWith(`attempt ${number} `));
+    return attempt ? [{ attempt, budgets: evidence.budgets as unknown as Budgets }] : [];
+  });
+  const found = ended.flatMap(({ attempt, budgets }, place) => {
+    const before = ended.slice(0, place + 1).map((one) => one.attempt);
+    return [...classes(attempt, before, budgets), ...failures(run, attempt, before, budgets)];
+  });
+  return [...found, ...waits(run, now)];
+}
+
+/** Refusals for want of a quota count as well, and are no attempts. */
+function classes({ jobName, failureClass }: Attempt, before: readonly Attempt[], { byClass }: Budgets): string[] {
+  if (failureClass === undefined || failureClass === 'capacity') return [];
+  const count = before.filter((one) => one.failureClass === failureClass).length;
+  const written = byClass[failureClass as keyof typeof byClass];
+  return written === count
+    ? []
+    : [`${jobName}: failures of class ${failureClass} are ${count}, and ${written} are counted`];
+}
+
+function failures(run: SimRun, { jobName }: Attempt, before: readonly Attempt[], budgets: Budgets): string[] {
+  const count = before.filter((one) => burns(run, one)).length;
+  return budgets.failures === count
+    ? []
+    : [`${jobName}: ${count} attempts count against limits.maxAttempts, and ${budgets.failures} are counted`];
+}
+
+/** A hand-over whose commits nobody sees counts like a failure, where it was the job's own. */
+function burns({ truth }: SimRun, { number, failureClass, trainingStartedAt, stop, handOver }: Attempt): boolean {
+  if (!truth || failureClass === undefined || failureClass === 'completed' || failureClass === 'stopped') return false;
+  if (truth.seesCommits && truth.committedIn(number) > 0) return false;
+  if (CLASS_POLICY[failureClass].burnsAttempt) return true;
+  const isOwn = stop?.why !== 'user' && !handOver && trainingStartedAt !== undefined;
+  return failureClass === 'planned' && isOwn && !truth.seesCommits;
+}
+
+/** A wait for capacity is over when a job has its instances. */
+function waits({ record, jobs }: SimRun, now: number): string[] {
+  const { capacitySince } = record?.budgets ?? {};
+  if (capacitySince === undefined) return [];
+  const had = jobs.find(
+    ({ startedAt }) => startedAt !== undefined && EPOCH_MS + startedAt > capacitySince && now - startedAt > UNSEEN_MS,
+  );
+  return had ? [`it waits for capacity since before ${had.name} had its instances, says the table`] : [];
+}
