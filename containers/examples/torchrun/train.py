@@ -38,7 +38,7 @@ def device_of(backend, local_rank):
 
 def arguments():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--backend", default=default_backend())
+    parser.add_argument("--backend", help="default: nccl on GPUs, neuron on Trainium, gloo elsewhere")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--sequence-length", type=int, default=128)
@@ -80,11 +80,12 @@ def save(folder, step, state):
 
 def main():
     args = arguments()
-    if args.backend == "smddp":
+    backend = args.backend or default_backend()
+    if backend == "smddp":
         import smdistributed.dataparallel.torch.torch_smddp  # noqa: F401  (registers the backend)
     local_rank = int(os.environ.get("LOCAL_RANK", os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK", "0")))
-    device = device_of(args.backend, local_rank)
-    dist.init_process_group(args.backend)
+    device = device_of(backend, local_rank)
+    dist.init_process_group(backend)
     torch.manual_seed(42)
     model = nn.Sequential(nn.Embedding(args.vocab_size, args.width), nn.Linear(args.width, args.vocab_size)).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.learning_rate)

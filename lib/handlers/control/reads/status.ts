@@ -94,17 +94,20 @@ async function liveAttempt(deps: ReadDeps, record: RunRecord, now: EpochMs): Pro
 /** Undefined when it cannot be read: status then says what was written last. */
 async function newestHeartbeat(deps: ReadDeps, record: RunRecord, attempt: Attempt) {
   try {
-    const { heartbeat } = await readHeartbeat(deps.s3, attempt.files?.heartbeat ?? (await heartbeatNow(deps, record)));
+    const { heartbeat } = await readHeartbeat(
+      deps.s3,
+      attempt.files?.heartbeat ?? (await heartbeatOf(deps, record, attempt)),
+    );
     return heartbeat;
   } catch {
     return undefined;
   }
 }
 
-/** Where a job of today's descriptor writes: a deploy may have changed the bucket since the launch, and no look has noted it yet. */
-async function heartbeatNow(deps: ReadDeps, { team, runId, attempt }: RunRecord): Promise<string> {
+/** Where a job that no look has seen yet writes, by today's descriptor. */
+async function heartbeatOf(deps: ReadDeps, { team, runId }: RunRecord, { number }: Attempt): Promise<string> {
   const descriptor = await readDescriptor(deps, team);
-  return runPrefixes({ descriptor, runId, attempt: attempt?.number ?? 1 }).heartbeat;
+  return runPrefixes({ descriptor, runId, attempt: number }).heartbeat;
 }
 
 /** What the run was launched with; the secret of its restarts stays here. */
