@@ -1,4 +1,4 @@
-// `npm run moto`: plays the calls on both emulators and prints every difference as JSON.
+// `npx tsx scripts/moto/main.ts`: plays the calls on both emulators and prints every difference as JSON.
 import { play } from './call';
 import { CALLS } from './calls';
 import { differences } from './compare';

@@ -34,7 +34,10 @@ export async function startMiniStack(): Promise<Emulator> {
 /** moto's server, from the environment that scripts/python-env.mjs makes of requirements-moto.txt. */
 export async function startMoto(): Promise<Emulator> {
   const program = path.join(ROOT, '.slipway', 'moto', 'bin', 'moto_server');
-  if (!existsSync(program)) throw new Error(`moto: must be installed at ${program}; run npm run moto`);
+  if (!existsSync(program))
+    throw new Error(
+      `moto: must be installed at ${program}; run node scripts/python-env.mjs requirements-moto.txt moto`,
+    );
   const port = await freePort();
   const env = { PATH: process.env.PATH ?? '', HOME: tmpdir(), MOTO_ACCOUNT_ID: ACCOUNT };
   const child = spawn(program, ['-H', '127.0.0.1', '-p', String(port)], {
