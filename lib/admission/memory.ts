@@ -1,3 +1,4 @@
+import { stateGiB } from '../planner/plan';
 import { type NeuronPlan, planNeuron } from '../planner/run/neuron';
 import { planRun } from '../planner/run/plan-run';
 import { type Issue, issue } from '../spec/issue';
@@ -50,7 +51,7 @@ function shortfall(run: RunSpec, region: string): Shortfall | undefined {
 /** Weights, gradients and optimizer that all NeuronCores together cannot hold. */
 function shortfallOfCores({ fits, layouts, coreGiB }: NeuronPlan): Shortfall | undefined {
   if (fits !== 'oom') return undefined;
-  const needed = Math.min(...layouts.map(({ memoryGiB: m }) => m.parameters + m.gradients + m.optimizer));
+  const needed = Math.min(...layouts.map(({ memoryGiB }) => stateGiB(memoryGiB)));
   return { needed, available: coreGiB, of: 'NeuronCore', advice: 'use more instances' };
 }
 

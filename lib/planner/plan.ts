@@ -73,7 +73,8 @@ export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTAN
 }
 
 /** Weights, gradients and optimizer: what a layout holds by arithmetic, and no measurement changes. */
-export const stateGiB = (memory: MemoryGiB) => memory.parameters + memory.gradients + memory.optimizer;
+export const stateGiB = (memory: Pick<MemoryGiB, 'parameters' | 'gradients' | 'optimizer'>) =>
+  memory.parameters + memory.gradients + memory.optimizer;
 
 /** What the fullest GPU would reserve if it had room, after runs of one's own. */
 export function wantedMemory(l: LayoutInput, k: PlannerConstants): MemoryGiB {

@@ -17,7 +17,7 @@ import { checkRun } from '../../rules';
 import type { Descriptor } from '../../spec/descriptor';
 import { bareIssue, type Issue } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
-import { calling, isDenied } from '../aws-errors';
+import { calling, undefinedWhenDenied } from '../aws-errors';
 import { callRegion, findDescriptor } from '../environment/environment';
 import { quotaJson, quotaRows } from '../environment/quota';
 import { EXIT, UsageError } from '../exit';
@@ -111,12 +111,8 @@ async function trainerFilesOf(request: ReturnType<typeof findRequest>, region: s
 
 async function tagsOf(client: SageMakerClient, ResourceArn: string | undefined) {
   if (!ResourceArn) return undefined;
-  try {
-    return (await client.send(new ListTagsCommand({ ResourceArn }))).Tags;
-  } catch (error) {
-    if (isDenied(error)) return undefined;
-    throw error;
-  }
+  const answer = await client.send(new ListTagsCommand({ ResourceArn })).catch(undefinedWhenDenied);
+  return answer?.Tags;
 }
 
 interface Verdicts {

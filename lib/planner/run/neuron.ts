@@ -4,21 +4,12 @@ import type { Issue } from '../../spec/issue';
 import { hostCount, trainingGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import { type LayoutInput, worldSizeOf } from '../layout';
-import { memoryOf } from '../memory/memory';
+import { type MemoryGiB, memoryOf } from '../memory/memory';
 import { PLANNER_CONSTANTS, stateGiB } from '../plan';
 import { type Cluster, layoutOn } from './layout-of-run';
 
 /** GiB on one NeuronCore by what the training keeps there; neither buffers nor an allocator's waste, which are known of CUDA only. */
-export interface NeuronMemoryGiB {
-  parameters: number;
-  gradients: number;
-  optimizer: number;
-  activations: number;
-  logits: number;
-  /** Gathered parameters and whole gradients of the blocks in work. */
-  working: number;
-  total: number;
-}
+export type NeuronMemoryGiB = Omit<MemoryGiB, 'buffers' | 'fragmentation'>;
 
 /** One way to share the model: tensor-parallel groups, and fully sharded data parallelism over all of them. */
 export interface NeuronLayout {
@@ -67,9 +58,7 @@ export function planNeuron(run: RunSpec): NeuronPlan | Issue[] | undefined {
   const cores = worldSizeOf(layout);
   const layouts = tensorDegrees(chip, cluster, layout).map((tensor) => sharded(layout, tensor));
   return {
-    fits: layouts.every(({ memoryGiB }) => stateGiB(whole(memoryGiB)) > cluster.accelerator.memoryGiB)
-      ? 'oom'
-      : 'unknown',
+    fits: layouts.every(({ memoryGiB }) => stateGiB(memoryGiB) > cluster.accelerator.memoryGiB) ? 'oom' : 'unknown',
     instanceType: first.name,
     cores,
     coreGiB: cluster.accelerator.memoryGiB,
@@ -81,8 +70,6 @@ export function planNeuron(run: RunSpec): NeuronPlan | Issue[] | undefined {
     assumptions: [...mapped.assumptions, ...ASSUMPTIONS],
   };
 }
-
-const whole = (memory: NeuronMemoryGiB) => ({ ...memory, buffers: 0, fragmentation: 0 });
 
 /** The cores of a host in the place of its GPUs, each with its share of the device memory. */
 function clusterOf(run: RunSpec, chip: Accelerator, networkGbps = 25): Cluster {

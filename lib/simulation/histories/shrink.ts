@@ -86,7 +86,6 @@ const OPTIONAL = [
   'checkpointObjects',
   'startAt',
   'note',
-  'note',
   'team',
 ] as const;
 

@@ -135,14 +135,11 @@ const stepsOfBeat = ({ secondsPerStep }: SimJob): number => Math.ceil(BEAT_MS / 
 
 /** What a job was created with is what its rung says. */
 function ofRequest(rung: Rung, job: SimJob): string[] {
-  const written = new Map<string, number>();
-  for (const { instanceType, instanceCount } of rung.instances)
-    written.set(instanceType, (written.get(instanceType) ?? 0) + instanceCount);
   const [first = []] = job.wanted;
-  const count = first.reduce((sum, one) => sum + one.count, 0);
+  const types = rung.instances.map(({ instanceType }) => instanceType);
   const isSame =
-    first.every(({ instanceType }) => written.has(instanceType)) &&
-    count === [...written.values()].reduce((a, b) => a + b, 0);
+    first.every(({ instanceType }) => types.includes(instanceType)) &&
+    first.reduce((sum, one) => sum + one.count, 0) === rung.instances.reduce((sum, one) => sum + one.instanceCount, 0);
   return [
     ...differ('instances of its rung', JSON.stringify(rung.instances), JSON.stringify(first), isSame),
     ...differ('usage of its rung', rung.usage, job.spot ? 'spot' : 'another', job.spot === (rung.usage === 'spot')),

@@ -3,9 +3,7 @@ import { CLASS_POLICY } from '../../lifecycle/budgets';
 import type { Attempt, Budgets } from '../../lifecycle/record';
 import { EPOCH_MS } from '../core/epoch';
 import type { SimRun } from '../world/sim-run';
-
-/** A job that got its instances this short ago may not have been seen with them. */
-const UNSEEN_MS = 660_000;
+import { UNSEEN_MS } from './invariant';
 
 /**
  * Where the counters of a run say something else than its attempts that ended since a person last resumed it, in words: failures by class,

@@ -5,6 +5,9 @@ import type { World } from '../world/world';
 import type { Troubles } from './troubles';
 import type { WaitingRuns } from './waiting-runs';
 
+/** What the service did to a job this short before the end, its start and its end, may not have been seen yet. */
+export const UNSEEN_MS = 660_000;
+
 /** What all invariants look at. */
 export interface Scene {
   world: World;

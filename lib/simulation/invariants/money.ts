@@ -6,14 +6,12 @@ import { heldMs, isLive, type SimJob } from '../job/job';
 import { bookedUsd } from '../result';
 import { timelineOf } from '../timeline';
 import type { SimRun } from '../world/sim-run';
-import { Invariant } from './invariant';
+import { Invariant, UNSEEN_MS } from './invariant';
 import { trueClass } from './true-class';
 
 /** Two answers of the service about one moment, and what rounding to the second takes. */
 const SECONDS_TOLERANCE = 1;
 const SHARE_TOLERANCE = 0.01;
-/** A job that began or ended this short before the end may not have been seen yet. */
-const UNSEEN_MS = 660_000;
 const DAY_MS = 86_400_000;
 
 /** Ledger seconds equal wall time, and bookedUsd is within 1 % of billedUsd. */
@@ -35,13 +33,12 @@ export class BooksBalance extends Invariant {
     if (!first) return;
     const now = EPOCH_MS + this.now + world.state.skewMs();
     const over = run.isOver ? lines.findLast(({ what }) => /^run-(completed|failed|stopped)$/.test(what)) : undefined;
-    const { seconds } = ledger(lines, now);
-    const later = over && ledger(lines, now + DAY_MS);
-    if (later && !isEqual(later, ledger(lines, now)))
+    const books = ledger(lines, now);
+    if (over && !isEqual(ledger(lines, now + DAY_MS), books))
       this.break(`run ${run.id}: the ledger of a run that is over says something else a day later`);
-    const booked = Object.values(seconds).reduce((sum, s) => sum + s, 0);
+    const booked = Object.values(books.seconds).reduce((sum, s) => sum + s, 0);
     const wall = ((over?.at ?? now) - first.at) / 1000;
-    const smallest = Math.min(...Object.values(seconds));
+    const smallest = Math.min(...Object.values(books.seconds));
     if (Math.abs(booked - wall) <= SECONDS_TOLERANCE + this.skewSeconds() && smallest >= 0) return;
     this.break(`run ${run.id}: the ledger has ${Math.round(booked)} s, the wall clock ${Math.round(wall)} s`);
   }

@@ -1,20 +1,6 @@
 import { always, layersWhere, never } from '../config-window';
 import { attentionBiasOf, decoder, type Family, withTraits } from './decoder';
-import { MAMBA_UNTRAINED, type MambaKeys, mamba2 } from './recurrent';
-
-const FALCON_MAMBA: MambaKeys = {
-  heads: 'mamba_n_heads',
-  headSize: 'mamba_d_head',
-  groups: 'mamba_n_groups',
-  state: 'mamba_d_state',
-  kernel: 'mamba_d_conv',
-  convolutionBias: 'mamba_conv_bias',
-  bias: 'mamba_proj_bias',
-  chunk: 'mamba_chunk_size',
-  stateSize: 256,
-  groupCount: 1,
-  chunkSize: 256,
-};
+import { HYBRID_MAMBA, MAMBA_UNTRAINED, mamba2 } from './recurrent';
 
 /** Multipliers and numerics: nothing that has parameters. */
 const SCALES =
@@ -32,12 +18,10 @@ export const falconH1: Family = (f, modelType) => {
   f.ignore(...SCALES);
   f.only('projectors_bias', f.flag('mamba_proj_bias'));
   const m = decoder(f, modelType, { kvHeads: 8, epsilon: 1e-5, windowed: never, headSize: null });
-  const mamba = mamba2(f, m.hiddenSize, FALCON_MAMBA);
-  const inner = f.count('mamba_n_heads', 128) * f.count('mamba_d_head', 64);
-  const norm = f.flag('mamba_rms_norm') ? 0 : inner;
+  const mamba = mamba2(f, m.hiddenSize, { ...HYBRID_MAMBA, norm: 'mamba_rms_norm' });
   const recurrence = {
     layers: layersWhere(m.layers, always),
-    of: { ...mamba, small: mamba.small - norm, besideAttention: true },
+    of: { ...mamba, besideAttention: true },
   };
   const mlpBias = f.flag('mlp_bias');
   return withTraits(

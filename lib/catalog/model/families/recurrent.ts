@@ -36,7 +36,7 @@ function deltaNet(f: ConfigFields, hidden: number): Recurrence {
 }
 
 /** Keys of a config.json that a family names its own way, and its defaults. */
-export interface MambaKeys {
+interface MambaKeys {
   heads: string;
   headSize: string;
   groups: string;
@@ -48,6 +48,8 @@ export interface MambaKeys {
   stateSize: number;
   groupCount: number;
   chunkSize: number;
+  /** Flag that says whether the recurrence has a norm of its own. @default - it has one */
+  norm?: string;
 }
 
 /** Mamba-2 (https://arxiv.org/abs/2405.21060, sections 6 and 7): a state of state size x head size per head, in chunks of matrix products. */
@@ -59,9 +61,10 @@ export function mamba2(f: ConfigFields, hidden: number, k: MambaKeys): Recurrenc
   const projected = inner + convolved + heads;
   const biases = f.flag(k.bias) ? projected + hidden : 0;
   const kernel = f.count(k.kernel, 4) + (f.flag(k.convolutionBias, true) ? 1 : 0);
+  const norm = k.norm === undefined || f.flag(k.norm) ? inner : 0;
   return {
     parameters: hidden * (projected + inner),
-    small: convolved * kernel + 3 * heads + inner + biases,
+    small: convolved * kernel + 3 * heads + norm + biases,
     kept: 3 * inner + 2 * convolved,
     flops: inner * (4 * state + 2 * f.count(k.chunk, k.chunkSize)),
   };
@@ -108,7 +111,8 @@ export const qwen35: Family = (f, modelType) => qwenRecurrent(f, modelType);
 export const qwen35Moe: Family = (f, modelType) =>
   withExperts(f, qwenRecurrent(f, modelType, 'moe_intermediate_size'), 256, 8);
 
-const GRANITE_MAMBA: MambaKeys = {
+/** Mamba-2 as Granite 4 and Falcon-H1 name it. */
+export const HYBRID_MAMBA: MambaKeys = {
   heads: 'mamba_n_heads',
   headSize: 'mamba_d_head',
   groups: 'mamba_n_groups',
@@ -128,7 +132,7 @@ export const graniteHybrid: Family = (f, modelType) => {
   const m = multiplied(f, modelType, { recurrent: true });
   const recurrence = {
     layers: recurrentLayers(f, m.layers, () => true),
-    of: mamba2(f, m.hiddenSize, GRANITE_MAMBA),
+    of: mamba2(f, m.hiddenSize, HYBRID_MAMBA),
   };
   const mixed = withTraits(m, { recurrence, untrained: MAMBA_UNTRAINED });
   if (f.count('num_local_experts', 8, 0) === 0) {

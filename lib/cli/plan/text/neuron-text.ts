@@ -1,6 +1,7 @@
 import pc from 'picocolors';
 import type { NeuronLayout, NeuronPlan } from '../../../planner/run/neuron';
 import { textTable } from '../../../spec/formats/text-table';
+import { memoryParts } from './plan-text';
 
 const gib = (value: number) => value.toFixed(1);
 
@@ -20,11 +21,7 @@ export function neuronText(name: string, plan: NeuronPlan): string {
   ].join('\n');
 }
 
-function layoutRows({ tensor, shard, memoryGiB: { total, ...parts } }: NeuronLayout): string[][] {
-  const largestFirst = Object.entries(parts).sort(([, a], [, b]) => b - a);
-  const listed = largestFirst.filter(([, value]) => value >= 0.05).map(([part, value]) => `${part} ${gib(value)}`);
-  return [
-    ['', `tensor ${tensor} x FSDP ${shard}: ${gib(total)} GiB`],
-    ['', `  ${listed.join(', ')}`],
-  ];
-}
+const layoutRows = ({ tensor, shard, memoryGiB }: NeuronLayout): string[][] => [
+  ['', `tensor ${tensor} x FSDP ${shard}: ${gib(memoryGiB.total)} GiB`],
+  ['', `  ${memoryParts(memoryGiB)}`],
+];

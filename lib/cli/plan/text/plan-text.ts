@@ -2,6 +2,7 @@ import pc from 'picocolors';
 import { spareValues } from '../../../admission';
 import type { DataPlan } from '../../../planner/run/data-plan';
 import { RESTART_SECONDS, SPARE_RESTART_SECONDS } from '../../../planner/run/failures';
+import type { NeuronMemoryGiB } from '../../../planner/run/neuron';
 import type { RunPlan } from '../../../planner/run/plan-run';
 import type { SpareValue } from '../../../planner/run/spares';
 import type { PlanReport } from '../../../report/plan/plan-report';
@@ -79,7 +80,8 @@ function capacityRows(run: RunSpec, usd: RunPlan['usd']): string[][] {
   });
 }
 
-function memoryParts(memory: RunPlan['memoryGiB']): string {
+/** Parts of a memory of 0.05 GiB and more, the largest first. */
+export function memoryParts(memory: RunPlan['memoryGiB'] | NeuronMemoryGiB): string {
   return Object.entries(memory)
     .filter(([name, value]) => !['total', 'available'].includes(name) && value >= 0.05)
     .sort(([, a], [, b]) => b - a)
