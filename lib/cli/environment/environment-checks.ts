@@ -9,6 +9,7 @@ import { REGIONS } from '../../catalog/regions';
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import { type Issue, issue } from '../../spec/issue';
 import { type Check, check, checkIssues, Unmet } from './account-checks';
+import { boundaryCheck } from './boundary-check';
 import { replicaCheck, storageChecks } from './storage-checks';
 
 /**
@@ -18,18 +19,20 @@ import { replicaCheck, storageChecks } from './storage-checks';
 export async function environmentChecks(
   environment: EnvironmentSpec,
   specs: readonly EnvironmentSpec[],
+  file: string,
 ): Promise<{ checks: Check[]; issues: Issue[] }> {
   const regions = specs.map(({ region }) => region);
-  const [network, ownStorage, replica, orphaned] = await Promise.all([
+  const [network, ownStorage, replica, boundary, orphaned] = await Promise.all([
     networkChecks(environment),
     storageChecks(environment),
     replicaCheck(environment, regions),
+    boundaryCheck(environment, file),
     orphanedStacks(specs),
   ]);
-  const storage = [...ownStorage, ...replica];
+  const others = [...ownStorage, ...replica, ...boundary];
   return {
-    checks: [...network, ...storage.map(({ check: found }) => found)],
-    issues: [...checkIssues(network), ...storage.flatMap(({ issues }) => issues), ...orphaned],
+    checks: [...network, ...others.map(({ check: found }) => found)],
+    issues: [...checkIssues(network), ...others.flatMap(({ issues }) => issues), ...orphaned],
   };
 }
 

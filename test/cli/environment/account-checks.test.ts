@@ -87,7 +87,7 @@ describe('what an environment file refers to', () => {
     const specs = resolveEnvironments(value);
     const [first] = specs;
     if (!first) throw new Error('no region');
-    return environmentChecks(first, specs);
+    return environmentChecks(first, specs, 'environment.yaml');
   }
   const EXISTING =
     'network: { mode: existing, existing: { vpcId: vpc-0a1b2c3d, subnetIds: [subnet-0a1b2c3d], securityGroupIds: [sg-0a1b2c3d] } }';

@@ -31,6 +31,9 @@ export const VERBS: Readonly<Record<string, Verb>> = {
       ),
       'kms:DescribeKey': OF_A_FILE,
       'kms:GetKeyPolicy': OF_A_FILE,
+      ...Object.fromEntries(
+        ['GetPolicy', 'GetPolicyVersion', 'SimulateCustomPolicy'].map((name) => [`iam:${name}`, OF_A_FILE]),
+      ),
       'sts:GetCallerIdentity': OF_A_FILE,
       's3:GetObject': OF_A_CONFIG,
     },

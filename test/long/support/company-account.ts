@@ -67,6 +67,18 @@ export class CompanyAccount {
     return { vpcId: Vpc.VpcId, subnetIds, securityGroupIds: [GroupId] };
   }
 
+  /** The boundary denies an action as well, until it is restored. */
+  async narrowBoundary(action: string): Promise<{ restore: () => Promise<void> }> {
+    const policy = ['--policy-arn', `arn:aws:iam::${this.id}:policy/ml-boundary`];
+    const denial = { Sid: 'Narrowed', Effect: 'Deny', Action: action, Resource: '*' };
+    const document = JSON.stringify({ ...BOUNDARY, Statement: [...BOUNDARY.Statement, denial] });
+    await this.aws('iam', 'create-policy-version', ...policy, '--policy-document', document, '--set-as-default');
+    const restore = async () => {
+      await this.aws('iam', 'set-default-policy-version', ...policy, '--version-id', 'v1');
+    };
+    return { restore };
+  }
+
   /** ARN of the role whose name holds these words. */
   async roleArn(words: string): Promise<string> {
     const { Roles } = await this.aws<{ Roles: { Arn: string }[] }>('iam', 'list-roles');
