@@ -61,7 +61,8 @@ export class CompanyAccount {
       ...['ec2', 'create-security-group', '--group-name', 'training', '--description', 'EFA', ...vpc],
     );
     const itself = `IpProtocol=-1,UserIdGroupPairs=[{GroupId=${GroupId}}]`;
-    await this.aws('ec2', 'authorize-security-group-ingress', '--group-id', GroupId, '--ip-permissions', itself);
+    for (const way of ['ingress', 'egress'])
+      await this.aws('ec2', `authorize-security-group-${way}`, '--group-id', GroupId, '--ip-permissions', itself);
     const boundary = ['--policy-name', 'ml-boundary', '--policy-document', JSON.stringify(BOUNDARY)];
     await this.aws('iam', 'create-policy', ...boundary);
     return { vpcId: Vpc.VpcId, subnetIds, securityGroupIds: [GroupId] };
