@@ -30,6 +30,20 @@ const COMMON = {
           contents: "export { default as en } from './en.js';",
         })),
     },
+    {
+      // Half a megabyte of the client of EC2 alone: a computed key counts as a side effect, so that no schema of an operation could be left out.
+      name: 'aws-schemas',
+      setup: ({ onLoad }) =>
+        onLoad({ filter: /@aws-sdk\/client-[\w-]+\/dist-es\/schemas\/schemas_\d+\.js$/ }, ({ path: file }) => {
+          const text = readFileSync(file, 'utf8');
+          const names = new Map(
+            [...text.matchAll(/^const (\w+) = (".*");$/gm)].map(([, name, value]) => [name, value]),
+          );
+          return {
+            contents: text.replace(/\[(\w+)\]:/g, (key, name) => (names.has(name) ? `${names.get(name)}:` : key)),
+          };
+        }),
+    },
   ],
 };
 

@@ -284,6 +284,8 @@ export class EnvironmentStack extends Stack {
     const others = this.node.children.filter((child) => !first.includes(child));
     const stateful = others.filter((child) => !CfnElement.isCfnElement(child));
     this.preflight.gate(this.guards, ...stateful);
+    const { check } = this.network;
+    if (check) for (const child of stateful) if (child !== this.network) child.node.addDependency(check);
     for (const guarded of [this.network, this.storage, this.roles])
       guarded.node.addDependency(this.guards.replaceGuard);
     for (const child of [...ofFunctions, ...stateful]) this.guards.deleteGuard.node.addDependency(child);

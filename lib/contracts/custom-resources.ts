@@ -185,5 +185,24 @@ export const existingStorageSchema = z.looseObject({
   dataRepository: z.string().min(3).optional(),
 });
 
+/** Checks a VPC that the account had before the environment. */
+export const EXISTING_NETWORK_TYPE = 'Custom::SlipwayExistingNetwork';
+
+/** A VPC of the account that the environment uses and does not make, and what jobs need of it: checked, never changed. */
+export const existingNetworkSchema = z.looseObject({
+  network: json(
+    z.object({
+      region: z.string().min(3),
+      account: z.string().min(1),
+      vpcId: z.string().min(5),
+      subnetIds: z.array(z.string().min(8)).min(1),
+      securityGroupIds: z.array(z.string().min(4)).min(1),
+      usesEfa: z.boolean(),
+      addresses: z.number().int().nonnegative(),
+      services: z.array(z.object({ service: z.string().min(2), option: z.string().min(2) })),
+    }),
+  ),
+});
+
 /** Takes the termination protection off a stack whose creation is rolled back; it has no properties. */
 export const UNPROTECT_TYPE = 'Custom::SlipwayUnprotect';

@@ -25,8 +25,9 @@ import { GetServiceQuotaCommand, ServiceQuotasClient } from '@aws-sdk/client-ser
 import { SNSClient, SubscribeCommand } from '@aws-sdk/client-sns';
 import { CreateQueueCommand, GetQueueAttributesCommand, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts';
+import { actionsOf, contextOf, resourcesOf } from '../../lib/aws/roles/statement';
 import { eventually } from '../../lib/sandbox/testing';
-import { actionsOf, contextOf, resourcesOf, rolePolicies } from '../../lib/verify/role-policies';
+import { rolePolicies } from '../../lib/verify/role-policies';
 import { answerOf, type Deployed, excerpt, type Probe } from './probe';
 import { ACCOUNT, REGION, type TableWorld } from './world';
 

@@ -5,12 +5,14 @@ import { ENV, resourcesOf, SYNTH_MS, specOf, type TemplateResource, testApp } fr
 
 vi.setConfig({ testTimeout: SYNTH_MS });
 
+/** The roles of a permission set, in whatever region Identity Center is. */
+const AUDITORS = 'arn:aws:iam::444455556666:role/aws-reserved/sso.amazonaws.com/*AWSReservedSSO_Auditor_*';
 const RESEARCH = {
   quotas: { require: [{ instanceType: 'ml.p4d.24xlarge', count: 64, usage: 'training' }] },
   teams: { nlp: { principals: ['arn:aws:iam::111122223333:role/nlp'], share: 2 }, speech: {} },
   access: {
     platformAdmins: ['arn:aws:iam::111122223333:role/admin'],
-    auditors: ['arn:aws:iam::111122223333:role/auditor'],
+    auditors: [AUDITORS, 'arn:aws:iam::111122223333:role/auditor'],
     ci: ['arn:aws:iam::111122223333:role/ci'],
   },
   guardrails: { maxInstancesPerRun: 16, allowRemoteDebug: true },
@@ -184,6 +186,20 @@ describe('the template of a real account', () => {
       ]),
     );
     expect(names).not.toContain('slipway-research-us-west-2-speech-researcher');
+  });
+
+  test('a role of a permission set may take on the role whatever its suffix, and nobody else of its account', () => {
+    const isAuditor = (one: string) => resources[one]?.Properties.RoleName === 'slipway-research-us-west-2-auditor';
+    const id = idsOf('AWS::IAM::Role').find(isAuditor);
+    expect(resources[id ?? '']?.Properties.AssumeRolePolicyDocument).toMatchObject({
+      Statement: [
+        {
+          Principal: { AWS: 'arn:aws:iam::444455556666:root' },
+          Condition: { ArnLike: { 'aws:PrincipalArn': AUDITORS } },
+        },
+        { Principal: { AWS: 'arn:aws:iam::111122223333:role/auditor' } },
+      ],
+    });
   });
 });
 

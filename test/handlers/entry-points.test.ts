@@ -2,6 +2,12 @@ import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-clo
 import { CloudWatchLogsClient, DescribeLogGroupsCommand } from '@aws-sdk/client-cloudwatch-logs';
 import { BatchGetBuildsCommand, CodeBuildClient, StartBuildCommand } from '@aws-sdk/client-codebuild';
 import { DescribeTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import {
+  DescribeSecurityGroupsCommand,
+  DescribeSubnetsCommand,
+  DescribeVpcsCommand,
+  EC2Client,
+} from '@aws-sdk/client-ec2';
 import { BatchGetImageCommand, DescribeRepositoriesCommand, ECRClient } from '@aws-sdk/client-ecr';
 import { DescribeKeyCommand, KMSClient } from '@aws-sdk/client-kms';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
@@ -19,6 +25,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { handler as adoptStorage } from '../../lib/handlers/adopt-storage';
 import { handler as driverPublish } from '../../lib/handlers/driver-publish';
 import { handler as emptyStorage } from '../../lib/handlers/empty-storage';
+import { handler as existingNetwork } from '../../lib/handlers/existing-network';
 import { handler as existingStorage } from '../../lib/handlers/existing-storage';
 import { guardDeps, handler as guards } from '../../lib/handlers/guards';
 import { handler as imageBuild, isCompleteHandler } from '../../lib/handlers/image-build';
@@ -30,10 +37,11 @@ import { resourceEvents } from '../support/custom-resource-events';
 import { mockClient } from '../support/mocked-clients';
 
 const ENVIRONMENT = { AWS_REGION: 'us-west-2', SLIPWAY_RUN_TABLE: 'slipway-research-runs' };
-const [cloudFormation, codebuild, dynamo, ecr, kms, lambda, logs, quotas, s3] = [
+const [cloudFormation, codebuild, dynamo, ec2, ecr, kms, lambda, logs, quotas, s3] = [
   mockClient(CloudFormationClient),
   mockClient(CodeBuildClient),
   mockClient(DynamoDBClient),
+  mockClient(EC2Client),
   mockClient(ECRClient),
   mockClient(KMSClient),
   mockClient(LambdaClient),
@@ -43,7 +51,7 @@ const [cloudFormation, codebuild, dynamo, ecr, kms, lambda, logs, quotas, s3] = 
 ] as const;
 // biome-ignore lint/suspicious/noExplicitAny: stubs of clients that have no common type.
 const every: readonly AwsStub<any, any, any>[] = [
-  ...[cloudFormation, codebuild, dynamo, ecr, kms, lambda, logs, quotas, s3],
+  ...[cloudFormation, codebuild, dynamo, ec2, ecr, kms, lambda, logs, quotas, s3],
 ];
 
 beforeEach(() => {
@@ -112,6 +120,21 @@ const RESOURCES: Record<string, EntryPoint> = {
       return emptyStorage(resourceEvents('Custom::Slipway', properties).delete(), context);
     },
     answers: { PhysicalResourceId: 'physical-1' },
+    tries: [3],
+  },
+  'existing-network': {
+    call: () => {
+      ec2.on(DescribeVpcsCommand).resolves({ Vpcs: [] });
+      ec2.on(DescribeSubnetsCommand).resolves({ Subnets: [] });
+      ec2.on(DescribeSecurityGroupsCommand).resolves({ SecurityGroups: [] });
+      const ids = { vpcId: 'vpc-1', subnetIds: ['subnet-1'], securityGroupIds: ['sg-1'] };
+      const needs = { usesEfa: false, addresses: 0, services: [] };
+      const network = JSON.stringify({ region: 'us-west-2', account: '111122223333', ...ids, ...needs });
+      return existingNetwork(resourceEvents('Custom::Slipway', { network }).create()).catch(
+        (error: Error) => error.message.split(';').at(-1) ?? '',
+      );
+    },
+    answers: ' its log is in log group /slipway',
     tries: [3],
   },
   'existing-storage': {

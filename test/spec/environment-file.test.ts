@@ -28,7 +28,7 @@ test.each([
   ['teams: { nlp: { share: .nan } }', 'teams.nlp.share: must be a number, got NaN; change the value'],
   [
     'teams: { nlp: { principals: ["arn:aws:iam::111122223333:role/*"] } }',
-    'teams.nlp.principals[0]: must be the ARN of an IAM role or user, or arn:aws:iam::<account>:root, got arn:aws:iam::111122223333:role/*; correct the value',
+    'teams.nlp.principals[0]: must be the ARN of an IAM role or user, arn:aws:iam::<account>:root, or the roles of a permission set: arn:aws:iam::<account>:role/aws-reserved/sso.amazonaws.com/*AWSReservedSSO_<permission set>_*, got arn:aws:iam::111122223333:role/*; correct the value',
   ],
   [
     'network: { availabilityZoneIds: us-west-2a }',
@@ -99,5 +99,24 @@ describe('a file is told by its options', () => {
     ['', false],
   ])('%j', (text, expected) => {
     expect(isEnvironmentFile(text)).toBe(expected);
+  });
+});
+
+describe('the roles of a permission set', () => {
+  const role = (rest: string) => `arn:aws:iam::111122223333:role/${rest}`;
+  const problems = (arn: string) => messagesOf(`${BASE}access: { auditors: ["${arn}"] }\n`);
+  const SSO = 'aws-reserved/sso.amazonaws.com/';
+
+  test.each(['*', '*/', 'eu-west-1/', ''])('are a principal with %j before the name', (where) => {
+    expect(problems(role(`${SSO}${where}AWSReservedSSO_Data.Science_*`))).toEqual([]);
+  });
+
+  test.each([
+    ['roles that others could make', 'AWSReservedSSO_Auditor_*'],
+    ['every permission set', `${SSO}*AWSReservedSSO_*`],
+    ['the beginning of a name', `${SSO}*AWSReservedSSO_Aud*`],
+    ['names that end alike', `${SSO}*AWSReservedSSO_*_Auditor_*`],
+  ])('fails: %s', (_, rest) => {
+    expect(problems(role(rest))[0]).toMatch(/^access\.auditors\[0\]: must be the ARN of an IAM role or user, .* got /);
   });
 });

@@ -3,9 +3,10 @@ import { DescribeSecurityGroupsCommand, DescribeSubnetsCommand, EC2Client } from
 import { DescribeImagesCommand, ECRClient } from '@aws-sdk/client-ecr';
 import { GetRoleCommand, IAMClient } from '@aws-sdk/client-iam';
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
-import { selfReachingGroups } from '../../aws/security-groups';
+import { selfReachingGroups } from '../../aws/network/security-groups';
 import { findInstanceType } from '../../catalog/instances/instances';
 import type { Descriptor } from '../../spec/descriptor';
+import { ADDRESSES_PER_EFA_INSTANCE, ADDRESSES_PER_INSTANCE } from '../../spec/environment/existing-network';
 import { type Issue, issue } from '../../spec/issue';
 import { requestedGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
@@ -19,10 +20,6 @@ export interface Check {
   /** What the caller may not do, so that nothing is known: `iam:GetRole on slipway-research-nlp-execution`. */
   missingPermission?: string;
 }
-
-/** EFA interfaces of one instance take up to five addresses (docs/facts/training-job.md 4.5). */
-const ADDRESSES_PER_EFA_INSTANCE = 5;
-const ADDRESSES_PER_INSTANCE = 2;
 
 /** Checks that did not succeed, as issues. A missing permission of the caller says nothing about the run. */
 export const checkIssues = (checks: readonly Check[]): Issue[] =>

@@ -1,15 +1,13 @@
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
-import {
-  DescribeSecurityGroupsCommand,
-  DescribeSubnetsCommand,
-  DescribeVpcsCommand,
-  EC2Client,
-} from '@aws-sdk/client-ec2';
+import { EC2Client } from '@aws-sdk/client-ec2';
+import { existingNetworkIssues } from '../../aws/network/existing-network';
 import { REGIONS } from '../../catalog/regions';
+import { existingNetworkOf } from '../../spec/environment/existing-network';
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import { type Issue, issue } from '../../spec/issue';
-import { type Check, check, checkIssues, Unmet } from './account-checks';
-import { replicaCheck, storageChecks } from './storage-checks';
+import type { Check } from './account-checks';
+import { boundaryCheck } from './boundary-check';
+import { callerAccount, looked, replicaCheck, type StorageCheck, storageChecks } from './storage-checks';
 
 /**
  * What an environment file refers to in the account, and what the account has of it that the file no longer names. The issues hold those
@@ -18,52 +16,33 @@ import { replicaCheck, storageChecks } from './storage-checks';
 export async function environmentChecks(
   environment: EnvironmentSpec,
   specs: readonly EnvironmentSpec[],
+  file: string,
 ): Promise<{ checks: Check[]; issues: Issue[] }> {
   const regions = specs.map(({ region }) => region);
-  const [network, ownStorage, replica, orphaned] = await Promise.all([
+  const [network, ownStorage, replica, boundary, orphaned] = await Promise.all([
     networkChecks(environment),
     storageChecks(environment),
     replicaCheck(environment, regions),
+    boundaryCheck(environment, file),
     orphanedStacks(specs),
   ]);
-  const storage = [...ownStorage, ...replica];
+  const found = [...network, ...ownStorage, ...replica, ...boundary];
   return {
-    checks: [...network, ...storage.map(({ check: found }) => found)],
-    issues: [...checkIssues(network), ...storage.flatMap(({ issues }) => issues), ...orphaned],
+    checks: found.map(({ check }) => check),
+    issues: [...found.flatMap(({ issues }) => issues), ...orphaned],
   };
 }
 
-async function networkChecks({ network, region }: EnvironmentSpec): Promise<Check[]> {
-  const { existing } = network;
-  if (network.mode !== 'existing' || !existing) return [];
+const NETWORK_PERMISSIONS = ['Vpcs', 'Subnets', 'SecurityGroups', 'RouteTables', 'VpcEndpoints'];
+
+async function networkChecks(environment: EnvironmentSpec): Promise<StorageCheck[]> {
+  const { region, network } = environment;
+  if (network.mode !== 'existing') return [];
+  const existing = existingNetworkOf(environment, environment.account ?? (await callerAccount(region)));
+  if (!existing) return [];
   const ec2 = new EC2Client({ region, maxAttempts: 3 });
-  const { vpcId, subnetIds, securityGroupIds } = existing;
-  const ofVpc = (kind: string, found: { id?: string; vpc?: string }[]) => {
-    const strangers = found.filter(({ vpc }) => vpc !== vpcId).map(({ id, vpc }) => `${id} is in ${vpc}`);
-    if (strangers.length > 0) throw new Unmet(`every ${kind} must be in ${vpcId}: ${strangers.join(', ')}`);
-    return found.map(({ id }) => id).join(', ');
-  };
-  return Promise.all([
-    check('VPC', 'ec2:DescribeVpcs', async () => {
-      const { Vpcs = [] } = await ec2.send(new DescribeVpcsCommand({ VpcIds: [vpcId] }));
-      if (Vpcs.length === 0) throw new Unmet(`${vpcId} does not exist in ${region}`);
-      return vpcId;
-    }),
-    check('subnets', 'ec2:DescribeSubnets', async () => {
-      const { Subnets = [] } = await ec2.send(new DescribeSubnetsCommand({ SubnetIds: subnetIds }));
-      return ofVpc(
-        'subnet',
-        Subnets.map((s) => ({ id: s.SubnetId, vpc: s.VpcId })),
-      );
-    }),
-    check('security groups', 'ec2:DescribeSecurityGroups', async () => {
-      const { SecurityGroups = [] } = await ec2.send(new DescribeSecurityGroupsCommand({ GroupIds: securityGroupIds }));
-      return ofVpc(
-        'security group',
-        SecurityGroups.map((g) => ({ id: g.GroupId, vpc: g.VpcId })),
-      );
-    }),
-  ]);
+  const permissions = NETWORK_PERMISSIONS.map((what) => `ec2:Describe${what}`).join(', ');
+  return [await looked('existing network', permissions, existing.vpcId, () => existingNetworkIssues(ec2, existing))];
 }
 
 /**

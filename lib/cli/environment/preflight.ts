@@ -51,7 +51,7 @@ async function environmentPreflight(
   const environment = environmentIn(disk, file, options);
   const [rows, { checks, issues: found }] = await Promise.all([
     quotaRows(needsOfEnvironment(disk, environment), environment.region),
-    environmentChecks(environment, disk.specs),
+    environmentChecks(environment, disk.specs, file),
   ]);
   const issues = [...disk.issues.map(bareIssue), ...quotaIssues(rows), ...found];
   return report({ rows, checks, issues }, options, terminal);

@@ -46,7 +46,8 @@ export async function storageChecks(environment: EnvironmentSpec): Promise<Stora
   return checkStorage({ region, account, buckets, keyArn, teamKeys, dataRepository });
 }
 
-async function callerAccount(region: string): Promise<string> {
+/** Account of the caller's credentials. */
+export async function callerAccount(region: string): Promise<string> {
   const { Account = '' } = await new STSClient({ region, maxAttempts: 3 }).send(new GetCallerIdentityCommand({}));
   return Account;
 }
@@ -116,7 +117,7 @@ function targetIssues(target: ReplicaTarget): Promise<Issue[]> {
 }
 
 /** What is found is an issue of its own; what could not be looked at is one of the check. */
-async function looked(
+export async function looked(
   title: string,
   permission: string,
   name: string,

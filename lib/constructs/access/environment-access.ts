@@ -1,6 +1,7 @@
 import { Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
+import { isPermissionSet } from '../../spec/environment/formats';
 import type { AuditFunction } from '../launcher/audit-function';
 import type { TrainingLauncher } from '../launcher/training-launcher';
 import type { TrainingStorage } from '../storage/training-storage';
@@ -23,7 +24,7 @@ export interface EnvironmentAccessProps {
   readonly jobRoles: TrainingRoles;
   /** Repository of the environment's image. @default - it has none */
   readonly repositoryArn?: string;
-  /** Who may act for a team, by team; a team without principals gets no role. */
+  /** Who may act for a team, by team: ARNs, or patterns for the roles of a permission set. A team without principals gets no role. */
   readonly teams: Readonly<Record<string, readonly string[]>>;
   /** ARNs that may take on the role of the platform team. @default - nobody */
   readonly platformAdmins?: readonly string[];
@@ -39,7 +40,12 @@ export interface EnvironmentAccessProps {
 
 const GITHUB_ISSUER = 'token.actions.githubusercontent.com';
 
-const arns = (who: readonly string[] = []): iam.IPrincipal[] => who.map((arn) => new iam.ArnPrincipal(arn));
+const arns = (who: readonly string[] = []): iam.IPrincipal[] =>
+  who.map((arn) => (isPermissionSet(arn) ? permissionSet(arn) : new iam.ArnPrincipal(arn)));
+
+/** Roles below `aws-reserved/`, which nobody but IAM Identity Center can make: the account may lend the role to them alone. */
+const permissionSet = (pattern: string): iam.IPrincipal =>
+  new iam.AccountPrincipal(pattern.split(':')[4]).withConditions({ ArnLike: { 'aws:PrincipalArn': pattern } });
 
 /** Roles that people and pipelines take on: one per team, and one per persona that the environment names principals for. */
 export class EnvironmentAccess extends Construct {

@@ -1,8 +1,10 @@
 import { Stack } from 'aws-cdk-lib';
 import type * as kms from 'aws-cdk-lib/aws-kms';
-import { Construct, type IConstruct } from 'constructs';
+import { Construct, type IConstruct, type IDependable } from 'constructs';
+import { existingNetworkOf } from '../../spec/environment/existing-network';
 import { mlflowServers } from '../../spec/environment/mlflow-servers';
 import type { EnvironmentSpec } from '../../spec/environment-file';
+import { ExistingNetwork } from './existing-network';
 import { TrainingNetwork } from './training-network';
 
 /** The network of an environment file: made, named, or none. */
@@ -13,6 +15,9 @@ export class EnvironmentNetwork extends Construct {
   public readonly securityGroupIds: string[];
   /** Subnets with their zone ids; undefined where they are not known. */
   public readonly subnets?: { id: string; zoneId: string }[];
+
+  /** The check of a network that is named; undefined where the stack makes it, or there is none. */
+  public readonly check?: IDependable;
 
   private readonly zoneIds: readonly string[];
   private readonly made?: TrainingNetwork;
@@ -31,6 +36,8 @@ export class EnvironmentNetwork extends Construct {
     } else {
       this.subnetIds = mode === 'existing' ? (existing?.subnetIds ?? []) : [];
       this.securityGroupIds = mode === 'existing' ? (existing?.securityGroupIds ?? []) : [];
+      const named = existingNetworkOf(spec, Stack.of(this).account);
+      if (named) this.check = new ExistingNetwork(this, 'Existing', named);
     }
   }
 

@@ -171,9 +171,13 @@ function ofEnd(attempt: Attempt, job: SimJob): string[] {
   ];
 }
 
-/** An attempt that Slipway itself stopped handed over, whatever asked for it; one that hung may be stopped for another reason first. */
+/**
+ * An attempt that Slipway itself stopped handed over, whatever asked for it; one that hung may be stopped for another reason first, and one that is
+ * stopped for it hung, whatever its hosts did meanwhile.
+ */
 function classOf(attempt: Attempt, job: SimJob): FailureClass | 'completed' | undefined {
   if (job.status === 'Completed') return 'completed';
+  if (job.status === 'Failed' && job.isHung && attempt.stop?.why === 'hang') return 'hang';
   const failure = trueClass(job);
   const isAsked = attempt.stop !== undefined && attempt.stop.why !== 'hang';
   return failure === undefined || (failure === 'hang' && job.status === 'Stopped' && isAsked)

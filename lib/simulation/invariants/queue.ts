@@ -73,7 +73,10 @@ export class Ends extends Invariant {
 
 /** Services without which nothing can start. */
 const NEEDS = ['dynamodb', 'sqs', 'ssm', 's3:PutObject', 'sagemaker:CreateTrainingJob'];
-/** `one-live-job` and `work-kept` forbid a resume while the end of the last job, or which commit is the newest, cannot be seen. */
+/**
+ * `one-live-job` and `work-kept` forbid a resume while the end of the last job, or which commit is the newest, cannot be seen; room that a job has left is
+ * no room until its end is read.
+ */
 const RESUME_NEEDS = ['sagemaker:DescribeTrainingJob', 's3:ListObjectsV2', 's3:GetObject'];
 const resumes = ({ jobs, truth, record }: SimRun): boolean =>
   // A create without an answer may have made a job: what it committed would show it.
@@ -98,12 +101,12 @@ export class Backfill extends Invariant {
     const list = waiting.list();
     const calmOf = { first: troubles.calmSince(NEEDS), resume: troubles.calmSince([...NEEDS, ...RESUME_NEEDS]) };
     for (const run of world.runs) {
-      const calm = calmOf[resumes(run) ? 'resume' : 'first'];
       const may = waiting.roomSinceOf(run) !== undefined && !this.isRefused(run);
       if (!may || list.some((other) => this.goesFirst(other, run) || this.fair.mayFavour(run, other))) {
         this.since.delete(run);
         continue;
       }
+      const calm = calmOf[resumes(run) || waiting.hasUnreadEnd(run) ? 'resume' : 'first'];
       const since = Math.max(this.since.get(run) ?? this.now, calm);
       this.since.set(run, since);
       if (this.now - since <= HOUR_MS + TICK_MS) continue;
@@ -239,8 +242,10 @@ export class Fair extends Invariant {
   }
 
   private hasStoodReady(run: SimRun): boolean {
-    const since = this.scene.waiting.roomSinceOf(run);
-    return since !== undefined && this.now - since >= TICK_MS;
+    const { troubles, waiting } = this.scene;
+    const since = waiting.roomSinceOf(run);
+    if (since === undefined || this.now - since < TICK_MS) return false;
+    return troubles.calmSince(RESUME_NEEDS) <= this.now || !waiting.hasUnreadEnd(run);
   }
 
   private entitlementOf(team: string, demanding: ReadonlySet<string>): number {

@@ -11,6 +11,8 @@ import type { World } from '../world/world';
 
 /** The guardrail maxConcurrentInstances, among the pools. */
 const GUARDRAIL = 'guardrails.maxConcurrentInstances';
+/** States in which a run's job counts in the table. */
+const HOLDING: ReadonlySet<string> = new Set(['submitting', 'pending', 'running', 'stopping']);
 /** A run between two attempts keeps its instances for itself this long. */
 const KEEPS_MS = 2 * 3_600_000;
 
@@ -74,6 +76,19 @@ export class WaitingRuns {
   /** Since when every pool that the run needs has had room; undefined while one has not. */
   roomSinceOf(run: SimRun): SimMs | undefined {
     return this.roomSince.get(run);
+  }
+
+  /** Whether a job of another run is over that the table still counts in a pool which this one needs: nobody has read its end. */
+  hasUnreadEnd(run: SimRun): boolean {
+    const needs = this.needsOf(run);
+    return this.world.runs.some(
+      (other) =>
+        other !== run &&
+        HOLDING.has(other.state) &&
+        other.jobs.length > 0 &&
+        !other.jobs.some(isLive) &&
+        [...this.needsOf(other).keys()].some((pool) => needs.has(pool)),
+    );
   }
 
   /** Something came, went or changed: what was seen before counts no more. */

@@ -3,12 +3,24 @@ import { REGION_FORM } from '../../catalog/regions';
 
 // The forms of values that several sections of the environment file share.
 
+/**
+ * The roles that IAM Identity Center makes for a permission set. Their names end with a suffix that changes when the set is assigned anew, and their
+ * path holds the region of Identity Center unless that is us-east-1.
+ * https://docs.aws.amazon.com/singlesignon/latest/userguide/referencingpermissionsets.html, 2026-11-24.
+ */
+const PERMISSION_SET =
+  /^arn:aws[a-z-]*:iam::\d{12}:role\/aws-reserved\/sso\.amazonaws\.com\/(\*|[a-z0-9-]+\/|\*\/)?AWSReservedSSO_[\w+=,.@-]{1,32}_\*$/;
+const PRINCIPAL = /^arn:aws[a-z-]*:iam::\d{12}:(root|(role|user)\/[\w+=,.@/-]*[\w+=,.@-])$/;
+
+/** Whether a principal is a pattern for the roles of a permission set: a condition can hold it, and no `Principal` of a policy. */
+export const isPermissionSet = (principal: string): boolean => PERMISSION_SET.test(principal);
+
 /** What a trust policy takes: IAM refuses a group, a policy, and a `*` that is only a part of a name. */
 export const principal = z
   .string()
   .regex(
-    /^arn:aws[a-z-]*:iam::\d{12}:(root|(role|user)\/[\w+=,.@/-]*[\w+=,.@-])$/,
-    'must be the ARN of an IAM role or user, or arn:aws:iam::<account>:root',
+    new RegExp(`${PRINCIPAL.source}|${PERMISSION_SET.source}`),
+    'must be the ARN of an IAM role or user, arn:aws:iam::<account>:root, or the roles of a permission set: arn:aws:iam::<account>:role/aws-reserved/sso.amazonaws.com/*AWSReservedSSO_<permission set>_*',
   );
 /** Policies do not resolve aliases of keys. */
 export const keyArn = z

@@ -44,6 +44,8 @@ export const notifications = z.strictObject({
   }),
 });
 
+const PERMISSION_SETS =
+  'The roles of a permission set of IAM Identity Center, whose names end with a suffix that may change, are written with `*`: `arn:aws:iam::<account>:role/aws-reserved/sso.amazonaws.com/*AWSReservedSSO_<permission set>_*`.';
 const principals = (description: string) =>
   unique(z.array(principal))
     .optional()
@@ -51,7 +53,7 @@ const principals = (description: string) =>
 
 /** One team of section `teams`. */
 export const team = z.strictObject({
-  principals: principals('IAM roles and users that may launch runs of the team.'),
+  principals: principals(`IAM roles and users that may launch runs of the team. ${PERMISSION_SETS}`),
   share: z
     .number()
     .positive()
@@ -107,7 +109,7 @@ export const team = z.strictObject({
 
 /** Section `access`. */
 export const access = z.strictObject({
-  platformAdmins: principals('IAM roles and users that may use every team alias and all data.'),
-  auditors: principals('IAM roles and users that may read what happened, and no data.'),
-  ci: principals('IAM roles and users of a pipeline that may run the checks before a launch.'),
+  platformAdmins: principals(`IAM roles and users that may use every team alias and all data. ${PERMISSION_SETS}`),
+  auditors: principals(`IAM roles and users that may read what happened, and no data. ${PERMISSION_SETS}`),
+  ci: principals(`IAM roles and users of a pipeline that may run the checks before a launch. ${PERMISSION_SETS}`),
 });

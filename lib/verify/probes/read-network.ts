@@ -10,7 +10,7 @@ import {
   GetBucketVersioningCommand,
   GetPublicAccessBlockCommand,
 } from '@aws-sdk/client-s3';
-import { selfReachingGroups } from '../../aws/security-groups';
+import { selfReachingGroups } from '../../aws/network/security-groups';
 import { zoneIdPrefix } from '../../catalog/zones';
 import { firstFive, holdsIf, type Probe, unknown } from '../probe';
 import type { ReadWorld } from '../read-world';

@@ -1,7 +1,8 @@
-import { type ContextEntry, type EvaluationResult, SimulatePrincipalPolicyCommand } from '@aws-sdk/client-iam';
+import { type ContextEntry, SimulatePrincipalPolicyCommand } from '@aws-sdk/client-iam';
+import { actionsOf, contextOf, isAllowed, isExact, resourcesOf } from '../../aws/roles/statement';
 import { firstFive, holdsIf, type Probe, unknown } from '../probe';
 import type { ReadWorld } from '../read-world';
-import { actionsOf, contextOf, type RolePolicies, resourcesOf, rolePolicies, type Statement } from '../role-policies';
+import { type RolePolicies, rolePolicies } from '../role-policies';
 
 /** Values that no environment has: a request with one of them must be denied. */
 const FOREIGN: Readonly<Record<string, string[]>> = {
@@ -46,17 +47,6 @@ async function denied(
       return `${role.name}: ${found.EvalActionName} (${found.EvalDecision}${who})`;
     });
 }
-
-/** A statement may hold actions on buckets beside actions on objects: each needs one of its resources, not all. */
-const isAllowed = ({ EvalDecision, ResourceSpecificResults = [] }: EvaluationResult) =>
-  EvalDecision === 'allowed' ||
-  ResourceSpecificResults.some(({ EvalResourceDecision }) => EvalResourceDecision === 'allowed');
-
-/** Actions with a wildcard, and statements by exclusion, name no single call that could be tried. */
-const isExact = (statement: Statement) =>
-  statement.Effect === 'Allow' &&
-  resourcesOf(statement).length > 0 &&
-  actionsOf(statement).every((a) => !a.includes('*'));
 
 const rolesAllow: Probe<ReadWorld> = {
   assumption: 'roles-allow',

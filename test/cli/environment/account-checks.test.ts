@@ -87,24 +87,30 @@ describe('what an environment file refers to', () => {
     const specs = resolveEnvironments(value);
     const [first] = specs;
     if (!first) throw new Error('no region');
-    return environmentChecks(first, specs);
+    return environmentChecks(first, specs, 'environment.yaml');
   }
   const EXISTING =
     'network: { mode: existing, existing: { vpcId: vpc-0a1b2c3d, subnetIds: [subnet-0a1b2c3d], securityGroupIds: [sg-0a1b2c3d] } }';
 
-  test('fails: a VPC that does not exist, and a subnet of another one', async () => {
+  test('fails: a VPC that does not exist', async () => {
     ec2.on(DescribeVpcsCommand).rejects(failing('InvalidVpcID.NotFound', 400));
-    ec2.on(DescribeSubnetsCommand).resolves({ Subnets: [{ SubnetId: 'subnet-0a1b2c3d', VpcId: 'vpc-other' }] });
+    ec2.on(DescribeSubnetsCommand).resolves({ Subnets: [{ SubnetId: 'subnet-0a1b2c3d', VpcId: 'vpc-0a1b2c3d' }] });
     ec2
       .on(DescribeSecurityGroupsCommand)
       .resolves({ SecurityGroups: [{ GroupId: 'sg-0a1b2c3d', VpcId: 'vpc-0a1b2c3d' }] });
-    const { checks } = await environment(FILE(EXISTING));
-    expect(checks.map((c) => [c.name, c.verdict])).toEqual([
-      ['VPC', 'failed'],
-      ['subnets', 'failed'],
-      ['security groups', 'ok'],
+    const { checks, issues } = await environment(FILE(`account: "111122223333"\n${EXISTING}`));
+    expect(checks).toEqual([{ name: 'existing network', verdict: 'failed', detail: 'vpc-0a1b2c3d' }]);
+    expect(issues.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^network.existing.vpcId: must exist/),
     ]);
-    expect(checks[1]?.detail).toBe('every subnet must be in vpc-0a1b2c3d: subnet-0a1b2c3d is in vpc-other');
+  });
+
+  test('a network that the caller may not look at is not known', async () => {
+    for (const command of [DescribeVpcsCommand, DescribeSubnetsCommand, DescribeSecurityGroupsCommand])
+      ec2.on(command as never).rejects(failing('UnauthorizedOperation', 403));
+    const { checks } = await environment(FILE(`account: "111122223333"\n${EXISTING}`));
+    expect(checks).toMatchObject([{ name: 'existing network', verdict: 'unknown' }]);
+    expect(checks[0]?.missingPermission).toContain('ec2:DescribeRouteTables');
   });
 
   test('a stack in a region that the file no longer names is reported with the command that removes it', async () => {

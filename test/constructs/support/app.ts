@@ -10,6 +10,7 @@ const ROOT = path.join(__dirname, '..', '..', '..');
 const HANDLERS = [
   'adopt-storage',
   'empty-storage',
+  'existing-network',
   'existing-storage',
   'unprotect',
   'audit',

@@ -35,12 +35,13 @@ const TABLES: readonly { policy: string; uses(places: Places): Use[] }[] = [
 ];
 
 /** The template that a role is in, `everything` where it is in that. */
-let templates: Record<'everything' | 'adopted' | 'ownStorage' | 'registered', Resources>;
+let templates: ReturnType<typeof resourcesFor>;
 beforeAll(() => {
   templates = resourcesFor();
 }, SYNTH_MS);
 function templateOf(policy: string): Resources {
   if (policy.includes('Adopt')) return templates.adopted;
+  if (policy.startsWith('NetworkExisting')) return templates.existing;
   if (policy.includes('Existing')) return templates.ownStorage;
   return policy.startsWith('Run') ? templates.registered : templates.everything;
 }

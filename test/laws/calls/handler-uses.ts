@@ -329,6 +329,13 @@ const existingStorage = (places: Places): Use[] => {
   ];
 };
 
+const existingNetwork = (places: Places): Use[] => [
+  deployLogs(places),
+  ...['Vpcs', 'Subnets', 'SecurityGroups', 'RouteTables', 'VpcEndpoints'].map((what) =>
+    call(`ec2:Describe${what}`, ask(`ec2:Describe${what}`, '*')),
+  ),
+];
+
 const imageStart = (places: Places): Use[] => [
   deployLogs(places),
   call('ecr:BatchGetImage', ask('ecr:BatchGetImage', places.of('ImageRepository'))),
@@ -415,6 +422,7 @@ const ROLES: readonly HandlerRole[] = [
   { policy: 'StorageEmptyFunctionRole', file: 'empty-storage', uses: emptyStorage },
   { policy: 'StorageAdoptFunctionRole', file: 'adopt-storage', uses: adoptStorage },
   { policy: 'StorageExistingFunctionRole', file: 'existing-storage', uses: existingStorage },
+  { policy: 'NetworkExistingFunctionRole', file: 'existing-network', uses: existingNetwork },
   { policy: 'ImageStartRole', file: 'image-build', uses: imageStart },
   { policy: 'ImageWaitRole', file: 'image-build', entry: 'isCompleteHandler', uses: imageWait },
   { policy: 'DriverFunctionRole', file: 'driver-publish', uses: driver },

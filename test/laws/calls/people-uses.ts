@@ -21,7 +21,7 @@ export const VERBS: Readonly<Record<string, Verb>> = {
     file: 'environment/preflight',
     entry: 'preflight',
     deployers: {
-      'ec2:DescribeVpcs': OF_A_FILE,
+      ...Object.fromEntries(['Vpcs', 'RouteTables', 'VpcEndpoints'].map((what) => [`ec2:Describe${what}`, OF_A_FILE])),
       'cloudformation:DescribeStacks': OF_A_FILE,
       ...Object.fromEntries(
         [
@@ -31,6 +31,9 @@ export const VERBS: Readonly<Record<string, Verb>> = {
       ),
       'kms:DescribeKey': OF_A_FILE,
       'kms:GetKeyPolicy': OF_A_FILE,
+      ...Object.fromEntries(
+        ['GetPolicy', 'GetPolicyVersion', 'SimulateCustomPolicy'].map((name) => [`iam:${name}`, OF_A_FILE]),
+      ),
       'sts:GetCallerIdentity': OF_A_FILE,
       's3:GetObject': OF_A_CONFIG,
     },

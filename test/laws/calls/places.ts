@@ -11,10 +11,10 @@ const RUN_FILE =
   'name: pretrain\ncode: { source: builtin }\nmodel: { preset: gpt-tiny }\ncompute: { instanceType: ml.m5.xlarge }\n';
 
 /** The templates whose roles the law looks at: every option, storage that is adopted or exists, and a run that the deploy submits. */
-export function resourcesFor(): Record<'everything' | 'adopted' | 'ownStorage' | 'registered', Resources> {
-  const { everything, adopted, ownStorage } = specs();
-  if (!everything || !adopted || !ownStorage)
-    throw new Error('specs() must have the environments everything, adopted and ownStorage');
+export function resourcesFor(): Record<'everything' | 'adopted' | 'existing' | 'ownStorage' | 'registered', Resources> {
+  const { everything, adopted, existing, ownStorage } = specs();
+  if (!everything || !adopted || !existing || !ownStorage)
+    throw new Error('specs() must have the environments everything, adopted, existing and ownStorage');
   const { value: run, issues } = loadRun(RUN_FILE, []);
   if (!run) throw new Error(JSON.stringify(issues));
   const zones = `availability-zones:account=${ENV.account}:region=${ENV.region}`;
@@ -24,6 +24,7 @@ export function resourcesFor(): Record<'everything' | 'adopted' | 'ownStorage' |
   return {
     everything: synthesise(everything),
     adopted: synthesise(adopted),
+    existing: synthesise(existing),
     ownStorage: synthesise(ownStorage),
     registered: resourcesOf(Template.fromStack(stack)),
   };

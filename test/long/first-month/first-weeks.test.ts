@@ -56,6 +56,26 @@ test('fails: options that contradict each other are refused before a stack is ma
   expect(await dev.stacks()).toEqual([]);
 });
 
+test('fails: a boundary that forbids what the roles need is named before a stack is made', async () => {
+  month.write(dev, 'ml.p4d.24xlarge');
+  await month.project.call(month.program('cdk'), 'synth', '--quiet');
+  const asked = async () => {
+    const { code, stdout, stderr } = await month.slipway(dev.admin, 'preflight', 'environments/research.yaml');
+    return [code, `${stdout}${stderr}`] as const;
+  };
+  const [, before] = await asked();
+  expect(before).toMatch(/permissions boundary +ok/);
+  const now = await dev.narrowBoundary('sns:Publish');
+  const [code, said] = await asked();
+  expect([code, said]).toEqual([
+    1,
+    expect.stringMatching(/must allow sns:Publish \(statement.* Notify.* which denies/),
+  ]);
+  await now.restore();
+  expect((await asked())[1]).toMatch(/permissions boundary +ok/);
+  expect(await dev.stacks()).toEqual([]);
+});
+
 test('a quota that is too small refuses the first deploy, and its increase cures it', async () => {
   month.write(dev, 'ml.p4d.24xlarge');
   for (const account of [dev, prod]) await month.bootstrap(account);

@@ -61,10 +61,23 @@ export class CompanyAccount {
       ...['ec2', 'create-security-group', '--group-name', 'training', '--description', 'EFA', ...vpc],
     );
     const itself = `IpProtocol=-1,UserIdGroupPairs=[{GroupId=${GroupId}}]`;
-    await this.aws('ec2', 'authorize-security-group-ingress', '--group-id', GroupId, '--ip-permissions', itself);
+    for (const way of ['ingress', 'egress'])
+      await this.aws('ec2', `authorize-security-group-${way}`, '--group-id', GroupId, '--ip-permissions', itself);
     const boundary = ['--policy-name', 'ml-boundary', '--policy-document', JSON.stringify(BOUNDARY)];
     await this.aws('iam', 'create-policy', ...boundary);
     return { vpcId: Vpc.VpcId, subnetIds, securityGroupIds: [GroupId] };
+  }
+
+  /** The boundary denies an action as well, until it is restored. */
+  async narrowBoundary(action: string): Promise<{ restore: () => Promise<void> }> {
+    const policy = ['--policy-arn', `arn:aws:iam::${this.id}:policy/ml-boundary`];
+    const denial = { Sid: 'Narrowed', Effect: 'Deny', Action: action, Resource: '*' };
+    const document = JSON.stringify({ ...BOUNDARY, Statement: [...BOUNDARY.Statement, denial] });
+    await this.aws('iam', 'create-policy-version', ...policy, '--policy-document', document, '--set-as-default');
+    const restore = async () => {
+      await this.aws('iam', 'set-default-policy-version', ...policy, '--version-id', 'v1');
+    };
+    return { restore };
   }
 
   /** ARN of the role whose name holds these words. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { contextOf, type Statement } from '../../lib/verify/role-policies';
+import { contextOf, type RoleStatement } from '../../../lib/aws/roles/statement';
 
-const statement = (Condition: Statement['Condition']): Statement => ({ Effect: 'Allow', Condition });
+const statement = (Condition: RoleStatement['Condition']): RoleStatement => ({ Effect: 'Allow', Condition });
 
 test('the context of a statement holds its conditions: first values, patterns filled in, lists as lists', () => {
   const context = contextOf(

@@ -1,0 +1,158 @@
+/** A resource as a template has it. */
+export interface TemplateResource {
+  Type: string;
+  Properties?: Record<string, unknown>;
+}
+
+/** Resources of a template, by logical id. */
+export type TemplateResources = Readonly<Record<string, TemplateResource>>;
+
+/** Where a template is deployed. */
+export interface TemplatePlace {
+  partition: string;
+  account: string;
+  region: string;
+  /** Domain of the partition's endpoints. */
+  urlSuffix: string;
+  /** Name of the stack, with which CloudFormation begins the names that it gives. @default - a logical id stands for such a name */
+  stack?: string;
+}
+
+const NAME_PROPERTIES = [
+  'RoleName',
+  'BucketName',
+  'FunctionName',
+  'TableName',
+  'RepositoryName',
+  'LogGroupName',
+  'TopicName',
+  'QueueName',
+  'Name',
+];
+/** Types whose Ref is their ARN. */
+const REF_IS_ARN = new Set(['AWS::SNS::Topic', 'AWS::StepFunctions::StateMachine']);
+/** What CloudFormation puts behind the stack's name and the logical id, and what KMS names a key. */
+const RANDOM = '0123456789AB';
+const KEY_ID = '00000000-0000-0000-0000-000000000000';
+
+/** A value with `*` where only a deploy will know the name. */
+export const withUnknownNames = (value: string): string => value.replaceAll(RANDOM, '*').replaceAll(KEY_ID, '*');
+
+/** A template once CloudFormation has filled its references in: every Ref and GetAtt gets a value of the right form. */
+export class TemplateValues {
+  constructor(
+    private readonly resources: TemplateResources,
+    private readonly place: TemplatePlace,
+  ) {}
+
+  /** ARN of a resource of the template, or undefined when its type is in no table. */
+  arnOf(id: string): string | undefined {
+    const { Type, Properties } = this.resources[id] ?? {};
+    if (Type === undefined) return undefined;
+    const path = Type === 'AWS::IAM::Role' ? String(Properties?.Path ?? '/').slice(1) : '';
+    return this.arnOfType(Type, `${path}${this.nameOf(id)}`);
+  }
+
+  /** Its explicit name, or one such as CloudFormation gives. */
+  nameOf(id: string): string {
+    const properties = this.resources[id]?.Properties ?? {};
+    const own = NAME_PROPERTIES.map((key) => properties[key]).find((value) => value !== undefined);
+    if (own !== undefined) return String(this.resolve(own));
+    return this.place.stack === undefined ? id : `${this.place.stack}-${id}-${RANDOM}`;
+  }
+
+  /** The value with all its references filled in. */
+  resolve(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map((item) => this.resolve(item));
+    if (typeof value !== 'object' || value === null) return value;
+    const node = value as Record<string, unknown>;
+    if (typeof node.Ref === 'string') return this.reference(node.Ref);
+    if (node['Fn::GetAtt']) return this.attribute(node['Fn::GetAtt'] as [string, string]);
+    if (node['Fn::Join']) {
+      const [delimiter, items] = this.resolve(node['Fn::Join']) as [string, unknown[]];
+      return items.join(delimiter);
+    }
+    if (node['Fn::Sub']) return this.substitute(node['Fn::Sub']);
+    if (node['Fn::Select']) {
+      const [index, items] = this.resolve(node['Fn::Select']) as [number, unknown[]];
+      return items[Number(index)] ?? '';
+    }
+    if (node['Fn::Split']) {
+      const [delimiter, text] = this.resolve(node['Fn::Split']) as [string, string];
+      return String(text).split(delimiter);
+    }
+    return Object.fromEntries(Object.entries(node).map(([key, item]) => [key, this.resolve(item)]));
+  }
+
+  private arn(service: string, rest: string): string {
+    const { partition, region, account } = this.place;
+    return `arn:${partition}:${service}:${region}:${account}:${rest}`;
+  }
+
+  private arnOfType(type: string, name: string): string | undefined {
+    const { partition, account, stack } = this.place;
+    const arns: Readonly<Record<string, () => string>> = {
+      'AWS::IAM::Role': () => `arn:${partition}:iam::${account}:role/${name}`,
+      'AWS::S3::Bucket': () => `arn:${partition}:s3:::${name.toLowerCase()}`,
+      'AWS::KMS::Key': () => this.arn('kms', `key/${stack === undefined ? name : KEY_ID}`),
+      'AWS::SNS::Topic': () => this.arn('sns', name),
+      'AWS::SQS::Queue': () => this.arn('sqs', name),
+      'AWS::Lambda::Function': () => this.arn('lambda', `function:${name}`),
+      'AWS::DynamoDB::Table': () => this.arn('dynamodb', `table/${name}`),
+      'AWS::ECR::Repository': () => this.arn('ecr', `repository/${name}`),
+      'AWS::Logs::LogGroup': () => `${this.arn('logs', `log-group:${name}`)}:*`,
+      'AWS::CodeBuild::Project': () => this.arn('codebuild', `project/${name}`),
+      'AWS::StepFunctions::StateMachine': () => this.arn('states', `stateMachine:${name}`),
+      'AWS::Events::Rule': () => this.arn('events', `rule/${name}`),
+      'AWS::CloudWatch::Alarm': () => this.arn('cloudwatch', `alarm:${name}`),
+      'AWS::SSM::Parameter': () => this.arn('ssm', `parameter${name}`),
+    };
+    return arns[type]?.();
+  }
+
+  private reference(id: string): string {
+    const { partition, account, region, urlSuffix, stack = 'Stack' } = this.place;
+    const pseudo: Record<string, string> = {
+      'AWS::Partition': partition,
+      'AWS::AccountId': account,
+      'AWS::Region': region,
+      'AWS::URLSuffix': urlSuffix,
+      'AWS::StackId': this.arn('cloudformation', `stack/${stack}/0`),
+      'AWS::StackName': stack,
+    };
+    if (pseudo[id] !== undefined) return pseudo[id];
+    const type = this.resources[id]?.Type ?? '';
+    if (REF_IS_ARN.has(type)) return this.arnOf(id) ?? id;
+    if (type === 'AWS::Lambda::Alias') return this.aliasArn(id);
+    if (type === 'AWS::SQS::Queue') return `https://sqs.${region}.${urlSuffix}/${account}/${this.nameOf(id)}`;
+    if (type === 'AWS::Lambda::Version') return `${this.arnOf(this.functionOf(id))}:1`;
+    // The key of an earlier stack, which a parameter of the template reads from SSM.
+    if (/^SsmParameterValue.*key/.test(id)) return this.arn('kms', 'key/adopted');
+    return type === 'AWS::S3::Bucket' ? this.nameOf(id).toLowerCase() : this.nameOf(id);
+  }
+
+  private attribute([id, name]: [string, string]): string {
+    if (name === 'Arn' || name.endsWith('Arn')) return this.arnOf(id) ?? `${id}.${name}`;
+    if (name === 'Version') return '1';
+    return `${id}.${name}`;
+  }
+
+  private aliasArn(id: string): string {
+    const name = String(this.resources[id]?.Properties?.Name);
+    return `${this.arnOf(this.functionOf(id))}:${name}`;
+  }
+
+  private functionOf(id: string): string {
+    const name = this.resources[id]?.Properties?.FunctionName as { Ref?: string } | undefined;
+    return name?.Ref ?? '';
+  }
+
+  private substitute(argument: unknown): string {
+    const [text, names] = (Array.isArray(argument) ? argument : [argument, {}]) as [string, Record<string, unknown>];
+    return text.replace(/\$\{([^}!]+)\}/g, (_whole, name: string) => {
+      if (name in names) return String(this.resolve(names[name]));
+      const [id = '', ...rest] = name.split('.');
+      return rest.length > 0 ? this.attribute([id, rest.join('.')]) : this.reference(name);
+    });
+  }
+}

@@ -1,0 +1,43 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { IAMClient } from '@aws-sdk/client-iam';
+import { boundaryIssues, roleStatements, uncomparedBoundary } from '../../aws/roles/boundary';
+import type { TemplateResources } from '../../aws/roles/template-values';
+import { REGIONS } from '../../catalog/regions';
+import type { EnvironmentSpec } from '../../spec/environment-file';
+import { callerAccount, looked, type StorageCheck } from './storage-checks';
+
+const TITLE = 'permissions boundary';
+const PERMISSION = 'iam:GetPolicy, iam:GetPolicyVersion and iam:SimulateCustomPolicy';
+
+/**
+ * What the boundary of an environment file forbids of what the roles of its template may do. The template is that of the last `cdk synth`: only it knows
+ * the roles that the CDK adds.
+ * @param file the environment file; a template that is older says nothing of it
+ */
+export async function boundaryCheck(environment: EnvironmentSpec, file: string): Promise<StorageCheck[]> {
+  const { name, region, iam } = environment;
+  const boundary = iam.permissionsBoundary;
+  if (boundary === undefined) return [];
+  const stack = `Slipway-${name}-${region}`;
+  const template = path.join('cdk.out', `${stack}.template.json`);
+  const stale = staleness(template, file);
+  if (stale !== undefined) {
+    const check = { name: TITLE, verdict: 'unknown' as const, detail: stale };
+    return [{ check, issues: [uncomparedBoundary(stale)] }];
+  }
+  const { partition = 'aws', domain: urlSuffix = 'amazonaws.com' } = REGIONS[region] ?? {};
+  const account = environment.account ?? (await callerAccount(region));
+  const place = { partition, account, region, urlSuffix, stack };
+  const arn = boundary.startsWith('arn:') ? boundary : `arn:${partition}:iam::${account}:policy/${boundary}`;
+  const { Resources } = JSON.parse(readFileSync(template, 'utf8')) as { Resources: TemplateResources };
+  const statements = roleStatements(Resources, place);
+  const client = new IAMClient({ region, maxAttempts: 8 });
+  return [await looked(TITLE, PERMISSION, arn, () => boundaryIssues(client, arn, statements, place))];
+}
+
+/** Why a template says nothing of an environment file; undefined when it does. */
+function staleness(template: string, file: string): string | undefined {
+  if (!existsSync(template)) return `no ${template}`;
+  return statSync(template).mtimeMs < statSync(file).mtimeMs ? `a ${template} that is older than ${file}` : undefined;
+}

@@ -1,0 +1,40 @@
+import { Duration } from 'aws-cdk-lib';
+import { Construct } from 'constructs';
+import { EXISTING_NETWORK_TYPE } from '../../contracts/custom-resources';
+import type { ExistingNetwork as Network } from '../../spec/environment/existing-network';
+import { HandlerFunction } from '../functions/handler-function';
+import { HandlerResource } from '../functions/handler-resource';
+
+/**
+ * The check of a VPC that the environment uses and does not make: ids, routes to S3 and to what its options need, rules of the groups, free addresses. A
+ * custom resource fails the deploy with everything that is missing, and looks again when one of the ids or needs has changed; `slipway preflight` looks
+ * at any time.
+ */
+export class ExistingNetwork extends Construct {
+  constructor(scope: Construct, id: string, network: Network) {
+    super(scope, id);
+    const onEvent = new HandlerFunction(this, 'Function', {
+      handler: 'existing-network',
+      description: 'Checks the VPC that jobs run in',
+      timeout: Duration.minutes(2),
+    });
+    onEvent.allow({
+      sid: 'SeeExistingNetwork',
+      actions: [
+        'ec2:DescribeRouteTables',
+        'ec2:DescribeSecurityGroups',
+        'ec2:DescribeSubnets',
+        'ec2:DescribeVpcEndpoints',
+        'ec2:DescribeVpcs',
+      ],
+      resources: ['*'],
+      wildcard: 'Describe actions of EC2 have no resource type.',
+    });
+    new HandlerResource(this, 'Check', {
+      resourceType: EXISTING_NETWORK_TYPE,
+      onEvent,
+      serviceTimeout: Duration.minutes(4),
+      properties: { network: JSON.stringify(network) },
+    });
+  }
+}
