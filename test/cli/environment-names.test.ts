@@ -1,6 +1,6 @@
 import { GetParameterCommand, GetParametersByPathCommand, ParameterNotFound, SSMClient } from '@aws-sdk/client-ssm';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { findDescriptor } from '../../lib/cli/environment/environment';
+import { findDescriptor, readDescriptors } from '../../lib/cli/environment/environment';
 import { mockClient } from '../support/mocked-clients';
 import { DESCRIPTOR } from '../support/runs';
 
@@ -71,7 +71,16 @@ test('an environment of an older version, which has no list of its teams, is rea
 
 test('fails: where that is denied, the team must be named', async () => {
   deployed(undefined, []);
-  await expect(find('research')).rejects.toThrow('write research/TEAM');
+  await expect(find('research')).rejects.toThrow(
+    "--environment: must name your team too, got research, whose teams you may not list; write research/TEAM with your team's name",
+  );
+});
+
+test('fails: where that is denied to a verb about all teams, its environment is named as it was written', async () => {
+  deployed(undefined, []);
+  await expect(readDescriptors('research', 'us-west-2')).rejects.toThrow(
+    'research: must be an environment whose teams you may list, got no permission; ask the platform team for it',
+  );
 });
 
 test('fails: an environment is corrected where it was written: option, run file or variable', async () => {

@@ -101,7 +101,7 @@ async function reachIssues(ec2: EC2Client, network: ExistingNetwork, subnets: re
     ec2.send(new DescribeRouteTablesCommand({ Filters })),
     endpointsOf(ec2, network),
   ]);
-  const gatewayIds = new Set(endpoints.gateways.map(({ VpcEndpointId = '' }) => VpcEndpointId));
+  const tablesWithS3 = new Set(endpoints.gateways.flatMap(({ RouteTableIds = [] }) => RouteTableIds));
   return subnets.flatMap((subnet): Issue[] => {
     const { SubnetId = '', OwnerId = account } = subnet;
     const routes = routesOf(RouteTables, SubnetId);
@@ -117,7 +117,7 @@ async function reachIssues(ec2: EC2Client, network: ExistingNetwork, subnets: re
         ),
       ];
     if (routes.leavesVpc) return [];
-    const hasS3 = endpoints.interfaces.has('s3') || routes.endpointIds.some((id) => gatewayIds.has(id));
+    const hasS3 = endpoints.interfaces.has('s3') || tablesWithS3.has(routes.tableId);
     const noService = network.services.filter(({ service }) => !endpoints.interfaces.has(service));
     return [
       ...(hasS3 ? [] : [noWayToS3(level, network, SubnetId, routes)]),

@@ -6,8 +6,6 @@ export interface Routes {
   /** Whether a default route leads out of the VPC for addresses that are private, as those of jobs are. */
   leavesVpc: boolean;
   hasInternetGateway: boolean;
-  /** Endpoints that it has routes to. */
-  endpointIds: string[];
 }
 
 const isEverything = ({ DestinationCidrBlock }: Route): boolean => DestinationCidrBlock === '0.0.0.0/0';
@@ -25,6 +23,5 @@ export function routesOf(tables: readonly RouteTable[], subnetId: string): Route
     tableId: table.RouteTableId ?? '',
     leavesVpc: ways.some((route) => !isInternetGateway(route)),
     hasInternetGateway: ways.some(isInternetGateway),
-    endpointIds: routes.flatMap(({ GatewayId = '' }) => (GatewayId.startsWith('vpce-') ? [GatewayId] : [])),
   };
 }

@@ -64,7 +64,10 @@ async function readTeamDescriptor(name: string, team: string, region: string): P
 
 /** The only descriptor of an environment that the caller can read. */
 async function onlyDescriptor(name: string, region: string): Promise<Descriptor> {
-  const all = await readDescriptors(name, region);
+  const all = await readDescriptors(name, region, [
+    `${OPTION}: must name your team too, got ${name}, whose teams you may not list`,
+    `write ${name}/TEAM with your team's name`,
+  ]);
   if (all.length === 1 && all[0]) return all[0];
   if (all.length > 1)
     throw severalTeams(
@@ -78,10 +81,20 @@ async function onlyDescriptor(name: string, region: string): Promise<Descriptor>
   );
 }
 
-/** The descriptors of an environment that the caller may read. */
-export async function readDescriptors(name: string, region: string): Promise<Descriptor[]> {
+/**
+ * The descriptors of an environment that the caller may read.
+ * @param denied what is wrong, and what to do, where the caller may not list them
+ */
+export async function readDescriptors(
+  name: string,
+  region: string,
+  denied: readonly [string, string] = [
+    `${name}: must be an environment whose teams you may list, got no permission`,
+    'ask the platform team for it',
+  ],
+): Promise<Descriptor[]> {
   const teams = await teamsOf(name, region);
-  if (!teams) return readByPath(name, region);
+  if (!teams) return readByPath(name, region, denied);
   const values = await Promise.all(
     teams.map((team) =>
       readParameter(descriptorParameter(name, team), region).catch((error: unknown) => {
@@ -94,16 +107,14 @@ export async function readDescriptors(name: string, region: string): Promise<Des
 }
 
 /** Of an environment of an older version, which has no list of its teams. */
-async function readByPath(name: string, region: string): Promise<Descriptor[]> {
+async function readByPath(name: string, region: string, denied: readonly [string, string]): Promise<Descriptor[]> {
   const ssm = new SSMClient({ region });
   try {
     const command = new GetParametersByPathCommand({ Path: `${teamsParameter(name)}/` });
     return ((await ssm.send(command)).Parameters ?? []).flatMap((p) => loadDescriptor(p.Value ?? '').value ?? []);
   } catch (error) {
     if (!isDenied(error)) throw asServiceError(error, name, region);
-    throw new UsageError(
-      `--environment: must name your team too, got ${name}, whose teams you may not list; write ${name}/TEAM with your team's name`,
-    );
+    throw new UsageError(denied.join('; '));
   }
 }
 

@@ -1,6 +1,6 @@
 import { addUsd, attemptCostUsd, billedShare, leftPool } from '../accounting/spend';
 import { type Evidence, type Move, move } from '../action';
-import { type Judgement, judge } from '../budgets';
+import { capacityCame, type Judgement, judge } from '../budgets';
 import { classify, type Verdict } from '../classify';
 import { goneAttempt } from '../health/gone';
 import { nextProgress } from '../health/hang';
@@ -143,6 +143,7 @@ function endAttempt(
     },
     committed: newestCommitted(record, observed),
     spentUsd: addUsd(record.spentUsd, costUsd),
+    ...(seen.trainingStartedAt !== undefined && { budgets: capacityCame(record.budgets) }),
     ...(spotShare !== undefined && { spotShare }),
     ...(warmPool && { warmPool }),
   };
