@@ -81,13 +81,3 @@ test('the built-in trainer asks for the channel that it reads, and own code for 
   expect(found({ data: tokens('eval') })).toMatchObject([missing('train')]);
   expect(found({ data: tokens('train'), code: reads })).toMatchObject([missing('tokens')]);
 });
-
-test.each([
-  ['fsdp', 1, []],
-  ['fsdp', 2, ['must be 1 for a model with mtpLayers in the built-in trainer, got 2; remove it']],
-])('tensor parallelism of %s over %d ranks of a model that predicts further tokens', (library, degree, said) => {
-  const model = { architecture: { ...SMALL, mtpLayers: 1 } };
-  const distribution = { library, parameters: { tensor_parallel_degree: degree } };
-  const found = issuesOf({ ...BUILTIN, model, data: tokens('train'), distribution }, 'training/builtin-model');
-  expect(found.map((i) => i.message)).toEqual(said.map((text) => expect.stringContaining(text)));
-});
