@@ -84,7 +84,7 @@ function compactLibrary(folder) {
 
 if (wants('lib')) {
   rmSync('dist/lib', { recursive: true, force: true });
-  execFileSync('node_modules/.bin/tsc', ['-p', 'tsconfig.build.json'], { stdio: 'inherit' });
+  execFileSync('node_modules/.bin/tsc', ['--singleThreaded', '-p', 'tsconfig.build.json'], { stdio: 'inherit' });
   pruneLibrary();
   compactLibrary('dist/lib');
 }

@@ -17,11 +17,34 @@ export function pythonEnvironment(requirements = 'requirements-dev.txt', folder 
   process.stderr.write(`python environment: installing ${requirements} (once, about a minute)\n`);
   mkdirSync(path.dirname(home), { recursive: true });
   rmSync(home, { recursive: true, force: true });
-  execFileSync(findPython(), ['-m', 'venv', home]);
-  install(python, [...options, '-r', file]);
+  const wants = [...options, '-r', file];
+  if (!WITHOUT_PIP.includes(folder) || !installByUvOfTests(home, wants)) {
+    execFileSync(findPython(), ['-m', 'venv', '--clear', home]);
+    install(python, wants);
+  }
   writeFileSync(`${marker}.new`, wanted);
   renameSync(`${marker}.new`, marker);
   return python;
+}
+
+/** Environments in which nothing is installed later. They need no pip, which takes longer than what they hold. */
+const WITHOUT_PIP = ['toolkit', 'python-types'];
+
+/** By the uv that the environment of the tests has. @returns whether it is there and could */
+function installByUvOfTests(home, wanted) {
+  const tests = path.join(ROOT, '.slipway', 'python', 'bin');
+  if (!existsSync(path.join(tests, 'uv'))) return false;
+  execFileSync(findPython(), ['-m', 'venv', '--without-pip', home]);
+  return runs(path.join(tests, 'python'), uvInto(path.join(home, 'bin', 'python'), wanted));
+}
+
+const uvInto = (python, wanted) => ['-m', 'uv', 'pip', 'install', '--quiet', '--python', python, ...wanted];
+
+/** Whether a program of an environment ends well, with what its pip knows of indexes as variables of uv. */
+function runs(python, words) {
+  const { stdout } = spawnSync(python, ['-m', 'pip', 'config', 'list'], { encoding: 'utf8' });
+  const env = { ...indexesForUv(stdout ?? ''), ...process.env };
+  return spawnSync(python, words, { stdio: ['ignore', 'ignore', 'inherit'], env }).status === 0;
 }
 
 const PIP = '-m pip install --quiet --disable-pip-version-check'.split(' ');
@@ -31,16 +54,9 @@ const INDEXES = { 'index-url': 'UV_DEFAULT_INDEX', 'extra-index-url': 'UV_INDEX'
 
 /** By uv, which takes a third of pip's time for PyTorch and its libraries, and by pip where uv cannot. */
 function install(python, wanted) {
-  const stdio = ['ignore', 'ignore', 'inherit'];
-  const byUv = [
-    [...PIP, UV],
-    ['-m', 'uv', 'pip', 'install', '--quiet', '--python', python, ...wanted],
-  ];
-  const { stdout } = spawnSync(python, ['-m', 'pip', 'config', 'list'], { encoding: 'utf8' });
-  const env = { ...indexesForUv(stdout ?? ''), ...process.env };
-  if (byUv.every((words) => spawnSync(python, words, { stdio, env }).status === 0)) return;
+  if ([[...PIP, UV], uvInto(python, wanted)].every((words) => runs(python, words))) return;
   process.stderr.write('python environment: uv could not install it; pip tries\n');
-  execFileSync(python, [...PIP, ...wanted], { stdio });
+  execFileSync(python, [...PIP, ...wanted], { stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
 /** What `pip install` reads, the weakest first; other sections are those of other commands. */

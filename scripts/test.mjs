@@ -21,7 +21,7 @@ const PYTEST = '-m pytest -q test/containers -n 2 --dist loadfile --no-loadscope
 // Tests that are played in part draw their cases with it, the failed ones that are tried again as well.
 process.env.SLIPWAY_TEST_SEED ??= String(1 + Math.floor(Math.random() * 0x7fffffff));
 /** What has not changed since the last run is not checked again. */
-const TSC = '--noEmit --incremental -p tsconfig.json'.split(' ');
+const TSC = '--noEmit --incremental --singleThreaded -p tsconfig.json'.split(' ');
 const PYTHON = '.slipway/python/bin/python';
 const INSTALL = 'scripts/python-env.mjs';
 const RUFF = ['clients', 'containers', 'lib', 'test', 'scripts'];
@@ -66,7 +66,7 @@ function say(name, ok, started) {
 
 /** What tests need. */
 async function preparations(python) {
-  const found = await Promise.all([quietStep('build', process.execPath, ['scripts/build.mjs']), toolkit(), python]);
+  const found = await Promise.all([quietStep('build', process.execPath, ['scripts/build.mjs']), toolkit(python)]);
   return found.every((ok) => ok);
 }
 
@@ -76,7 +76,7 @@ async function checks(python) {
   const found = await Promise.all([
     quietStep('types', ...behind(types)),
     quietStep('lint', ...behind(['node_modules/.bin/biome', 'check', '.'])),
-    quietStep('mypy', ...behind([process.execPath, 'scripts/mypy.mjs'])),
+    python.then((ok) => ok && quietStep('mypy', ...behind([process.execPath, 'scripts/mypy.mjs']))),
     python.then((ok) => ok && quietStep('ruff', ...behind([PYTHON, '-m', 'ruff', 'check', ...RUFF]))),
   ]);
   return found.every((ok) => ok);
@@ -126,8 +126,12 @@ function add(passed, failed, skipped) {
   counts.skipped += skipped;
 }
 
-/** AWS's training toolkit needs a compiler; without one its test is skipped, and this says why. */
-async function toolkit() {
+/**
+ * The environment of the tests, whose uv installs the other one. AWS's training toolkit needs a compiler; without one its test is skipped, and
+ * this says why.
+ */
+async function toolkit(python) {
+  if (!(await python)) return false;
   const there = await quietStep('toolkit', process.execPath, [INSTALL, 'requirements-toolkit.txt', 'toolkit']);
   if (!there) process.stdout.write('the training toolkit is not installed, its test is skipped\n');
   return true;

@@ -85,7 +85,7 @@ def world(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     return folder, plain_steps(model, lambda tokens: logits_alone(lambda part: model(part).logits, tokens), shards, job)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(2, of="masked documents")
 @pytest.mark.parametrize(
     ("ranks", "changes"),
     [
@@ -131,6 +131,7 @@ def test_the_first_loss_is_that_of_trl_packing(tmp_path: Path, shards: Path, wor
     assert float(found) == pytest.approx(expected[0], abs=1e-5), f"seed {SEED}"
 
 
+@pytest.mark.drawn(2, of="masked documents")
 def test_evaluation_counts_the_same_targets_on_any_number_of_ranks(tmp_path: Path, shards: Path, world: tuple) -> None:
     weights, found = world[0], []
     for ranks, parameters in ((1, {}), (2, {}), (2, {"context_parallel_degree": 2}), (2, {"tensor_parallel_degree": 2})):

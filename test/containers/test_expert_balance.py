@@ -128,7 +128,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, shards: Path) -> tuple[Path,
     return folder, history, bias
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(1, of="balance of experts")
 @pytest.mark.parametrize("layout", ["one", *LAYOUTS])
 def test_steps_loads_and_bias_are_those_of_a_plain_loop(tmp_path: Path, shards: Path, world: tuple, layout: str) -> None:
     weights, history, bias = world
@@ -143,6 +143,7 @@ def test_steps_loads_and_bias_are_those_of_a_plain_loop(tmp_path: Path, shards: 
     torch.testing.assert_close(SafetensorsFile(tmp_path / "model/model.safetensors").tensor(BIAS), bias, atol=1e-6, rtol=0)
 
 
+@pytest.mark.drawn(1, of="balance of experts")
 def test_a_run_continues_with_the_bias_that_it_had(tmp_path: Path, shards: Path, world: tuple) -> None:
     weights, history, _bias = world
     checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}

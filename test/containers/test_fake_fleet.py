@@ -198,7 +198,7 @@ def test_a_reference_gathers_each_layer_once_more_and_its_ends_once() -> None:
     assert traffic.count("reduce_scatter") == micro_steps * (LAYERS + 1), "a reference has no gradients"
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(("recomputed", "gathers", "scatters"), [("none", 4, 4), ("selective", 6, 4), ("full", 6, 5)])
 @pytest.mark.parametrize("name", ["latent", "qwen3_moe", "gpt_oss", "deepseek_v3", "olmo2", "gemma2"])
 def test_split_attention_and_experts_gather_and_scatter_as_often_as_dense_layers(

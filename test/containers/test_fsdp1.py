@@ -38,7 +38,7 @@ def test_losses_equal_those_of_a_plain_loop(tmp_path: Path, shards: Path, refere
     assert losses_of(tmp_path, ranks, fsdp1_job(**changes), {"train": shards}) == pytest.approx(reference, abs=1e-5)
 
 
-@pytest.mark.drawn(2, of="FSDP1")
+@pytest.mark.drawn(1, of="FSDP1")
 def test_tied_embeddings_stay_tied(tmp_path: Path, shards: Path) -> None:
     model = {"gatedMlp": False, "tiedEmbeddings": True}
     found = losses_of(tmp_path, 2, fsdp1_job(model=model), {"train": shards})
@@ -60,7 +60,7 @@ def test_a_checkpoint_continues_on_another_number_of_ranks(tmp_path: Path, shard
     assert [event["loss"] for event in events(output, "step")] == pytest.approx(reference[3:], abs=1e-5)
 
 
-@pytest.mark.drawn(2, of="FSDP1")
+@pytest.mark.drawn(1, of="FSDP1")
 @pytest.mark.skipif(not HAS_FSDP2, reason="needs PyTorch 2.6")
 def test_an_fsdp2_checkpoint_continues_under_fsdp1(tmp_path: Path, shards: Path, reference: list[float]) -> None:
     checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
@@ -70,7 +70,7 @@ def test_an_fsdp2_checkpoint_continues_under_fsdp1(tmp_path: Path, shards: Path,
     assert found == pytest.approx(reference[3:], abs=1e-5)
 
 
-@pytest.mark.drawn(2, of="FSDP1")
+@pytest.mark.drawn(1, of="FSDP1")
 def test_adapters_train_and_are_exported_merged(tmp_path: Path, shards: Path) -> None:
     from slipway_trainer.safetensors import SafetensorsFile
 
@@ -83,7 +83,7 @@ def test_adapters_train_and_are_exported_merged(tmp_path: Path, shards: Path) ->
     assert changed == {f"model.layers.{layer}.self_attn.{part}.weight" for layer in (0, 1) for part in ("q_proj", "v_proj")}
 
 
-@pytest.mark.drawn(2, of="FSDP1")
+@pytest.mark.drawn(1, of="FSDP1")
 def test_smddp_is_imported_and_carries_the_stated_groups(tmp_path: Path, shards: Path, reference: list[float]) -> None:
     job = trainer_job(parameters={"replicate_degree": 2})
     job["distribution"]["collectives"] = "smddp"

@@ -46,7 +46,7 @@ def test_losses_equal_those_of_a_plain_loop(tmp_path: Path, shards: Path, refere
     assert found == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.drawn(2, of="further layouts")
+@pytest.mark.drawn(1, of="further layouts")
 def test_fifty_steps_on_two_ranks_stay_within_1e_5(tmp_path: Path, shards: Path) -> None:
     found = losses_of(tmp_path, 2, trainer_job(training={"steps": 50}), {"train": shards})
     assert found == pytest.approx(plain_losses(shards, 50), abs=1e-5)
@@ -87,14 +87,14 @@ def test_experts_on_other_ranks_train_the_same_and_continue_on_one(tmp_path: Pat
         torch.testing.assert_close(spread.tensor(name), one.tensor(name), atol=1e-4, rtol=0)
 
 
-@pytest.mark.drawn(2, of="further layouts")
+@pytest.mark.drawn(1, of="further layouts")
 def test_bf16_follows_fp32(tmp_path: Path, shards: Path, reference: list[float]) -> None:
     found = losses_of(tmp_path, 2, trainer_job(training={"precision": "bf16"}), {"train": shards})
     assert found == pytest.approx(reference, abs=0.05)
     assert found != pytest.approx(reference, abs=1e-5)
 
 
-@pytest.mark.drawn(2, of="further layouts")
+@pytest.mark.drawn(1, of="further layouts")
 @pytest.mark.parametrize("recipe", ["tensorwise", "rowwise"])
 def test_float8_follows_fp32_and_its_products_are_those_of_float8(
     tmp_path: Path, shards: Path, reference: list[float], recipe: str
@@ -135,7 +135,7 @@ def test_a_run_continues_in_another_layout(tmp_path: Path, shards: Path, referen
     assert [event["loss"] for event in events(output, "step")] == pytest.approx(reference[3:], abs=1e-5)
 
 
-@pytest.mark.drawn(2, of="further layouts")
+@pytest.mark.drawn(1, of="further layouts")
 def test_evaluation_uses_the_same_samples_every_time(tmp_path: Path, shards: Path) -> None:
     job = trainer_job(arguments=["--eval-channel", "heldout", "--eval-every-steps", "2", "--eval-batches", "3"])
     code, output = run_ranks(tmp_path, 2, job, {"train": shards, "heldout": write_shards(tmp_path / "heldout", 2000, seed=2)})
@@ -147,7 +147,7 @@ def test_evaluation_uses_the_same_samples_every_time(tmp_path: Path, shards: Pat
     assert phases.count(("eval", "begin")) == phases.count(("eval", "end")) == 3
 
 
-@pytest.mark.drawn(2, of="further layouts")
+@pytest.mark.drawn(1, of="further layouts")
 def test_the_loss_of_an_evaluation_does_not_depend_on_the_number_of_ranks(tmp_path: Path, shards: Path) -> None:
     heldout = write_shards(tmp_path / "heldout", 2000, seed=2)
     found = []

@@ -85,7 +85,7 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return shape, folder, plain_steps(whole, whole, shards, job)
 
 
-@pytest.mark.drawn(2, of="layouts of mixtures")
+@pytest.mark.drawn(1, of="layouts of mixtures")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_layout_trains_the_same_and_exports_what_one_rank_exports(tmp_path: Path, shards: Path, model: tuple, layout: str) -> None:
     from slipway_trainer.safetensors import SafetensorsFile
@@ -110,7 +110,7 @@ def test_a_layout_trains_the_same_and_exports_what_one_rank_exports(tmp_path: Pa
             assert torch.equal(first.tensor(name), before.tensor(name)), "nothing but a checkpoint may change it"
 
 
-@pytest.mark.drawn(2, of="layouts of mixtures")
+@pytest.mark.drawn(1, of="layouts of mixtures")
 @pytest.mark.parametrize(
     ("precision", "backend", "within"),
     [("bf16", "fsdp2", 0.1), ("bf16", "fsdp1", 0.1), ("fp8", "fsdp2", 0.3)],
@@ -123,7 +123,7 @@ def test_lower_precision_follows_fp32(tmp_path: Path, shards: Path, model: tuple
     assert found != pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.drawn(2, of="layouts of mixtures")
+@pytest.mark.drawn(1, of="layouts of mixtures")
 def test_adapters_train_and_are_exported_merged(tmp_path: Path, shards: Path, model: tuple) -> None:
     shape, weights, expected = model
     lora = {"rank": 4, "alpha": 8, "targets": ["o_proj", "gate_proj", "down_proj"]}

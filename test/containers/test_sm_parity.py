@@ -225,7 +225,7 @@ def write_tool(folder: Path, name: str, output: str) -> None:
 
 
 @needs_toolkit
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("accelerators", ["none", "GPUs", "Neuron cores"])
 def test_generated_configurations_give_the_variables_of_toolkit_and_sdk(
     tmp_path: Path, accelerators: str, monkeypatch, plays_all: bool

@@ -70,7 +70,7 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return request.param, plain_steps(whole, whole, shards, job)
 
 
-@pytest.mark.drawn(2, of="split families")
+@pytest.mark.drawn(1, of="split families")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_layout_trains_the_same(tmp_path: Path, shards: Path, model: tuple[str, list[float]], layout: str) -> None:
     (name, expected), (ranks, changes) = model, LAYOUTS[layout]
@@ -79,7 +79,7 @@ def test_a_layout_trains_the_same(tmp_path: Path, shards: Path, model: tuple[str
     assert losses_of(tmp_path, ranks, job, {"train": shards}) == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.drawn(2, of="split families")
+@pytest.mark.drawn(1, of="split families")
 @pytest.mark.parametrize("name", MIXTURES)
 def test_mixtures_of_experts_train_the_same_under_context_parallelism(tmp_path: Path, shards: Path, name: str) -> None:
     job = trainer_job(model=MIXTURES[name])
@@ -92,7 +92,7 @@ def test_mixtures_of_experts_train_the_same_under_context_parallelism(tmp_path: 
 SPLIT = {name: MODELS[name] for name in ("olmo2", "latent")} | MIXTURES
 
 
-@pytest.mark.drawn(2, of="split families")
+@pytest.mark.drawn(1, of="split families")
 @pytest.mark.parametrize("name", SPLIT)
 def test_split_matrices_have_the_gradients_of_whole_ones(tmp_path: Path, shards: Path, name: str) -> None:
     """Losses alone do not show a gradient that is a multiple of what it should be: Adam divides by its size."""
