@@ -145,7 +145,9 @@ for step in range(first + 1, 7):
     if own == 0 and step == 4:
         (checkpoints / f"arrived-{round}").write_text("")
     if step == 4 and host in broken:
-        while not (checkpoints / f"arrived-{round}").exists():
+        # A spare takes the place of another only once its driver has been heard of, which the start of a round does not wait for.
+        first_log = pathlib.Path(os.environ["SAGEMAKER_BASE_DIR"]).parent / "algo-1/log"
+        while not (checkpoints / f"arrived-{round}").exists() or " hosts are connected" not in first_log.read_text(errors="replace"):
             time.sleep(0.05)
         if broken[host] == "gpu":
             pathlib.Path(os.environ["SAGEMAKER_BASE_DIR"], "gpus").write_text("0, 0\\n")

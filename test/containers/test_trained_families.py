@@ -29,7 +29,6 @@ from slipway_trainer.published_names import published_place  # noqa: E402
 from slipway_trainer.safetensors import open_folder  # noqa: E402
 from slipway_trainer.sharding import named_tensors  # noqa: E402
 
-DRAWS = 1
 #: Families whose files call or stack tensors in ways of their own.
 OTHER_TENSORS = ("granitemoe", "granitemoeshared", "hyperclovax", "phi3")
 #: What the files of a family call a tensor: (pattern of our published name, theirs).
@@ -43,11 +42,11 @@ RENAMED = {
 }  # fmt: skip
 
 
-def drawn() -> list[tuple[str, Any]]:
-    """Configurations of every family."""
+def drawn(each: int) -> list[tuple[str, Any]]:
+    """So many configurations of every family."""
     rng, found = random.Random(SEED), []
     for family in sorted({*MODEL_FOR_CAUSAL_LM_MAPPING_NAMES} - {*OTHER_TENSORS}):
-        for _ in range(DRAWS):
+        for _ in range(each):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
@@ -59,9 +58,9 @@ def drawn() -> list[tuple[str, Any]]:
     return found
 
 
-def taken() -> list[tuple[str, Any, Architecture]]:
+def taken(each: int) -> list[tuple[str, Any, Architecture]]:
     """Those that the product reads and the trainer takes."""
-    configs, found = drawn(), []
+    configs, found = drawn(each), []
     texts = [json.loads(config.to_json_string(use_diff=False)) for _family, config in configs]
     for (family, config), answer in zip(configs, answers(texts), strict=True):
         issues: list[str] = []
@@ -103,11 +102,11 @@ def our_model(family: str, shape: Architecture, folder: Path) -> Transformer:
     return model
 
 
-def test_every_shape_that_the_trainer_takes_has_the_logits_of_transformers(tmp_path: Path) -> None:
+def test_every_shape_that_the_trainer_takes_has_the_logits_of_transformers(tmp_path: Path, plays_all: bool) -> None:
     transformers.logging.set_verbosity_error()
     tokens = torch.randint(3, 200, (2, 48), generator=torch.Generator().manual_seed(1))
     wrong, families = [], set()
-    for number, (family, config, shape) in enumerate(taken()):
+    for number, (family, config, shape) in enumerate(taken(2 if plays_all else 1)):
         theirs = their_model(config)
         theirs.save_pretrained(tmp_path / str(number))
         ours = our_model(family, shape, tmp_path / str(number))

@@ -61,6 +61,25 @@ describe('capacity alternatives', () => {
     expect(issuesOf(file, 'distribution/library')).toHaveLength(1);
   });
 
+  test.each([
+    ['spot beside them', [{}], { capacity: 'spot' }, 'must not be given with capacity spot'],
+    [
+      'two plans',
+      [{ trainingPlanArn: PLAN }],
+      { trainingPlanArn: PLAN },
+      'must not name a plan when compute.trainingPlanArn does',
+    ],
+    ['one plan', [{ trainingPlanArn: PLAN }], {}, ''],
+    ['a plan of the first type only', [{}], { trainingPlanArn: PLAN }, ''],
+  ])('what may not stand beside alternatives: %s', (_what, entries, compute, must) => {
+    const alternatives = entries.map((entry) => ({ instanceType: 'ml.p5.48xlarge', ...entry }));
+    const file = { ...BASE, compute: { ...BASE.compute, ...compute, alternatives } };
+    const beside = checkRun(runOf(file)).filter(
+      (i) => i.path === 'compute.alternatives' && i.message.includes('must not'),
+    );
+    expect(beside.map((i) => i.message)).toEqual(must === '' ? [] : [expect.stringContaining(must)]);
+  });
+
   test('fails: a training plan of another region', () => {
     const file = ladder([{ instanceType: 'ml.p5.48xlarge', trainingPlanArn: PLAN }]);
     expect(issuesOf(file, 'compute/training-plan-region', { descriptor: DESCRIPTOR })).toMatchObject([

@@ -70,3 +70,17 @@ test('a tag that moves is warned of', () => {
   expect(issuesOf(on('ml.p5.48xlarge', image('latest')), 'image/uri')).toMatchObject([{ level: 'warning' }]);
   expect(issuesOf(on('ml.p5.48xlarge', image('v1')), 'image/uri')).toEqual([]);
 });
+
+test.each([
+  [{ kind: 'dlc' }, 'image.version: must be given with kind dlc; use for example "2.'],
+  [{ kind: 'smp' }, 'image.version: must be given with kind smp; use for example "2.'],
+  [{ kind: 'huggingface' }, 'image.version: must be given with kind huggingface; use for example "5.'],
+  [{ kind: 'dlc', version: '9.9.9' }, 'image.version: must be a version that dlc images exist for, got 9.9.9; use '],
+  [
+    { kind: 'environment', version: '2.5.1' },
+    'image.version: must be left out with kind environment, got 2.5.1; remove it',
+  ],
+])('the version of %j: %s', (image, said) => {
+  const found = issuesOf(on('ml.p4d.24xlarge', image), 'image/version');
+  expect(found.map((i) => i.message)).toEqual([expect.stringContaining(said)]);
+});

@@ -43,7 +43,8 @@ export interface MiniStack {
   stop(): Promise<void>;
 }
 
-const READY_TIMEOUT_MS = 30_000;
+/** It answers within a second; on a machine that others keep busy its first start after the installation took half a minute. */
+const READY_TIMEOUT_MS = 120_000;
 /** It does not exit on SIGTERM while a custom resource waits for its answer. */
 const STOP_GRACE_MS = 5_000;
 

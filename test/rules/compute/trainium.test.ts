@@ -58,3 +58,13 @@ test('collectives of Trainium are those of torch-neuronx', () => {
     'distribution.collectives: must be auto on Trainium: torch-neuronx brings its own backend, got nccl; use auto',
   ]);
 });
+
+test.each([
+  [{ library: 'fsdp' }, {}, 'distribution.library', `must be custom on ${TRN2}`],
+  [{ launcher: 'mpi', contract: 'toolkit' }, {}, 'distribution.launcher', `must be torchrun or script on ${TRN2}`],
+  [{}, { code: { source: 'builtin' } }, 'code.source', `must be own code on ${TRN2}`],
+])('fails: %j with %j on Trainium, and not on GPUs', (distribution, rest, path, must) => {
+  const found = (type: string) => issuesOf({ ...on(type, {}, distribution), ...rest }, 'launcher/trainium');
+  expect(found(TRN2)).toMatchObject([{ level: 'error', path, message: expect.stringContaining(must) }]);
+  expect(found('ml.p4d.24xlarge')).toEqual([]);
+});

@@ -66,3 +66,18 @@ test("the PyTorch profiler runs in the built-in trainer, and a script of one's o
   ]);
   expect(issuesOf({ ...BUILTIN, data: tokens('train'), observability }, rule)).toEqual([]);
 });
+
+test('the built-in trainer asks for the channel that it reads, and own code for none', () => {
+  const found = (changes: object) => issuesOf({ ...BUILTIN, ...changes }, 'training/builtin-data');
+  const reads = { source: 'builtin', arguments: { 'data-channel': 'tokens' } };
+  expect(
+    [{ data: tokens('train') }, { data: tokens('tokens'), code: reads }, { code: { source: './src' } }].flatMap(found),
+  ).toEqual([]);
+  const missing = (channel: string) => ({
+    level: 'error',
+    path: 'data',
+    message: expect.stringContaining(`must have a channel ${channel} for the built-in trainer, got`),
+  });
+  expect(found({ data: tokens('eval') })).toMatchObject([missing('train')]);
+  expect(found({ data: tokens('train'), code: reads })).toMatchObject([missing('tokens')]);
+});

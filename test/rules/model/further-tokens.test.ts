@@ -43,4 +43,6 @@ test('they are not split by tensor parallelism, and SMP v2 does not know them', 
   const split = { distribution: { library: 'fsdp', parameters: { tensor_parallel_degree: 2 } } };
   expect(found(1, split, {}, 'model/builtin-split')).toMatchObject([{ level: 'error' }]);
   expect(found(undefined, split, {}, 'model/builtin-split')).toEqual([]);
+  const whole = { distribution: { library: 'fsdp', parameters: { tensor_parallel_degree: 1 } } };
+  expect(found(1, whole, {}, 'model/builtin-split')).toEqual([]);
 });

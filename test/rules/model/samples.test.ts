@@ -43,3 +43,7 @@ test('how samples are made says nothing without a number of them', () => {
     { level: 'warning', path: 'code.arguments.sample-tokenizer' },
   ]);
 });
+
+test('samples belong to the built-in trainer', () => {
+  expect(found({}, { code: { source: './src', arguments: { samples: -1, 'sample-tokens': 0 } } })).toEqual([]);
+});

@@ -1,0 +1,127 @@
+// Limits of the rules of libraries: what lies on one is accepted, what lies just beyond is refused, and a rule keeps quiet about what is not its own.
+import { expect, test } from 'vitest';
+import { resolvedDeepspeedConfig } from '../../lib/distribution/deepspeed';
+import { parameterFindings } from '../../lib/distribution/parameters';
+import { BASE, issuesOf, runOf } from '../support/runs';
+
+const run = (library: string, parameters: object = {}, rest: object = {}) => ({
+  ...BASE,
+  ...rest,
+  distribution: { library, parameters, ...(library === 'smp-v1' && { processesPerHost: 8 }) },
+});
+const dlc = (version: string) => ({ image: { kind: 'dlc', version } });
+const smp = { image: { kind: 'smp', version: '2.5.1' } };
+const zero = (options: object) => ({ zero_optimization: options });
+const messages = (file: object, rule: string) => issuesOf(file, rule).map((i) => `${i.level} ${i.message}`);
+
+test('DeepSpeed gets the collectives of SMDDP where the run asks for them, and no backend otherwise', () => {
+  const config = (collectives?: string) =>
+    resolvedDeepspeedConfig(
+      runOf({ ...BASE, distribution: { library: 'deepspeed', parameters: { steps_per_print: 5 }, collectives } }),
+    );
+  expect(config('smddp')).toMatchObject({ steps_per_print: 5, dist_backend: 'smddp' });
+  expect(config()).not.toHaveProperty('dist_backend');
+  expect(config()).toMatchObject({ steps_per_print: 5 });
+});
+
+test.each([
+  [{ stage: 0, offload_optimizer: { device: 'cpu' } }, 'offload_optimizer: must go with stage 1, 2 or 3, got stage 0'],
+  [{ stage: 1, offload_optimizer: { device: 'cpu' } }, ''],
+  [{ stage: 2, offload_param: { device: 'cpu' } }, 'offload_param: must go with stage 3, got stage 2'],
+  [{ stage: 3, offload_param: { device: 'cpu' } }, ''],
+  [{ stage: 0, offload_optimizer: { device: 'none' } }, ''],
+])('offload of DeepSpeed with %j: %s', (options, said) => {
+  const found = messages(run('deepspeed', zero(options)), 'deepspeed/offload');
+  expect(found).toEqual(said === '' ? [] : [expect.stringContaining(`zero_optimization.${said}`)]);
+});
+
+test('degrees of FSDP that do not make the world size are named, with the sizes that would', () => {
+  const refused = (parameters: object) => issuesOf(run('fsdp', parameters), 'fsdp/degrees');
+  expect(refused({ tensor_parallel_degree: 8 })).toEqual([]);
+  expect(refused({ tensor_parallel_degree: 3 })).toMatchObject([
+    {
+      level: 'error',
+      path: 'distribution.parameters.tensor_parallel_degree',
+      message:
+        'distribution.parameters.tensor_parallel_degree: must divide the world size 16 together with the other degrees, got TP 3 x CP 1 x shard 1 x replicate 1; use degrees among 1, 2, 4, 8 or 16 whose product is 16',
+    },
+  ]);
+});
+
+test.each([
+  [{ 'expert-model-parallel-size': 4, 'expert-tensor-parallel-size': 4 }, ''],
+  [
+    { 'expert-model-parallel-size': 8, 'expert-tensor-parallel-size': 4 },
+    'must make expert x expert-tensor-parallel-size a divisor of the 16 ranks of a pipeline stage, got 8 x 4 = 32',
+  ],
+])('experts of Megatron %j: %s', (sizes, said) => {
+  const parameters = { ...sizes, 'tensor-model-parallel-size': 4, 'sequence-parallel': true, 'num-experts': 8 };
+  const found = messages(run('megatron', parameters), 'megatron/degrees');
+  expect(found).toEqual(said === '' ? [] : [expect.stringContaining(said)]);
+});
+
+test('an unknown parameter of a library without words of its own gets the nearest one', () => {
+  expect(parameterFindings({ stagee: 1 }, { stage: { type: 'bool' } }, { library: 'smp-v1' })).toEqual([
+    {
+      path: 'distribution.parameters.stagee',
+      must: 'must be a parameter of smp-v1',
+      got: 'stagee',
+      fix: 'use stage, or remove it',
+    },
+  ]);
+});
+
+test.each([
+  ['fsdp', '2.5.1', []],
+  ['fsdp', '1.10.2', ['error image.version: must be an image with SMDDP (PyTorch ']],
+  ['fsdp', '2.6.0', ['error image.version: must carry SMDDP; PyTorch 2.5.1 is the last image with it, got 2.6.0']],
+])('SMDDP collectives of %s with PyTorch %s', (library, version, said) => {
+  const file = { ...BASE, ...dlc(version), distribution: { library, collectives: 'smddp' } };
+  expect(messages(file, 'smddp/pytorch')).toEqual(said.map((text) => expect.stringContaining(text)));
+});
+
+test.each([
+  ['fsdp', 1],
+  ['ddp', 0],
+])('on ml.p3dn.24xlarge SMDDP has AllReduce only: %s is refused %d times', (library, times) => {
+  const compute = { instanceType: 'ml.p3dn.24xlarge', instanceCount: 2 };
+  const file = { ...BASE, compute, distribution: { library, collectives: 'smddp' } };
+  expect(issuesOf(file, 'smddp/instance-type').map((i) => i.path)).toEqual(Array(times).fill('compute.instanceType'));
+});
+
+test('SMP v1 is looked for in images of its own time', () => {
+  const uri = (tag: string) => ({
+    image: { kind: 'uri', uri: `763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch-training:${tag}` },
+  });
+  const said = (image: object) => messages(run('smp-v1', { ddp: true }, image), 'smp-v1/pytorch');
+  expect([dlc('1.13.1'), dlc('2.0.0'), uri('2.0.0-gpu-py310'), uri('own')].flatMap(said)).toEqual([]);
+  const carry = (path: string, got: string) =>
+    expect.stringMatching(
+      new RegExp(`^error ${path}: must carry PyTorch 2\\.0\\.0, .* or 1\\.8\\.1 for smp-v1, got ${got}; use kind dlc`),
+    );
+  expect(said(dlc('2.0.1'))).toEqual([carry('image.version', '2.0.1')]);
+  expect(said(uri('2.1.0-gpu-py310'))).toEqual([carry('image.uri', '2.1.0')]);
+  expect(said(smp)).toEqual([expect.stringContaining('image.kind: must be dlc, huggingface, uri or environment')]);
+});
+
+test.each([
+  [undefined, []],
+  [8, []],
+  [6, ['error training.microBatchSize: must be a multiple of microbatches 4, got 6; use 8']],
+  [1, ['warning training.microBatchSize: must be a multiple of microbatches 4, got 1; use 4']],
+])('a batch of %s in four microbatches', (microBatchSize, said) => {
+  const parameters = { pipeline_parallel_degree: 2, microbatches: 4 };
+  const file = run('smp-v1', parameters, { ...dlc('1.13.1'), training: { microBatchSize } });
+  expect(messages(file, 'smp-v1/microbatches')).toEqual(said);
+});
+
+test.each([
+  [true, 'none', ['warning training.activationCheckpointing: must be selective or full with sm_activation_offloading']],
+  [true, 'full', []],
+  [false, 'none', []],
+])('offloading %s with checkpointing %s', (sm_activation_offloading, activationCheckpointing, said) => {
+  const file = run('smp-v2', { sm_activation_offloading }, { ...smp, training: { activationCheckpointing } });
+  expect(messages(file, 'smp-v2/offload-without-checkpointing')).toEqual(
+    said.map((text) => expect.stringContaining(text)),
+  );
+});
