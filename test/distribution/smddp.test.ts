@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { BASE, issuesOf } from '../support/runs';
+import { BASE, DESCRIPTOR, issuesOf } from '../support/runs';
 
 test('fails: the second of two groups is named where it stands', () => {
   const group = (name: string, instanceType: string) => ({ name, instanceType, instanceCount: 2 });
@@ -25,4 +25,18 @@ test.each([
   const distribution = { library, launcher, contract, collectives: 'smddp' };
   const found = issuesOf({ ...BASE, distribution }, 'smddp/allreduce-under-torchrun');
   expect(found.map((i) => i.level)).toEqual(Array(count).fill('warning'));
+});
+
+test.each([
+  [{ kind: 'dlc', version: '2.0.1' }, undefined, []],
+  [{ kind: 'dlc', version: '9.9.0' }, undefined, ['image.version']],
+  [{ kind: 'environment' }, { pytorch: '9.9.0' }, ['image']],
+  [{ kind: 'environment' }, { pytorch: '9.9.0', smddp: '2.8.0' }, []],
+  [{ kind: 'environment' }, undefined, []],
+])('an image %j of an environment with %j carries SMDDP or is refused', (image, carried, paths) => {
+  const descriptor = { ...DESCRIPTOR, image: { ...DESCRIPTOR.image, pytorch: undefined, ...carried } } as never;
+  const file = { ...BASE, image, distribution: { library: 'fsdp', collectives: 'smddp' } };
+  expect(
+    issuesOf(file, 'smddp/', { descriptor }).flatMap((i) => (i.message.includes('PyTorch') ? [i.path] : [])),
+  ).toEqual(paths);
 });

@@ -78,3 +78,13 @@ test.each([
   const found = issuesOf(v1({ ddp: true, ...parameters }), 'smp-v1/precision').map(({ message }) => message);
   expect(found.map((text) => text.replace('distribution.parameters.', '').replace(/, got.*/, ''))).toEqual(said);
 });
+
+test('fails: images of SMP v2, and of a PyTorch without SMP v1, each at its own option', () => {
+  const found = (image: object) =>
+    issuesOf(v1({}, image), 'smp-v1/').flatMap(({ path, message }) =>
+      /PyTorch|kind/.test(message) && path.startsWith('image') ? [path] : [],
+    );
+  expect(found({ kind: 'smp', version: '2.4.1' })).toEqual(['image.kind']);
+  expect(found({ kind: 'dlc', version: '2.5.1' })).toEqual(['image.version']);
+  expect(found({ kind: 'dlc', version: '1.13.1' })).toEqual([]);
+});

@@ -95,12 +95,19 @@ test('a whole environment in an existing VPC', async () => {
   };
   const group = ['--group-name', 'jobs', '--description', 'jobs', '--vpc-id', Vpc.VpcId];
   const { GroupId } = await aws<{ GroupId: string }>('ec2', 'create-security-group', ...group);
-  await deployed('existing-vpc', {
+  const instead = {
     'vpc-0123456789abcdef0': Vpc.VpcId,
     'subnet-0123456789abcdef0': await subnet(0),
     'subnet-0123456789abcdef1': await subnet(1),
     'sg-0123456789abcdef0': GroupId,
-  });
+  };
+  const { code, said } = await deploy('existing-vpc', instead);
+  const [, advice = ''] =
+    /add a gateway endpoint: (aws ec2 create-vpc-endpoint [\w .-]+)/.exec(said.replace(/\s+/g, ' ')) ?? [];
+  expect([code, said]).toEqual([1, expect.stringContaining('network.existing.subnetIds: must reach S3')]);
+  // What the refusal says is run as it is printed.
+  await aws(...advice.trim().split(' ').slice(1));
+  await deployed('existing-vpc', instead);
   expect(await teamsOf('shared')).toEqual(['nlp', 'speech']);
 }, 300_000);
 

@@ -72,11 +72,12 @@ export class CompanyAccount {
   async narrowBoundary(action: string): Promise<{ restore: () => Promise<void> }> {
     const policy = ['--policy-arn', `arn:aws:iam::${this.id}:policy/ml-boundary`];
     const denial = { Sid: 'Narrowed', Effect: 'Deny', Action: action, Resource: '*' };
-    const document = JSON.stringify({ ...BOUNDARY, Statement: [...BOUNDARY.Statement, denial] });
-    await this.aws('iam', 'create-policy-version', ...policy, '--policy-document', document, '--set-as-default');
-    const restore = async () => {
-      await this.aws('iam', 'set-default-policy-version', ...policy, '--version-id', 'v1');
+    const become = async (Statement: readonly object[]) => {
+      const document = ['--policy-document', JSON.stringify({ ...BOUNDARY, Statement }), '--set-as-default'];
+      await this.aws('iam', 'create-policy-version', ...policy, ...document);
     };
+    await become([...BOUNDARY.Statement, denial]);
+    const restore = () => become(BOUNDARY.Statement);
     return { restore };
   }
 
