@@ -125,3 +125,100 @@ test.each([
     said.map((text) => expect.stringContaining(text)),
   );
 });
+
+test('query groups of Megatron are split over the ranks of a tensor group', () => {
+  const found = (groups: number) =>
+    messages(
+      run('megatron', { 'tensor-model-parallel-size': 4, 'num-attention-heads': 16, 'num-query-groups': groups }),
+      'megatron/divisibility',
+    );
+  expect(found(4)).toEqual([]);
+  expect(found(6)).toEqual([expect.stringContaining('parameters.num-query-groups: must be')]);
+});
+
+test('SMDDP under mpirun asks for the toolkit, and says so', () => {
+  const mpi = (contract: string) => ({
+    ...BASE,
+    distribution: { library: 'ddp', launcher: 'mpi', contract, collectives: 'smddp' },
+  });
+  expect(messages(mpi('toolkit'), 'smddp/launcher')).toEqual([]);
+  expect(messages(mpi('entrypoint'), 'smddp/launcher')).toEqual([
+    'error distribution.contract: must be toolkit for smddp under mpi, got entrypoint; use contract toolkit, or launcher torchrun',
+  ]);
+});
+
+test.each([
+  [{ kind: 'dlc', version: '2.5.1' }, 1],
+  [{ kind: 'huggingface', version: '4.49.0' }, 1],
+  [{ kind: 'uri', uri: '111122223333.dkr.ecr.us-west-2.amazonaws.com/own:1' }, 0],
+  [smp.image, 0],
+])('SMP v2 with the image %j is refused %d times', (image, times) => {
+  expect(issuesOf(run('smp-v2', {}, { image }), 'smp-v2/image').map((i) => i.path)).toEqual(
+    Array(times).fill('image.kind'),
+  );
+});
+
+test('SMP images have regions of their own, which another image does not ask for', () => {
+  const found = (image: object, region: string) => issuesOf(run('smp-v2', {}, { image }), 'smp-v2/region', { region });
+  const own = { kind: 'uri', uri: '111122223333.dkr.ecr.af-south-1.amazonaws.com/own:1' };
+  expect([...found(smp.image, 'us-west-2'), ...found(own, 'af-south-1')]).toEqual([]);
+  expect(found(smp.image, 'af-south-1')).toMatchObject([{ level: 'error', path: 'image.kind' }]);
+});
+
+test.each([
+  [1, 2, []],
+  [2, 2, []],
+  [4, 2, ['error distribution.parameters.context_parallel_degree: must be at most hybrid_shard_degree 2, got 4']],
+  [4, 0, []],
+])('a context of %d ranks in shard groups of %d', (context_parallel_degree, hybrid_shard_degree, said) => {
+  const file = run('smp-v2', { context_parallel_degree, hybrid_shard_degree }, smp);
+  expect(messages(file, 'smp-v2/context-within-shard')).toEqual(said.map((text) => expect.stringContaining(text)));
+});
+
+test.each([
+  [4096, 1, 1],
+  [8191, 1, 1],
+  [8192, 1, 0],
+  // 16 ranks x 128 sequences x 4,096 tokens: over the 4 million where tensor parallelism is what lowers the batch.
+  [4096, 128, 0],
+  [undefined, 1, 0],
+])(
+  'tensor parallelism of SMP v2 with sequences of %s and %d of them a rank: %d advice',
+  (sequenceLength, microBatchSize, times) => {
+    const file = run('smp-v2', { tensor_parallel_degree: 2 }, { ...smp, training: { sequenceLength, microBatchSize } });
+    expect(issuesOf(file, 'smp-v2/advice-tensor')).toHaveLength(times);
+  },
+);
+
+test('a sequence that the ranks of a tensor group cannot share gets the next length that they can', () => {
+  const file = (sequenceLength: number) =>
+    run(
+      'fsdp',
+      { tensor_parallel_degree: 4, context_parallel_degree: 2 },
+      {
+        model: { preset: 'llama3-8b' },
+        training: { sequenceLength, globalBatchSize: 16, steps: 10 },
+        code: { source: 'builtin' },
+        data: [{ channel: 'train', s3: 's3://{dataBucket}/tokens/' }],
+      },
+    );
+  const shared = (length: number) =>
+    issuesOf(file(length), 'fsdp/').filter(({ path }) => path === 'training.sequenceLength');
+  expect(shared(1024)).toEqual([]);
+  expect(shared(1028).map((i) => i.message)).toEqual([
+    expect.stringContaining('must be a multiple of 8 (context x tensor_parallel_degree), got 1028; use 1032'),
+  ]);
+});
+
+test('channels beside FSx for Lustre are named where a large model of SMP v1 is advised to use it', () => {
+  const file = run(
+    'smp-v1',
+    {},
+    {
+      ...dlc('1.13.1'),
+      model: { preset: 'llama2-13b' },
+      data: [{ channel: 'words', s3: 's3://{dataBucket}/tokens/' }],
+    },
+  );
+  expect(messages(file, 'smp-v1/advice-file-system')).toEqual([expect.stringContaining('got ["words"];')]);
+});
