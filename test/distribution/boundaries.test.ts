@@ -222,3 +222,43 @@ test('channels beside FSx for Lustre are named where a large model of SMP v1 is 
   );
   expect(messages(file, 'smp-v1/advice-file-system')).toEqual([expect.stringContaining('got ["words"];')]);
 });
+
+test.each([
+  [
+    1,
+    [
+      'warning compute.instanceCount: must be at least 2 for SMDDP to gain anything, got 1; use 2 or more, or collectives nccl',
+    ],
+  ],
+  [2, []],
+])('SMDDP on %d instances', (instanceCount, said) => {
+  const compute = { ...BASE.compute, instanceCount };
+  const file = { ...BASE, compute, distribution: { library: 'fsdp', collectives: 'smddp' } };
+  expect(messages(file, 'smddp/one-instance')).toEqual(said);
+});
+
+test('a choice, a text and a switch of a library are refused as what they are', () => {
+  const known = {
+    kind: { type: 'enum', values: ['a', 'b'] },
+    text: { type: 'string' },
+    on: { type: 'bool' },
+  } as const;
+  const found = (given: object) => parameterFindings({ ...given }, known, { library: 'smp-v1' });
+  expect(found({ kind: 'b', text: 'x', on: false })).toEqual([]);
+  expect(found({ kind: 'c', text: 1, on: 'yes' })).toEqual([
+    { path: 'distribution.parameters.kind', must: 'must be a or b', got: 'c', fix: 'use one of them' },
+    { path: 'distribution.parameters.text', must: 'must be text', got: 1, fix: 'write it in quotes' },
+    { path: 'distribution.parameters.on', must: 'must be true or false', got: 'yes', fix: 'use true or false' },
+  ]);
+});
+
+test.each([
+  [{ pipeline_parallel_degree: 2, tensor_parallel_degree: 2 }, 1],
+  [{ pipeline_parallel_degree: 2, tensor_parallel_degree: 2, prescaled_batch: true }, 0],
+  [{ pipeline_parallel_degree: 1, tensor_parallel_degree: 2 }, 0],
+  [{ pipeline_parallel_degree: 2, tensor_parallel_degree: 1 }, 0],
+])('a prescaled batch is recommended with %j: %d times', (degrees, times) => {
+  const file = run('smp-v1', { ddp: true, ...degrees }, dlc('1.13.1'));
+  const about = issuesOf(file, 'smp-v1/prescaled-batch');
+  expect(about).toHaveLength(times);
+});
