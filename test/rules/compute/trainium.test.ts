@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { issuesOf, runOf } from '../../support/runs';
 
 const on = (instanceType: string, environmentVariables: object = {}, distribution: object = {}) => ({
@@ -67,4 +70,11 @@ test.each([
   const found = (type: string) => issuesOf({ ...on(type, {}, distribution), ...rest }, 'launcher/trainium');
   expect(found(TRN2)).toMatchObject([{ level: 'error', path, message: expect.stringContaining(must) }]);
   expect(found('ml.p4d.24xlarge')).toEqual([]);
+});
+
+test('the run file for Trainium2 starts 64 processes on each of its two hosts, and no rule has an error for it', () => {
+  const file = parse(readFileSync(path.join(__dirname, '../../../runs/trn2-ddp.yaml'), 'utf8'));
+  const { compute, distribution } = runOf(file);
+  expect([compute.instanceCount, distribution.processesPerHost, distribution.launcher]).toEqual([2, 64, 'torchrun']);
+  expect(issuesOf(file, '').filter(({ level }) => level === 'error')).toEqual([]);
 });
