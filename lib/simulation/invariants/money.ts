@@ -2,6 +2,7 @@ import { CLASS_POLICY, STALE_LIMIT, STALE_PLATFORM_LIMIT } from '../../lifecycle
 import { isEqual } from '../../lifecycle/is-equal';
 import { ledger } from '../../lifecycle/ledger';
 import { EPOCH_MS } from '../core/epoch';
+import { BEAT_MS } from '../job/heartbeat';
 import { heldMs, isLive, type SimJob } from '../job/job';
 import { bookedUsd } from '../result';
 import { timelineOf } from '../timeline';
@@ -56,10 +57,12 @@ export class BooksBalance extends Invariant {
   private unseenUsd(run: SimRun, job: SimJob): number {
     const ended = job.deletedAt ?? job.endedAt;
     const isNew = isLive(job) || (ended !== undefined && this.now - ended < UNSEEN_MS);
-    if (!isNew || job.startedAt === undefined) return 0;
-    const unseenReturnMs = this.unseenReturnMs(run, job);
+    if (job.startedAt === undefined) return 0;
     const hours = heldMs(job, this.now) / 3_600_000;
     const perHour = hours > 0 ? this.scene.world.prices.billedUsd(job, this.now) / hours : 0;
+    // When a deleted job ended is known to a heartbeat.
+    if (!isNew) return job.deletedAt === undefined ? 0 : (perHour * BEAT_MS) / 3_600_000;
+    const unseenReturnMs = this.unseenReturnMs(run, job);
     const isFresh = this.now - job.startedAt < UNSEEN_MS;
     const since = ended === undefined ? (isFresh ? UNSEEN_MS : 0) : this.now - ended;
     return (perHour * (since + unseenReturnMs + this.skewSeconds() * 1000)) / 3_600_000;

@@ -5,7 +5,7 @@ import { type SimJob, shapeCount } from './job';
 import { StartLog } from './steps/start-log';
 
 /** The driver beats this often (containers/driver/slipway_driver/heartbeat.py). */
-const BEAT_MS = 60_000;
+export const BEAT_MS = 60_000;
 
 /** The newest heartbeat of a job whose driver runs, as the driver of the first host writes it; undefined before its first. */
 export function beatOf(job: SimJob, now: SimMs): S3Object | undefined {
