@@ -153,7 +153,9 @@ function endOfPatch(run: RunSpec): Finding[] {
       fix: 'name an image of pytorch-training-neuronx with image.uri, or acknowledge image/end-of-patch',
     });
   const end = PYTORCH_END_OF_PATCH[minor];
-  if (end !== undefined && end >= FACTS_DATE) return [];
+  // Nothing is known of a version that is newer than the table; image/version says so.
+  const isNewer = Object.keys(PYTORCH_END_OF_PATCH).every((known) => compareVersions(minor, known) > 0);
+  if (isNewer || (end !== undefined && end >= FACTS_DATE)) return [];
   return [
     {
       path: 'image.version',

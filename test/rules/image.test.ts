@@ -59,6 +59,21 @@ test('the Neuron build has regions of its own, and no patches', () => {
   ]);
 });
 
+test.each([
+  ['2.5.1', /PyTorch 2.10 or newer \(2.5 got its last one before 2026\)/],
+  ['2.8.0', /PyTorch 2.10 or newer \(2.8 got its last one on 2026-08-06\)/],
+])('an image of PyTorch %s gets no patches', (version, message) => {
+  expect(issuesOf(on('ml.p4d.24xlarge', dlc(version)), 'image/end-of-patch')).toMatchObject([
+    { level: 'warning', message: expect.stringMatching(message) },
+  ]);
+});
+
+test('nothing is said of the patches of a version that nobody knows', () => {
+  const file = on('ml.p4d.24xlarge', dlc('9.9.9'));
+  expect(issuesOf(file, 'image/').map(({ rule }) => rule)).not.toContain('image/end-of-patch');
+  expect(issuesOf(file, 'image/version')).toHaveLength(1);
+});
+
 test('fails: an SMP image in a region without one, whatever the library', () => {
   const file = on('ml.p5.48xlarge', { kind: 'smp', version: '2.5.1' });
   expect(issuesOf(file, 'image/registry', { region: 'eu-south-1' })).toMatchObject([{ path: 'image.kind' }]);
