@@ -51,8 +51,8 @@ export class AsHappened extends Invariant {
       ...(asked ? ofRequest(asked, job) : [`rung ${attempt.rungId} is none of its own`]),
       ...ofStart(attempt, job),
       ...(whole
-        ? [...ofEnd(attempt, job), ...this.ofMoney(attempt, job), ...this.ofSteps(attempt, job)]
-        : this.ofDeleted(attempt, job)),
+        ? [...ofEnd(attempt, job), ...this.ofMoney(attempt, job), ...this.ofSteps(run, attempt, job)]
+        : this.ofDeleted(run, attempt, job)),
     ];
     return found.map((what) => `${attempt.jobName}: ${what}`);
   }
@@ -70,11 +70,11 @@ export class AsHappened extends Invariant {
   }
 
   /** First and last step of its own, where they show: in the heartbeat, and the last in a metric as well. */
-  private ofSteps({ firstStep, lastStep, progress }: Attempt, job: SimJob): string[] {
+  private ofSteps(run: SimRun, { firstStep, lastStep, progress }: Attempt, job: SimJob): string[] {
     const { truth, stepping, restarts, kind } = job;
     if (!truth?.showsSteps || kind === 'processing') return [];
     const [first = null, last = null] = [stepping?.firstStep, stepping?.at];
-    const isRead = truth.heartbeat !== undefined && !this.isUnread(job);
+    const isRead = truth.heartbeat !== undefined && !this.isUnread(run, job);
     const { vitals } = progress ?? {};
     // Steps of the last minute are in no heartbeat.
     const isUnsaid = firstStep === null && (last ?? 0) - (first ?? 0) <= stepsOfBeat(job);
@@ -85,9 +85,11 @@ export class AsHappened extends Invariant {
     ];
   }
 
-  /** A call to S3 failed or came late while the job lived or its end was looked at: a heartbeat may not have been read. */
-  private isUnread({ createdAt, history }: SimJob): boolean {
-    const over = (history.at(-1)?.at ?? this.now) + UNREAD_MS;
+  /** A call to S3 failed or came late while the job lived or its end was looked at, which is before the next job: a heartbeat may not have been read. */
+  private isUnread(run: SimRun, job: SimJob): boolean {
+    const { createdAt } = job;
+    const next = run.jobs[run.jobs.indexOf(job) + 1];
+    const over = (next?.createdAt ?? run.overAt ?? this.now) + UNREAD_MS;
     return (this.scene.world.scenario.faults ?? []).some(
       ({ call, at = 0, to = Number.POSITIVE_INFINITY }) =>
         call?.startsWith('s3') && at * 1000 <= over && to * 1000 >= createdAt,
@@ -95,14 +97,14 @@ export class AsHappened extends Invariant {
   }
 
   /** Nothing is left to ask but its last heartbeat, and the table cannot know more steps than there were. */
-  private ofDeleted(attempt: Attempt, job: SimJob): string[] {
+  private ofDeleted(run: SimRun, attempt: Attempt, job: SimJob): string[] {
     const { truth, stepping, beatsWithout } = job;
     const { at: made = -1 } = stepping ?? {};
     const { lastStep } = attempt;
     if ((lastStep ?? -1) > made) return differ('lastStep', lastStep, made, false);
     const isTold =
       truth?.showsSteps && truth.heartbeat && beatsWithout.length === 0 && made > (stepping?.firstStep ?? 0);
-    return isTold && !this.isUnread(job)
+    return isTold && !this.isUnread(run, job)
       ? differ('lastStep', lastStep, made, lastStep !== null && made - lastStep <= stepsOfBeat(job))
       : [];
   }

@@ -195,6 +195,8 @@ export class Fair extends Invariant {
     if (!run || !this.queued.delete(run)) return;
     this.count();
     const { waiting } = this.scene;
+    // What it has kept for itself is free for nobody.
+    if (waiting.isKeeping(run)) return;
     const takes = waiting.needsOf(run);
     const demanding = new Set([...this.used.keys(), ...waiting.list().map(({ team }) => team), run.team]);
     const entitlement = (team: string) => this.entitlementOf(team, demanding);

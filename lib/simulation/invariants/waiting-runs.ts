@@ -59,6 +59,11 @@ export class WaitingRuns {
     return this.snapshot.ready.has(run);
   }
 
+  /** Whether its instances count as taken already: it is between two attempts. */
+  isKeeping(run: SimRun): boolean {
+    return this.snapshot.keeping.has(run);
+  }
+
   /** Since when it waits: its last job ended, it was started, or it was resumed. */
   since(run: SimRun): SimMs {
     const last = run.jobs.at(-1);
