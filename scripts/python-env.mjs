@@ -35,16 +35,18 @@ function installByUvOfTests(home, wanted) {
   const tests = path.join(ROOT, '.slipway', 'python', 'bin');
   if (!existsSync(path.join(tests, 'uv'))) return false;
   execFileSync(findPython(), ['-m', 'venv', '--without-pip', home]);
-  return runs(path.join(tests, 'python'), uvInto(path.join(home, 'bin', 'python'), wanted));
+  return run(path.join(tests, 'python'), uvInto(path.join(home, 'bin', 'python'), wanted));
 }
 
 const uvInto = (python, wanted) => ['-m', 'uv', 'pip', 'install', '--quiet', '--python', python, ...wanted];
 
-/** Whether a program of an environment ends well, with what its pip knows of indexes as variables of uv. */
-function runs(python, words) {
+/** Whether programs of an environment end well, one after the other, with what its pip knows of indexes as variables of uv. */
+function run(python, ...programs) {
   const { stdout } = spawnSync(python, ['-m', 'pip', 'config', 'list'], { encoding: 'utf8' });
   const env = { ...indexesForUv(stdout ?? ''), ...process.env };
-  return spawnSync(python, words, { stdio: ['ignore', 'ignore', 'inherit'], env }).status === 0;
+  return programs.every(
+    (words) => spawnSync(python, words, { stdio: ['ignore', 'ignore', 'inherit'], env }).status === 0,
+  );
 }
 
 const PIP = '-m pip install --quiet --disable-pip-version-check'.split(' ');
@@ -54,7 +56,7 @@ const INDEXES = { 'index-url': 'UV_DEFAULT_INDEX', 'extra-index-url': 'UV_INDEX'
 
 /** By uv, which takes a third of pip's time for PyTorch and its libraries, and by pip where uv cannot. */
 function install(python, wanted) {
-  if ([[...PIP, UV], uvInto(python, wanted)].every((words) => runs(python, words))) return;
+  if (run(python, [...PIP, UV], uvInto(python, wanted))) return;
   process.stderr.write('python environment: uv could not install it; pip tries\n');
   execFileSync(python, [...PIP, ...wanted], { stdio: ['ignore', 'ignore', 'inherit'] });
 }

@@ -8,7 +8,9 @@ export interface PolicyStatement {
   Condition?: Record<string, Record<string, unknown>>;
 }
 
-const listOf = (value: string | string[] | undefined): string[] => (value === undefined ? [] : [value].flat());
+/** One value and a list of it are the same in a policy. */
+export const listOf = <T>(value: T | T[] | undefined): T[] =>
+  value === undefined ? [] : Array.isArray(value) ? value : [value];
 
 /** Statements of a policy document; none where there is no document. */
 export const statementsIn = (policy: string | undefined): PolicyStatement[] =>

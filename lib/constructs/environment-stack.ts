@@ -285,7 +285,8 @@ export class EnvironmentStack extends Stack {
     const stateful = others.filter((child) => !CfnElement.isCfnElement(child));
     this.preflight.gate(this.guards, ...stateful);
     const { check } = this.network;
-    if (check) for (const child of stateful) if (child !== this.network) child.node.addDependency(check);
+    const users = stateful.filter((child) => child !== this.network);
+    if (check) for (const user of users) user.node.addDependency(check);
     for (const guarded of [this.network, this.storage, this.roles])
       guarded.node.addDependency(this.guards.replaceGuard);
     for (const child of [...ofFunctions, ...stateful]) this.guards.deleteGuard.node.addDependency(child);

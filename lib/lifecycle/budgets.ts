@@ -153,16 +153,14 @@ function count(
   const counts = (seen.trained || failureClass !== 'planned') && !seen.triesOlderCheckpoint && !seen.madeProgress;
   const start = seen.madeProgress ? { stale: 0, stalePlatform: 0 } : before;
   const isCapacity = failureClass === 'capacity';
-  const waiting = seen.hadCapacity
-    ? { tries: 0, since: undefined }
-    : { tries: before.capacityTries, since: before.capacitySince };
+  const waiting = seen.hadCapacity ? capacityCame(before) : before;
   return {
     failures: before.failures + ((burnsAttempt || isUnseenHandOver) && !seen.madeProgress ? 1 : 0),
     stale: start.stale + (breaker === 'stale' && counts ? 1 : 0),
     stalePlatform: start.stalePlatform + (breaker === 'stale-platform' && counts ? 1 : 0),
     byClass: { ...before.byClass, [failureClass]: (before.byClass[failureClass] ?? 0) + 1 },
-    capacitySince: isCapacity ? (waiting.since ?? now) : undefined,
-    capacityTries: isCapacity ? waiting.tries + 1 : 0,
+    capacitySince: isCapacity ? (waiting.capacitySince ?? now) : undefined,
+    capacityTries: isCapacity ? waiting.capacityTries + 1 : 0,
   };
 }
 

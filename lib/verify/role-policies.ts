@@ -1,5 +1,6 @@
 import { GetRoleCommand, GetRolePolicyCommand, type IAMClient, paginateListRolePolicies } from '@aws-sdk/client-iam';
-import { listOf, type RoleStatement } from '../aws/roles/statement';
+import { listOf } from '../aws/policy-document';
+import type { RoleStatement } from '../aws/roles/statement';
 
 /** The statements of a role, inline and managed. */
 export interface RolePolicies {

@@ -20,7 +20,7 @@ test('DeepSpeed gets the collectives of SMDDP where the run asks for them, and n
       runOf({ ...BASE, distribution: { library: 'deepspeed', parameters: { steps_per_print: 5 }, collectives } }),
     );
   expect(config('smddp')).toMatchObject({ steps_per_print: 5, dist_backend: 'smddp' });
-  expect(config()).not.toHaveProperty('dist_backend');
+  for (const nccl of [undefined, 'nccl']) expect(config(nccl)).not.toHaveProperty('dist_backend');
   expect(config()).toMatchObject({ steps_per_print: 5 });
 });
 
@@ -30,9 +30,14 @@ test.each([
   [{ stage: 2, offload_param: { device: 'cpu' } }, 'offload_param: must go with stage 3, got stage 2'],
   [{ stage: 3, offload_param: { device: 'cpu' } }, ''],
   [{ stage: 0, offload_optimizer: { device: 'none' } }, ''],
+  [{ stage: 2, offload_param: { device: 'none' } }, ''],
+  [{ offload_param: { device: 'cpu' } }, ''],
+  [{ stage: 2 }, ''],
 ])('offload of DeepSpeed with %j: %s', (options, said) => {
   const found = messages(run('deepspeed', zero(options)), 'deepspeed/offload');
-  expect(found).toEqual(said === '' ? [] : [expect.stringContaining(`zero_optimization.${said}`)]);
+  expect(found).toEqual(
+    said === '' ? [] : [expect.stringContaining(`distribution.parameters.zero_optimization.${said}`)],
+  );
 });
 
 test('degrees of FSDP that do not make the world size are named, with the sizes that would', () => {

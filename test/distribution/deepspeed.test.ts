@@ -106,26 +106,3 @@ test('one precision alone is no contradiction', () => {
   for (const name of ['bf16', 'fp16'])
     expect(issuesOf(deepspeed({ [name]: { enabled: true } }), 'deepspeed/precision')).toEqual([]);
 });
-
-test('SMDDP is written into the configuration that ranks start with, and nothing where NCCL carries the collectives', () => {
-  const configOf = (collectives: object) => {
-    const file = deepspeed({ zero_optimization: { stage: 1 } });
-    return resolvedDeepspeedConfig(runOf({ ...file, distribution: { ...file.distribution, ...collectives } }));
-  };
-  expect(configOf({ collectives: 'smddp' })).toMatchObject({ dist_backend: 'smddp', zero_optimization: { stage: 1 } });
-  for (const nccl of [{}, { collectives: 'nccl' }]) expect(configOf(nccl)).not.toHaveProperty('dist_backend');
-});
-
-test.each([
-  [{ stage: 2, offload_param: { device: 'none' } }, []],
-  [{ stage: 2, offload_param: { device: 'cpu' } }, ['offload_param']],
-  [{ stage: 3, offload_param: { device: 'cpu' } }, []],
-  [{ offload_param: { device: 'cpu' } }, []],
-  [{ stage: 2 }, []],
-  [{ stage: 0, offload_optimizer: { device: 'cpu' } }, ['offload_optimizer']],
-  [{ stage: 1, offload_optimizer: { device: 'cpu' } }, []],
-])('%j has nothing to offload in %j', (zero_optimization, keys) => {
-  expect(issuesOf(deepspeed({ zero_optimization }), 'deepspeed/offload').map((i) => i.path)).toEqual(
-    keys.map((key) => `distribution.parameters.zero_optimization.${key}`),
-  );
-});

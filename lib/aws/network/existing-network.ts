@@ -7,6 +7,7 @@ import {
   type EC2Client,
   type SecurityGroup,
   type Subnet,
+  type VpcEndpoint,
 } from '@aws-sdk/client-ec2';
 import type { ExistingNetwork } from '../../spec/environment/existing-network';
 import { type Issue, issue } from '../../spec/issue';
@@ -36,11 +37,11 @@ export async function existingNetworkIssues(ec2: EC2Client, network: ExistingNet
     ),
   ]);
   const absent = [
-    ...(vpc === undefined ? [missing('vpcId', vpcId)] : []),
-    ...(subnets === undefined ? [missing('subnetIds', subnetIds.join(', '))] : elsewhere('subnetIds', vpcId, subnets)),
-    ...(groups === undefined
-      ? [missing('securityGroupIds', securityGroupIds.join(', '))]
-      : elsewhere('securityGroupIds', vpcId, groups)),
+    ...(vpc ? [] : [missing('vpcId', vpcId)]),
+    ...(subnets ? elsewhere('subnetIds', vpcId, subnets) : [missing('subnetIds', subnetIds.join(', '))]),
+    ...(groups
+      ? elsewhere('securityGroupIds', vpcId, groups)
+      : [missing('securityGroupIds', securityGroupIds.join(', '))]),
   ];
   if (absent.length > 0 || !subnets || !groups) return absent;
   return [
@@ -72,17 +73,16 @@ function elsewhere(option: string, vpcId: string, found: readonly (Subnet | Secu
   return [problem('error', option, `must be in ${vpcId}`, ids.join(', '), 'name those of that VPC')];
 }
 
-/** Endpoints that carry calls of the jobs, by the last part of their service's name. */
-async function endpointsOf(ec2: EC2Client, { vpcId, region }: ExistingNetwork) {
-  const Filters = [{ Name: 'vpc-id', Values: [vpcId] }];
-  const { VpcEndpoints = [] } = await ec2.send(new DescribeVpcEndpointsCommand({ Filters }));
-  const usable = VpcEndpoints.filter(({ State = 'available' }) => /^available$/i.test(State));
+/** Services with an interface endpoint that carries calls of the jobs, by the last part of their names, and route tables with the endpoint of S3. */
+function usableEndpoints(all: readonly VpcEndpoint[], region: string) {
+  const usable = all.filter(({ State = 'available' }) => /^available$/i.test(State));
   // com.amazonaws.<region>.<service>, or aws.sagemaker.<region>.experiments.
   const nameOf = (service = '') => service.replace(new RegExp(`^[a-z.]+?\\.${region}\\.`), '');
+  const gateways = usable.filter(
+    ({ VpcEndpointType, ServiceName }) => VpcEndpointType === 'Gateway' && nameOf(ServiceName) === 's3',
+  );
   return {
-    gateways: usable.filter(
-      ({ VpcEndpointType, ServiceName }) => VpcEndpointType === 'Gateway' && nameOf(ServiceName) === 's3',
-    ),
+    tablesWithS3: new Set(gateways.flatMap(({ RouteTableIds = [] }) => RouteTableIds)),
     // Without private DNS the name of the service leads past the endpoint.
     interfaces: new Set(
       usable
@@ -95,13 +95,13 @@ async function endpointsOf(ec2: EC2Client, { vpcId, region }: ExistingNetwork) {
 }
 
 async function reachIssues(ec2: EC2Client, network: ExistingNetwork, subnets: readonly Subnet[]): Promise<Issue[]> {
-  const { vpcId, account } = network;
+  const { vpcId, account, region } = network;
   const Filters = [{ Name: 'vpc-id', Values: [vpcId] }];
-  const [{ RouteTables = [] }, endpoints] = await Promise.all([
+  const [{ RouteTables = [] }, { VpcEndpoints = [] }] = await Promise.all([
     ec2.send(new DescribeRouteTablesCommand({ Filters })),
-    endpointsOf(ec2, network),
+    ec2.send(new DescribeVpcEndpointsCommand({ Filters })),
   ]);
-  const tablesWithS3 = new Set(endpoints.gateways.flatMap(({ RouteTableIds = [] }) => RouteTableIds));
+  const { interfaces, tablesWithS3 } = usableEndpoints(VpcEndpoints, region);
   return subnets.flatMap((subnet): Issue[] => {
     const { SubnetId = '', OwnerId = account } = subnet;
     const routes = routesOf(RouteTables, SubnetId);
@@ -117,8 +117,8 @@ async function reachIssues(ec2: EC2Client, network: ExistingNetwork, subnets: re
         ),
       ];
     if (routes.leavesVpc) return [];
-    const hasS3 = endpoints.interfaces.has('s3') || tablesWithS3.has(routes.tableId);
-    const noService = network.services.filter(({ service }) => !endpoints.interfaces.has(service));
+    const hasS3 = interfaces.has('s3') || tablesWithS3.has(routes.tableId);
+    const noService = network.services.filter(({ service }) => !interfaces.has(service));
     return [
       ...(hasS3 ? [] : [noWayToS3(level, network, SubnetId, routes)]),
       ...noService.map(({ service, option }) =>

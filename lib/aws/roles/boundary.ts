@@ -7,11 +7,13 @@ import {
   paginateSimulateCustomPolicy,
 } from '@aws-sdk/client-iam';
 import { type Issue, issue } from '../../spec/issue';
-import { actionsOf, contextOf, isAllowed, isExact, listOf, type RoleStatement, resourcesOf } from './statement';
+import { eachInTurn } from '../pace';
+import { listOf } from '../policy-document';
+import { actionsOf, contextOf, isAllowed, isExact, type RoleStatement, resourcesOf } from './statement';
 import { type TemplatePlace, type TemplateResources, TemplateValues, withUnknownNames } from './template-values';
 
 const PATH = 'iam.permissionsBoundary';
-/** Calls of IAM's simulator at the same time. */
+/** Calls of IAM's simulator at the same time: IAM answers few calls a second. */
 const AT_ONCE = 5;
 const problem = (level: Issue['level'], must: string, got: string, fix: string): Issue =>
   issue('preflight/boundary', level, PATH, { must, got, fix });
@@ -69,27 +71,17 @@ export async function boundaryIssues(
   const document = await boundaryDocument(client, boundaryArn);
   if (document === undefined)
     return [problem('error', 'must be a managed policy that exists', boundaryArn, 'create it, or correct the name')];
-  const found = await inTurn(
-    statements.filter(({ statement }) => isExact(statement)),
-    async (one) => ({
-      one,
-      denied: await deniedActions(client, document, one.statement, place),
-    }),
-  );
+  const exact = statements.filter(({ statement }) => isExact(statement));
+  const found = await eachInTurn(exact, AT_ONCE, async (one) => ({
+    one,
+    denied: await deniedActions(client, document, one.statement, place),
+  }));
   const unknownKeys = new Set(found.flatMap(({ denied }) => denied.flatMap(({ missingKeys }) => missingKeys)));
   const issues = missingIssues(boundaryArn, found);
   if (unknownKeys.size === 0) return issues;
   const got = `${boundaryArn}, which decides by ${[...unknownKeys].sort().join(', ')}`;
   const must = 'must allow what the roles of the stack may do';
   return [...issues, problem('warning', must, got, 'ask IAM after the deploy with slipway verify')];
-}
-
-/** Results of a call for each of many, a few at a time: IAM answers few calls a second. */
-async function inTurn<T, R>(all: readonly T[], call: (one: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  for (let from = 0; from < all.length; from += AT_ONCE)
-    results.push(...(await Promise.all(all.slice(from, from + AT_ONCE).map(call))));
-  return results;
 }
 
 /** The default version of a managed policy; undefined when it does not exist. */

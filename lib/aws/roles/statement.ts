@@ -1,4 +1,5 @@
 import type { ContextEntry, EvaluationResult } from '@aws-sdk/client-iam';
+import { listOf } from '../policy-document';
 
 /** One statement of a role's policy as IAM keeps it. */
 export interface RoleStatement {
@@ -8,10 +9,6 @@ export interface RoleStatement {
   Resource?: string | string[];
   Condition?: Record<string, Record<string, string | string[]>>;
 }
-
-/** One value and a list of it are the same in a policy. */
-export const listOf = <T>(value: T | T[] | undefined): T[] =>
-  value === undefined ? [] : Array.isArray(value) ? value : [value];
 
 /** Actions of a statement as a list. */
 export const actionsOf = (statement: RoleStatement): string[] => listOf(statement.Action);

@@ -29,6 +29,21 @@ const NAME_PROPERTIES = [
   'QueueName',
   'Name',
 ];
+/** ARNs of a region and an account, with the name for the first `*`. */
+const ARNS: Readonly<Record<string, { service: string; rest: string }>> = {
+  'AWS::KMS::Key': { service: 'kms', rest: 'key/*' },
+  'AWS::SNS::Topic': { service: 'sns', rest: '*' },
+  'AWS::SQS::Queue': { service: 'sqs', rest: '*' },
+  'AWS::Lambda::Function': { service: 'lambda', rest: 'function:*' },
+  'AWS::DynamoDB::Table': { service: 'dynamodb', rest: 'table/*' },
+  'AWS::ECR::Repository': { service: 'ecr', rest: 'repository/*' },
+  'AWS::Logs::LogGroup': { service: 'logs', rest: 'log-group:*:*' },
+  'AWS::CodeBuild::Project': { service: 'codebuild', rest: 'project/*' },
+  'AWS::StepFunctions::StateMachine': { service: 'states', rest: 'stateMachine:*' },
+  'AWS::Events::Rule': { service: 'events', rest: 'rule/*' },
+  'AWS::CloudWatch::Alarm': { service: 'cloudwatch', rest: 'alarm:*' },
+  'AWS::SSM::Parameter': { service: 'ssm', rest: 'parameter*' },
+};
 /** Types whose Ref is their ARN. */
 const REF_IS_ARN = new Set(['AWS::SNS::Topic', 'AWS::StepFunctions::StateMachine']);
 /** What CloudFormation puts behind the stack's name and the logical id, and what KMS names a key. */
@@ -91,23 +106,15 @@ export class TemplateValues {
 
   private arnOfType(type: string, name: string): string | undefined {
     const { partition, account, stack } = this.place;
-    const arns: Readonly<Record<string, () => string>> = {
-      'AWS::IAM::Role': () => `arn:${partition}:iam::${account}:role/${name}`,
-      'AWS::S3::Bucket': () => `arn:${partition}:s3:::${name.toLowerCase()}`,
-      'AWS::KMS::Key': () => this.arn('kms', `key/${stack === undefined ? name : KEY_ID}`),
-      'AWS::SNS::Topic': () => this.arn('sns', name),
-      'AWS::SQS::Queue': () => this.arn('sqs', name),
-      'AWS::Lambda::Function': () => this.arn('lambda', `function:${name}`),
-      'AWS::DynamoDB::Table': () => this.arn('dynamodb', `table/${name}`),
-      'AWS::ECR::Repository': () => this.arn('ecr', `repository/${name}`),
-      'AWS::Logs::LogGroup': () => `${this.arn('logs', `log-group:${name}`)}:*`,
-      'AWS::CodeBuild::Project': () => this.arn('codebuild', `project/${name}`),
-      'AWS::StepFunctions::StateMachine': () => this.arn('states', `stateMachine:${name}`),
-      'AWS::Events::Rule': () => this.arn('events', `rule/${name}`),
-      'AWS::CloudWatch::Alarm': () => this.arn('cloudwatch', `alarm:${name}`),
-      'AWS::SSM::Parameter': () => this.arn('ssm', `parameter${name}`),
-    };
-    return arns[type]?.();
+    if (type === 'AWS::IAM::Role') return `arn:${partition}:iam::${account}:role/${name}`;
+    if (type === 'AWS::S3::Bucket') return `arn:${partition}:s3:::${name.toLowerCase()}`;
+    const form = ARNS[type];
+    if (!form) return undefined;
+    const isUnknownKey = type === 'AWS::KMS::Key' && stack !== undefined;
+    return this.arn(
+      form.service,
+      form.rest.replace('*', () => (isUnknownKey ? KEY_ID : name)),
+    );
   }
 
   private reference(id: string): string {

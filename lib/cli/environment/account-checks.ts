@@ -4,9 +4,8 @@ import { DescribeImagesCommand, ECRClient } from '@aws-sdk/client-ecr';
 import { GetRoleCommand, IAMClient } from '@aws-sdk/client-iam';
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { selfReachingGroups } from '../../aws/network/security-groups';
-import { findInstanceType } from '../../catalog/instances/instances';
 import type { Descriptor } from '../../spec/descriptor';
-import { ADDRESSES_PER_EFA_INSTANCE, ADDRESSES_PER_INSTANCE } from '../../spec/environment/existing-network';
+import { addressesOf } from '../../spec/environment/existing-network';
 import { type Issue, issue } from '../../spec/issue';
 import { requestedGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
@@ -119,10 +118,10 @@ async function imageDetail({ trainingImageUri }: Descriptor, region: string): Pr
 
 async function addressDetail(ec2: EC2Client, run: RunSpec, descriptor: Descriptor): Promise<string> {
   const { Subnets = [] } = await ec2.send(new DescribeSubnetsCommand({ SubnetIds: descriptor.subnetIds }));
-  const needed = requestedGroupsOf(run.compute).reduce((sum, g) => {
-    const efa = (findInstanceType(g.instanceType)?.efaInterfaces ?? 0) > 0;
-    return sum + g.instanceCount * (efa ? ADDRESSES_PER_EFA_INSTANCE : ADDRESSES_PER_INSTANCE);
-  }, 0);
+  const needed = requestedGroupsOf(run.compute).reduce(
+    (sum, { instanceType, instanceCount }) => sum + addressesOf(instanceType, instanceCount),
+    0,
+  );
   const most = Math.max(0, ...Subnets.map((s) => s.AvailableIpAddressCount ?? 0));
   // All instances of a job land in one zone, so one subnet must hold them.
   if (most < needed) throw new Unmet(`${needed} addresses are needed in one subnet, the largest has ${most}`);

@@ -4,8 +4,9 @@ import { IAMClient } from '@aws-sdk/client-iam';
 import { boundaryIssues, roleStatements, uncomparedBoundary } from '../../aws/roles/boundary';
 import type { TemplateResources } from '../../aws/roles/template-values';
 import { REGIONS } from '../../catalog/regions';
+import { managedPolicyArn } from '../../spec/environment/company';
 import type { EnvironmentSpec } from '../../spec/environment-file';
-import { callerAccount, looked, type StorageCheck } from './storage-checks';
+import { accountOf, type Looked, looked } from './looked';
 
 const TITLE = 'permissions boundary';
 const PERMISSION = 'iam:GetPolicy, iam:GetPolicyVersion and iam:SimulateCustomPolicy';
@@ -15,7 +16,7 @@ const PERMISSION = 'iam:GetPolicy, iam:GetPolicyVersion and iam:SimulateCustomPo
  * the roles that the CDK adds.
  * @param file the environment file; a template that is older says nothing of it
  */
-export async function boundaryCheck(environment: EnvironmentSpec, file: string): Promise<StorageCheck[]> {
+export async function boundaryCheck(environment: EnvironmentSpec, file: string): Promise<Looked[]> {
   const { name, region, iam } = environment;
   const boundary = iam.permissionsBoundary;
   if (boundary === undefined) return [];
@@ -27,9 +28,9 @@ export async function boundaryCheck(environment: EnvironmentSpec, file: string):
     return [{ check, issues: [uncomparedBoundary(stale)] }];
   }
   const { partition = 'aws', domain: urlSuffix = 'amazonaws.com' } = REGIONS[region] ?? {};
-  const account = environment.account ?? (await callerAccount(region));
+  const account = await accountOf(environment);
   const place = { partition, account, region, urlSuffix, stack };
-  const arn = boundary.startsWith('arn:') ? boundary : `arn:${partition}:iam::${account}:policy/${boundary}`;
+  const arn = managedPolicyArn(boundary, place);
   const { Resources } = JSON.parse(readFileSync(template, 'utf8')) as { Resources: TemplateResources };
   const statements = roleStatements(Resources, place);
   const client = new IAMClient({ region, maxAttempts: 8 });

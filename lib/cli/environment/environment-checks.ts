@@ -7,7 +7,8 @@ import type { EnvironmentSpec } from '../../spec/environment-file';
 import { type Issue, issue } from '../../spec/issue';
 import type { Check } from './account-checks';
 import { boundaryCheck } from './boundary-check';
-import { callerAccount, looked, replicaCheck, type StorageCheck, storageChecks } from './storage-checks';
+import { accountOf, type Looked, looked } from './looked';
+import { replicaCheck, storageChecks } from './storage-checks';
 
 /**
  * What an environment file refers to in the account, and what the account has of it that the file no longer names. The issues hold those
@@ -35,10 +36,10 @@ export async function environmentChecks(
 
 const NETWORK_PERMISSIONS = ['Vpcs', 'Subnets', 'SecurityGroups', 'RouteTables', 'VpcEndpoints'];
 
-async function networkChecks(environment: EnvironmentSpec): Promise<StorageCheck[]> {
+async function networkChecks(environment: EnvironmentSpec): Promise<Looked[]> {
   const { region, network } = environment;
   if (network.mode !== 'existing') return [];
-  const existing = existingNetworkOf(environment, environment.account ?? (await callerAccount(region)));
+  const existing = existingNetworkOf(environment, await accountOf(environment));
   if (!existing) return [];
   const ec2 = new EC2Client({ region, maxAttempts: 3 });
   const permissions = NETWORK_PERMISSIONS.map((what) => `ec2:Describe${what}`).join(', ');

@@ -1,7 +1,6 @@
 import { IAMClient } from '@aws-sdk/client-iam';
 import { KMSClient } from '@aws-sdk/client-kms';
 import { S3Client } from '@aws-sdk/client-s3';
-import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import {
   failedCopyIssues,
   type ReplicaTarget,
@@ -9,51 +8,38 @@ import {
   replicaTargetIssues,
   replicaTargetOf,
   replicationRuleIssues,
-  UNREAD_REPLICA,
 } from '../../aws/checkpoint-replica';
 import { type ExistingStorage, type StorageLook, storageLooks } from '../../aws/existing-storage';
 import { newestCopy } from '../../aws/newest-copy';
 import { REGIONS } from '../../catalog/regions';
 import { bucketNameOf } from '../../contracts/storage';
 import type { EnvironmentSpec } from '../../spec/environment-file';
-import { hasErrors, type Issue } from '../../spec/issue';
+import type { Issue } from '../../spec/issue';
 import { teamKeysOf } from '../../spec/team-keys';
 import { undefinedWhenDenied } from '../aws-errors';
-import { type Check, check, checkIssues } from './account-checks';
+import { accountOf, type Looked, looked } from './looked';
 
 /** Buckets and key, made by a stack or not, by their names. */
 export type StoragePlaces = Omit<ExistingStorage, 'partition' | 'urlSuffix'>;
-
-/** What a look at a bucket or a key came to. */
-export interface StorageCheck {
-  check: Check;
-  issues: Issue[];
-}
 
 const BUCKET_PERMISSION = 's3:ListBucket, s3:GetBucketPolicy and other reads of settings';
 const TITLES = { data: 'data bucket', checkpoints: 'checkpoint bucket', key: 'key' } as const;
 
 /** Existing buckets and the existing keys that an environment file names, with the caller's own rights. */
-export async function storageChecks(environment: EnvironmentSpec): Promise<StorageCheck[]> {
+export async function storageChecks(environment: EnvironmentSpec): Promise<Looked[]> {
   const { region, storage } = environment;
   const { buckets = {}, kmsKeyArn: keyArn, fsxLustre } = storage;
   const teamKeys = Object.fromEntries(Object.entries(teamKeysOf(environment.teams)).filter(([, key]) => key !== 'own'));
   const named = [keyArn, ...Object.values(buckets), ...Object.values(teamKeys)];
   if (named.every((name) => name === undefined)) return [];
-  const account = environment.account ?? (await callerAccount(region));
+  const account = await accountOf(environment);
   const made = bucketNameOf({ prefix: `slipway-${environment.name}`, account, region }, 'data');
   const dataRepository = keyArn && fsxLustre ? (buckets.data ?? made) : undefined;
   return checkStorage({ region, account, buckets, keyArn, teamKeys, dataRepository });
 }
 
-/** Account of the caller's credentials. */
-export async function callerAccount(region: string): Promise<string> {
-  const { Account = '' } = await new STSClient({ region, maxAttempts: 3 }).send(new GetCallerIdentityCommand({}));
-  return Account;
-}
-
 /** Settings of buckets and keys, made by the stack or not. */
-export async function checkStorage(places: StoragePlaces): Promise<StorageCheck[]> {
+export async function checkStorage(places: StoragePlaces): Promise<Looked[]> {
   const { region } = places;
   const { partition = 'aws', domain: urlSuffix = 'amazonaws.com' } = REGIONS[region] ?? {};
   const settings = { region, maxAttempts: 3 };
@@ -65,11 +51,11 @@ export async function checkStorage(places: StoragePlaces): Promise<StorageCheck[
  * Bucket and key that the copies of checkpoints go to, of an environment file. While the environment of the other region is part of the same file,
  * its bucket may come with the same deploy: then its absence is a warning.
  */
-export async function replicaCheck(environment: EnvironmentSpec, regions: readonly string[]): Promise<StorageCheck[]> {
-  const { name, region, storage } = environment;
+export async function replicaCheck(environment: EnvironmentSpec, regions: readonly string[]): Promise<Looked[]> {
+  const { name, storage } = environment;
   const to = storage.replicateCheckpoints;
   if (!to) return [];
-  const account = environment.account ?? (await callerAccount(region));
+  const account = await accountOf(environment);
   const bucket = to.bucket ?? bucketNameOf({ prefix: `slipway-${name}`, account, region: to.region }, 'checkpoints');
   const mayFollow = to.bucket === undefined && regions.includes(to.region);
   const target = { region: to.region, account, bucket, keyArn: to.kmsKeyArn, mayFollow };
@@ -85,7 +71,7 @@ export async function deployedReplicaCheck(place: {
   region: string;
   account: string;
   bucket: string;
-}): Promise<StorageCheck | undefined> {
+}): Promise<Looked | undefined> {
   const settings = { region: place.region, maxAttempts: 3 };
   const s3 = new S3Client(settings);
   const rule = await readReplication(s3, place);
@@ -116,25 +102,7 @@ function targetIssues(target: ReplicaTarget): Promise<Issue[]> {
   return replicaTargetIssues({ s3: new S3Client(settings), kms: new KMSClient(settings) }, target);
 }
 
-/** What is found is an issue of its own; what could not be looked at is one of the check. */
-export async function looked(
-  title: string,
-  permission: string,
-  name: string,
-  findIssues: () => Promise<Issue[]>,
-): Promise<StorageCheck> {
-  let issues: Issue[] = [];
-  const found = await check(title, permission, async () => {
-    issues = await findIssues();
-    return name;
-  });
-  if (hasErrors(issues)) return { check: { ...found, verdict: 'failed' }, issues };
-  const unread = issues.filter(({ rule }) => rule === UNREAD_REPLICA).map(({ message }) => message);
-  if (unread.length > 0) return { check: { ...found, verdict: 'unknown', detail: unread.join('; ') }, issues };
-  return { check: found, issues: [...issues, ...checkIssues([found])] };
-}
-
-function look({ what, team, name, findIssues }: StorageLook): Promise<StorageCheck> {
+function look({ what, team, name, findIssues }: StorageLook): Promise<Looked> {
   const permission = what === 'key' ? 'kms:DescribeKey and kms:GetKeyPolicy' : BUCKET_PERMISSION;
   const title = team === undefined ? TITLES[what] : `key of team ${team}`;
   return looked(title, `${permission} on ${name}`, name, findIssues);

@@ -1,4 +1,5 @@
 import { REGIONS } from '../../catalog/regions';
+import { managedPolicyArn } from '../../spec/environment/company';
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import { requireFile } from '../environment/deployed-needs';
 import { requireEnvironment } from '../environment/environment-file';
@@ -193,11 +194,11 @@ function roleStatements(spec: EnvironmentSpec, names: readonly string[]): Statem
   const wanted = rolePrefix === undefined ? names : [`${rolePrefix}*`];
   const base = `arn:${partitionOf(spec)}:iam::${accountOf(spec)}`;
   const roles = wanted.map((name) => `${base}:role${rolePath}${name}`);
-  const boundary = permissionsBoundary?.startsWith('arn:')
-    ? permissionsBoundary
-    : `${base}:policy/${permissionsBoundary}`;
+  const place = { partition: partitionOf(spec), account: accountOf(spec) };
   const bounded =
-    permissionsBoundary === undefined ? undefined : { StringEquals: { 'iam:PermissionsBoundary': boundary } };
+    permissionsBoundary === undefined
+      ? undefined
+      : { StringEquals: { 'iam:PermissionsBoundary': managedPolicyArn(permissionsBoundary, place) } };
   return [
     statement('MakeRoles', MAKE_ROLES, roles, bounded),
     statement('KeepRoles', KEEP_ROLES, roles),

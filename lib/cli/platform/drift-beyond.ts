@@ -6,8 +6,9 @@ import { judgeForDeploy, quotaSentence } from '../../quota';
 import type { Descriptor } from '../../spec/descriptor';
 import { deployedTemplate, needsOfStack, replicatesCheckpoints } from '../environment/deployed-needs';
 import { readDescriptors } from '../environment/environment';
+import type { Looked } from '../environment/looked';
 import { readLimits } from '../environment/quota';
-import { checkStorage, deployedReplicaCheck, type StorageCheck } from '../environment/storage-checks';
+import { checkStorage, deployedReplicaCheck } from '../environment/storage-checks';
 import { localDriver } from '../launch/driver';
 
 /** One thing that no template holds. */
@@ -97,7 +98,7 @@ async function teamKeys(descriptors: readonly Descriptor[]): Promise<Verdict> {
   return storageVerdict(await checkStorage({ region, account, buckets: {}, teamKeys: keys }), Object.keys(keys));
 }
 
-function storageVerdict(looks: readonly StorageCheck[], names: readonly string[]): Verdict {
+function storageVerdict(looks: readonly Looked[], names: readonly string[]): Verdict {
   const issues = looks.flatMap((look) => look.issues);
   const errors = issues.filter(({ level }) => level === 'error');
   if (errors.length > 0) return { ok: false, detail: errors.map(({ message }) => message).join('; ') };

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { CfnResource, type IAspect, Stack, Token } from 'aws-cdk-lib';
 import type { IConstruct } from 'constructs';
+import { managedPolicyArn } from '../../spec/environment/company';
 import { acknowledge } from '../acknowledge';
 
 /** What a company asks of every role. */
@@ -37,7 +38,7 @@ export class ApplyRoleOptions implements IAspect {
   private apply(node: CfnResource): void {
     const { permissionsBoundary, rolePath, rolePrefix } = this.options;
     if (permissionsBoundary !== undefined)
-      node.addPropertyOverride('PermissionsBoundary', boundaryArn(node, permissionsBoundary));
+      node.addPropertyOverride('PermissionsBoundary', managedPolicyArn(permissionsBoundary, Stack.of(node)));
     if (rolePath !== undefined) node.addPropertyOverride('Path', rolePath);
     const name = this.nameOf(node);
     if (name !== undefined && (rolePrefix !== undefined || rolePath !== undefined))
@@ -54,10 +55,4 @@ export class ApplyRoleOptions implements IAspect {
     const readable = own ?? `${Stack.of(role).stackName}-${role.node.scope?.node.id ?? ''}`.replace(/[^\w+=,.@-]/g, '');
     return `${rolePrefix}${readable}`.slice(0, MOST_NAME - TAG - 1).concat('-', tag);
   }
-}
-
-function boundaryArn(scope: IConstruct, boundary: string): string {
-  if (boundary.startsWith('arn:')) return boundary;
-  const { partition, account } = Stack.of(scope);
-  return `arn:${partition}:iam::${account}:policy/${boundary}`;
 }

@@ -25,7 +25,7 @@ export class EnvironmentNetwork extends Construct {
   /** @param operationsKey key of the flow logs */
   constructor(scope: Construct, id: string, spec: EnvironmentSpec, operationsKey?: kms.IKey) {
     super(scope, id);
-    const { mode, existing, availabilityZoneIds } = spec.network;
+    const { mode, availabilityZoneIds } = spec.network;
     this.zoneIds = availabilityZoneIds === 'all' ? [] : availabilityZoneIds;
     if (mode === 'vpc-locked' || mode === 'vpc-nat') {
       const made = this.make(spec, mode, operationsKey);
@@ -34,9 +34,9 @@ export class EnvironmentNetwork extends Construct {
       this.subnets = made.subnets;
       this.made = made;
     } else {
-      this.subnetIds = mode === 'existing' ? (existing?.subnetIds ?? []) : [];
-      this.securityGroupIds = mode === 'existing' ? (existing?.securityGroupIds ?? []) : [];
       const named = existingNetworkOf(spec, Stack.of(this).account);
+      this.subnetIds = named?.subnetIds ?? [];
+      this.securityGroupIds = named?.securityGroupIds ?? [];
       if (named) this.check = new ExistingNetwork(this, 'Existing', named);
     }
   }

@@ -2,7 +2,7 @@ import type { EC2Client } from '@aws-sdk/client-ec2';
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 import { existingNetworkIssues } from '../../aws/network/existing-network';
 import { existingNetworkSchema } from '../../contracts/custom-resources';
-import { parseProperties } from '../shared/custom-resource';
+import { parseProperties, refuseErrors } from '../shared/custom-resource';
 
 /** Client that the check of an existing network calls. */
 export interface ExistingNetworkDeps {
@@ -21,9 +21,6 @@ export async function onEvent(
   const PhysicalResourceId = 'existing-network';
   if (event.RequestType === 'Delete') return { PhysicalResourceId };
   const { network } = parseProperties(existingNetworkSchema, event);
-  const issues = await existingNetworkIssues(deps.ec2, network);
-  for (const { level, message } of issues) if (level !== 'error') deps.warn(message);
-  const errors = issues.filter(({ level }) => level === 'error');
-  if (errors.length > 0) throw new Error(errors.map(({ message }) => message).join('\n'));
+  refuseErrors(await existingNetworkIssues(deps.ec2, network), (message) => deps.warn(message));
   return { PhysicalResourceId };
 }

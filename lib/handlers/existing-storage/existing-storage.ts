@@ -4,7 +4,7 @@ import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lamb
 import { type StorageLook, storageLooks } from '../../aws/existing-storage';
 import { existingStorageSchema } from '../../contracts/custom-resources';
 import { type Issue, issue } from '../../spec/issue';
-import { isNamed, parseProperties } from '../shared/custom-resource';
+import { isNamed, parseProperties, refuseErrors } from '../shared/custom-resource';
 
 /** Clients that the check of existing storage calls. */
 export interface ExistingStorageDeps {
@@ -24,10 +24,7 @@ export async function onEvent(
   const PhysicalResourceId = 'existing-storage';
   if (event.RequestType === 'Delete') return { PhysicalResourceId };
   const looks = storageLooks(deps, parseProperties(existingStorageSchema, event));
-  const issues = (await Promise.all(looks.map(unlessDenied))).flat();
-  for (const { level, message } of issues) if (level !== 'error') deps.warn(message);
-  const errors = issues.filter(({ level }) => level === 'error');
-  if (errors.length > 0) throw new Error(errors.map(({ message }) => message).join('\n'));
+  refuseErrors((await Promise.all(looks.map(unlessDenied))).flat(), (message) => deps.warn(message));
   return { PhysicalResourceId };
 }
 

@@ -1,5 +1,6 @@
 import type { CdkCustomResourceEvent } from 'aws-lambda';
 import type { z } from 'zod';
+import type { Issue } from '../../spec/issue';
 
 /** Properties of a custom resource. Throws one line that names each property that does not hold. */
 export function parseProperties<T extends z.ZodType>(schema: T, event: CdkCustomResourceEvent): z.output<T> {
@@ -7,6 +8,13 @@ export function parseProperties<T extends z.ZodType>(schema: T, event: CdkCustom
   if (parsed.success) return parsed.data;
   const lines = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
   throw new Error(`${event.ResourceType} ${event.LogicalResourceId}: ${lines.join('; ')}`);
+}
+
+/** Tells what is a warning, and throws what is an error, all of it at once. */
+export function refuseErrors(issues: readonly Issue[], warn: (message: string) => void): void {
+  for (const { level, message } of issues) if (level !== 'error') warn(message);
+  const errors = issues.filter(({ level }) => level === 'error');
+  if (errors.length > 0) throw new Error(errors.map(({ message }) => message).join('\n'));
 }
 
 /**

@@ -6,6 +6,10 @@ import { unique } from './formats';
 const policyArn = /^arn:aws[a-z-]*:iam::(\d{12}|aws):policy\/[\w+=,.@/-]{1,512}$/;
 const policyName = /^[\w+=,.@-]{1,128}$/;
 
+/** ARN of a managed policy that is written as one, or as its name in an account. */
+export const managedPolicyArn = (policy: string, place: { partition: string; account: string }): string =>
+  policy.startsWith('arn:') ? policy : `arn:${place.partition}:iam::${place.account}:policy/${policy}`;
+
 /** https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html */
 export const iam = z.strictObject({
   permissionsBoundary: z

@@ -3,9 +3,14 @@ import type { EnvironmentSpec } from '../environment-file';
 import { mlflowServers } from './mlflow-servers';
 
 /** EFA interfaces of one instance take up to five addresses (docs/facts/training-job.md 4.5). */
-export const ADDRESSES_PER_EFA_INSTANCE = 5;
-/** Addresses of an instance without EFA. */
-export const ADDRESSES_PER_INSTANCE = 2;
+const ADDRESSES_PER_EFA_INSTANCE = 5;
+const ADDRESSES_PER_INSTANCE = 2;
+
+const hasEfa = (instanceType: string): boolean => (findInstanceType(instanceType)?.efaInterfaces ?? 0) > 0;
+
+/** Addresses that instances of a type take in their subnet. */
+export const addressesOf = (instanceType: string, instances: number): number =>
+  instances * (hasEfa(instanceType) ? ADDRESSES_PER_EFA_INSTANCE : ADDRESSES_PER_INSTANCE);
 
 /** A VPC of the account that the environment uses and does not make, and what jobs need of it. */
 export interface ExistingNetwork {
@@ -26,16 +31,15 @@ export interface ExistingNetwork {
 export function existingNetworkOf(spec: EnvironmentSpec, account: string): ExistingNetwork | undefined {
   const { mode, existing } = spec.network;
   if (mode !== 'existing' || !existing) return undefined;
-  const required = spec.quotas.require.map(({ instanceType, count }) => {
-    const isEfa = (findInstanceType(instanceType)?.efaInterfaces ?? 0) > 0;
-    const instances = Math.min(count, spec.guardrails.maxInstancesPerRun ?? count);
-    return { isEfa, addresses: instances * (isEfa ? ADDRESSES_PER_EFA_INSTANCE : ADDRESSES_PER_INSTANCE) };
-  });
+  const { require } = spec.quotas;
+  const ofLargestJob = require.map(({ instanceType, count }) =>
+    addressesOf(instanceType, Math.min(count, spec.guardrails.maxInstancesPerRun ?? count)),
+  );
   const { vpcId, subnetIds, securityGroupIds } = existing;
   return {
     ...{ region: spec.region, account, vpcId, subnetIds, securityGroupIds },
-    usesEfa: required.some(({ isEfa }) => isEfa),
-    addresses: Math.max(0, ...required.map(({ addresses }) => addresses)),
+    usesEfa: require.some(({ instanceType }) => hasEfa(instanceType)),
+    addresses: Math.max(0, ...ofLargestJob),
     services: servicesOf(spec),
   };
 }

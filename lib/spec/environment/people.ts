@@ -49,11 +49,15 @@ const PERMISSION_SETS =
 const principals = (description: string) =>
   unique(z.array(principal))
     .optional()
-    .meta({ description, default: [], examples: [['arn:aws:iam::111122223333:role/nlp']] });
+    .meta({
+      description: `${description} ${PERMISSION_SETS}`,
+      default: [],
+      examples: [['arn:aws:iam::111122223333:role/nlp']],
+    });
 
 /** One team of section `teams`. */
 export const team = z.strictObject({
-  principals: principals(`IAM roles and users that may launch runs of the team. ${PERMISSION_SETS}`),
+  principals: principals('IAM roles and users that may launch runs of the team.'),
   share: z
     .number()
     .positive()
@@ -109,7 +113,7 @@ export const team = z.strictObject({
 
 /** Section `access`. */
 export const access = z.strictObject({
-  platformAdmins: principals(`IAM roles and users that may use every team alias and all data. ${PERMISSION_SETS}`),
-  auditors: principals(`IAM roles and users that may read what happened, and no data. ${PERMISSION_SETS}`),
-  ci: principals(`IAM roles and users of a pipeline that may run the checks before a launch. ${PERMISSION_SETS}`),
+  platformAdmins: principals('IAM roles and users that may use every team alias and all data.'),
+  auditors: principals('IAM roles and users that may read what happened, and no data.'),
+  ci: principals('IAM roles and users of a pipeline that may run the checks before a launch.'),
 });

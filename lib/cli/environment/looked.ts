@@ -1,0 +1,44 @@
+import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
+import { UNREAD_REPLICA } from '../../aws/checkpoint-replica';
+import type { EnvironmentSpec } from '../../spec/environment-file';
+import { hasErrors, type Issue } from '../../spec/issue';
+import { type Check, check, checkIssues } from './account-checks';
+
+/** What a look at something that an environment file refers to came to. */
+export interface Looked {
+  check: Check;
+  issues: Issue[];
+}
+
+/** What is found is an issue of its own; what could not be looked at is one of the check. */
+export async function looked(
+  title: string,
+  permission: string,
+  name: string,
+  findIssues: () => Promise<Issue[]>,
+): Promise<Looked> {
+  let issues: Issue[] = [];
+  const found = await check(title, permission, async () => {
+    issues = await findIssues();
+    return name;
+  });
+  if (hasErrors(issues)) return { check: { ...found, verdict: 'failed' }, issues };
+  const unread = issues.filter(({ rule }) => rule === UNREAD_REPLICA).map(({ message }) => message);
+  if (unread.length > 0) return { check: { ...found, verdict: 'unknown', detail: unread.join('; ') }, issues };
+  return { check: found, issues: [...issues, ...checkIssues([found])] };
+}
+
+const callers = new WeakMap<EnvironmentSpec, Promise<string>>();
+
+/** Account of an environment: the one that its file names, or that of the caller's credentials, which is asked for once. */
+export async function accountOf(environment: EnvironmentSpec): Promise<string> {
+  if (environment.account !== undefined) return environment.account;
+  const asked = callers.get(environment) ?? callerAccount(environment.region);
+  callers.set(environment, asked);
+  return asked;
+}
+
+async function callerAccount(region: string): Promise<string> {
+  const { Account = '' } = await new STSClient({ region, maxAttempts: 3 }).send(new GetCallerIdentityCommand({}));
+  return Account;
+}
