@@ -56,6 +56,8 @@ const intent = z.strictObject({
 const confirmation = z.strictObject({ action: z.literal('start'), runId, confirm: z.literal(true) });
 const stop = z.strictObject({ action: z.literal('stop'), runId, reason: z.string().max(512).optional() });
 const resume = z.strictObject({ action: z.literal('resume'), runId });
+/** Ends the warm pool that the last job of the run left. */
+const release = z.strictObject({ action: z.literal('release'), runId });
 const status = z.strictObject({
   action: z.literal('status'),
   runId,
@@ -173,6 +175,7 @@ export const controlRequestSchema = z.discriminatedUnion('action', [
   z.discriminatedUnion('confirm', [confirmation, intent]),
   stop,
   resume,
+  release,
   status,
   list,
   logs,

@@ -103,6 +103,8 @@ export interface StatusAnswer {
   queuePosition: number | null;
   /** The live job is asked to save and leave; `isRead` once its driver says so. Absent while nobody asks. */
   handOver?: { why: 'preempted' | 'resized'; at: string; isRead: boolean };
+  /** Instances that the service keeps after the last job, and bills, until then. Absent while there are none. */
+  warmPool?: { until: string; usdPerHour: number | null };
   /** Tags of the run file. Absent where it has none, as are the four after it. */
   tags?: Record<string, string>;
   /** What a person wrote about it. */
@@ -164,6 +166,22 @@ export interface DesiredAnswer {
   state?: RunState;
   /** False when the wish changed nothing: the run was over, or the same was wanted before. */
   changed?: boolean;
+}
+
+/** What became of the warm pool that the last job of a run left. */
+export interface ReleaseAnswer {
+  ok: true;
+  runId: string;
+  /** null = the run has had no training job. */
+  trainingJobName: string | null;
+  /** Whether this call ended it. */
+  released: boolean;
+  /** What the service said before: null where the job has no warm pool. */
+  warmPoolStatus: string | null;
+  /** The job that has taken it over; null where none has. */
+  reusedBy: string | null;
+  /** What it would have cost from now on; null where the price is not known. */
+  savedUsd: number | null;
 }
 
 /** The note as it was written. */
@@ -243,6 +261,7 @@ export type ControlAnswer =
   | LogAnswer
   | ShellAnswer
   | NoteAnswer
+  | ReleaseAnswer
   | ({ ok: true } & EventsAnswer)
   | Refusal
   | ValidateAnswer

@@ -34,8 +34,9 @@ function bookWarmPool(record: RunRecord, wanted: Move): Move {
   if (!isOver({ state })) return wanted;
   const next = { ...record, ...wanted.changes };
   if (!next.warmPool) return wanted;
-  const usd = warmPoolUsd(next, next.warmPool.until);
-  return { ...wanted, changes: { ...wanted.changes, spentUsd: addUsd(next.spentUsd, usd), warmPool: undefined } };
+  const { warmPool } = next;
+  const spentUsd = addUsd(next.spentUsd, warmPoolUsd(warmPool, warmPool.until));
+  return { ...wanted, changes: { ...wanted.changes, spentUsd, warmPool: undefined, leftPool: warmPool } };
 }
 
 function chooseMove(record: RunRecord, observed: Observed, now: EpochMs): Move {

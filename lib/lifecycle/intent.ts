@@ -1,3 +1,4 @@
+import { rebookPool } from './accounting/spend';
 import { changeAttempt, type TimelineEvent } from './action';
 import { AS_WRITTEN, largestRung } from './ladder';
 import {
@@ -90,6 +91,7 @@ export function askResume(record: RunRecord, now: EpochMs): IntentChange | undef
   }
   const next: RunRecord = {
     ...record,
+    ...poolToTakeOver(record),
     desired: 'run',
     state: 'queued',
     reason: 'resumed; waiting in the queue',
@@ -102,6 +104,25 @@ export function askResume(record: RunRecord, now: EpochMs): IntentChange | undef
     alerts: [],
   };
   return changed(next, event(now, 'resume-asked', 'resume asked; budgets start afresh', { from: record.state }));
+}
+
+/** The next attempt may take over what the run left: it is booked when that is known. */
+function poolToTakeOver(record: RunRecord): Partial<RunRecord> {
+  const { leftPool } = record;
+  if (!leftPool) return {};
+  const { spentUsd } = rebookPool(record, leftPool, leftPool.since);
+  return { spentUsd, warmPool: leftPool, leftPool: undefined };
+}
+
+/**
+ * The warm pool of the last attempt ends at `until`: somebody gave it back, or another job took it over. Undefined where the run has left none,
+ * or none that lasts longer by a second, which is what the service counts in.
+ */
+export function endPool(record: RunRecord, until: EpochMs, line: TimelineEvent): IntentChange | undefined {
+  const pool = isOver(record) ? record.leftPool : record.warmPool;
+  if (!pool || pool.until - until < 1000) return undefined;
+  const changes = isOver(record) ? rebookPool(record, pool, until) : { warmPool: { ...pool, until } };
+  return changed({ ...record, ...changes }, line);
 }
 
 /** The queue lets a run start, of an elastic run with the rung that there is room for. */

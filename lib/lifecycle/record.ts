@@ -306,7 +306,9 @@ export interface RunRecord {
   /** Share of the on-demand price that ended spot attempts were billed. @default - expected from the catalog's spot price */
   spotShare?: number;
   /** The warm pool that the last attempt left: it is billed until the next attempt takes it over or it expires. */
-  warmPool?: { usdPerHour: number | null; since: EpochMs; until: EpochMs };
+  warmPool?: WarmPool;
+  /** The same of a run that is over: `spentUsd` has what it costs until then. */
+  leftPool?: WarmPool;
   /** When it last joined the queue; a run that was preempted keeps it. @default `createdAt` (records of older versions) */
   queuedAt?: EpochMs;
   /** Room that the queue keeps for its next attempt: a larger rung, and since when. @default - none */
@@ -320,6 +322,15 @@ export interface RunRecord {
   alerts: string[];
   /** Notices that wait to be published. */
   outbox: Notice[];
+}
+
+/** Instances that the service keeps after a job. */
+export interface WarmPool {
+  /** null = the price is not known. */
+  usdPerHour: number | null;
+  since: EpochMs;
+  /** When they are given back, unless another job takes them over first. */
+  until: EpochMs;
 }
 
 /** Whether the run is completed, failed or stopped. */

@@ -35,6 +35,7 @@ const READS: Readonly<Record<string, string[]>> = {
   publish: ['r-1'],
   note: ['r-1', 'good'],
   shell: ['r-1'],
+  release: ['r-1'],
   stop: ['r-1'],
   resume: ['r-1'],
   quota: [CONFIG_IN_S3],

@@ -75,6 +75,7 @@ test.each<[action: string, words: string[]]>([
   ['note', ['note', 'a-261121120000', 'half of it']],
   ['stop', ['stop', 'a-261121120000']],
   ['resume', ['resume', 'a-261121120000']],
+  ['release', ['release', 'a-261121120000']],
   ['logs', ['logs', 'a-261121120000', '--node', '2', '--since', '2026-11-22T00:00:00Z']],
 ])('%s', async (action, words) => {
   await runCli(...words, '--environment', ENVIRONMENT);

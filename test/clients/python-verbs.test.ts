@@ -22,6 +22,7 @@ const METHODS: Readonly<Record<string, string>> = {
   publish: 'Run.publish',
   note: 'Run.note',
   stop: 'Run.stop',
+  release: 'Run.release',
   resume: 'Run.resume',
 };
 /** What only an option of a verb does, with its method. */

@@ -72,3 +72,4 @@ if __name__ == "__main__":
     list(run.logs(host=2, since=datetime.datetime(2026, 11, 22, tzinfo=datetime.timezone.utc)))
     run.stop()
     run.resume()
+    run.release()

@@ -40,6 +40,7 @@ export function statusText(run: StatusAnswer, descriptor: Descriptor): string {
           `  asked to save and leave at ${run.handOver.at.slice(11, 19)} UTC${run.handOver.isRead ? ', and its driver has read it' : ''}`,
         ]
       : []),
+    ...poolText(run),
     ...run.attempts.map(
       (a) =>
         `  ${a.trainingJobName}  ${a.status} (${a.secondaryStatus})  ${stepsText(a)}${a.reason ? `  ${a.reason}` : ''}`,
@@ -62,6 +63,15 @@ const aboutRun = (run: StatusAnswer): string[] =>
 export const stepsText = ({ firstStep, lastStep }: Pick<AttemptAnswer, 'firstStep' | 'lastStep'>): string => {
   if (lastStep === null) return 'steps -';
   return firstStep === null ? `up to step ${lastStep}` : `steps ${firstStep}-${lastStep}`;
+};
+
+/** What the last job left, and how to give it back. */
+const poolText = ({ runId, warmPool }: StatusAnswer): string[] => {
+  if (!warmPool) return [];
+  const price = warmPool.usdPerHour === null ? '' : ` at $${warmPool.usdPerHour.toFixed(2)} an hour`;
+  return [
+    `  warm pool kept until ${warmPool.until.slice(0, 19)}Z${price}, unless another job takes it over; slipway release ${runId} ends it`,
+  ];
 };
 
 const sparesText = ({ spareInstances: spares }: StatusAnswer): string =>

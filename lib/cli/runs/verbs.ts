@@ -183,4 +183,13 @@ function desiredVerbs(cli: CommandLine): void {
     .action(async (run: string, options: CommonOptions) =>
       cli.done(await (await import('./desired.js')).resume(run, options, cli.terminal)),
     );
+  cli
+    .verb(
+      'release <run>',
+      'end the warm pool that the last job of a run left (compute.keepAliveSeconds)',
+      'slipway release llama2-13b-261101090000\n  slipway release llama2-13b-261101090000 --environment research/nlp --json',
+    )
+    .action(async (run: string, options: CommonOptions) =>
+      cli.done(await (await import('./release.js')).release(run, options, cli.terminal)),
+    );
 }

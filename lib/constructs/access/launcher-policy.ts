@@ -18,6 +18,12 @@ const KEY_USE = [
   'kms:DescribeKey',
 ];
 
+/** ARN of a resource of SageMaker in the environment's account and region. */
+const sagemakerArn = ({ partition, region, account }: LauncherContext, kind: string, name: string): string =>
+  `arn:${partition}:sagemaker:${region}:${account}:${kind}/${name}`;
+
+const NAMED = 'Jobs are named after the environment that they belong to.';
+
 /**
  * Control writes intent and signs uploads with its own right to put them; it creates no job and passes no role.
  */
@@ -39,7 +45,26 @@ export function controlStatements(context: LauncherContext, allowsRemoteDebug = 
     },
     ...answerStatements(context),
     tellWhatIsMissing(artifactBucketArn, checkpointBucketArn),
+    ...warmPoolStatements(context),
     ...(allowsRemoteDebug ? shellStatements(context) : []),
+  ];
+}
+
+/** A warm pool that a job has left can be ended, and nothing of the job changed else: the name of a job does not say whose run it was. */
+function warmPoolStatements(context: LauncherContext): ExactStatement[] {
+  const jobs = sagemakerArn(context, 'training-job', `${context.environment}-*`);
+  return [
+    { sid: 'ReadJobsOfRuns', actions: ['sagemaker:DescribeTrainingJob'], resources: [jobs], wildcard: NAMED },
+    {
+      sid: 'ReleaseWarmPools',
+      actions: ['sagemaker:UpdateTrainingJob'],
+      resources: [jobs],
+      conditions: {
+        NumericEquals: { 'sagemaker:KeepAlivePeriod': '0' },
+        Null: { 'sagemaker:EnableRemoteDebug': 'true' },
+      },
+      wildcard: NAMED,
+    },
   ];
 }
 
@@ -48,17 +73,16 @@ export function controlStatements(context: LauncherContext, allowsRemoteDebug = 
  * https://docs.aws.amazon.com/sagemaker/latest/dg/train-remote-debugging.html. The name of a job does not say whose it is, so that only control,
  * which knows, may start one.
  */
-function shellStatements({ partition, region, account, environment }: LauncherContext): ExactStatement[] {
-  const jobs = `arn:${partition}:sagemaker:${region}:${account}:training-job/${environment}-*`;
-  const named = 'Jobs are named after the environment that they belong to.';
+function shellStatements(context: LauncherContext): ExactStatement[] {
+  const { environment } = context;
+  const jobs = sagemakerArn(context, 'training-job', `${environment}-*`);
   return [
-    { sid: 'ReadJobsForShells', actions: ['sagemaker:DescribeTrainingJob'], resources: [jobs], wildcard: named },
     {
       sid: 'TurnRemoteDebugOn',
       actions: ['sagemaker:UpdateTrainingJob'],
       resources: [jobs],
       conditions: { Bool: { 'sagemaker:EnableRemoteDebug': 'true' }, Null: { 'sagemaker:KeepAlivePeriod': 'true' } },
-      wildcard: named,
+      wildcard: NAMED,
     },
     {
       sid: 'OpenShells',
@@ -94,12 +118,6 @@ export function reconcileStatements(context: LauncherContext, targets: Reconcile
     ...deliveryStatements(context, targets),
   ];
 }
-
-/** ARN of a resource of SageMaker in the environment's account and region. */
-const sagemakerArn = ({ partition, region, account }: LauncherContext, kind: string, name: string): string =>
-  `arn:${partition}:sagemaker:${region}:${account}:${kind}/${name}`;
-
-const NAMED = 'Jobs are named after the environment that they belong to.';
 
 /** Jobs of the environment within the guardrails, and what holds quota beside them. */
 function jobStatements(context: LauncherContext, { passableRoleArns, guardrails }: ReconcileTargets): ExactStatement[] {

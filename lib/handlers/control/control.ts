@@ -7,12 +7,13 @@ import { noteRun, resumeRun, stopRun } from './desired';
 import { refusal } from './own-run';
 import { aliasRefusal, payloadIssue } from './payload';
 import { answerRead } from './reads/answer';
+import { releasePool } from './release';
 import { openShell } from './shell';
 import { confirmStart } from './start/confirm';
 import { startRun } from './start/start';
 
 /**
- * The function that people invoke, through one alias per team: start, stop, resume, status, list, logs, events, shell, note, validate, plan, card.
+ * The function that people invoke, through one alias per team: start, stop, resume, release, status, list, logs, events, shell, note, validate, plan, card.
  *
  * It only writes what is wanted; reconcile makes it so. The team is that of the alias that was invoked, never of the payload.
  * Every write has a condition, so that two calls at once end as one after the other; a repeated start is found by its request id.
@@ -38,6 +39,8 @@ function dispatch(deps: ControlDeps, team: string, request: ControlRequest): Pro
       return stopRun(deps, team, request);
     case 'resume':
       return resumeRun(deps, team, request);
+    case 'release':
+      return releasePool(deps, team, request);
     case 'shell':
       return openShell(deps, team, request);
     case 'note':

@@ -22,7 +22,7 @@ export interface ReadDeps {
 /** What control calls and reads; tests and the simulation bring their own. */
 export interface ControlDeps extends ReadDeps {
   queueUrl: string;
-  /** For remote debugging alone: control creates and stops no job. */
+  /** For remote debugging and warm pools alone: control creates and stops no job. */
   sagemaker: SageMakerClient;
   sqs: SQSClient;
   limits: LimitReader;

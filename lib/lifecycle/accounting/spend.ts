@@ -1,6 +1,6 @@
 import { rungWithId } from '../ladder';
 import type { PresentJob } from '../observed';
-import type { Attempt, EpochMs, RunRecord } from '../record';
+import type { Attempt, EpochMs, RunRecord, WarmPool } from '../record';
 import { trainedMs } from './pauses';
 
 /** Above this share of the cap the run is stopped even if no checkpoint comes. */
@@ -58,11 +58,23 @@ export function billedShare(
 }
 
 /** What the warm pool of the last attempt costs until `until`, USD; 0 without one. */
-export function warmPoolUsd({ warmPool }: RunRecord, until: EpochMs): number | null {
-  if (!warmPool) return 0;
-  if (warmPool.usdPerHour === null) return null;
-  const seconds = Math.max(0, Math.min(until, warmPool.until) - warmPool.since) / 1000;
-  return (warmPool.usdPerHour * seconds) / 3600;
+export function warmPoolUsd(pool: WarmPool | undefined, until: EpochMs): number | null {
+  if (!pool) return 0;
+  if (pool.usdPerHour === null) return null;
+  const seconds = Math.max(0, Math.min(until, pool.until) - pool.since) / 1000;
+  return (pool.usdPerHour * seconds) / 3600;
+}
+
+/** The books of a run that was over, as they are when the pool that it left ends at `until` instead. */
+export function rebookPool(
+  record: RunRecord,
+  pool: WarmPool,
+  until: EpochMs,
+): Pick<RunRecord, 'spentUsd' | 'leftPool'> {
+  const leftPool = { ...pool, until };
+  const [before, after] = [warmPoolUsd(pool, pool.until), warmPoolUsd(leftPool, until)];
+  if (before === null || after === null) return { spentUsd: record.spentUsd, leftPool };
+  return { spentUsd: addUsd(record.spentUsd, after - before), leftPool };
 }
 
 /** The warm pool that a job leaves behind when it ends; undefined when the service keeps none. */

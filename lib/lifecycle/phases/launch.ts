@@ -233,7 +233,7 @@ function adopt(
 
 /** The job takes the warm pool of the one before it over: until now the pool was billed by itself. */
 const takenPool = (record: RunRecord, now: EpochMs): Partial<RunRecord> =>
-  record.warmPool ? { spentUsd: addUsd(record.spentUsd, warmPoolUsd(record, now)), warmPool: undefined } : {};
+  record.warmPool ? { spentUsd: addUsd(record.spentUsd, warmPoolUsd(record.warmPool, now)), warmPool: undefined } : {};
 
 /** A job of the attempt may exist although nobody has seen it: it has a size then, and is not created on another rung. */
 export const isInDoubt = ({ phase, createTries, unmadeTries = 0 }: Attempt): boolean =>

@@ -52,6 +52,11 @@ export class WarmPools {
     return before && this.end(before, job.name);
   }
 
+  /** Ends the pool of a job before its time. Returns whether it had one. */
+  release(job: SimJob): boolean {
+    return this.end(job) !== undefined;
+  }
+
   private end(job: SimJob, reusedBy?: string): WarmPool | undefined {
     const found = this.kept.get(job);
     if (!found) return undefined;

@@ -79,9 +79,9 @@ const run = z.strictObject({
 
 const call = z.strictObject({
   at: timeSchema.optional().meta({ description: 'When it happens. Default: the start.' }),
-  do: z.enum(['stop', 'resume', 'confirm', 'deploy', 'delete-stack', 'replace-key']).meta({
+  do: z.enum(['stop', 'resume', 'release', 'confirm', 'deploy', 'delete-stack', 'replace-key']).meta({
     description:
-      'What somebody does. `confirm` says once more that the code of a start is uploaded. `delete-stack` and `replace-key` are what the guards of the stack refuse under live runs: its deletion, and an update that replaces its key.',
+      'What somebody does. `release` ends the warm pool that the last job of a run left. `confirm` says once more that the code of a start is uploaded. `delete-stack` and `replace-key` are what the guards of the stack refuse under live runs: its deletion, and an update that replaces its key.',
   }),
   run: runId.optional().meta({ description: 'The run that it is done to. Default: none, where the stack is meant.' }),
   team: text.optional().meta({

@@ -8,6 +8,7 @@ import type {
   ListTrainingJobsCommandInput,
   StopProcessingJobCommandInput,
   StopTrainingJobCommandInput,
+  UpdateTrainingJobCommandInput,
 } from '@aws-sdk/client-sagemaker';
 import { generalQuota, QUOTA } from '../../catalog/quotas';
 import type { SimMs } from '../core/clock';
@@ -97,6 +98,13 @@ export class SimSageMaker {
       run: ({ TrainingJobName = '' }: StopTrainingJobCommandInput, invocation) =>
         this.stop(TrainingJobName, 'training', invocation),
     },
+    UpdateTrainingJob: {
+      latencyMs: 100,
+      writes: true,
+      knows: ['TrainingJobName', 'ResourceConfig'],
+      key: (input: UpdateTrainingJobCommandInput) => input.TrainingJobName,
+      run: (input: UpdateTrainingJobCommandInput) => this.update(input),
+    },
     StopProcessingJob: {
       latencyMs: 80,
       writes: true,
@@ -132,6 +140,16 @@ export class SimSageMaker {
   adopt(job: SimJob): void {
     this.all.push(job);
     this.fleet.adopt(job);
+  }
+
+  /** The end of a warm pool, the one change that the control plane asks for. */
+  private update({ TrainingJobName = '', ResourceConfig }: UpdateTrainingJobCommandInput): object {
+    const job = this.fleet.jobs.get(TrainingJobName);
+    if (job?.kind !== 'training') throw notFound();
+    if (ResourceConfig?.KeepAlivePeriodInSeconds !== 0) throw new Error('the simulation knows no other keep-alive');
+    if (!this.fleet.pools.release(job))
+      throw serviceError('ValidationException', 'The training job has no warm pool that is available.', 400);
+    return { TrainingJobArn: this.hooks.arnOf(job.name, 'training') };
   }
 
   private create(name: string, request: SimJob['request'], kind: SimJob['kind'], invocation: Invocation): SimJob {

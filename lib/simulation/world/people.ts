@@ -104,7 +104,7 @@ export class People {
       return;
     }
     this.ask(run, payload, (answer) => {
-      if (what === 'confirm') return;
+      if (what === 'confirm' || what === 'release') return;
       if (answer.ok) this.hooks.onGranted(run, what);
       else this.hooks.onDenied(run, what, answer.issues.map(({ message }) => message).join('; '));
     });

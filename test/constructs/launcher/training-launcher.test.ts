@@ -112,13 +112,21 @@ test('control may do exactly this: it writes intent and signs uploads', () => {
       resources: ['ARTIFACTS', 'CHECKPOINTS'],
       conditions: { StringLike: { 's3:prefix': ['runs/*'] } },
     },
+    { actions: ['sagemaker:DescribeTrainingJob'], resources: [`${SM}:training-job/research-*`] },
+    {
+      actions: ['sagemaker:UpdateTrainingJob'],
+      resources: [`${SM}:training-job/research-*`],
+      conditions: {
+        NumericEquals: { 'sagemaker:KeepAlivePeriod': '0' },
+        Null: { 'sagemaker:EnableRemoteDebug': 'true' },
+      },
+    },
   ]);
 });
 
 test('where remote debugging is allowed, control may open shells into jobs of the environment, and change nothing else of a job', () => {
   const statements = bare(controlStatements(CONTEXT, true));
   expect(statements.slice(bare(controlStatements(CONTEXT)).length)).toEqual([
-    { actions: ['sagemaker:DescribeTrainingJob'], resources: [`${SM}:training-job/research-*`] },
     {
       actions: ['sagemaker:UpdateTrainingJob'],
       resources: [`${SM}:training-job/research-*`],

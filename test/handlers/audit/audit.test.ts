@@ -34,6 +34,7 @@ describe('audit', () => {
   test.each<ControlPayload>([
     { action: 'stop', runId: 'r' },
     { action: 'resume', runId: 'r' },
+    { action: 'release', runId: 'r' },
     { action: 'note', runId: 'r', text: 'x' },
     { action: 'shell', runId: 'r' },
     { action: 'start', runId: 'r', confirm: true },

@@ -2,6 +2,7 @@ import {
   CreateTrainingJobCommand,
   type CreateTrainingJobCommandInput,
   DescribeTrainingJobCommand,
+  type DescribeTrainingJobCommandOutput,
   ListTagsCommand,
   ListTrainingJobsCommand,
   SageMakerClient,
@@ -18,6 +19,7 @@ export interface FakeJob {
   createdAt: number;
   trainingStartedAt?: number;
   endedAt?: number;
+  warmPool?: DescribeTrainingJobCommandOutput['WarmPoolStatus'];
 }
 
 /** An error as the SDK throws it. */
@@ -41,6 +43,7 @@ export function describedJob(TrainingJobName: string, job: FakeJob) {
     Environment: job.request.Environment,
     EnableNetworkIsolation: job.request.EnableNetworkIsolation,
     RemoteDebugConfig: job.request.RemoteDebugConfig,
+    WarmPoolStatus: job.warmPool,
   };
 }
 
@@ -71,9 +74,16 @@ export function fakeSageMaker(now: () => number) {
     if (!job) throw notFound();
     return describedJob(TrainingJobName, job);
   });
-  // As https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_UpdateTrainingJob.html says of RemoteDebugConfig.
-  mock.on(UpdateTrainingJobCommand).callsFake(({ TrainingJobName, RemoteDebugConfig }) => {
+  // As https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_UpdateTrainingJob.html says of RemoteDebugConfig, and
+  // https://docs.aws.amazon.com/sagemaker/latest/dg/train-warm-pools-how-to-use.html of a keep-alive period of 0.
+  mock.on(UpdateTrainingJobCommand).callsFake(({ TrainingJobName, RemoteDebugConfig, ResourceConfig }) => {
     const job = jobs.get(TrainingJobName);
+    if (ResourceConfig?.KeepAlivePeriodInSeconds === 0) {
+      if (job?.warmPool?.Status !== 'Available') throw serviceError('ValidationException', 'No warm pool', 400);
+      const kept = Math.round((now() - (job.endedAt ?? now())) / 1000);
+      job.warmPool = { Status: 'Terminated', ResourceRetainedBillableTimeInSeconds: kept };
+      return { TrainingJobArn: arnOf(TrainingJobName) };
+    }
     if (!job || !['Downloading', 'Training'].includes(job.secondaryStatus))
       throw serviceError('ValidationException', 'The job is neither Downloading nor Training', 400);
     job.request = { ...job.request, RemoteDebugConfig };

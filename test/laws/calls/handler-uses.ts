@@ -96,6 +96,7 @@ const control = (places: Places): Use[] => {
     call(
       'sagemaker:UpdateTrainingJob',
       ask('sagemaker:UpdateTrainingJob', job, { 'sagemaker:EnableRemoteDebug': 'true' }),
+      ask('sagemaker:UpdateTrainingJob', job, { 'sagemaker:KeepAlivePeriod': '0' }),
     ),
     call(
       'ssm:StartSession',

@@ -61,6 +61,7 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   },
   lineage: { file: 'runs/origin/lineage', entry: 'lineage' },
   note: { file: 'runs/note', entry: 'note' },
+  release: { file: 'runs/release', entry: 'release' },
   shell: { file: 'runs/shell', entry: 'shell' },
   events: { file: 'runs/logs/events', entry: 'events' },
   team: { file: 'platform/team', entry: 'team' },

@@ -147,11 +147,10 @@ describe('the warm pool', () => {
   const pool = { usdPerHour: 60, since: T0, until: T0 + HOUR };
 
   test('is billed from the end of its job until it is taken over or expires', () => {
-    const usd = (until: number, warmPool: RunRecord['warmPool'] = pool) =>
-      warmPoolUsd({ ...record(), warmPool }, until);
+    const usd = (until: number, kept = pool) => warmPoolUsd(kept, until);
     expect([T0 - HOUR, T0, T0 + MINUTE, T0 + HOUR, T0 + 9 * HOUR].map((at) => usd(at))).toEqual([0, 0, 1, 60, 60]);
-    expect(usd(T0 + HOUR, { ...pool, usdPerHour: null })).toBeNull();
-    expect(warmPoolUsd({ ...record(), warmPool: undefined }, T0)).toBe(0);
+    expect(warmPoolUsd({ ...pool, usdPerHour: null }, T0 + HOUR)).toBeNull();
+    expect(warmPoolUsd(undefined, T0)).toBe(0);
   });
 
   test('is there when the run asked for one and the service keeps it', () => {

@@ -193,6 +193,16 @@ def _stop(env: Environment, a: argparse.Namespace) -> int:
     return 0
 
 
+def _release(env: Environment, a: argparse.Namespace) -> int:
+    answer = env.run(a.run).release()
+    if a.json:
+        _print_json(answer)
+    else:
+        what = "its warm pool is released" if answer["released"] else "has no warm pool; there is nothing to release"
+        print(f"{a.run}: {what}", file=sys.stderr)
+    return 0
+
+
 def _resume(env: Environment, a: argparse.Namespace) -> int:
     env.run(a.run).resume()
     if a.json:
@@ -265,6 +275,7 @@ def _parser() -> argparse.ArgumentParser:
     add("logs", "lines of all attempts and hosts", _logs, "run").add_argument("--follow", action="store_true")
     add("events", "decisions, attempts, commits and notices", _events, "run")
     add("stop", "save a checkpoint and stop", _stop, "run")
+    add("release", "end the warm pool that the last job of a run left", _release, "run")
     add("resume", "continue from the newest committed checkpoint", _resume, "run")
     add("report", "one page about a run", _report, "run").add_argument("--html", required=True)
     return parser

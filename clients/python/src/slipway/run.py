@@ -62,6 +62,11 @@ class Run:
         """Continues the run from its newest committed checkpoint."""
         self._control.call("resume", runId=self.id)
 
+    def release(self) -> dict[str, Any]:
+        """Ends the warm pool that the last job of the run left. Returns what `slipway release --json` prints: `released`, `savedUsd` (USD)..."""
+        answer = self._control.call("release", runId=self.id)
+        return {key: value for key, value in answer.items() if key != "ok"}
+
     def note(self, text: str) -> None:
         """Remembers what a person wants to find the run by, in place of the note before; Environment.runs(search=...) finds it."""
         self._control.call("note", runId=self.id, text=text)

@@ -189,6 +189,7 @@ function answer(
     ...(record.after.length > 0 && { after: record.after }),
     ...(record.policy.preemptible && { preemptible: true }),
     ...handOverAnswer(live),
+    ...poolAnswer(record, now),
   };
 }
 
@@ -196,6 +197,13 @@ function handOverAnswer(live: Attempt | undefined): Pick<StatusAnswer, 'handOver
   if (!live?.handOver) return {};
   const { why, at } = live.handOver;
   return { handOver: { why, at: new Date(at).toISOString(), isRead: live.progress?.vitals?.handOver ?? false } };
+}
+
+/** A pool that another job has taken over may still be among them: nobody has looked. */
+function poolAnswer({ warmPool, leftPool }: RunRecord, now: EpochMs): Pick<StatusAnswer, 'warmPool'> {
+  const pool = warmPool ?? leftPool;
+  if (!pool || pool.until <= now) return {};
+  return { warmPool: { until: new Date(pool.until).toISOString(), usdPerHour: pool.usdPerHour } };
 }
 
 function attemptAnswer(attempt: Attempt, record: RunRecord, now: EpochMs): AttemptAnswer {

@@ -1,0 +1,25 @@
+import type { ReleaseAnswer } from '../../contracts/control';
+import { EXIT } from '../exit';
+import type { CommonOptions } from '../inputs';
+import { runTarget } from '../launch/run-target';
+import { json, type Terminal } from '../terminal';
+import { callControl } from './control-client';
+
+/** `slipway release RUN`: ends the warm pool that the last job of the run left. */
+export async function release(runId: string, options: CommonOptions, terminal: Terminal): Promise<number> {
+  const descriptor = await runTarget(options);
+  const { ok: _ok, ...answer } = await callControl<ReleaseAnswer>(descriptor, { action: 'release', runId });
+  if (options.json) terminal.out(json(answer));
+  else terminal.err(`${runId}: ${whatWasReleased(answer)}`);
+  return EXIT.done;
+}
+
+/** One sentence about the warm pool. */
+export function whatWasReleased(answer: Omit<ReleaseAnswer, 'ok'>): string {
+  const { trainingJobName: job, released, warmPoolStatus, reusedBy, savedUsd } = answer;
+  if (released)
+    return `the warm pool of ${job} is released${savedUsd === null ? '' : `; it would have cost $${savedUsd.toFixed(2)} more`}`;
+  if (reusedBy !== null) return `the warm pool of ${job} was taken over by ${reusedBy}; there is nothing to release`;
+  if (warmPoolStatus === 'Terminated') return `the warm pool of ${job} has ended already; there is nothing to release`;
+  return 'has no warm pool; there is nothing to release';
+}
