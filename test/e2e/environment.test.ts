@@ -45,7 +45,7 @@ for step in (1, 2, 3):
     print("slipway " + json.dumps({"event": "step", "step": step, "loss": 1 / rate / step, "tokensPerSecondPerGpu": 100 * rate}), flush=True)
 `;
 /** Codes of what the runs below need: p4d, m5.xlarge, totals, per job. */
-const QUOTAS = { 'L-09B4A649': 64, 'L-CCE2AFA6': 8, 'L-00C91CB5': 64, 'L-622CFD70': 64 };
+const QUOTAS = { 'L-09B4A649': 64, 'L-CCE2AFA6': 8, 'L-0BEF44E8': 2, 'L-00C91CB5': 64, 'L-622CFD70': 64 };
 const BUCKET = 'slipway-e2e-000000000000-us-west-2-data';
 
 const decisions = mkdtempSync(path.join(tmpdir(), 'slipway-decisions-'));

@@ -1,4 +1,8 @@
-import type { CreateProcessingJobCommandInput, CreateTrainingJobCommandInput } from '@aws-sdk/client-sagemaker';
+import type {
+  CreateProcessingJobCommandInput,
+  CreateTrainingJobCommandInput,
+  UpdateTrainingJobCommandInput,
+} from '@aws-sdk/client-sagemaker';
 import type { PermissionQuestion } from '../ministack/hook';
 import { modelGroupArn } from '../sagemaker/model-registry';
 import { instanceTypesOf } from '../sagemaker/request-rules';
@@ -82,6 +86,7 @@ function contextOf(call: ApiCall): Context {
   for (const { Key, Value } of tags) context[`aws:RequestTag/${Key}`] = Value;
   if (tags.length > 0) context['aws:TagKeys'] = tags.map((tag) => tag.Key);
   if (call.operation === 'CreateTrainingJob') Object.assign(context, trainingContext(call.input));
+  if (call.operation === 'UpdateTrainingJob') Object.assign(context, updateContext(call.input));
   if (call.operation === 'CreateModelPackage')
     Object.assign(
       context,
@@ -108,6 +113,15 @@ function trainingContext(input: Record<string, unknown>): Context {
     'sagemaker:InterContainerTrafficEncryption': request.EnableInterContainerTrafficEncryption ?? false,
     'sagemaker:MaxRuntimeInSeconds': request.StoppingCondition?.MaxRuntimeInSeconds,
     'sagemaker:EnableRemoteDebug': request.RemoteDebugConfig?.EnableRemoteDebug,
+  });
+}
+
+/** What the update asks for: it names neither type nor number of instances. */
+function updateContext(input: Record<string, unknown>): Context {
+  const { ResourceConfig: config, RemoteDebugConfig: debug } = input as unknown as UpdateTrainingJobCommandInput;
+  return present({
+    'sagemaker:KeepAlivePeriod': config?.KeepAlivePeriodInSeconds,
+    'sagemaker:EnableRemoteDebug': debug?.EnableRemoteDebug,
   });
 }
 

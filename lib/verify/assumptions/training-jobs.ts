@@ -285,6 +285,16 @@ export const TRAINING_JOBS: AssumptionArea = {
       embedded: 'repeats it',
     },
     {
+      id: 'warm-pool-release',
+      claim:
+        'UpdateTrainingJob with a keep-alive period of 0 ends a warm pool that is Available, IAM compares sagemaker:KeepAlivePeriod with that 0, and Describe then says Terminated and how long the pool was kept.',
+      basis: 'documented',
+      source: `${GUIDE}/train-warm-pools-how-to-use.html`,
+      usedBy: 'slipway release',
+      ifWrong: 'the pool is kept until it expires, and the command says that it is denied or refused',
+      embedded: 'repeats it',
+    },
+    {
       id: 'preferences-billing',
       claim:
         'Describe says which of the InstancePreferences a job got as SelectedInstanceType and SelectedInstanceCount.',

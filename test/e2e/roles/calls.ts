@@ -16,6 +16,7 @@ import {
   DescribeTrainingJobCommand,
   SageMakerClient,
   StopTrainingJobCommand,
+  UpdateTrainingJobCommand,
 } from '@aws-sdk/client-sagemaker';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { beforeAll, expect, test } from 'vitest';
@@ -35,7 +36,7 @@ const run = (name: string) => path.join(ROOT, 'runs', name);
 export const set = (...options: string[]) => options.flatMap((option) => ['--set', option]);
 const STOPPED = `name: stopped
 code: { source: ./src, entryPoint: stopped.py }
-compute: { instanceType: ml.m5.xlarge, instanceCount: 1 }
+compute: { instanceType: ml.m5.xlarge, instanceCount: 1, keepAliveSeconds: 3600 }
 distribution: { launcher: script }
 limits: { maxRuntimeSeconds: 600 }
 `;
@@ -207,7 +208,7 @@ export function callsOfRoles(environment: () => Deployed): void {
     expect(other).toEqual([]);
   });
 
-  test('an auditor lists runs and reads status, events and logs, and can stop and note nothing', async () => {
+  test('an auditor lists runs and reads status, events and logs, and can stop, release and note nothing', async () => {
     const auditor = await assumed(environment(), `${ROLE}-auditor`);
     const ask = async (...words: string[]) => {
       const { code, stdout, stderr } = await environment().slipwayAs(auditor, ...words, '--json');
@@ -222,6 +223,7 @@ export function callsOfRoles(environment: () => Deployed): void {
     expect(JSON.parse(await ask('team', 'e2e')).teams).toMatchObject([{ team: 'default' }, { team: 'other' }]);
     const changes = [
       ['stop', 'disturbed'],
+      ['release', 'disturbed'],
       ['note', 'disturbed', 'seen'],
     ];
     for (const words of changes) {
@@ -243,6 +245,23 @@ export function callsOfRoles(environment: () => Deployed): void {
     const ended = await environment().slipwayAs(researcher, 'status', 'stopped', '--wait', '--json');
     expect(JSON.parse(ended.stdout)).toMatchObject({ state: 'stopped', desiredState: 'stop' });
     await untilLogged(environment(), 'e2e-stopped-a001', 'saved');
+  });
+
+  test('the warm pool that it left is released by the researcher, through control alone', async () => {
+    const job = 'e2e-stopped-a001';
+    const sagemaker = environment().client(SageMakerClient, researcher);
+    const end = new UpdateTrainingJobCommand({ TrainingJobName: job, ResourceConfig: { KeepAlivePeriodInSeconds: 0 } });
+    await expect(sagemaker.send(end)).rejects.toThrow('sagemaker:UpdateTrainingJob');
+    const kept = JSON.parse((await environment().slipwayAs(researcher, 'status', 'stopped', '--json')).stdout);
+    expect(kept).toMatchObject({ warmPool: { usdPerHour: expect.any(Number) } });
+    const released = await environment().slipwayAs(researcher, 'release', 'stopped', '--json');
+    expect(JSON.parse(released.stdout), released.stderr).toMatchObject({ released: true, trainingJobName: job });
+    const describe = new DescribeTrainingJobCommand({ TrainingJobName: job });
+    const { WarmPoolStatus } = await environment().client(SageMakerClient).send(describe);
+    expect(WarmPoolStatus).toMatchObject({ Status: 'Terminated' });
+    const after = JSON.parse((await environment().slipwayAs(researcher, 'status', 'stopped', '--json')).stdout);
+    expect(after).not.toHaveProperty('warmPool');
+    expect(after.spendUsd).toBeLessThan(kept.spendUsd);
   });
 
   test('a researcher may not stop a job past the launcher', async () => {

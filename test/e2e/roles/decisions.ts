@@ -62,6 +62,7 @@ export function decisionsOfRoles(environment: () => Deployed, file: string): voi
         `${ROLE}-default-researcher sagemaker:CreateModelPackage`,
         `${ROLE}-default-researcher sagemaker:CreateModelPackageGroup`,
         `${ROLE}-default-researcher sagemaker:StopTrainingJob`,
+        `${ROLE}-default-researcher sagemaker:UpdateTrainingJob`,
         ...[...others, 'sagemaker:DescribeTrainingJob'].map((action) => `${ROLE}-other-researcher ${action}`),
       ].sort(),
     );
