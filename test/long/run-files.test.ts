@@ -77,3 +77,20 @@ test.each(trained)('%s trains small, saves, and goes on from its checkpoint', as
     ['goes on', true],
   ]);
 });
+
+/** Two ranks a host instead of 64: test/containers/test_neuron_hosts.py starts all of them. Its hosts have no NeuronCore, and the script trains on CPUs. */
+test('trn2-ddp.yaml is launched, trains on both hosts and completes', async () => {
+  const words = ['launch', path.join(RUNS, 'trn2-ddp.yaml'), ...PRICED, '--json', '--run-id', 'trn2'];
+  const small = ['--set', 'distribution.processesPerHost=2'];
+  const { code, stdout, stderr } = await deployed.slipwayAs({}, ...words, ...small);
+  expect(code, stdout + stderr).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ state: 'completed', attempts: [{ status: 'Completed' }] });
+  const logs = await deployed.slipwayAs({}, 'logs', 'trn2', '--json');
+  const hosts = logs.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { host: string; message: string });
+  expect(new Set(hosts.filter(({ message }) => /step=\d+/.test(message)).map(({ host }) => host))).toEqual(
+    new Set(['algo-1']),
+  );
+});

@@ -1,0 +1,42 @@
+import { stripVTControlCharacters } from 'node:util';
+import { expect, test } from 'vitest';
+import { whatWasReleased } from '../../../lib/cli/runs/release';
+import { statusText } from '../../../lib/cli/runs/status';
+import type { ReleaseAnswer, StatusAnswer } from '../../../lib/contracts/control';
+import { DESCRIPTOR } from '../../support/runs';
+
+const ANSWER = { runId: 'a', trainingJobName: 'research-a-a001', warmPoolStatus: null, reusedBy: null } as const;
+
+test.each<[Partial<ReleaseAnswer>, string]>([
+  [
+    { released: true, warmPoolStatus: 'Available', savedUsd: 12.345 },
+    'the warm pool of research-a-a001 is released; it would have cost $12.35 more',
+  ],
+  [{ released: true, warmPoolStatus: 'Available' }, 'the warm pool of research-a-a001 is released'],
+  [
+    { warmPoolStatus: 'Reused', reusedBy: 'research-b-a001' },
+    'the warm pool of research-a-a001 was taken over by research-b-a001; there is nothing to release',
+  ],
+  [{ warmPoolStatus: 'Terminated' }, 'the warm pool of research-a-a001 has ended already; there is nothing to release'],
+  [{}, 'has no warm pool; there is nothing to release'],
+  [{ trainingJobName: null }, 'has no warm pool; there is nothing to release'],
+])('%j', (more, text) => {
+  expect(whatWasReleased({ ...ANSWER, released: false, savedUsd: null, ...more })).toBe(text);
+});
+
+test.each([
+  [
+    120.5,
+    'warm pool kept until 2026-11-24T10:30:00Z at $120.50 an hour, unless another job takes it over; slipway release a ends it',
+  ],
+  [null, 'warm pool kept until 2026-11-24T10:30:00Z, unless another job takes it over; slipway release a ends it'],
+])('status says until when a warm pool is kept, at %s USD an hour', (usdPerHour, line) => {
+  const run: StatusAnswer = {
+    ...{ runId: 'a', name: 'a', team: 'nlp', state: 'completed', desiredState: 'run', reason: '', attempts: [] },
+    ...{ committedStep: 1, step: 1, loss: null, goodput: null, spendUsd: 1, queuePosition: null },
+    warmPool: { until: '2026-11-24T10:30:00.000Z', usdPerHour },
+  };
+  const lines = stripVTControlCharacters(statusText(run, DESCRIPTOR)).split('\n');
+  expect(lines.map((text) => text.trim())).toContain(line);
+  expect(statusText({ ...run, warmPool: undefined }, DESCRIPTOR)).not.toContain('warm pool');
+});
