@@ -5,6 +5,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { adminOf } from '../../lib/sandbox/testing';
 import { type Deployed, deployedSandbox } from '../e2e/support/deployed';
 import { PYTHON, ROOT } from '../e2e/support/sandbox';
 
@@ -80,8 +81,10 @@ test.each(trained)('%s trains small, saves, and goes on from its checkpoint', as
 
 /** Two ranks a host instead of 64: test/containers/test_neuron_hosts.py starts all of them. Its hosts have no NeuronCore, and the script trains on CPUs. */
 test('trn2-ddp.yaml is launched, trains on both hosts and completes', async () => {
+  // No list has its code; the control plane finds the quota by its name.
+  await adminOf(deployed).setQuota('us-west-2', 'L-00002222', 2, 'ml.trn2.48xlarge for training job usage');
   const words = ['launch', path.join(RUNS, 'trn2-ddp.yaml'), ...PRICED, '--json', '--run-id', 'trn2'];
-  const small = ['--set', 'distribution.processesPerHost=2'];
+  const small = ['--set', 'distribution.processesPerHost=2', '--set', 'code.arguments.max-steps=20'];
   const { code, stdout, stderr } = await deployed.slipwayAs({}, ...words, ...small);
   expect(code, stdout + stderr).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ state: 'completed', attempts: [{ status: 'Completed' }] });
