@@ -63,7 +63,7 @@ class Run:
         self._control.call("resume", runId=self.id)
 
     def release(self) -> dict[str, Any]:
-        """Ends the warm pool that the last job of the run left. Returns what `slipway release --json` prints: `released`, `savedUsd` (USD)..."""
+        """Ends the warm pool that the last job of the run left. Returns what `slipway release --json` prints."""
         answer = self._control.call("release", runId=self.id)
         return {key: value for key, value in answer.items() if key != "ok"}
 
