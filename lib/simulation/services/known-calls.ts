@@ -21,6 +21,7 @@ export const KNOWN_CALLS: readonly string[] = [
   'sagemaker:ListTrainingJobs',
   'sagemaker:StopProcessingJob',
   'sagemaker:StopTrainingJob',
+  'sagemaker:UpdateTrainingJob',
   'servicequotas:GetServiceQuota',
   'sns:Publish',
   'sqs:ChangeMessageVisibility',
