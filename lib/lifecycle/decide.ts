@@ -32,11 +32,10 @@ export function decide(record: RunRecord, observed: Observed, now: EpochMs): Act
 function bookWarmPool(record: RunRecord, wanted: Move): Move {
   const { state = record.state } = wanted.changes;
   if (!isOver({ state })) return wanted;
-  const next = { ...record, ...wanted.changes };
-  if (!next.warmPool) return wanted;
-  const { warmPool } = next;
-  const spentUsd = addUsd(next.spentUsd, warmPoolUsd(warmPool, warmPool.until));
-  return { ...wanted, changes: { ...wanted.changes, spentUsd, warmPool: undefined, leftPool: warmPool } };
+  const { warmPool: leftPool, spentUsd: before } = { ...record, ...wanted.changes };
+  if (!leftPool) return wanted;
+  const spentUsd = addUsd(before, warmPoolUsd(leftPool, leftPool.until));
+  return { ...wanted, changes: { ...wanted.changes, spentUsd, warmPool: undefined, leftPool } };
 }
 
 function chooseMove(record: RunRecord, observed: Observed, now: EpochMs): Move {

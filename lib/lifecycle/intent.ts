@@ -1,4 +1,4 @@
-import { rebookPool } from './accounting/spend';
+import { keptPool, rebookPool } from './accounting/spend';
 import { changeAttempt, type TimelineEvent } from './action';
 import { AS_WRITTEN, largestRung } from './ladder';
 import {
@@ -119,7 +119,7 @@ function poolToTakeOver(record: RunRecord): Partial<RunRecord> {
  * or none that lasts longer by a second, which is what the service counts in.
  */
 export function endPool(record: RunRecord, until: EpochMs, line: TimelineEvent): IntentChange | undefined {
-  const pool = isOver(record) ? record.leftPool : record.warmPool;
+  const pool = keptPool(record);
   if (!pool || pool.until - until < 1000) return undefined;
   const changes = isOver(record) ? rebookPool(record, pool, until) : { warmPool: { ...pool, until } };
   return changed({ ...record, ...changes }, line);

@@ -80,7 +80,7 @@ test.each(trained)('%s trains small, saves, and goes on from its checkpoint', as
 });
 
 /** Two ranks a host instead of 64: test/containers/test_neuron_hosts.py starts all of them. Its hosts have no NeuronCore, and the script trains on CPUs. */
-test('trn2-ddp.yaml is launched, trains on both hosts and completes', async () => {
+test('trn2-ddp.yaml is launched on two hosts, trains and completes', async () => {
   // No list has its code; the control plane finds the quota by its name.
   await adminOf(deployed).setQuota('us-west-2', 'L-00002222', 2, 'ml.trn2.48xlarge for training job usage');
   const words = ['launch', path.join(RUNS, 'trn2-ddp.yaml'), ...PRICED, '--json', '--run-id', 'trn2'];

@@ -13,6 +13,7 @@ import {
   requireChecked,
   requireSupported,
 } from '../inputs';
+import { withoutOk } from '../runs/read-status';
 import { waitForEnd } from '../runs/wait';
 import { issueLine, json, type Terminal } from '../terminal';
 import { confirmCost } from './confirm';
@@ -157,8 +158,7 @@ async function submitRun(
   mentionSmoke(checked.run, file, terminal);
   await preflightRun(checked.run, descriptor, terminal);
   const acceptsUnknownPrice = await confirmCost(checked.run, descriptor, options.yes ?? false, terminal);
-  const started = await submit(checked, file, descriptor, { ...options, acceptsUnknownPrice }, terminal);
-  const { ok: _ok, ...answer } = started;
+  const answer = withoutOk(await submit(checked, file, descriptor, { ...options, acceptsUnknownPrice }, terminal));
   if (!options.wait) {
     if (options.json) terminal.out(json(answer));
     else terminal.err(`${answer.runId}: ${answer.state}; slipway status ${answer.runId} --wait follows it`);

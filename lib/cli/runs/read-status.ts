@@ -12,8 +12,8 @@ export const readStatus = (
   wanted: { timeline?: true; configuration?: true } = {},
 ): Promise<Status> => callControl<Status>(descriptor, { action: 'status', runId, ...wanted });
 
-/** The part of the answer that `--json` prints. */
-export function withoutOk({ ok: _ok, ...rest }: Status): StatusAnswer {
+/** The part of an answer that `--json` prints. */
+export function withoutOk<T extends { ok: true }>({ ok: _ok, ...rest }: T): Omit<T, 'ok'> {
   return rest;
 }
 

@@ -4,11 +4,12 @@ import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
 import { callControl } from './control-client';
+import { withoutOk } from './read-status';
 
 /** `slipway release RUN`: ends the warm pool that the last job of the run left. */
 export async function release(runId: string, options: CommonOptions, terminal: Terminal): Promise<number> {
   const descriptor = await runTarget(options);
-  const { ok: _ok, ...answer } = await callControl<ReleaseAnswer>(descriptor, { action: 'release', runId });
+  const answer = withoutOk(await callControl<ReleaseAnswer>(descriptor, { action: 'release', runId }));
   if (options.json) terminal.out(json(answer));
   else terminal.err(`${runId}: ${whatWasReleased(answer)}`);
   return EXIT.done;

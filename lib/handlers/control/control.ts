@@ -15,7 +15,7 @@ import { startRun } from './start/start';
 /**
  * The function that people invoke, through one alias per team: start, stop, resume, release, status, list, logs, events, shell, note, validate, plan, card.
  *
- * It only writes what is wanted; reconcile makes it so. The team is that of the alias that was invoked, never of the payload.
+ * It only writes what is wanted, and reconcile makes it so; shells and warm pools alone it sees to itself. The team is that of the alias that was invoked, never of the payload.
  * Every write has a condition, so that two calls at once end as one after the other; a repeated start is found by its request id.
  * A refusal is an answer with issues; only what the caller cannot correct is thrown.
  */

@@ -1,8 +1,8 @@
 import { DescribeTrainingJobCommand, UpdateTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import type { Refusal, ReleaseAnswer } from '../../contracts/control';
-import { warmPoolUsd } from '../../lifecycle/accounting/spend';
+import { keptPool, warmPoolUsd } from '../../lifecycle/accounting/spend';
 import { endPool } from '../../lifecycle/intent';
-import { isOver, liveAttempt, type RunRecord } from '../../lifecycle/record';
+import { isOver, liveAttempt, type RunRecord, type WarmPool } from '../../lifecycle/record';
 import { event } from '../../lifecycle/timeline';
 import { issue } from '../../spec/issue';
 import { changeRun } from './change-run';
@@ -24,47 +24,46 @@ export async function releasePool(
   if (!isOver(own) && liveAttempt(own)?.phase === 'created') return refusal(liveIssue(own));
   const none = { ok: true, runId: own.runId, released: false, reusedBy: null, savedUsd: null } as const;
   const trainingJobName = own.kind === 'training' ? (own.attempt?.jobName ?? null) : null;
-  if (trainingJobName === null || !poolOf(own)) return { ...none, trainingJobName, warmPoolStatus: null };
-  const { WarmPoolStatus: pool } = await deps.sagemaker.send(
+  const pool = keptPool(own);
+  if (trainingJobName === null || !pool) return { ...none, trainingJobName, warmPoolStatus: null };
+  const { WarmPoolStatus: seen } = await deps.sagemaker.send(
     new DescribeTrainingJobCommand({ TrainingJobName: trainingJobName }),
   );
   const answer = {
     ...none,
     trainingJobName,
-    warmPoolStatus: pool?.Status ?? null,
-    reusedBy: pool?.ReusedByJob ?? null,
+    warmPoolStatus: seen?.Status ?? null,
+    reusedBy: seen?.ReusedByJob ?? null,
   };
-  if (pool?.Status !== 'Available') {
-    await bookKept(deps, own, pool?.ResourceRetainedBillableTimeInSeconds);
-    return answer;
+  if (seen?.Status === 'Available') {
+    const savedUsd = await endNow(deps, own, trainingJobName, pool);
+    return { ...answer, released: true, savedUsd };
   }
-  return { ...answer, released: true, savedUsd: await endNow(deps, own, trainingJobName) };
+  const seconds = seen?.ResourceRetainedBillableTimeInSeconds;
+  if (seconds !== undefined) await bookKept(deps, own, trainingJobName, { ...pool, seconds });
+  return answer;
 }
-
-const poolOf = ({ warmPool, leftPool }: RunRecord) => warmPool ?? leftPool;
 
 /** Ends the pool and books it until now. Returns what was saved, USD. */
-async function endNow(deps: ControlDeps, run: RunRecord, trainingJobName: string): Promise<number | null> {
-  await deps.sagemaker.send(
-    new UpdateTrainingJobCommand({
-      TrainingJobName: trainingJobName,
-      ResourceConfig: { KeepAlivePeriodInSeconds: 0 },
-    }),
-  );
+async function endNow(deps: ControlDeps, run: RunRecord, job: string, pool: WarmPool): Promise<number | null> {
+  const change = { TrainingJobName: job, ResourceConfig: { KeepAlivePeriodInSeconds: 0 } };
+  await deps.sagemaker.send(new UpdateTrainingJobCommand(change));
   const now = deps.now().getTime();
-  const text = `the warm pool of ${trainingJobName} was released for team ${run.team}`;
+  const text = `the warm pool of ${job} was released for team ${run.team}`;
   await changeRun(deps, run, (r) => endPool(r, now, event(now, 'warm-pool-released', text)));
-  const pool = poolOf(run);
-  return pool ? warmPoolUsd({ ...pool, since: Math.min(now, pool.until) }, pool.until) : null;
+  return warmPoolUsd({ ...pool, since: Math.min(now, pool.until) }, pool.until);
 }
 
-/** A pool that ended before its time cost only what it was kept. @param seconds undefined = the service does not say it */
-async function bookKept(deps: ControlDeps, run: RunRecord, seconds: number | undefined): Promise<void> {
-  if (seconds === undefined) return;
-  const now = deps.now().getTime();
-  const text = `the warm pool of ${run.attempt?.jobName} had ended after ${seconds} s`;
-  const until = (poolOf(run)?.since ?? now) + seconds * 1000;
-  await changeRun(deps, run, (r) => endPool(r, until, event(now, 'warm-pool-ended', text)));
+/** A pool that ended before its time cost only what it was kept. */
+async function bookKept(
+  deps: ControlDeps,
+  run: RunRecord,
+  job: string,
+  pool: WarmPool & { seconds: number },
+): Promise<void> {
+  const text = `the warm pool of ${job} had ended after ${pool.seconds} s`;
+  const until = pool.since + pool.seconds * 1000;
+  await changeRun(deps, run, (r) => endPool(r, until, event(deps.now().getTime(), 'warm-pool-ended', text)));
 }
 
 const liveIssue = ({ runId, state }: RunRecord) =>

@@ -57,6 +57,9 @@ export function billedShare(
   return Math.min(1, billableSeconds / trained);
 }
 
+/** The warm pool that the last attempt left, whether the run is over or not; it may have ended since. */
+export const keptPool = ({ warmPool, leftPool }: RunRecord): WarmPool | undefined => warmPool ?? leftPool;
+
 /** What the warm pool of the last attempt costs until `until`, USD; 0 without one. */
 export function warmPoolUsd(pool: WarmPool | undefined, until: EpochMs): number | null {
   if (!pool) return 0;

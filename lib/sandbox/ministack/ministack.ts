@@ -4,7 +4,7 @@ import { closeSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../free-port';
-import { killGroup } from '../processes';
+import { killGroup, sendSignal } from '../processes';
 import type { Certificate } from './certificate';
 import { launcherFile } from './emulator-files';
 import { Hook } from './hook';
@@ -39,7 +39,7 @@ export interface MiniStack {
   pid: number;
   logFile: string;
   hook: Hook;
-  /** Resolves when the process is gone; SIGTERM first, SIGKILL to its group after five seconds. */
+  /** Resolves when the process and its group are gone; SIGTERM first, SIGKILL to the group after five seconds. */
   stop(): Promise<void>;
 }
 
@@ -143,6 +143,8 @@ async function stopChild(child: ChildProcess): Promise<void> {
     child.kill('SIGTERM');
     await Promise.race([exited, sleep(STOP_GRACE_MS, undefined, { ref: false })]);
   }
-  // Its Lambda workers are in the same group and may outlive it.
+  // Its Lambda workers are in the same group and may outlive it; the kernel takes a moment to end them.
   killGroup(child.pid, 'SIGKILL');
+  const deadline = Date.now() + STOP_GRACE_MS;
+  while (sendSignal(-child.pid, 0) && Date.now() < deadline) await sleep(10);
 }

@@ -49,7 +49,7 @@ class Run:
 
     def _status(self, timeline: bool = False, configuration: bool = False) -> Status:
         answer = self._control.call("status", runId=self.id, timeline=timeline, configuration=configuration)
-        return cast(Status, {key: value for key, value in answer.items() if key != "ok"})
+        return cast(Status, _without_ok(answer))
 
     def stop(self) -> None:
         """Asks the run to save a checkpoint and end."""
@@ -64,8 +64,7 @@ class Run:
 
     def release(self) -> dict[str, Any]:
         """Ends the warm pool that the last job of the run left. Returns what `slipway release --json` prints."""
-        answer = self._control.call("release", runId=self.id)
-        return {key: value for key, value in answer.items() if key != "ok"}
+        return _without_ok(self._control.call("release", runId=self.id))
 
     def note(self, text: str) -> None:
         """Remembers what a person wants to find the run by, in place of the note before; Environment.runs(search=...) finds it."""
@@ -213,6 +212,10 @@ class Run:
 
     def _report_sources(self) -> dict[str, Any]:
         return {"lines": list(self.logs(progress_only=True)), "checkpoints": self.checkpoints()}
+
+
+def _without_ok(answer: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in answer.items() if key != "ok"}
 
 
 def _milliseconds(since: datetime.datetime) -> int:

@@ -3,7 +3,7 @@ import { runPrefixes } from '../../../job/plan';
 import { type FleetRun, fleetRun, isAlike } from '../../../lifecycle/accounting/fleet-rate';
 import { gpuHours } from '../../../lifecycle/accounting/gpu-hours';
 import { type Outlook, outlook } from '../../../lifecycle/accounting/outlook';
-import { addUsd, attemptCostUsd } from '../../../lifecycle/accounting/spend';
+import { addUsd, attemptCostUsd, keptPool } from '../../../lifecycle/accounting/spend';
 import type { TimelineEvent } from '../../../lifecycle/action';
 import { nextProgress } from '../../../lifecycle/health/hang';
 import { stepEvents, stepsOf } from '../../../lifecycle/health/step-times';
@@ -200,8 +200,8 @@ function handOverAnswer(live: Attempt | undefined): Pick<StatusAnswer, 'handOver
 }
 
 /** A pool that another job has taken over may still be among them: nobody has looked. */
-function poolAnswer({ warmPool, leftPool }: RunRecord, now: EpochMs): Pick<StatusAnswer, 'warmPool'> {
-  const pool = warmPool ?? leftPool;
+function poolAnswer(record: RunRecord, now: EpochMs): Pick<StatusAnswer, 'warmPool'> {
+  const pool = keptPool(record);
   if (!pool || pool.until <= now) return {};
   return { warmPool: { until: new Date(pool.until).toISOString(), usdPerHour: pool.usdPerHour } };
 }
