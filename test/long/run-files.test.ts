@@ -84,7 +84,8 @@ test('trn2-ddp.yaml is launched on two hosts, trains and completes', async () =>
   // No list has its code; the control plane finds the quota by its name.
   await adminOf(deployed).setQuota('us-west-2', 'L-00002222', 2, 'ml.trn2.48xlarge for training job usage');
   const words = ['launch', path.join(RUNS, 'trn2-ddp.yaml'), ...PRICED, '--json', '--run-id', 'trn2'];
-  const small = ['--set', 'distribution.processesPerHost=2', '--set', 'code.arguments.max-steps=20'];
+  const values = ['distribution.processesPerHost=2', 'code.arguments.max-steps=20', 'code.arguments.batch-size=2'];
+  const small = values.flatMap((value) => ['--set', value]);
   const { code, stdout, stderr } = await deployed.slipwayAs({}, ...words, ...small);
   expect(code, stdout + stderr).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ state: 'completed', attempts: [{ status: 'Completed' }] });
