@@ -18,14 +18,22 @@ const isOfRepository = (href: string, page: string): boolean => {
   );
 };
 
-/** Such links are shown as text: the site is also read where the repository is not. */
+/** changelog.md includes the file of the repository's root, whose links start there. */
+const hrefOnPage = (href: string, page: string): string =>
+  page === 'changelog.md' && !/^[a-z]+:|^#/.test(href) ? path.posix.relative('docs', href) : href;
+
+/** Links to files of the repository become text, because the site is also read where the repository is not. */
 function unlinkRepository(markdown: MarkdownRenderer): void {
   markdown.core.ruler.push('unlink-repository', (state) => {
+    const page = state.env.relativePath as string;
     for (const { children } of state.tokens) {
       let inside = false;
       for (const token of children ?? []) {
-        if (token.type === 'link_open')
-          inside = isOfRepository(token.attrGet('href') ?? '', state.env.relativePath as string);
+        if (token.type === 'link_open') {
+          const href = hrefOnPage(token.attrGet('href') ?? '', page);
+          token.attrSet('href', href);
+          inside = isOfRepository(href, page);
+        }
         if (!inside || !token.type.startsWith('link_')) continue;
         if (token.type === 'link_close') inside = false;
         token.type = 'text';
