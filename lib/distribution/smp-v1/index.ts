@@ -10,14 +10,16 @@ function layout(run: RunSpec): ParallelLayout | undefined {
   if (world % (pipeline * tensor) !== 0) return undefined;
   const replicas = world / (pipeline * tensor);
   const optimizerShard = isOn('shard_optimizer_state') ? replicas : 1;
+  const sharded = shard > 1 ? shard : optimizerShard;
+  if (replicas % sharded !== 0) return undefined;
   return {
     worldSize: world,
     tensor,
     pipeline,
     context: 1,
     expert: 1,
-    shard: shard > 1 ? shard : optimizerShard,
-    replicate: Math.max(1, replicas / Math.max(1, shard)),
+    shard: sharded,
+    replicate: replicas / sharded,
     // With prescaled_batch the tensor-parallel ranks share one batch; without it each reads its own.
     dataParallel: isOn('prescaled_batch') ? replicas : replicas * tensor,
   };

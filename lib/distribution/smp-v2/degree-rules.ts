@@ -21,9 +21,18 @@ function divides(all: Degrees, key: 'tensor' | 'context' | 'expert'): Finding[] 
 }
 
 function product(_run: RunSpec, degrees: Degrees): Finding[] {
-  const { shard, tensor, expert, world } = degrees;
+  const { shard, tensor, context, expert, world } = degrees;
   const single = (['tensor', 'context', 'expert'] as const).flatMap((key) => divides(degrees, key));
   if (single.length > 0) return single;
+  if (world % (tensor * context) !== 0)
+    return [
+      {
+        path: parameterPath('context_parallel_degree'),
+        must: `must make tensor_parallel_degree x context_parallel_degree a divisor of the world size ${world}`,
+        got: `${tensor} x ${context} = ${tensor * context}`,
+        fix: `use ${orList(divisorsUpTo(world / tensor, 64))}`,
+      },
+    ];
   const size = Math.max(1, shard) * tensor * expert;
   if (shard <= world && world % size === 0) return [];
   const choices = divisorsUpTo(world / (tensor * expert), 1024).slice(-6);
@@ -59,7 +68,7 @@ export const SMP_V2_DEGREE_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/degrees',
     level: 'error',
-    what: 'The degrees divide the world size: world % (SD x TP x EP) = 0, and TP, CP and EP each divide it.',
+    what: 'The degrees divide the world size: world % (SD x TP x EP) = 0, world % (TP x CP) = 0, and TP, CP and EP each divide it.',
     why: 'The library cannot build its process groups otherwise; the job ends after its instances have started.',
     source: `${SMP_V2_REFERENCE} and aws/sagemaker-hyperpod-training-adapter-for-nemo conf/config_schemas.py`,
     find: product,

@@ -1,0 +1,140 @@
+// Tables of run files and what is said of them, in YAML: `with` are parameters of the library, `also` other fields of the file, `says` is every issue.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { type Document, parseDocument, type YAMLMap, type YAMLSeq } from 'yaml';
+import type { JobPlan } from '../../lib/job/plan';
+import { RULES } from '../../lib/rules';
+import type { Descriptor } from '../../lib/spec/descriptor';
+import { applyRule, type RuleContext } from '../../lib/spec/rule';
+import { BASE, DESCRIPTOR, planOf, runOf } from './runs';
+
+interface Fields {
+  distribution?: object | null;
+  [field: string]: unknown;
+}
+/** One run file, and what must come of it. */
+interface Case {
+  name?: string;
+  with?: object;
+  also?: Fields;
+  context?: RuleContext;
+  /** Added to the descriptor of an environment; absent: there is none. */
+  environment?: object;
+  /** What else the plan of the attempt says, e.g. `attempt`. */
+  plan?: object;
+  /** The rules that are asked, by the beginning of their ids; @default - `rules` of the table */
+  rules?: string[];
+  except?: string[];
+  /** Level, rule, place and message of each issue. */
+  says?: string[];
+  [outcome: string]: unknown;
+}
+interface Table {
+  base: Fields;
+  rules: string[];
+  except?: string[];
+  cases: Case[];
+}
+/** What else a case may name, e.g. `layout`, as plain data. A case has only those that it names. `base` is the plan of the first case. */
+type Outcomes = Readonly<Record<string, (plan: JobPlan, base: () => JobPlan) => unknown>>;
+
+const isUpdate = process.env.UPDATE_FIXTURES === '1';
+
+/** The run file of a case. A field that is null in `base` or `also` is left out. */
+function fileOf({ base }: Table, { with: parameters, also }: Case): object {
+  const fields = { ...BASE, ...base, ...also };
+  const distribution = { ...base.distribution, ...also?.distribution, ...(parameters && { parameters }) };
+  const all = { ...fields, distribution: fields.distribution === null ? null : distribution };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null));
+}
+
+/** The descriptor of the environment, with what a case says of it; null: without that. */
+function descriptorOf({ environment = {} }: Case): Descriptor {
+  const said = Object.entries(environment).map(([key, value]) => [key, value ?? undefined]);
+  return { ...DESCRIPTOR, ...Object.fromEntries(said) };
+}
+
+const plans = new WeakMap<Case, JobPlan>();
+
+function planOfCase(table: Table, given: Case): JobPlan {
+  const known = plans.get(given);
+  if (known) return known;
+  const plan = { ...planOf(runOf(fileOf(table, given))), ...given.plan, descriptor: descriptorOf(given) };
+  plans.set(given, plan);
+  return plan;
+}
+
+/** What the rules find, without those of `except`. */
+function saidOf(table: Table, given: Case, { run, descriptor }: JobPlan): string[] {
+  const except = given.except ?? table.except ?? [];
+  const rules = given.rules ?? table.rules;
+  const context = { ...given.context, ...(given.environment && { descriptor }) };
+  return RULES.filter(({ id }) => rules.some((prefix) => id.startsWith(prefix)) && !except.includes(id))
+    .flatMap((rule) => applyRule(rule, run, context))
+    .map(({ level, rule, message }) => `${level} ${rule} ${message}`);
+}
+
+function outcomeOf(table: Table, given: Case, outcomes: Outcomes): object {
+  const plan = planOfCase(table, given);
+  const base = () => planOfCase(table, table.cases[0] ?? given);
+  const named = Object.entries(outcomes).filter(([key]) => key in given);
+  return {
+    ...(table.rules.length > 0 && { says: saidOf(table, given, plan) }),
+    ...Object.fromEntries(named.map(([key, read]) => [key, read(plan, base)])),
+  };
+}
+
+/** Each value of plain data by its place. */
+function valuesOf(value: unknown, place: string): [string, string][] {
+  const isPlain = typeof value !== 'object' || value === null || Object.keys(value).length === 0;
+  if (isPlain) return value === undefined ? [] : [[place, JSON.stringify(value)]];
+  return Object.entries(value).flatMap(([key, item]) => valuesOf(item, place === '' ? key : `${place}.${key}`));
+}
+
+const isTree = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && Object.keys(value).length > 0;
+
+/** What of `after` is otherwise than `before`: a line for each value that is new or another, and for each part that is gone. */
+export function changes(before: unknown, after: unknown, place = ''): string[] {
+  if (after === undefined) return before === undefined ? [] : [`${place} is absent`];
+  if (!isTree(before) || !isTree(after)) {
+    const isSame = JSON.stringify(before) === JSON.stringify(after);
+    return isSame ? [] : valuesOf(after, place).map((pair) => pair.join(': '));
+  }
+  const keys = new Set([...Object.keys(after), ...Object.keys(before)]);
+  return [...keys].flatMap((key) => changes(before[key], after[key], place === '' ? key : `${place}.${key}`));
+}
+
+/** Writes what is so now into the file, beside what the file says of the cases. */
+function updated(document: Document, table: Table, outcomes: Outcomes): string {
+  table.cases.forEach((given, i) => {
+    const node = (document.get('cases') as YAMLSeq<YAMLMap>).items[i];
+    for (const [key, value] of Object.entries(outcomeOf(table, given, outcomes)))
+      node?.set(key, document.createNode(value, { flow: Array.isArray(value) && value.length === 0 }));
+  });
+  return document.toString({ lineWidth: 0 });
+}
+
+const nameOf = ({ name, with: parameters, also, context, environment, plan }: Case) =>
+  name ?? JSON.stringify({ ...parameters, ...also, ...context, ...environment, ...plan });
+
+/** Tests every table of a folder. With UPDATE_FIXTURES=1 it writes the outcomes instead: read the difference. */
+export function testTables(folder: string, outcomes: Outcomes = {}): void {
+  describe.each(readdirSync(folder))('%s', (name) => {
+    const file = path.join(folder, name);
+    const document = parseDocument(readFileSync(file, 'utf8'));
+    const table = document.toJS() as Table;
+    if (isUpdate) writeFileSync(file, updated(document, table, outcomes));
+    test.each(table.cases.map((given) => [nameOf(given), given] as const))('%s', (_name, given) => {
+      const named = Object.keys(outcomes).filter((key) => key in given);
+      const expected = {
+        ...('says' in given && { says: given.says }),
+        ...Object.fromEntries(named.map((key) => [key, given[key]])),
+      };
+      expect(JSON.parse(JSON.stringify(outcomeOf(table, given, outcomes)))).toEqual(
+        isUpdate ? expect.anything() : expected,
+      );
+    });
+  });
+}
