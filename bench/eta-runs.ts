@@ -114,7 +114,7 @@ const judged = (seen: readonly { at: number; status: StatusAnswer }[], end: numb
     return { error, width, isInside, progress: progressPercent ?? 0, interruptions };
   });
 
-/** What status foretells of each run every hour, from a tenth of its steps on; ten runs share an environment. */
+/** What `status` predicts for each run every hour, from a tenth of its steps on; ten runs share an environment. */
 export async function foretellRuns(random: Random, runs: number, population: Population): Promise<Foretold[][]> {
   const found: Foretold[][] = [];
   while (found.length < runs) {

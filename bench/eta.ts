@@ -1,4 +1,4 @@
-// `npm run bench:eta [-- RUNS SEED]`: how far the end that `slipway status` foretells misses the end that a simulated run has, and how often its
+// `npm run bench:eta [-- RUNS SEED]`: how far the end that `slipway status` predicts is from the end of a simulated run, and how often its
 // 80 % interval holds it. Prints the table of docs/simulate.md; --write puts it there.
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

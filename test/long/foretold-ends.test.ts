@@ -1,4 +1,4 @@
-// The end that status foretells, against the ends of simulated runs with failures.
+// The end that status predicts, against the ends of simulated runs with failures.
 import { expect, test } from 'vitest';
 import { etaFigures, foretellRuns, POPULATIONS } from '../../bench/eta-runs';
 import { Random } from '../../lib/simulation/core/random';

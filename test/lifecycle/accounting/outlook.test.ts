@@ -1,4 +1,4 @@
-// The end that status foretells, on figures worked out by hand; against the ends of simulated runs: test/long/foretold-ends.test.ts.
+// The end that status predicts, on figures worked out by hand; against the ends of simulated runs: test/long/foretold-ends.test.ts.
 import { describe, expect, test } from 'vitest';
 import { countAt, outlook } from '../../../lib/lifecycle/accounting/outlook';
 import { CAUSES, type Ledger } from '../../../lib/lifecycle/ledger';

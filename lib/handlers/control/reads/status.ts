@@ -55,7 +55,7 @@ export async function statusOf(
 /** Newest runs of the team that a foretold end is learned from. */
 const FLEET = 40;
 
-/** How often the team's other runs on the same instance types were interrupted; nothing for a run that foretells no end. */
+/** How often the team's other runs on the same instance types were interrupted; nothing for a run without an expected end. */
 async function fleetOf({ store }: ReadDeps, own: RunRecord, now: EpochMs): Promise<FleetRun[]> {
   if (isOver(own) || own.policy.totalSteps === undefined || !own.attempt) return [];
   const others = (await store.ofTeam(own.team, FLEET)).filter((other) => other.runId !== own.runId);
