@@ -12,7 +12,7 @@ const ROOT = path.resolve(__dirname, '..', '..', '..');
 const MODULES = 'spec rules quota queue lifecycle job distribution planner admission handlers'.split(' ');
 /** Folders of the tests of a module, where they are more than its own: the rules of strategies are held beside the others, and requests beside the rules on what they ask for. */
 const TESTS: Readonly<Record<string, readonly string[]>> = {
-  distribution: ['distribution'],
+  distribution: ['distribution', 'rules'],
   job: ['job', 'rules'],
 };
 /** Share of mutants that the tests of a module should kill (docs/mutation.md). */
