@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { findStrategy } from '../../lib/distribution';
-import { compilesByDefault } from '../../lib/distribution/fsdp';
+import { compilesByDefault, fsdpCompiles } from '../../lib/distribution/fsdp';
 import { instanceTypeOfImage } from '../../lib/distribution/image-version';
 import { degree } from '../../lib/distribution/strategy';
 import { domainNodesOf, hostsOfDomain } from '../../lib/distribution/ultra-servers';
@@ -47,8 +47,28 @@ test('the built-in trainer compiles dense models under FSDP2 unless the run says
     builtin('llama3-8b', { collectives: 'smddp' }),
     builtin('llama3-8b', {}, { arguments: { backend: 'fsdp1' } }),
     builtin('llama3-8b', { library: 'ddp' }),
-  ]).toEqual([false, false, false, false, false]);
+    builtin('llama3-8b', { collectives: 'gloo' }),
+  ]).toEqual([false, false, false, false, false, false]);
   expect(compilesByDefault(runOf(BASE))).toBe(false);
+  expect(compilesByDefault(runOf({ ...BASE, distribution: { library: 'fsdp' } }))).toBe(false);
+});
+
+test('FSDP compiles as the run says, else what it compiles by default without tensor parallelism', () => {
+  const compiles = (parameters: object, source = 'builtin') =>
+    fsdpCompiles(
+      runOf({
+        ...BASE,
+        code: { source },
+        model: { preset: 'llama3-8b' },
+        distribution: { library: 'fsdp', parameters },
+      }),
+    );
+  expect([compiles({}), compiles({ tensor_parallel_degree: 1 }), compiles({ compile: true }, './src')]).toEqual(
+    Array(3).fill(true),
+  );
+  expect([compiles({ tensor_parallel_degree: 2 }), compiles({ compile: false }), compiles({}, './src')]).toEqual(
+    Array(3).fill(false),
+  );
 });
 
 test('a degree is a whole number, or the fallback', () => {

@@ -7,7 +7,6 @@ test('the rules whose finding holds whatever else is wrong', () => {
     'compute/instance-type',
     'compute/group-names',
     'compute/legacy-type',
-    'compute/ultraserver-groups',
     'code/folder',
     'code/archive',
     'code/container-options',

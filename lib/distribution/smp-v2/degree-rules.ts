@@ -8,7 +8,7 @@ import { SMP_V2_PARAMETERS, SMP_V2_REFERENCE, type smpV2Degrees, smpV2Rule } fro
 type Degrees = ReturnType<typeof smpV2Degrees>;
 
 function divides(all: Degrees, key: 'tensor' | 'context' | 'expert'): Finding[] {
-  if (all[key] <= 1 || all.world % all[key] === 0) return [];
+  if (all.world % all[key] === 0) return [];
   const fix = `use ${orList(divisorsUpTo(all.world, 64))}`;
   return [
     {
@@ -22,6 +22,8 @@ function divides(all: Degrees, key: 'tensor' | 'context' | 'expert'): Finding[] 
 
 function product(_run: RunSpec, degrees: Degrees): Finding[] {
   const { shard, tensor, context, expert, world } = degrees;
+  // smp-v2/parameters says it of these.
+  if (Math.min(tensor, context, expert) < 1) return [];
   const single = (['tensor', 'context', 'expert'] as const).flatMap((key) => divides(degrees, key));
   if (single.length > 0) return single;
   if (world % (tensor * context) !== 0)

@@ -104,7 +104,6 @@ export const PLACEMENT_RULES: readonly Rule[] = [
   {
     id: 'compute/ultraserver-groups',
     level: 'warning',
-    isLocal: true,
     what: 'Tensor-parallel groups lie on one UltraServer each.',
     why: 'NVLink ends with the UltraServer: a group that lies on two goes over EFA, and all groups wait for it.',
     source: EC2_ULTRASERVERS,
