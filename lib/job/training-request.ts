@@ -123,7 +123,7 @@ function resourceConfig({ run, descriptor }: JobPlan): ResourceConfig {
   const volume = compute.volumeSizeGiB ?? (withNvme.length === types.length ? undefined : DEFAULT_VOLUME_GIB);
   return {
     ...cluster(run.compute),
-    ...(volume !== undefined && { VolumeSizeInGB: volume }),
+    VolumeSizeInGB: volume,
     ...(withNvme.length === 0 && key && { VolumeKmsKeyId: key }),
     ...(compute.keepAliveSeconds > 0 && { KeepAlivePeriodInSeconds: compute.keepAliveSeconds }),
     ...(compute.trainingPlanArn && { TrainingPlanArn: compute.trainingPlanArn }),
@@ -136,10 +136,10 @@ function placementConfig({
   ultraServers,
 }: NonNullable<JobPlan['run']['compute']['placement']>): ResourceConfig['InstancePlacementConfig'] {
   return {
-    ...(multipleJobs !== undefined && { EnableMultipleJobs: multipleJobs }),
+    EnableMultipleJobs: multipleJobs,
     ...(ultraServers && {
       PlacementSpecifications: ultraServers.map(({ id, instanceCount }) => ({
-        ...(id !== undefined && { UltraServerId: id }),
+        UltraServerId: id,
         InstanceCount: instanceCount,
       })),
     }),
@@ -179,8 +179,8 @@ function stoppingCondition({ run }: JobPlan): CreateTrainingJobCommandInput['Sto
   const { maxRuntimeSeconds, maxWaitSeconds, maxPendingSeconds } = run.limits;
   return {
     MaxRuntimeInSeconds: maxRuntimeSeconds,
-    ...(maxWaitSeconds !== undefined && { MaxWaitTimeInSeconds: maxWaitSeconds }),
-    ...(maxPendingSeconds !== undefined && { MaxPendingTimeInSeconds: maxPendingSeconds }),
+    MaxWaitTimeInSeconds: maxWaitSeconds,
+    MaxPendingTimeInSeconds: maxPendingSeconds,
   };
 }
 

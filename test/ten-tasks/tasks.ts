@@ -9,7 +9,7 @@ export interface Task {
 export const TASKS: Readonly<Record<string, Task>> = {
   'instance-type': { scripts: [], tests: ['test/catalog', 'test/quota'] },
   rule: { scripts: ['docs:rules'], tests: ['test/rules/docs.test.ts', 'test/rules/rules.test.ts'] },
-  'strategy-option': { scripts: [], tests: ['test/distribution/deepspeed.test.ts'] },
+  'strategy-option': { scripts: [], tests: ['test/distribution/cases.test.ts'] },
   'failure-class': { scripts: ['driver:tables'], tests: ['test/lifecycle', 'test/catalog/driver-tables.test.ts'] },
   'cli-flag': {
     scripts: ['docs:cli'],
