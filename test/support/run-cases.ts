@@ -1,13 +1,10 @@
 // Tables of run files and what is said of them, in YAML: `with` are parameters of the library, `also` other fields of the file, `says` is every issue.
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import path from 'node:path';
-import { describe, expect, test } from 'vitest';
-import { type Document, parseDocument, type YAMLMap, type YAMLSeq } from 'yaml';
 import type { JobPlan } from '../../lib/job/plan';
 import { RULES } from '../../lib/rules';
 import type { Descriptor } from '../../lib/spec/descriptor';
 import { applyRule, type RuleContext } from '../../lib/spec/rule';
 import { BASE, DESCRIPTOR, planOf, runOf } from './runs';
+import { testCases } from './tables';
 
 interface Fields {
   distribution?: object | null;
@@ -38,8 +35,6 @@ interface Table {
 }
 /** What else a case may name, e.g. `layout`, as plain data. A case has only those that it names. `base` is the plan of the first case. */
 type Outcomes = Readonly<Record<string, (plan: JobPlan, base: () => JobPlan) => unknown>>;
-
-const isUpdate = process.env.UPDATE_FIXTURES === '1';
 
 /** The run file of a case. A field that is null in `base` or `also` is left out. */
 function fileOf({ base }: Table, { with: parameters, also }: Case): object {
@@ -106,35 +101,6 @@ export function changes(before: unknown, after: unknown, place = ''): string[] {
   return [...keys].flatMap((key) => changes(before[key], after[key], place === '' ? key : `${place}.${key}`));
 }
 
-/** Writes what is so now into the file, beside what the file says of the cases. */
-function updated(document: Document, table: Table, outcomes: Outcomes): string {
-  table.cases.forEach((given, i) => {
-    const node = (document.get('cases') as YAMLSeq<YAMLMap>).items[i];
-    for (const [key, value] of Object.entries(outcomeOf(table, given, outcomes)))
-      node?.set(key, document.createNode(value, { flow: Array.isArray(value) && value.length === 0 }));
-  });
-  return document.toString({ lineWidth: 0 });
-}
-
-const nameOf = ({ name, with: parameters, also, context, environment, plan }: Case) =>
-  name ?? JSON.stringify({ ...parameters, ...also, ...context, ...environment, ...plan });
-
-/** Tests every table of a folder. With UPDATE_FIXTURES=1 it writes the outcomes instead: read the difference. */
-export function testTables(folder: string, outcomes: Outcomes = {}): void {
-  describe.each(readdirSync(folder))('%s', (name) => {
-    const file = path.join(folder, name);
-    const document = parseDocument(readFileSync(file, 'utf8'));
-    const table = document.toJS() as Table;
-    if (isUpdate) writeFileSync(file, updated(document, table, outcomes));
-    test.each(table.cases.map((given) => [nameOf(given), given] as const))('%s', (_name, given) => {
-      const named = Object.keys(outcomes).filter((key) => key in given);
-      const expected = {
-        ...('says' in given && { says: given.says }),
-        ...Object.fromEntries(named.map((key) => [key, given[key]])),
-      };
-      expect(JSON.parse(JSON.stringify(outcomeOf(table, given, outcomes)))).toEqual(
-        isUpdate ? expect.anything() : expected,
-      );
-    });
-  });
-}
+/** Tests every table of a folder. */
+export const testTables = (folder: string, outcomes: Outcomes = {}): void =>
+  testCases<Case, Table>(folder, (table, given) => outcomeOf(table, given, outcomes));
