@@ -27,9 +27,17 @@ export function readModelConfig(text: string): ModelConfig {
   const { shape, problems } = readConfig(data as Record<string, unknown>);
   const findings = problems.map(({ key, must, got, fix }) => {
     const line = Object.hasOwn(data, key) ? ` (line ${positionOf([key])?.line})` : '';
-    return { path: PATH, must: `${key}${line} ${must}`, got, fix };
+    return { path: PATH, must: `${key}${line} ${must}`, got: short(got), fix };
   });
   return { ...(shape && { shape }), findings };
+}
+
+const LONGEST = 80;
+
+/** A value as a message holds it: of a long list its first entries. */
+function short(got: unknown): unknown {
+  const text = JSON.stringify(got) ?? '';
+  return typeof got === 'object' && text.length > LONGEST ? `${text.slice(0, LONGEST)}...` : got;
 }
 
 const PATH = 'model.config';

@@ -108,8 +108,8 @@ def counts(model) -> tuple[int, int]:
     return total, active
 
 
-#: Keys that may be missing or null in the config.json of a family with latent attention.
-OPTIONAL = ("q_lora_rank", "v_head_dim")
+#: Keys that may be null in a config.json that is read.
+OPTIONAL = ("num_key_value_heads", "q_lora_rank", "v_head_dim", "head_dim")
 
 
 def families(plays_all: bool) -> list[str]:
@@ -169,32 +169,37 @@ def test_every_family_is_counted_as_transformers_counts_it_or_refused_by_name(pl
     assert set(READ) <= read, f"seed {SEED}: {sorted(set(READ) - read)} were not built"
 
 
-def changes(config: dict) -> list[dict]:
-    """The same config.json with null as the number of heads of keys, and without each optional key or a value of it."""
-    changed = [config | {"num_key_value_heads": None}] if "num_key_value_heads" in config else []
-    for key in OPTIONAL:
-        if key in config:
-            rest = {name: value for name, value in config.items() if name != key}
-            changed += [rest, rest | {key: None}]
-    return changed
+def changes(config: dict, plays_all: bool) -> list[tuple[str, dict]]:
+    """The same config.json without a key, and with null as its value: every key, or those that are optional and some others."""
+    always = [key for key in OPTIONAL if key in config]
+    others = sorted(set(config) - {*always, "model_type"})
+    keys = [*always, *(others if plays_all else random.Random(f"{SEED}{config['model_type']}").sample(others, 4))]
+    return [
+        (key, changed) for key in keys for changed in ({name: value for name, value in config.items() if name != key}, config | {key: None})
+    ]
+
+
+def must_be_read(family: str, key: str, config: dict) -> bool:
+    """A missing key may be refused: what transformers then takes may contradict the sizes of the small configuration."""
+    return family in READ and key in OPTIONAL and key in config
 
 
 @pytest.mark.drawn(1)
-def test_a_key_that_is_missing_or_null_means_what_transformers_takes(plays_all: bool) -> None:
+def test_a_key_that_is_missing_or_null_means_what_transformers_takes_or_is_refused(plays_all: bool) -> None:
     expected = []
-    for family, config, _total, _active in {case[0]: case for case in cases(plays_all) if case[0] in READ}.values():
-        for changed in changes(config):
+    for family, config, _total, _active in {case[0]: case for case in cases(plays_all)}.values():
+        for key, changed in changes(config, plays_all):
             with warnings.catch_warnings(), torch.device("meta"):
                 warnings.simplefilter("ignore")
                 try:
-                    made = CONFIG_MAPPING[family](**{k: v for k, v in changed.items() if k != "model_type"})
-                    expected.append((family, changed, counts(AutoModelForCausalLM.from_config(made))[0]))
+                    made = CONFIG_MAPPING[family].from_dict(dict(changed))
+                    expected.append((family, key, changed, counts(AutoModelForCausalLM.from_config(made))[0]))
                 except Exception:  # a family that needs the key
                     continue
-    found = zip(expected, answers([config for _family, config, _total in expected]), strict=True)
+    found = zip(expected, answers([case[2] for case in expected]), strict=True)
     wrong = [
-        (family, {key: config.get(key, "missing") for key in ("num_key_value_heads", *OPTIONAL)}, answer, total)
-        for (family, config, total), answer in found
-        if abs(answer.get("parameters", 0) - total) > TOLERANCE * total
+        (family, key, config.get(key, "missing"), answer, total)
+        for (family, key, config, total), answer in found
+        if abs(answer.get("parameters", 0) - total) > TOLERANCE * total and ("problems" not in answer or must_be_read(family, key, config))
     ]
     assert not wrong, f"seed {SEED}: " + "\n".join(map(str, wrong))

@@ -50,6 +50,11 @@ def _gemma3(shape: Architecture) -> dict[str, Any]:
     return _gemma_windows(shape) | {"rope_local_base_freq": shape.family.local_rope_theta}
 
 
+def _divides(shape: Architecture) -> bool:
+    """Files of these families have no size of a head."""
+    return shape.head_size * shape.attention_heads == shape.hidden_size
+
+
 def _gemma_fits(shape: Architecture) -> bool:
     """config.json has no key for the scale of embeddings."""
     return same(shape.embedding_scale, shape.hidden_size**0.5)
@@ -77,8 +82,8 @@ FAMILIES: Mapping[str, PublishedFamily] = {
         _GEMMA_DEFAULTS,
         fits=_gemma_fits,
     ),
-    "olmo2": PublishedFamily("Olmo2ForCausalLM", _olmo2, ("qkNorm", "normPlacement post"), ("attentionBias",)),
-    "qwen2": PublishedFamily("Qwen2ForCausalLM", _qwen2, ("attentionBias",)),
+    "olmo2": PublishedFamily("Olmo2ForCausalLM", _olmo2, ("qkNorm", "normPlacement post"), ("attentionBias",), fits=_divides),
+    "qwen2": PublishedFamily("Qwen2ForCausalLM", _qwen2, ("attentionBias",), fits=_divides),
     "qwen3": PublishedFamily("Qwen3ForCausalLM", _qwen3, ("qkNorm",), ("attentionBias",)),
     **MIXTURES,
 }

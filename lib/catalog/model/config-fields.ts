@@ -71,6 +71,14 @@ export class ConfigFields {
     return this.config[key] === null;
   }
 
+  /** Whether the key holds an empty list, which says as much as no key. */
+  isEmpty(key: string): boolean {
+    const value = this.config[key];
+    if (!Array.isArray(value) || value.length > 0) return false;
+    this.ignore(key);
+    return true;
+  }
+
   /** A whole number of at least `least`; the first of `keys` that is there. Without a default it must be given. */
   count(keys: string | readonly string[], otherwise?: number, least = 1): number {
     const { key, value } = this.find(typeof keys === 'string' ? [keys] : keys);
@@ -93,9 +101,10 @@ export class ConfigFields {
     return otherwise;
   }
 
+  /** `null` is no: what transformers asks is whether the value is true. */
   flag(key: string, otherwise = false): boolean {
     const { value } = this.find([key]);
-    if (value === undefined) return otherwise;
+    if (value === undefined) return otherwise && !this.isNull(key);
     if (typeof value === 'boolean') return value;
     this.refuse(key, 'must be true or false', 'copy it from the model', value);
     return otherwise;
@@ -107,6 +116,16 @@ export class ConfigFields {
     if (typeof value === 'string') return value;
     this.refuse(key, 'must be text', 'copy it from the model', value);
     return otherwise;
+  }
+
+  /** Text of letters that `allowed` matches, empty where it does not; undefined where there is none or another kind of value. */
+  letters(key: string, allowed: RegExp): string | undefined {
+    const value = this.config[key];
+    if (typeof value !== 'string') return undefined;
+    const { value: text } = this.find([key]);
+    if (allowed.test(value)) return String(text);
+    this.refuse(key, `must match ${allowed.source}`, 'copy it from the model', value);
+    return '';
   }
 
   /** A list with one entry for each layer; undefined where there is none. */
@@ -153,8 +172,10 @@ export class ConfigFields {
   /** Must have this value where it is given: another one makes another model. */
   only(key: string, allowed: unknown): void {
     const { value } = this.find([key]);
-    if (value !== undefined && value !== allowed)
-      this.refuse(key, `must be ${JSON.stringify(allowed)}: no other value is known`, 'use model.architecture');
+    if (value !== undefined && value !== allowed) {
+      const must = allowed === undefined ? 'absent or null' : JSON.stringify(allowed);
+      this.refuse(key, `must be ${must}: no other value is known`, 'use model.architecture');
+    }
   }
 
   /** Keys that nobody asked for and that are no bookkeeping, as problems. A key without a value says nothing. */

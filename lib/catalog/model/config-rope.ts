@@ -37,18 +37,13 @@ const UNTRAINED = ['dynamic', 'longrope', 'su', 'mrope', 'proportional'];
  * `full_attention` and `sliding_attention` apart. `theta` is what the family takes without them.
  */
 export function ropeOf(f: ConfigFields, theta: number): Rope {
-  const given = f.section('rope_parameters') ?? f.section('rope_scaling');
-  f.ignore('rope_scaling', 'rope_parameters');
+  const given = givenRope(f);
   const nested = (name: string) => given?.[name] as Config | undefined;
   const full = nested('full_attention') ?? (nested('sliding_attention') ? undefined : given) ?? {};
   const local = nested('sliding_attention');
-  const ropeTheta = numberIn(full, 'rope_theta') ?? f.number('rope_theta', theta);
-  f.ignore('rope_theta');
-  const localTheta =
-    numberIn(local, 'rope_theta') ??
-    (f.has('rope_local_base_freq') ? f.number('rope_local_base_freq', theta) : undefined);
-  const partial = numberIn(full, 'partial_rotary_factor') ?? f.number('partial_rotary_factor', 1);
-  f.ignore('partial_rotary_factor');
+  const ropeTheta = oneOf(f, 'rope_theta', full, theta) ?? theta;
+  const localTheta = oneOf(f, 'rope_local_base_freq', { rope_local_base_freq: local?.rope_theta });
+  const partial = oneOf(f, 'partial_rotary_factor', full) ?? 1;
   return {
     ropeTheta,
     ...(partial !== 1 && { partialRotary: partial }),
@@ -62,6 +57,26 @@ export function ropeOf(f: ConfigFields, theta: number): Rope {
         : []),
     ],
   };
+}
+
+/** The section of rotary positions; a file that has both its names must say the same under both. */
+function givenRope(f: ConfigFields): Config | undefined {
+  const [named, older] = [f.section('rope_parameters'), f.section('rope_scaling')];
+  if (named && older && Object.keys(older).some((key) => older[key] !== named[key] && !isDeep(older[key])))
+    f.refuse('rope_scaling', 'must say the same as rope_parameters', 'keep one of the two');
+  return named ?? older;
+}
+
+const isDeep = (value: unknown) => typeof value === 'object' && value !== null;
+
+/** A number that stands in the section, or beside it under `key`; if both are there they must agree. */
+function oneOf(f: ConfigFields, key: string, section: Config, otherwise?: number): number | undefined {
+  const inside = numberIn(section, key);
+  const beside = f.has(key) ? f.number(key, otherwise ?? 0) : undefined;
+  f.ignore(key);
+  if (inside !== undefined && beside !== undefined && inside !== beside)
+    f.refuse(key, `must be ${inside} as in the section of rotary positions`, 'keep one of the two');
+  return inside ?? beside;
 }
 
 const kindOf = (rope: Config): string => String(rope.rope_type ?? rope.type ?? 'default');

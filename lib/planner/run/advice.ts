@@ -4,7 +4,7 @@ import { planLayout } from '../plan';
 
 /** One change worth trying, in the run file's words, and what the planner expects of it. */
 export interface Advice {
-  /** `training.activationCheckpointing: full`. */
+  /** `training.activationCheckpointing: full`; options that change together are separated by commas. */
   change: string;
   why: string;
   memoryGiB: number;
@@ -82,7 +82,7 @@ const SMALLER: readonly Change[] = [
   (l, library) =>
     hasTensorParallelism(library) && canDivideOnce(l)
       ? {
-          change: `${parameterOf(library, 'tensor')}: ${2 * l.tensor}`,
+          change: dividedOnce(l, library),
           why: 'divides activations and logits',
           layout: { tensor: 2 * l.tensor, shard: l.shard / 2 },
         }
@@ -102,6 +102,12 @@ function expertsWithinDomain(l: LayoutInput): number | undefined {
  */
 const canDivideOnce = (l: LayoutInput): boolean =>
   l.expert === 1 && l.tensor < domainGpusOf(l) && l.shard % 2 === 0 && l.model.heads % (2 * l.tensor) === 0;
+
+/** FSDP's degrees multiply to the world size, so that twice the one is half the other; the other libraries count differently. */
+function dividedOnce(l: LayoutInput, library: string): string {
+  const tensor = `${parameterOf(library, 'tensor')}: ${2 * l.tensor}`;
+  return library === 'fsdp' ? `${tensor}, ${parameterOf(library, 'shard')}: ${l.shard / 2}` : tensor;
+}
 
 /** FSDP's own degree; SMP v2 counts its ranks among the shards, which would change with it. */
 const spreadWithin: Change = (l, library) => {
@@ -214,5 +220,12 @@ function combined(layout: LayoutInput, plan: LayoutPlan, library: string, k: Pla
     reached = best.next;
   }
   if (changes.length === 0) return undefined;
-  return adviceOf({ change: changes.map((c) => c.change).join(', '), why: 'together', layout: {} }, reached);
+  return adviceOf({ change: lastOfEach(changes).join(', '), why: 'together', layout: {} }, reached);
 }
+
+/** Each option once, with the value that it ends with. */
+const lastOfEach = (changes: readonly Candidate[]): string[] => [
+  ...new Map(
+    changes.flatMap(({ change }) => change.split(', ')).map((option) => [option.split(':', 1)[0], option]),
+  ).values(),
+];

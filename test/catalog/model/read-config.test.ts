@@ -38,7 +38,11 @@ test.each([
 
 test.each([
   ['a number of experts', { model_type: 'deepseek_v3', n_routed_experts: 'many' }, 'n_routed_experts'],
-  ['two numbers of experts', { model_type: 'glm4_moe', num_experts: 8, n_routed_experts: 16 }, 'n_routed_experts'],
+  [
+    'two numbers of experts',
+    { model_type: 'glm4_moe', num_local_experts: 8, n_routed_experts: 16 },
+    'num_local_experts',
+  ],
   ['a size', { model_type: 'minicpm3', hidden_size: 'wide' }, 'hidden_size'],
   ['a bias', { model_type: 'youtu', attention_bias: 'yes' }, 'attention_bias'],
 ])('fails: %s that is wrong is named once', (_name, config, key) => {
@@ -122,7 +126,13 @@ test('a layer of Falcon-H1 has attention and Mamba-2', () => {
 });
 
 test('a layer of Nemotron-H is one of a recurrence, attention, a feed-forward block or experts', () => {
-  const nemotron = { model_type: 'nemotron_h', mamba_num_heads: 4, mamba_head_dim: 16, head_dim: 8 };
+  const nemotron = {
+    model_type: 'nemotron_h',
+    num_hidden_layers: 5,
+    mamba_num_heads: 4,
+    mamba_head_dim: 16,
+    head_dim: 8,
+  };
   const listed = { layers_block_type: ['mamba', 'moe', 'mamba', 'attention', 'mlp'], moe_intermediate_size: 32 };
   const found = counted({ ...nemotron, ...listed });
   expect(found).toEqual(counted({ ...nemotron, hybrid_override_pattern: 'MEM*-', moe_intermediate_size: 32 }));
@@ -135,6 +145,6 @@ test('a layer of Nemotron-H is one of a recurrence, attention, a feed-forward bl
     [true, false, false],
     [false, true, false],
   ]);
-  const wrong = readConfig({ ...SIZES, ...nemotron, hybrid_override_pattern: 'MX' });
+  const wrong = readConfig({ ...SIZES, ...nemotron, num_hidden_layers: 2, hybrid_override_pattern: 'MX' });
   expect(wrong.problems.map(({ key, got }) => [key, got])).toEqual([['hybrid_override_pattern', 'X']]);
 });

@@ -40,6 +40,7 @@ const RUNS = [
   ),
   run('gpt-oss-120b', 'ml.p5en.48xlarge', 8, { shard_degree: 64, expert_parallel_degree: 64 }),
   run('gpt-oss-120b', 'ml.p5en.48xlarge', 8, { shard_degree: 64 }),
+  run('deepseek-v3', 'ml.p5en.48xlarge', 4, { shard_degree: 32 }, { activationCheckpointing: 'full' }),
   run(
     'llama4-scout',
     'ml.p5en.48xlarge',
@@ -72,6 +73,8 @@ test.each(RUNS.map((file) => [`${file.model.preset} ${JSON.stringify(file.distri
     if (Array.isArray(plan)) throw new Error(JSON.stringify(plan));
     for (const { change, tokensPerSecondPerGpu, fits } of plan.advice) {
       const sets = change.split(', ').map((one) => one.replace(': ', '='));
+      const options = sets.map((one) => one.split('=')[0]);
+      expect(new Set(options).size, change).toBe(options.length);
       const changed = errorsOf(file, sets);
       expect(changed.errors, change).toEqual([]);
       const there = planRun(changed.value, FACTS);

@@ -126,7 +126,7 @@ describe('measured memory', () => {
     const [together, ...others] = planned(LLAMA, [held(6, 'a'), held(6, 'b')]).advice;
     expect(others).toEqual([]);
     expect(together).toMatchObject({ why: 'together', fits: 'fits' });
-    expect(together?.change.split(', ')).toHaveLength(2);
+    expect(together?.change.split(', ')).toHaveLength(3);
   });
 
   test('counts in the search as in the plan', () => {

@@ -13,6 +13,9 @@ export interface Decoder {
   /** Size of a head; null: always hidden_size / num_attention_heads. */
   headSize?: number | null;
   kvHeads?: number;
+  /** Sizes that files of the family leave out. @default - they must be given */
+  heads?: number;
+  vocabulary?: number;
   /** @default true */
   gated?: boolean;
   /** Key of the activation. @default hidden_act */
@@ -56,21 +59,21 @@ function activationOf(f: ConfigFields, key: string, otherwise: Activation): Acti
 export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): ModelShape {
   const layers = d.layers ?? f.count('num_hidden_layers');
   const hiddenSize = f.count('hidden_size');
-  const attentionHeads = f.count('num_attention_heads');
+  const attentionHeads = f.count('num_attention_heads', d.heads);
   const gatedMlp = d.gated ?? true;
   const usual = d.activation ?? (gatedMlp ? 'silu' : 'gelu-tanh');
   const activation = activationOf(f, d.activationKey ?? 'hidden_act', usual);
   const rope = ropeOf(f, d.theta ?? 10_000);
   const windows: Windows = d.recurrent ? { chunked: [] } : windowsOf(f, layers, d.windowed ?? always, d.window);
-  const headSize = d.headSize === null ? undefined : f.optionalCount('head_dim');
+  const headSize = headSizeOf(f, d.headSize);
   return {
     layers,
     hiddenSize,
     attentionHeads,
     kvHeads: kvHeadsOf(f, attentionHeads, d.kvHeads),
-    headSize: headSize ?? d.headSize ?? divided(f, hiddenSize, attentionHeads),
+    headSize: headSize ?? divided(f, hiddenSize, attentionHeads),
     ffnHiddenSize: f.count(d.ffnKey ?? 'intermediate_size'),
-    vocabularySize: f.count('vocab_size'),
+    vocabularySize: f.count('vocab_size', d.vocabulary),
     gatedMlp,
     tiedEmbeddings: f.flag('tie_word_embeddings', d.tied ?? false),
     normEpsilon: f.number(d.epsilonKey ?? 'rms_norm_eps', d.epsilon ?? 1e-6),
@@ -87,6 +90,12 @@ export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): Mo
       ...untrainedOf(rope.untrained),
     },
   };
+}
+
+/** Without a value the width is divided by the heads, whatever the family takes where the key is missing. */
+function headSizeOf(f: ConfigFields, otherwise: number | null | undefined): number | undefined {
+  if (otherwise === null) return undefined;
+  return f.optionalCount('head_dim') ?? (f.isNull('head_dim') ? undefined : otherwise);
 }
 
 /** null: as many as heads of queries. */
@@ -126,7 +135,11 @@ export function withTraits(m: ModelShape, traits: Partial<FamilyTraits>, fields:
 
 /** The fields of a model's shape that describe its mixture of experts. */
 export interface Mixture {
+  /** Keys of the number of experts. @default num_experts */
+  keys?: readonly string[];
   experts?: number;
+  /** Keys of the number of experts that a token visits. @default num_experts_per_tok */
+  perTokenKeys?: readonly string[];
   perToken?: number;
   /** Key of an expert's inner size. @default moe_intermediate_size */
   sizeKey?: string;
@@ -136,21 +149,19 @@ export interface Mixture {
   sharedExperts?: number;
 }
 
-const EXPERTS = ['num_experts', 'num_local_experts', 'n_routed_experts', 'moe_num_experts'];
-
-/** Number of experts of a block, by whichever name the configuration has it. */
-export const expertsOf = (f: ConfigFields, otherwise?: number): number => f.count(EXPERTS, otherwise);
+/** Names of the number of experts of a block that transformers takes for a family: its key, and what `attribute_map` calls it too. */
+export const EXPERTS = ['num_experts', 'num_local_experts'];
+export const LOCAL_EXPERTS = ['num_local_experts', 'num_experts'];
+export const ROUTED_EXPERTS = ['n_routed_experts', 'num_local_experts'];
 
 /** Experts, how many a token visits, and in which layers, as fields of a shape. */
 export function mixtureOf(f: ConfigFields, layers: number, given: Mixture = {}): Partial<ModelShape> {
-  const experts = expertsOf(f, given.experts);
-  const expertsPerToken = f.count(
-    ['num_experts_per_tok', 'num_experts_per_token', 'moe_k', 'moe_topk'],
-    given.perToken,
-  );
+  const experts = f.count(given.keys ?? 'num_experts', given.experts);
+  const visits = given.perTokenKeys ?? ['num_experts_per_tok'];
+  const expertsPerToken = f.count(visits, given.perToken);
   if (expertsPerToken > experts)
     f.refuse(
-      'num_experts_per_tok',
+      visits.find((key) => f.has(key)) ?? 'num_experts_per_tok',
       `must be at most the ${experts} experts`,
       'correct one of the two',
       expertsPerToken,
@@ -181,17 +192,37 @@ export function denseLayersOf(f: ConfigFields, layers: number, otherwise: number
   return dense.every((layer, i) => layer === i) ? dense.length : dense;
 }
 
+/** What a family takes of a router where its config.json is silent. */
+export interface GroupDefaults {
+  /** @default true */
+  normalise?: boolean;
+  /** @default 1 */
+  groups?: number;
+  /** @default - all groups */
+  topGroups?: number;
+}
+
 /** Routing of DeepSeek-V3 and of those who follow it: sigmoid scores, a bias for the choice, groups. */
-export function biasedRouting(f: ConfigFields, experts: number, normalises = true): Routing {
+export function biasedRouting(f: ConfigFields, experts: number, given: GroupDefaults = {}): Routing {
   f.only('topk_method', 'noaux_tc');
-  f.only('scoring_func', 'sigmoid');
-  return { score: 'sigmoid', bias: true, normalise: f.flag('norm_topk_prob', normalises), ...groupsOf(f, experts) };
+  // dots.llm1 names the method there.
+  if (f.text('scoring_func', 'sigmoid') !== 'noaux_tc') f.only('scoring_func', 'sigmoid');
+  return {
+    score: 'sigmoid',
+    bias: true,
+    normalise: f.flag('norm_topk_prob', given.normalise ?? true),
+    ...groupsOf(f, experts, given),
+  };
 }
 
 /** Groups of experts among which a router chooses first (`n_group`, `topk_group`); nothing when there is one group. */
-export function groupsOf(f: ConfigFields, experts: number): Pick<Routing, 'groups' | 'topGroups'> {
-  const groups = f.count('n_group', 1);
-  const topGroups = f.count('topk_group', groups);
+export function groupsOf(
+  f: ConfigFields,
+  experts: number,
+  given: GroupDefaults = {},
+): Pick<Routing, 'groups' | 'topGroups'> {
+  const groups = f.count('n_group', given.groups ?? 1);
+  const topGroups = f.count('topk_group', given.topGroups ?? groups);
   if (experts % groups !== 0)
     f.refuse('n_group', `must divide the ${experts} experts`, 'correct one of the two', groups);
   if (topGroups > groups)

@@ -7,10 +7,12 @@ import {
   type Decoder,
   decoder,
   denseLayersOf,
-  expertsOf,
   type Family,
+  type GroupDefaults,
   groupsOf,
+  type Mixture,
   mixtureOf,
+  ROUTED_EXPERTS,
   withTraits,
 } from './decoder';
 
@@ -65,10 +67,12 @@ export const deepseekV2: Family = (f, modelType) => {
   publishedKeys(f);
   f.only('scoring_func', 'softmax');
   f.only('mlp_bias', false);
-  const experts = expertsOf(f, 64);
+  const keys = ['n_routed_experts', 'num_experts'];
+  const experts = f.count(keys, 64);
   const isGrouped = f.text('topk_method', 'greedy') === 'group_limited_greedy';
   const groups = groupsOf(f, experts);
   const mixture = mixtureOf(f, m.layers, {
+    keys,
     experts,
     dense: denseLayersOf(f, m.layers, 0),
     sharedExperts: f.count('n_shared_experts', 2, 0),
@@ -79,30 +83,45 @@ export const deepseekV2: Family = (f, modelType) => {
   return withTraits({ ...m, ...mixture }, { routedScaling: f.number('routed_scaling_factor', 1), groupScore: 'best' });
 };
 
+/** What a relative of DeepSeek-V3 takes where its config.json is silent. */
+interface Relative {
+  dense: number;
+  mixture: Mixture & { experts: number };
+  groups: GroupDefaults;
+}
+
 const v3 =
-  (sharedExperts: number, dense: number, d: Decoder, latent: LatentDefaults): Family =>
+  (given: Relative, d: Decoder = {}, latent = DEEPSEEK): Family =>
   (f, modelType) => {
     const m = latentDecoder(f, modelType, d, latent);
     publishedKeys(f);
-    const experts = expertsOf(f, 256);
+    const experts = f.count(ROUTED_EXPERTS, given.mixture.experts);
     const mixture = mixtureOf(f, m.layers, {
-      experts,
-      dense: denseLayersOf(f, m.layers, dense),
-      sharedExperts: f.count('n_shared_experts', sharedExperts, 0),
-      routing: biasedRouting(f, experts),
+      perToken: 8,
+      ...given.mixture,
+      keys: ROUTED_EXPERTS,
+      dense: denseLayersOf(f, m.layers, given.dense),
+      sharedExperts: f.count('n_shared_experts', 1, 0),
+      routing: biasedRouting(f, experts, given.groups),
     });
     return withTraits({ ...m, ...mixture }, { routedScaling: f.number('routed_scaling_factor', 2.5) });
   };
 
+const DEEPSEEK_GROUPS: GroupDefaults = { groups: 8, topGroups: 4 };
+
 /** DeepSeek-V3 and R1, Kimi K2: latent attention, sigmoid routing with a bias, groups of experts, one shared expert. */
-export const deepseekV3 = v3(1, 3, {}, DEEPSEEK);
+export const deepseekV3 = v3({ dense: 3, mixture: { experts: 256 }, groups: DEEPSEEK_GROUPS });
 
 /** GLM-4 MoE Lite: DeepSeek-V3's layers with other sizes of heads and one dense layer. */
-export const glm4MoeLite = v3(1, 1, { epsilon: 1e-5 }, { qRank: 768, kvRank: 512, nope: 192, rope: 64, value: 256 });
+export const glm4MoeLite = v3(
+  { dense: 1, mixture: { experts: 64, perToken: 4 }, groups: {} },
+  { epsilon: 1e-5 },
+  { qRank: 768, kvRank: 512, nope: 192, rope: 64, value: 256 },
+);
 
 /** A.X K1 has one more norm after its experts. */
 export const axk1: Family = (f, modelType) => {
-  const m = v3(1, 1, {}, DEEPSEEK)(f, modelType);
+  const m = v3({ dense: 1, mixture: { experts: 192 }, groups: DEEPSEEK_GROUPS })(f, modelType);
   return withTraits(m, { mixtureParameters: m.hiddenSize, untrained: ['the norm after experts'] });
 };
 

@@ -7,21 +7,24 @@ import { attentionBiasOf, capOf, type Decoder, decoder, type Family, withTraits 
 const GEMMA: Decoder = {
   tied: true,
   headSize: 256,
+  kvHeads: 4,
   norm: 'rms-offset',
   activation: 'gelu-tanh',
-  activationKey: 'hidden_activation',
 };
 
 function gemmaOf(f: ConfigFields, modelType: string, d: Decoder) {
-  const m = decoder(f, modelType, { ...GEMMA, ...d });
+  const m = decoder(f, modelType, { activationKey: 'hidden_activation', ...GEMMA, ...d });
   f.only('use_bidirectional_attention', false);
-  // The first configurations wrote gelu and meant its approximation by tanh, as later ones say under hidden_activation.
-  f.ignore('hidden_act');
+  f.ignore('hidden_act', 'hidden_activation');
   return { ...m, embeddingScale: Math.sqrt(m.hiddenSize), ...attentionBiasOf(f) };
 }
 
 /** Gemma: no window, RMSNorm with weights around zero, embeddings scaled by the root of the hidden size. */
-export const gemma: Family = (f, modelType) => gemmaOf(f, modelType, { windowed: never });
+export const gemma: Family = (f, modelType) => {
+  const m = gemmaOf(f, modelType, { kvHeads: 16, windowed: never, activationKey: 'hidden_act' });
+  // The first configurations wrote gelu and meant its approximation by tanh.
+  return m.family?.activation === 'gelu' ? withTraits(m, { activation: 'gelu-tanh' }) : m;
+};
 
 /** Scale of scores, and caps of scores and logits. */
 function caps(f: ConfigFields, attention: number, final: number) {
@@ -45,7 +48,15 @@ export const gemma2: Family = (f, modelType) => {
 /** Gemma 3 text: five layers with a window to one without, QK norm, a RoPE base of its own in layers with a window. */
 export const gemma3: Family = (f, modelType) => {
   const period = f.count(['sliding_window_pattern', '_sliding_window_pattern'], 6);
-  const m = gemmaOf(f, modelType, { theta: 1_000_000, windowed: allBut(period), window: 4096 });
+  const m = gemmaOf(f, modelType, {
+    theta: 1_000_000,
+    windowed: allBut(period),
+    window: 4096,
+    // The text_config of larger models says neither.
+    heads: 8,
+    vocabulary: 262_208,
+  });
+  f.only('attn_logit_softcapping', undefined);
   const { traits, fields } = caps(f, 0, 0);
   const localRopeTheta = m.family?.localRopeTheta ?? 10_000;
   return withTraits(

@@ -8,9 +8,12 @@ import {
   type Decoder,
   decoder,
   denseLayersOf,
-  expertsOf,
+  EXPERTS,
   type Family,
+  type GroupDefaults,
+  LOCAL_EXPERTS,
   mixtureOf,
+  ROUTED_EXPERTS,
   withTraits,
 } from './decoder';
 
@@ -31,21 +34,26 @@ export const glm4: Family = (f, modelType) => ({ ...glmOf(f, modelType), normPla
 
 interface Grouped extends Decoder {
   dense: number;
+  /** @default - the names of DeepSeek */
+  keys?: readonly string[];
   experts?: number;
   perToken?: number;
+  groups?: GroupDefaults;
   scaling?: string;
 }
 
 /** Grouped-query attention, norms of queries and keys, experts with a biased sigmoid router and shared ones. */
 function routed(f: ConfigFields, modelType: string, d: Grouped): ModelShape {
   const m = decoder(f, modelType, { windowed: never, ...d });
-  const experts = expertsOf(f, d.experts);
+  const keys = d.keys ?? ROUTED_EXPERTS;
+  const experts = f.count(keys, d.experts);
   const mixture = mixtureOf(f, m.layers, {
+    keys,
     experts,
     perToken: d.perToken,
     dense: denseLayersOf(f, m.layers, d.dense),
     sharedExperts: f.count(['n_shared_experts', 'num_shared_experts'], 1, 0),
-    routing: biasedRouting(f, experts),
+    routing: biasedRouting(f, experts, d.groups),
   });
   f.ignore('num_nextn_predict_layers', 'num_mtp_layers');
   const routedScaling = f.number(d.scaling ?? 'routed_scaling_factor', 1);
@@ -54,7 +62,7 @@ function routed(f: ConfigFields, modelType: string, d: Grouped): ModelShape {
 
 /** GLM-4.5 and 4.6: sigmoid routing with a bias, shared experts, dense layers first. */
 export const glm4Moe: Family = (f, modelType) => {
-  const m = half(routed(f, modelType, { dense: 1, epsilon: 1e-5, experts: 128, perToken: 8 }));
+  const m = half(routed(f, modelType, { dense: 1, epsilon: 1e-5, experts: 128, perToken: 8, kvHeads: 8 }));
   return withTraits(m, { outputBias: false }, { qkNorm: f.flag('use_qk_norm') });
 };
 
@@ -67,6 +75,7 @@ export const solarOpen: Family = (f, modelType) => {
     theta: 1_000_000,
     epsilon: 1e-5,
     headSize: 128,
+    kvHeads: 8,
     experts: 128,
     perToken: 8,
     ffnKey: 'moe_intermediate_size',
@@ -77,12 +86,21 @@ export const solarOpen: Family = (f, modelType) => {
 /** dots.llm1: QK norm, sigmoid routing with a bias, windows from `max_window_layers` on. */
 export const dots1: Family = (f, modelType) => {
   const first = f.count('max_window_layers', 62, 0);
-  return { ...routed(f, modelType, { dense: 0, windowed: (layer) => layer >= first, window: 0 }), qkNorm: true };
+  f.only('moe_layer_freq', 1);
+  f.only('use_sliding_window', false);
+  const m = routed(f, modelType, {
+    dense: 0,
+    kvHeads: 32,
+    groups: { normalise: false },
+    windowed: (layer) => layer >= first,
+    window: 4096,
+  });
+  return { ...m, qkNorm: true };
 };
 
 /** EXAONE 4: QK norm, norms after attention and MLP; where layers have a window, the others have no rotary positions. */
 export const exaone4: Family = (f, modelType) => {
-  const m = decoder(f, modelType, { epsilon: 1e-5, headSize: null, windowed: windowed(f) });
+  const m = decoder(f, modelType, { epsilon: 1e-5, kvHeads: 32, ...exaoneWindows(f) });
   return { ...m, ...unrotatedBesideWindows(m), qkNorm: true, normPlacement: 'post' };
 };
 
@@ -93,15 +111,25 @@ function unrotatedBesideWindows(m: ModelShape): Pick<ModelShape, 'unrotatedLayer
   return whole.length > 0 ? { unrotatedLayers: whole } : {};
 }
 
-/** A period as a number, or as letters: LLLG. */
-const windowed = (f: ConfigFields): ((layer: number) => boolean) => {
-  f.ignore('sliding_window_pattern');
-  return f.has('sliding_window_pattern') || f.has('sliding_window') ? allBut(4) : never;
-};
+/** Windows of EXAONE: a period as a number, or as letters of which L is a layer with a window (LLLG). */
+function exaoneWindows(f: ConfigFields): Pick<Decoder, 'windowed' | 'window'> {
+  const letters = f.letters('sliding_window_pattern', /^[LG]+$/);
+  const period = letters === undefined ? f.count('sliding_window_pattern', 4) : 1;
+  if (f.isNull('sliding_window')) return { windowed: never };
+  return { windowed: letters ? (layer) => letters[layer % letters.length] === 'L' : allBut(period), window: 4096 };
+}
 
 /** EXAONE MoE: EXAONE 4's windows and QK norm, norms before attention and MLP, sigmoid routing with a bias. */
 export const exaoneMoe: Family = (f, modelType) => {
-  const m = routed(f, modelType, { dense: 1, epsilon: 1e-5, experts: 64, perToken: 8, windowed: windowed(f) });
+  const m = routed(f, modelType, {
+    dense: 1,
+    kvHeads: 32,
+    epsilon: 1e-5,
+    keys: ['num_experts'],
+    experts: 64,
+    perToken: 8,
+    ...exaoneWindows(f),
+  });
   return { ...m, ...unrotatedBesideWindows(m), qkNorm: true };
 };
 
@@ -114,6 +142,10 @@ export const hyV3: Family = (f, modelType) => {
     epsilon: 1e-5,
     theta: 11_158_840,
     headSize: 128,
+    kvHeads: 8,
+    keys: EXPERTS,
+    experts: 192,
+    perToken: 8,
     scaling: 'router_scaling_factor',
   });
   return { ...m, qkNorm: true };
@@ -123,41 +155,74 @@ const softmax = (f: ConfigFields): Routing => ({ normalise: f.flag('norm_topk_pr
 
 /** Mellum: QK norm, softmax routing, no shared expert. */
 export const mellum: Family = (f, modelType) => {
-  const m = decoder(f, modelType, { headSize: 128, windowed: never });
+  const m = decoder(f, modelType, { headSize: 128, kvHeads: 4, windowed: never });
   f.ignore('num_nextn_predict_layers', 'mtp_layer_types', 'mtp_mlp_layer_types');
-  const mixture = mixtureOf(f, m.layers, { routing: softmax(f), dense: denseLayersOf(f, m.layers, 0) });
+  const mixture = mixtureOf(f, m.layers, {
+    keys: LOCAL_EXPERTS,
+    experts: 64,
+    perToken: 8,
+    routing: softmax(f),
+    dense: denseLayersOf(f, m.layers, 0),
+  });
   return { ...m, ...mixture, qkNorm: true, ...attentionBiasOf(f) };
 };
+
+/** Keys of Hunyuan's published files that its modules do not read. */
+const HUNYUAN_IGNORED =
+  `use_qk_norm use_cla cla_share_factor org_vocab_size attention_head_dim add_classification_head class_num mlp_bias norm_type pool_type
+  use_rotary_pos_emb use_mixed_mlp_moe num_shared_expert moe_layer_num_skipped moe_drop_tokens moe_random_routing_dropped_token
+  num_experts_per_tok_dense use_mla`
+    .split(/\s+/)
+    .filter((key) => key !== '');
 
 /** Hunyuan: the shared expert of the mixture is as large as a dense block. */
 const hunyuanOf = (f: ConfigFields, modelType: string): ModelShape => {
   const m = decoder(f, modelType, { epsilon: 1e-5, windowed: never });
-  f.ignore('use_qk_norm', 'use_cla', 'cla_share_factor', 'org_vocab_size', 'attention_head_dim');
+  f.ignore(...HUNYUAN_IGNORED);
   const untrained = ['norms of queries and keys behind rotary positions'];
   return withTraits({ ...m, qkNorm: true }, { untrained }, attentionBiasOf(f));
 };
 
 /** Hunyuan dense V1: Llama with norms of queries and keys behind their rotary positions. */
-export const hunyuan: Family = hunyuanOf;
+export const hunyuan: Family = (f, modelType) => {
+  f.only('num_experts', 1);
+  return hunyuanOf(f, modelType);
+};
 
 /** Hunyuan MoE V1: QK norm, one shared expert in each layer. */
 export const hunyuanMoe: Family = (f, modelType) => {
   const m = hunyuanOf(f, modelType);
-  const mixture = mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', experts: 1, perToken: 1, sharedExperts: 1 });
+  const mixture = mixtureOf(f, m.layers, {
+    sizeKey: 'intermediate_size',
+    keys: EXPERTS,
+    experts: 1,
+    perTokenKeys: ['moe_topk', 'num_experts_per_tok'],
+    perToken: 1,
+    sharedExperts: 1,
+  });
   return { ...m, ...mixture };
 };
 
-/** ERNIE 4.5 dense: Llama with one flag for all biases. */
-export const ernie45: Family = (f, modelType) => {
-  const m = decoder(f, modelType, { tied: true, theta: 500_000, epsilon: 1e-5, windowed: never });
+const ernieOf = (f: ConfigFields, modelType: string, d: Decoder): ModelShape => {
+  const m = decoder(f, modelType, {
+    tied: true,
+    theta: 500_000,
+    epsilon: 1e-5,
+    windowed: never,
+    ...d,
+  });
   const bias = f.flag('use_bias');
   return withTraits(m, { interleavedRope: true, ...(bias && { mlpBias: true }) }, bias ? { attentionBias: true } : {});
 };
 
+/** ERNIE 4.5 dense: Llama with one flag for all biases. */
+export const ernie45: Family = (f, modelType) => ernieOf(f, modelType, { kvHeads: 2, headSize: 128 });
+
 /** ERNIE 4.5 MoE: softmax scores with a bias for balance, shared experts, dense layers first. */
 export const ernie45Moe: Family = (f, modelType) => {
   f.only('use_bias', false);
-  const m = ernie45(f, modelType);
+  f.ignore('moe_capacity', 'moe_use_aux_free', 'moe_gate', 'moe_aux_loss_lambda', 'num_nextn_predict_layers');
+  const m = ernieOf(f, modelType, { kvHeads: 4 });
   const first = f.count('moe_layer_start_index', 1, 0);
   const last = f.number('moe_layer_end_index', -1);
   const interval = f.count('moe_layer_interval', 1);
@@ -165,6 +230,14 @@ export const ernie45Moe: Family = (f, modelType) => {
   const isMixture = (layer: number) => (layer + 1) % interval === 0 && layer >= first && layer <= end;
   const dense = layersWhere(m.layers, (layer) => !isMixture(layer));
   const sharedExperts = f.count('moe_num_shared_experts', 2, 0);
-  const mixture = mixtureOf(f, m.layers, { experts: 64, perToken: 6, dense, sharedExperts, routing: { bias: true } });
+  const mixture = mixtureOf(f, m.layers, {
+    keys: ['moe_num_experts', 'num_experts'],
+    experts: 64,
+    perTokenKeys: ['moe_k', 'num_experts_per_tok'],
+    perToken: 6,
+    dense,
+    sharedExperts,
+    routing: { bias: true },
+  });
   return withTraits({ ...m, ...mixture }, { routingBiasIsParameter: true });
 };

@@ -1,7 +1,7 @@
 import type { ConfigFields } from '../config-fields';
 import { allBut, never } from '../config-window';
 import type { ModelShape, RopeScaling } from '../shape';
-import { attentionBiasOf, type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
+import { attentionBiasOf, type Decoder, decoder, type Family, LOCAL_EXPERTS, mixtureOf, withTraits } from './decoder';
 
 /** Families with layer norms, plain feed-forward blocks, parallel sublayers or learned positions. */
 
@@ -11,7 +11,7 @@ const PARALLEL = ['attention and feed-forward in parallel'];
 /** Phi 1 to 2: attention and MLP in parallel, biases, rotary positions on half of each head. */
 export const phi: Family = (f, modelType) => {
   f.only('qk_layernorm', false);
-  const m = decoder(f, modelType, { ...LAYER, gated: false, headSize: null });
+  const m = decoder(f, modelType, { ...LAYER, gated: false });
   const traits = { normsPerBlock: 1, mlpBias: true, headBias: true, untrained: PARALLEL };
   return withTraits({ ...m, partialRotary: m.partialRotary ?? 0.5 }, traits, { attentionBias: true });
 };
@@ -27,13 +27,23 @@ export const phi3: Family = (f, modelType) => {
     'mlp_bias',
     'attention_bias',
   );
-  return decoder(f, modelType, { epsilon: 1e-5, headSize: null });
+  return decoder(f, modelType, { epsilon: 1e-5 });
 };
 
 /** Phi 3.5 MoE: LayerNorm, sixteen experts of which a sparse mixer chooses two. */
 export const phimoe: Family = (f, modelType) => {
-  const m = decoder(f, modelType, { norm: 'layer', theta: 1_000_000, epsilon: 1e-5, headSize: null });
-  const mixture = mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', experts: 16, perToken: 2 });
+  const m = decoder(f, modelType, {
+    norm: 'layer',
+    theta: 1_000_000,
+    epsilon: 1e-5,
+    kvHeads: 8,
+  });
+  const mixture = mixtureOf(f, m.layers, {
+    sizeKey: 'intermediate_size',
+    keys: ['num_local_experts'],
+    experts: 16,
+    perToken: 2,
+  });
   f.ignore('original_max_position_embeddings');
   return withTraits(
     { ...m, ...mixture, ...attentionBiasOf(f) },
@@ -63,7 +73,7 @@ function cohereOf(f: ConfigFields, modelType: string, d: Decoder): ModelShape {
 
 /** Command R: attention and MLP in parallel, LayerNorm without bias, scaled logits. */
 export const cohere: Family = (f, modelType) => {
-  const m = cohereOf(f, modelType, { theta: 500_000, headSize: null });
+  const m = cohereOf(f, modelType, { theta: 500_000 });
   return f.flag('use_qk_norm') ? withTraits(m, { qkNorm: 'whole' }, { qkNorm: true }) : m;
 };
 
@@ -82,7 +92,7 @@ export const starcoder2: Family = (f, modelType) => {
     epsilon: 1e-5,
     gated: false,
     tied: true,
-    headSize: null,
+    kvHeads: 2,
   });
   f.only('norm_type', 'layer_norm');
   f.only('mlp_type', 'default');
@@ -93,7 +103,7 @@ export const starcoder2: Family = (f, modelType) => {
 /** StableLM 2: LayerNorm, rotary positions on a quarter of each head, attention and MLP in parallel on request. */
 export const stablelm: Family = (f, modelType) => {
   f.only('qk_layernorm', false);
-  const m = decoder(f, modelType, { ...LAYER, headSize: null });
+  const m = decoder(f, modelType, { ...LAYER, kvHeads: 32, headSize: null });
   const isParallel = f.flag('use_parallel_residual');
   const traits = { outputBias: false, ...(isParallel && { normsPerBlock: 1, untrained: PARALLEL }) };
   return withTraits({ ...m, partialRotary: m.partialRotary ?? 0.25 }, traits, {
@@ -119,6 +129,7 @@ export const gptNeox: Family = (f, modelType) => {
 function gpt2Sizes(f: ConfigFields, modelType: string, isTied: boolean): ModelShape {
   const hiddenSize = f.count(['n_embd', 'hidden_size']);
   const attentionHeads = f.count(['n_head', 'num_attention_heads']);
+  f.only('add_cross_attention', false);
   f.ignore('activation_function', 'scale_attn_weights', 'scale_attn_by_inverse_layer_idx');
   return {
     layers: f.count(['n_layer', 'num_hidden_layers']),
@@ -134,11 +145,11 @@ function gpt2Sizes(f: ConfigFields, modelType: string, isTied: boolean): ModelSh
   };
 }
 
-const learned = (f: ConfigFields, m: ModelShape, rows = 0) =>
+const learned = (f: ConfigFields, m: ModelShape, positions = 1024, rows = 0) =>
   withTraits(
     m,
     {
-      learnedPositions: f.count(['n_positions', 'max_position_embeddings'], 1024) + rows,
+      learnedPositions: f.count(['n_positions', 'max_position_embeddings'], positions) + rows,
       untrained: ['learned positions'],
     },
     { attentionBias: true },
@@ -190,7 +201,7 @@ export const opt: Family = (f, modelType) => {
       `must be hidden_size ${m.hiddenSize}: projected embeddings are not known`,
       'use model.architecture',
     );
-  return learned(f, withTraits(m, { mlpBias: true }), 2);
+  return learned(f, withTraits(m, { mlpBias: true }), 2048, 2);
 };
 
 /** BLOOM: linear attention biases instead of positions, a norm after the embedding. */
@@ -217,6 +228,7 @@ export const falcon: Family = (f, modelType) => {
   const isMultiQuery = f.flag('multi_query', true);
   const groups = f.count(['num_kv_heads', 'n_head_kv'], m.attentionHeads);
   const norms = f.count('num_ln_in_parallel_attn', isNew ? 2 : 1);
+  if (norms > 2) f.refuse('num_ln_in_parallel_attn', 'must be 1 or 2', 'copy it from the model', norms);
   const bias = f.flag('bias');
   f.ignore('alibi');
   return withTraits(
@@ -239,6 +251,7 @@ export const gptOss: Family = (f, modelType) => {
   const m = decoder(f, modelType, {
     theta: 150_000,
     epsilon: 1e-5,
+    kvHeads: 8,
     headSize: 64,
     windowed: (layer) => layer % 2 === 0,
     window: 128,
@@ -246,7 +259,12 @@ export const gptOss: Family = (f, modelType) => {
   f.only('swiglu_limit', 7);
   f.only('swiglu_alpha', 1.702);
   f.ignore('experts_per_token', 'num_experts_per_token', 'hidden_act');
-  const mixture = mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', experts: 128, perToken: 4 });
+  const mixture = mixtureOf(f, m.layers, {
+    sizeKey: 'intermediate_size',
+    keys: LOCAL_EXPERTS,
+    experts: 128,
+    perToken: 4,
+  });
   const isScaled = f.has('rope_parameters') || f.has('rope_scaling');
   return withTraits(
     { ...m, ...(!isScaled && { ropeScaling: GPT_OSS_ROPE }), ...mixture },

@@ -4,7 +4,7 @@ import { attentionBiasOf, type Decoder, decoder, type Family, mixtureOf, withTra
 
 /** Granite and its like: embeddings, scores, residuals and logits have a multiplier each. */
 export function multiplied(f: ConfigFields, modelType: string, d: Decoder) {
-  const m = decoder(f, modelType, { headSize: null, windowed: never, ...d });
+  const m = decoder(f, modelType, { windowed: never, ...d });
   return withTraits(
     m,
     {
@@ -25,14 +25,17 @@ const SWA_UNTRAINED = ['layer_rope_theta'];
 
 /** Granite with attention sinks and a window in three of four layers. */
 export const graniteSwa: Family = (f, modelType) => {
-  const m = multiplied(f, modelType, { ...windowedDecoder, tied: true, epsilon: 1e-5 });
+  const m = multiplied(f, modelType, { ...windowedDecoder, tied: true, epsilon: 1e-5, kvHeads: 4 });
   f.ignore('layer_rope_theta');
   return withTraits(m, { untrained: SWA_UNTRAINED }, { attentionSinks: true });
 };
 
 const mixed = (f: ConfigFields, modelType: string, d: Decoder) => {
   const m = multiplied(f, modelType, d);
-  return { ...m, ...mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', experts: 8, perToken: 2 }) };
+  return {
+    ...m,
+    ...mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', keys: ['num_local_experts'], experts: 8, perToken: 2 }),
+  };
 };
 
 /** Granite MoE: Granite's multipliers with experts in each layer. */
@@ -56,6 +59,6 @@ export const graniteMoeSwa: Family = (f, modelType) => {
 
 /** HyperCLOVA X: Granite's multipliers, with norms after attention and MLP too. */
 export const hyperclovax: Family = (f, modelType) => {
-  const m = multiplied(f, modelType, { headSize: undefined, windowed: always });
+  const m = multiplied(f, modelType, { windowed: always });
   return f.flag('use_post_norm', true) ? { ...m, normPlacement: 'sandwich' } : m;
 };

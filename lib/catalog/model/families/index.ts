@@ -60,7 +60,7 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
   hy_v3: glm.hyV3,
   hyperclovax: granite.hyperclovax,
   internlm3: llama.internlm3,
-  iquestcoder: llama.llama,
+  iquestcoder: llama.iquestCoder,
   jais2: llama.jais2,
   // Kimi K2's files name DeepseekV3ForCausalLM under their own model_type.
   kimi_k2: deepseekV3,

@@ -1,7 +1,7 @@
 import type { Config, ConfigFields } from '../config-fields';
 import { layersWhere } from '../config-window';
 import type { ModelShape, Recurrence } from '../shape';
-import { denseLayersOf, type Family, mixtureOf, withTraits } from './decoder';
+import { denseLayersOf, EXPERTS, type Family, mixtureOf, withTraits } from './decoder';
 import { DEEPSEEK, latentDecoder } from './deepseek';
 import { recurrentLayers } from './recurrent';
 
@@ -69,7 +69,9 @@ export const kimiLinear: Family = (f, modelType) => {
   const topGroups = f.count('topk_group', 1);
   const normalise = f.has('moe_renormalize') ? f.flag('moe_renormalize', true) : f.flag('norm_topk_prob', true);
   const mixture = mixtureOf(f, m.layers, {
+    keys: EXPERTS,
     experts: 256,
+    perTokenKeys: ['num_experts_per_token', 'num_experts_per_tok'],
     perToken: 8,
     dense: denseLayersOf(f, m.layers, 1),
     sharedExperts: f.count(['num_shared_experts', 'n_shared_experts'], 1),

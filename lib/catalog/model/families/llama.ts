@@ -2,7 +2,16 @@ import type { ConfigFields } from '../config-fields';
 import { allBut, layersWhere, never } from '../config-window';
 import { headSizeOf } from '../parameters';
 import type { FamilyTraits, ModelShape } from '../shape';
-import { attentionBiasOf, capOf, type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
+import {
+  attentionBiasOf,
+  capOf,
+  type Decoder,
+  decoder,
+  type Family,
+  LOCAL_EXPERTS,
+  mixtureOf,
+  withTraits,
+} from './decoder';
 
 /** Families that are Llama with other sizes, biases or activations. */
 
@@ -14,42 +23,71 @@ const biased =
 /** Llama 1 to 3: pre-norms, grouped queries, a gated MLP. */
 export const llama = biased({ windowed: never });
 
+/** IQuest-Coder: Llama with other sizes where its config.json is silent. */
+export const iquestCoder = biased({ windowed: never, kvHeads: 8, headSize: 128 });
+
 /** Code World Model: Llama 3 with a window in three of four layers. */
-export const cwm = biased({ theta: 1_000_000, windowed: (layer) => layer % 4 !== 0, window: 8192, epsilon: 1e-5 });
+export const cwm = biased({
+  theta: 1_000_000,
+  windowed: (layer) => layer % 4 !== 0,
+  window: 8192,
+  epsilon: 1e-5,
+  kvHeads: 8,
+  headSize: 128,
+});
 
 /** Llama under other names of its biases. */
 export const internlm3: Family = (f, modelType) =>
   withTraits(
-    decoder(f, modelType, { windowed: never, epsilon: 1e-5 }),
+    decoder(f, modelType, { windowed: never, epsilon: 1e-5, kvHeads: 2, headSize: 128 }),
     { ...((f.flag('bias') || f.flag('mlp_bias')) && { mlpBias: true }) },
     { ...((f.flag('qkv_bias') || f.flag('attention_bias')) && { attentionBias: true }) },
   );
 
 /** Mistral: Llama with a window in all layers where config.json names one. */
-export const mistral: Family = (f, modelType) => decoder(f, modelType);
+export const mistral: Family = (f, modelType) => decoder(f, modelType, { kvHeads: 8 });
 
 /** Ministral 3 lowers the temperature of far positions as Llama 4 does. */
 export const ministral3: Family = (f, modelType) =>
-  withTraits(decoder(f, modelType, { epsilon: 1e-5 }), { untrained: ['llama_4_scaling_beta'] });
+  withTraits(decoder(f, modelType, { epsilon: 1e-5, kvHeads: 8, headSize: 128 }), {
+    untrained: ['llama_4_scaling_beta'],
+  });
 
 /** Mixtral: Mistral with experts in each layer. */
 export const mixtral: Family = (f, modelType) => {
   const m = decoder(f, modelType, { theta: 1_000_000, epsilon: 1e-5, kvHeads: 8 });
-  return { ...m, ...mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', experts: 8, perToken: 2 }) };
+  return {
+    ...m,
+    ...mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', keys: LOCAL_EXPERTS, experts: 8, perToken: 2 }),
+  };
 };
+
+/** Keys of the published files that say nothing of these layers: of MiniMax M1's others, and of modules that predict further tokens. */
+const MINIMAX_IGNORED =
+  `attn_type_list mtp_transformer_layers num_mtp_modules use_mtp mlp_intermediate_size layernorm_full_attention_beta
+  layernorm_linear_attention_beta layernorm_mlp_beta shared_moe_mode`
+    .split(/\s+/)
+    .filter((key) => key !== '');
 
 /** MiniMax M2: QK norm over all heads, sigmoid routing with a bias, rotary positions on part of each head. */
 export const minimaxM2: Family = (f, modelType) => {
-  const m = decoder(f, modelType, { theta: 5_000_000, windowed: never });
+  const m = decoder(f, modelType, { theta: 5_000_000, windowed: never, kvHeads: 8, headSize: 128 });
   f.only('use_qk_norm', true);
   f.only('qk_norm_type', 'per_layer');
   f.only('scoring_func', 'sigmoid');
   f.only('use_routing_bias', true);
   const rotated = f.optionalCount('rotary_dim');
   const partialRotary = m.partialRotary ?? (rotated ?? headSizeOf(m)) / headSizeOf(m);
-  f.ignore('attn_type_list', 'mtp_transformer_layers', 'num_mtp_modules', 'use_mtp');
+  f.only('shared_intermediate_size', 0);
+  f.ignore(...MINIMAX_IGNORED);
   const routing = { score: 'sigmoid', normalise: true, bias: true } as const;
-  const mixture = mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', routing });
+  const mixture = mixtureOf(f, m.layers, {
+    sizeKey: 'intermediate_size',
+    keys: LOCAL_EXPERTS,
+    experts: 256,
+    perToken: 8,
+    routing,
+  });
   const isPartial = partialRotary !== 1;
   return withTraits({ ...m, ...mixture, ...(isPartial && { partialRotary }), qkNorm: true }, { qkNorm: 'whole' });
 };
@@ -78,7 +116,7 @@ export const apertus: Family = (f, modelType) => {
 
 /** Helium: Llama with interleaved rotary positions. */
 export const helium: Family = (f, modelType) => {
-  const m = biased({ theta: 100_000, epsilon: 1e-8, windowed: never })(f, modelType);
+  const m = biased({ theta: 100_000, epsilon: 1e-8, windowed: never, headSize: 128 })(f, modelType);
   if (m.headSize !== undefined && m.headSize * m.attentionHeads !== m.hiddenSize)
     f.refuse('head_dim', `must be hidden_size / num_attention_heads for ${modelType}`, 'correct one of the three');
   return withTraits(m, { outputBias: false, interleavedRope: true });
@@ -87,14 +125,15 @@ export const helium: Family = (f, modelType) => {
 /** Seed-OSS: Llama with biases of queries, keys and values, and of the output on request. */
 export const seedOss: Family = (f, modelType) =>
   withTraits(
-    decoder(f, modelType, { windowed: never }),
+    decoder(f, modelType, { windowed: never, kvHeads: 8, headSize: 128 }),
     { outputBias: f.flag('attention_out_bias'), ...(f.flag('mlp_bias') && { mlpBias: true }) },
     { attentionBias: f.flag('attention_bias', true) },
   );
 
 /** BitNet has a norm before each of the two projections that lead back. */
 export const bitnet: Family = (f, modelType) => {
-  const m = biased({ theta: 500_000, activation: 'relu2', epsilon: 1e-5, windowed: never })(f, modelType);
+  const d: Decoder = { theta: 500_000, activation: 'relu2', epsilon: 1e-5, windowed: never, kvHeads: 5 };
+  const m = biased(d)(f, modelType);
   return withTraits(m, {
     blockParameters: m.hiddenSize + m.ffnHiddenSize,
     untrained: ['norms before output projections'],
@@ -127,6 +166,7 @@ export const nanochat: Family = (f, modelType) => {
 /** SmolLM3: Llama without rotary positions in every fourth layer. */
 export const smollm3: Family = (f, modelType) => {
   const m = biased({ theta: 2_000_000, tied: true, kvHeads: 4, windowed: useWindow(f) })(f, modelType);
+  f.ignore('max_window_layers');
   return { ...m, ...unrotatedOf(f, m.layers) };
 };
 
@@ -135,7 +175,7 @@ const useWindow = (f: ConfigFields) => (f.flag('use_sliding_window') ? undefined
 /** `no_rope_layers` has 1 where a layer has rotary positions; without it every `no_rope_layer_interval`-th has none. */
 export function unrotatedOf(f: ConfigFields, layers: number, interval = 4): Pick<ModelShape, 'unrotatedLayers'> {
   const every = f.count('no_rope_layer_interval', interval);
-  const given = f.perLayer('no_rope_layers', layers);
+  const given = f.isEmpty('no_rope_layers') ? undefined : f.perLayer('no_rope_layers', layers);
   const rotates = (layer: number) => (given ? given[layer] === 1 : allBut(every)(layer));
   return { unrotatedLayers: layersWhere(layers, (layer) => !rotates(layer)) };
 }
@@ -150,13 +190,22 @@ function chunkOf(f: ConfigFields, m: ModelShape, unrotated: readonly number[]): 
 
 /** Llama 4: chunks of positions, layers without rotary positions, one shared expert, a sigmoid that weighs what an expert is given. */
 export const llama4: Family = (f, modelType) => {
-  const base = decoder(f, modelType, { theta: 500_000, epsilon: 1e-5, windowed: never });
+  const base = decoder(f, modelType, {
+    theta: 500_000,
+    epsilon: 1e-5,
+    windowed: never,
+    kvHeads: 8,
+    headSize: 128,
+  });
   const interval = f.count('interleave_moe_layer_step', 1);
   const given = f.layerNumbers('moe_layers', base.layers);
   const isMixture = (layer: number) => (given ? given.includes(layer) : layer % interval === interval - 1);
   const dense = layersWhere(base.layers, (layer) => !isMixture(layer));
   const mixture = mixtureOf(f, base.layers, {
     sizeKey: 'intermediate_size',
+    keys: ['num_local_experts'],
+    experts: 16,
+    perToken: 1,
     dense,
     sharedExperts: 1,
     routing: { score: 'sigmoid', normalise: false },
@@ -179,6 +228,7 @@ export const llama4: Family = (f, modelType) => {
       weighsExpertInputs: true,
       ...chunkOf(f, base, unrotated.unrotatedLayers ?? []),
       ...(temperature && { attentionTemperature: heat }),
+      ...(base.ropeScaling?.type === 'yarn' && { untrained: ['yarn before norms of queries and keys'] }),
     },
     { qkNorm: f.flag('use_qk_norm', true), ...attentionBiasOf(f) },
   );

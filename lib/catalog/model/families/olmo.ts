@@ -1,12 +1,12 @@
 import type { ConfigFields } from '../config-fields';
 import { allBut, never } from '../config-window';
 import type { ModelShape } from '../shape';
-import { attentionBiasOf, type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
+import { attentionBiasOf, type Decoder, decoder, EXPERTS, type Family, mixtureOf, withTraits } from './decoder';
 
 /** OLMo: norms without weights in the first one, after each sublayer from the second on, with norms over all queries and keys. */
 
 function olmoOf(f: ConfigFields, modelType: string, d: Decoder): ModelShape {
-  const m = decoder(f, modelType, { headSize: null, windowed: never, ...d });
+  const m = decoder(f, modelType, { windowed: never, ...d });
   const clips = f.number('clip_qkv', 0) !== 0;
   return withTraits(m, clips ? { untrained: ['clip_qkv'] } : {}, attentionBiasOf(f));
 }
@@ -27,6 +27,7 @@ export const olmo3: Family = (f, modelType) =>
 const mixture = (f: ConfigFields, m: ModelShape, experts: number, perToken: number) =>
   mixtureOf(f, m.layers, {
     sizeKey: 'intermediate_size',
+    keys: EXPERTS,
     experts,
     perToken,
     routing: { normalise: f.flag('norm_topk_prob') },

@@ -6,7 +6,7 @@ import { HYBRID_MAMBA, MAMBA_UNTRAINED, mamba2 } from './recurrent';
 const SCALES =
   `attention_in_multiplier attention_out_multiplier key_multiplier lm_head_multiplier embedding_multiplier mlp_multipliers
   ssm_multipliers ssm_in_multiplier ssm_out_multiplier mamba_expand mamba_d_ssm mamba_norm_before_gate mamba_use_mlp time_step_limit
-  time_step_min time_step_max time_step_floor time_step_rank num_logits_to_keep layers_block_type layer_types attn_layer_indices`.split(
+  time_step_min time_step_max time_step_floor time_step_rank num_logits_to_keep layers_block_type layer_types attn_layer_indices mlp_expansion_factor`.split(
     /\s+/,
   );
 
@@ -17,7 +17,7 @@ const SCALES =
 export const falconH1: Family = (f, modelType) => {
   f.ignore(...SCALES);
   f.only('projectors_bias', f.flag('mamba_proj_bias'));
-  const m = decoder(f, modelType, { kvHeads: 8, epsilon: 1e-5, windowed: never, headSize: null });
+  const m = decoder(f, modelType, { kvHeads: 8, epsilon: 1e-5, windowed: never });
   const mamba = mamba2(f, m.hiddenSize, { ...HYBRID_MAMBA, norm: 'mamba_rms_norm' });
   const recurrence = {
     layers: layersWhere(m.layers, always),

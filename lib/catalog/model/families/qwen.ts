@@ -1,8 +1,8 @@
 import type { ConfigFields } from '../config-fields';
 import { layersWhere } from '../config-window';
-import { attentionBiasOf, decoder, type Family, mixtureOf, withTraits } from './decoder';
+import { attentionBiasOf, decoder, type Family, LOCAL_EXPERTS, mixtureOf, withTraits } from './decoder';
 
-/** Qwen: windows in the layers from `max_window_layers` on, and only with `use_sliding_window`. */
+/** Qwen 2 and 3: windows in the layers from `max_window_layers` on, and only with `use_sliding_window`. */
 function windowed(f: ConfigFields): (layer: number) => boolean {
   const first = f.count('max_window_layers', 28, 0);
   const uses = f.flag('use_sliding_window');
@@ -12,14 +12,14 @@ function windowed(f: ConfigFields): (layer: number) => boolean {
 /** Qwen 2 and 2.5: Llama with biases of queries, keys and values, and windows from `max_window_layers` on. */
 export const qwen2: Family = (f, modelType) =>
   withTraits(
-    decoder(f, modelType, { headSize: null, windowed: windowed(f) }),
+    decoder(f, modelType, { kvHeads: 32, windowed: windowed(f) }),
     { outputBias: false },
     { attentionBias: true },
   );
 
 /** Qwen 3: QK norm on each head, no biases of queries, keys and values by default. */
 export const qwen3: Family = (f, modelType) => {
-  const m = decoder(f, modelType, { headSize: 128, windowed: windowed(f) });
+  const m = decoder(f, modelType, { headSize: 128, kvHeads: 32, windowed: windowed(f) });
   return { ...m, qkNorm: true, ...attentionBiasOf(f) };
 };
 
@@ -32,7 +32,9 @@ function denseLayers(f: ConfigFields, layers: number): number[] {
 
 /** Qwen 1.5 and 2 MoE: one shared expert with a gate, experts in every `decoder_sparse_step`-th layer. */
 export const qwen2Moe: Family = (f, modelType) => {
-  const m = decoder(f, modelType, { headSize: null, windowed: windowed(f) });
+  const [uses, end] = [f.flag('use_sliding_window'), f.count('max_window_layers', 28, 0)];
+  const isWindowed = (layer: number) => uses && layer % 2 === 0 && layer < end;
+  const m = decoder(f, modelType, { kvHeads: 16, windowed: isWindowed, window: uses ? 4096 : 0 });
   const routing = { normalise: f.flag('norm_topk_prob') };
   const mixture = mixtureOf(f, m.layers, {
     experts: 60,
@@ -52,8 +54,16 @@ export const qwen2Moe: Family = (f, modelType) => {
 
 /** Qwen 3 MoE: Qwen 3's attention with 128 experts and none shared. */
 export const qwen3Moe: Family = (f, modelType) => {
-  const m = decoder(f, modelType, { windowed: windowed(f), kvHeads: 4 });
+  const uses = f.flag('use_sliding_window');
+  f.ignore('max_window_layers');
+  const m = decoder(f, modelType, { windowed: () => uses, kvHeads: 4 });
   const routing = { normalise: f.flag('norm_topk_prob') };
-  const mixture = mixtureOf(f, m.layers, { experts: 128, perToken: 8, dense: denseLayers(f, m.layers), routing });
+  const mixture = mixtureOf(f, m.layers, {
+    keys: LOCAL_EXPERTS,
+    experts: 128,
+    perToken: 8,
+    dense: denseLayers(f, m.layers),
+    routing,
+  });
   return { ...m, ...mixture, qkNorm: true, ...attentionBiasOf(f) };
 };

@@ -1,7 +1,16 @@
 import type { ConfigFields } from '../config-fields';
-import { layersWhere } from '../config-window';
+import { allBut, layersWhere } from '../config-window';
 import type { ModelShape, Recurrence } from '../shape';
-import { attentionBiasOf, biasedRouting, decoder, expertsOf, type Family, mixtureOf, withTraits } from './decoder';
+import {
+  attentionBiasOf,
+  biasedRouting,
+  type Decoder,
+  decoder,
+  type Family,
+  mixtureOf,
+  ROUTED_EXPERTS,
+  withTraits,
+} from './decoder';
 import { multiplied } from './granite';
 
 const RECURRENT = ['linear_attention', 'mamba'];
@@ -75,16 +84,16 @@ const DELTA_UNTRAINED = ['layers of gated DeltaNet (linear attention)', 'gated a
 export const MAMBA_UNTRAINED = ['Mamba-2 layers'];
 
 /** Attention with a gate of its output in every fourth layer, gated DeltaNet in the others. */
-function qwenRecurrent(f: ConfigFields, modelType: string, ffnKey?: string): ModelShape {
-  f.ignore('full_attention_interval');
+function qwenRecurrent(f: ConfigFields, modelType: string, d: Decoder = {}): ModelShape {
+  const interval = f.count('full_attention_interval', 4);
   const m = decoder(f, modelType, {
     headSize: 256,
     kvHeads: 2,
     recurrent: true,
     norm: 'rms-offset',
-    ...(ffnKey && { ffnKey }),
+    ...d,
   });
-  const layers = recurrentLayers(f, m.layers, (layer) => (layer + 1) % 4 !== 0);
+  const layers = recurrentLayers(f, m.layers, allBut(interval));
   const recurrence = { layers, of: deltaNet(f, m.hiddenSize) };
   const traits = { recurrence, gatedAttention: true, untrained: DELTA_UNTRAINED };
   return { ...withTraits(m, traits, attentionBiasOf(f)), qkNorm: true };
@@ -105,11 +114,11 @@ function withExperts(f: ConfigFields, m: ModelShape, experts: number, perToken: 
 export const qwen3Next: Family = (f, modelType) => withExperts(f, qwenRecurrent(f, modelType), 512, 10);
 
 /** Text model of Qwen 3.5. */
-export const qwen35: Family = (f, modelType) => qwenRecurrent(f, modelType);
+export const qwen35: Family = (f, modelType) => qwenRecurrent(f, modelType, { kvHeads: 4 });
 
 /** Text model of Qwen 3.5 with experts in every layer. */
 export const qwen35Moe: Family = (f, modelType) =>
-  withExperts(f, qwenRecurrent(f, modelType, 'moe_intermediate_size'), 256, 8);
+  withExperts(f, qwenRecurrent(f, modelType, { ffnKey: 'moe_intermediate_size' }), 256, 8);
 
 /** Mamba-2 as Granite 4 and Falcon-H1 name it. */
 export const HYBRID_MAMBA: MambaKeys = {
@@ -140,7 +149,13 @@ export const graniteHybrid: Family = (f, modelType) => {
     return { ...mixed, ffnHiddenSize: f.count('shared_intermediate_size', 1024) };
   }
   const shared = f.count('shared_intermediate_size', 1024, 0);
-  const mixture = mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', experts: 8, perToken: 2, sharedExperts: 1 });
+  const mixture = mixtureOf(f, m.layers, {
+    sizeKey: 'intermediate_size',
+    keys: ['num_local_experts'],
+    experts: 8,
+    perToken: 2,
+    sharedExperts: 1,
+  });
   return withTraits(mixed, { sharedFfnHiddenSize: shared }, mixture);
 };
 
@@ -188,6 +203,8 @@ function nemotronLayers(f: ConfigFields): NemotronLayer[] {
 /** Nemotron-H and Nemotron 3: every layer is one of Mamba-2, attention, a feed-forward block or experts. */
 export const nemotronH: Family = (f, modelType) => {
   const types = nemotronLayers(f);
+  if (f.count('num_hidden_layers', types.length) !== types.length)
+    f.refuse('num_hidden_layers', `must be the ${types.length} layers that the file lists`, 'correct one of the two');
   const where = (type: NemotronLayer) => layersWhere(types.length, (layer) => types[layer] === type);
   f.only('moe_latent_size', undefined);
   f.only('mlp_bias', false);
@@ -220,9 +237,15 @@ export const nemotronH: Family = (f, modelType) => {
   if (where('experts').length === 0) return mixed;
   const shared = f.count('n_shared_experts', 1);
   const dense = layersWhere(types.length, (layer) => types[layer] !== 'experts');
-  const mixture = mixtureOf(f, m.layers, { experts: 8, perToken: 2, dense, sharedExperts: shared });
+  const mixture = mixtureOf(f, m.layers, {
+    keys: ROUTED_EXPERTS,
+    experts: 8,
+    perToken: 2,
+    dense,
+    sharedExperts: shared,
+  });
   const sharedFfnHiddenSize = f.count('moe_shared_expert_intermediate_size', 7688);
-  const routing = biasedRouting(f, expertsOf(f, 8));
+  const routing = biasedRouting(f, f.count(ROUTED_EXPERTS, 8));
   f.number('routed_scaling_factor', 1);
   return withTraits(mixed, { sharedFfnHiddenSize }, { ...mixture, routing });
 };
@@ -231,7 +254,7 @@ export const nemotronH: Family = (f, modelType) => {
 const NEMOTRON_IGNORED =
   `expand mamba_proj_bias use_mamba_kernels mamba_hidden_act time_step_min time_step_max time_step_limit time_step_floor
   mamba_ssm_cache_dtype moe_shared_expert_overlap mtp_layers_block_type residual_in_fp32 rescale_prenorm_residual num_logits_to_keep
-  num_hidden_layers n_routed_experts n_shared_experts moe_intermediate_size moe_shared_expert_intermediate_size num_experts_per_tok
+  num_hidden_layers attention_head_dim rms_norm_eps time_step_rank n_routed_experts n_shared_experts moe_intermediate_size moe_shared_expert_intermediate_size num_experts_per_tok
   routed_scaling_factor n_group topk_group norm_topk_prob sliding_window`
     .split(/\s+/)
     .filter((key) => key !== '');
