@@ -18,12 +18,17 @@ export const RUN_TABLE_PARTITION_KEY = 'runId';
 /** Sort key: which item of the run it is. */
 export const RUN_TABLE_SORT_KEY = 'item';
 
-/** Runs that are not over. Partition key: the constant `ACTIVE_VALUE`, removed when a run ends. Projection: ALL. */
+/**
+ * Runs that are not over, and runs of which something is still to be done: a notice to publish, or the cost of a warm pool to book. Partition key:
+ * the constant `ACTIVE_VALUE`, removed when nothing is left to do. Projection: ALL.
+ */
 export const ACTIVE_INDEX = 'active-runs';
-/** Attribute that only items of runs that are not over carry. */
+/** Attribute that only the items in the index of active runs carry. */
 export const ACTIVE_INDEX_PARTITION_KEY = 'active';
 /** Sort key of the index of active runs. */
 export const ACTIVE_INDEX_SORT_KEY = 'runId';
+/** Boolean attribute of an item that is in the index only until the cost of its warm pool is booked: it keeps no stack from being deleted. */
+export const POOL_ONLY_ATTRIBUTE = 'poolOnly';
 /** The one value of the partition key of the index of active runs. */
 export const ACTIVE_VALUE = 'active';
 

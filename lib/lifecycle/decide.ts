@@ -5,6 +5,7 @@ import type { Observed, PresentJob } from './observed';
 import { failRun, stopRun } from './phases/end-run';
 import { finishAttempt, reused, vanished } from './phases/finish';
 import { endUncreated, intendAttempt, SECOND_LOOK_MS, SETTLE_MS, settleIntent } from './phases/launch';
+import { settlePool } from './phases/settle-pool';
 import { waitInQueue } from './phases/wait';
 import { watchJob } from './phases/watch';
 import { type Attempt, type EpochMs, isOver, isWaiting, liveAttempt, type Notice, type RunRecord } from './record';
@@ -24,7 +25,9 @@ const SAME_JOB_MS = 1000;
  * again from the record and a new observation, so that a caller may die between any two of them.
  */
 export function decide(record: RunRecord, observed: Observed, now: EpochMs): Action[] {
-  const wanted = isOver(record) ? NO_MOVE : bookWarmPool(record, chooseMove(record, observed, now));
+  const wanted = isOver(record)
+    ? settlePool(record, observed, now)
+    : bookWarmPool(record, chooseMove(record, observed, now));
   return toActions(record, wanted, observed);
 }
 

@@ -79,6 +79,8 @@ export type CheckpointObservation =
 /** Everything that a decision on a run may turn on. */
 export interface Observed {
   job: JobObservation;
+  /** What Describe said about the last job, where it is open how long its warm pool was kept. @default - it was not asked */
+  lastJob?: JobObservation;
   create?: CreateOutcome;
   /** Undefined when there is none, and when it could not be read: the next field tells the two apart. */
   heartbeat?: Heartbeat;

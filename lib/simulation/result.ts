@@ -1,4 +1,4 @@
-import { addUsd, attemptCostUsd } from '../lifecycle/accounting/spend';
+import { runSpendUsd } from '../lifecycle/accounting/spend';
 import { cents } from '../spec/formats/cents';
 import type { SimMs } from './core/clock';
 import { EPOCH_MS } from './core/epoch';
@@ -135,8 +135,7 @@ function uncommitted({ jobs, truth }: SimRun): number {
 export function bookedUsd(world: World, { record }: SimRun): number | null {
   if (!record) return 0;
   const now = EPOCH_MS + world.clock.now + world.state.skewMs();
-  const live = record.attempt?.phase === 'created' ? record.attempt : undefined;
-  const usd = live ? addUsd(record.spentUsd, attemptCostUsd(record, live, now)) : record.spentUsd;
+  const usd = runSpendUsd(record, now);
   return usd === null ? null : cents(usd);
 }
 

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { SimulationResult } from '../../simulation';
-import type { HistoriesPart } from './histories-worker';
+import type { Scenario, SimulationResult } from '../../simulation';
+import type { HistoriesPart, ThreadPlay } from './histories-worker';
 
 /** Stands beside the bundle of the command line (scripts/build.mjs). */
 const WORKER = path.join(__dirname, 'histories-worker.mjs');
@@ -39,7 +39,20 @@ export async function playOnThreads(whole: HistoriesPart): Promise<SimulationRes
   return parts && mergeParts(await Promise.all(parts.map(playPart)));
 }
 
-const playPart = (part: HistoriesPart): Promise<SimulationResult> =>
+/** Plays one scenario in a thread, whose young generation may be larger than that of the process; undefined where that would not be quicker. */
+export async function playInThread(play: ThreadPlay, scenario: Scenario): Promise<SimulationResult | undefined> {
+  return existsSync(WORKER) && isLong(scenario) ? playPart(play) : undefined;
+}
+
+/** A thread saves more than its start takes from about this many hours of runs on. */
+const LONG_RUN_HOURS = 5000;
+
+/** Counts the runs that the seed draws too. */
+export function isLong({ runs, random, until }: Pick<Scenario, 'runs' | 'random' | 'until'>): boolean {
+  return ((runs.length + (random?.runs ?? 0)) * until) / 3600 >= LONG_RUN_HOURS;
+}
+
+const playPart = (part: ThreadPlay): Promise<SimulationResult> =>
   new Promise((resolve, reject) => {
     const resourceLimits = { maxYoungGenerationSizeMb: YOUNG_GENERATION_MIB };
     const worker = new Worker(WORKER, { workerData: part, resourceLimits });

@@ -1,10 +1,12 @@
-import { DescribeTrainingJobCommand, UpdateTrainingJobCommand } from '@aws-sdk/client-sagemaker';
+import { DescribeTrainingJobCommand, UpdateTrainingJobCommand, type WarmPoolStatus } from '@aws-sdk/client-sagemaker';
 import type { Refusal, ReleaseAnswer } from '../../contracts/control';
 import { keptPool, warmPoolUsd } from '../../lifecycle/accounting/spend';
 import { endPool } from '../../lifecycle/intent';
 import { isOver, liveAttempt, type RunRecord, type WarmPool } from '../../lifecycle/record';
 import { event } from '../../lifecycle/timeline';
 import { issue } from '../../spec/issue';
+import { isNamed } from '../shared/custom-resource';
+import { isJobNotFound } from '../shared/errors';
 import { changeRun } from './change-run';
 import type { ControlDeps } from './deps';
 import { findOwnRun, refusal } from './own-run';
@@ -26,28 +28,45 @@ export async function releasePool(
   const trainingJobName = own.kind === 'training' ? (own.attempt?.jobName ?? null) : null;
   const pool = keptPool(own);
   if (trainingJobName === null || !pool) return { ...none, trainingJobName, warmPoolStatus: null };
-  const { WarmPoolStatus: seen } = await deps.sagemaker.send(
-    new DescribeTrainingJobCommand({ TrainingJobName: trainingJobName }),
-  );
+  let seen = await poolOf(deps, trainingJobName);
+  const released = seen?.Status === 'Available' && (await endPoolOf(deps, trainingJobName));
+  // Another job was faster than the release.
+  if (seen?.Status === 'Available' && !released) seen = await poolOf(deps, trainingJobName);
   const answer = {
-    ...none,
-    trainingJobName,
+    ...{ ...none, trainingJobName, released },
     warmPoolStatus: seen?.Status ?? null,
     reusedBy: seen?.ReusedByJob ?? null,
   };
-  if (seen?.Status === 'Available') {
-    const savedUsd = await endNow(deps, own, trainingJobName, pool);
-    return { ...answer, released: true, savedUsd };
-  }
+  if (released) return { ...answer, savedUsd: await bookReleased(deps, own, trainingJobName, pool) };
   const seconds = seen?.ResourceRetainedBillableTimeInSeconds;
   if (seconds !== undefined) await bookKept(deps, own, trainingJobName, { ...pool, seconds });
   return answer;
 }
 
-/** Ends the pool and books it until now. Returns what was saved, USD. */
-async function endNow(deps: ControlDeps, run: RunRecord, job: string, pool: WarmPool): Promise<number | null> {
-  const change = { TrainingJobName: job, ResourceConfig: { KeepAlivePeriodInSeconds: 0 } };
-  await deps.sagemaker.send(new UpdateTrainingJobCommand(change));
+/** What the service says of the job's pool; undefined where it has none, or was deleted. */
+async function poolOf({ sagemaker }: ControlDeps, TrainingJobName: string): Promise<WarmPoolStatus | undefined> {
+  try {
+    return (await sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName }))).WarmPoolStatus;
+  } catch (error) {
+    if (isJobNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Whether the service has ended the pool; it refuses one that is no longer available. */
+async function endPoolOf({ sagemaker }: ControlDeps, TrainingJobName: string): Promise<boolean> {
+  try {
+    const ResourceConfig = { KeepAlivePeriodInSeconds: 0 };
+    await sagemaker.send(new UpdateTrainingJobCommand({ TrainingJobName, ResourceConfig }));
+    return true;
+  } catch (error) {
+    if (isNamed(error, 'ValidationException') || isJobNotFound(error)) return false;
+    throw error;
+  }
+}
+
+/** Books a pool that was released until now. Returns what was saved, USD. */
+async function bookReleased(deps: ControlDeps, run: RunRecord, job: string, pool: WarmPool): Promise<number | null> {
   const now = deps.now().getTime();
   const text = `the warm pool of ${job} was released for team ${run.team}`;
   await changeRun(deps, run, (r) => endPool(r, now, event(now, 'warm-pool-released', text)));

@@ -9,6 +9,7 @@ import {
   ACTIVE_VALUE,
   CLOSED_ATTRIBUTE,
   CLOSED_ITEM,
+  POOL_ONLY_ATTRIBUTE,
   RUN_TABLE_PARTITION_KEY,
   RUN_TABLE_SORT_KEY,
   TEAM_INDEX_PARTITION_KEY,
@@ -118,7 +119,10 @@ async function activeRuns({ dynamo, tableName }: GuardDeps, teams?: readonly str
   try {
     const found: string[] = [];
     for await (const { Items = [] } of paginateQuery({ client: dynamo }, query)) {
-      const counted = Items.filter((item) => !teams || teams.includes(item[TEAM_INDEX_PARTITION_KEY]?.S ?? ''));
+      const counted = Items.filter(
+        (item) =>
+          !item[POOL_ONLY_ATTRIBUTE]?.BOOL && (!teams || teams.includes(item[TEAM_INDEX_PARTITION_KEY]?.S ?? '')),
+      );
       found.push(...counted.flatMap((item) => item[RUN_TABLE_PARTITION_KEY]?.S ?? []));
     }
     return found;

@@ -1,2 +1,9 @@
 /** A service error in one line: its name and what it says. */
 export const describeError = (error: unknown): string => `${(error as Error).name}: ${(error as Error).message}`;
+
+/** SageMaker answers a missing training job with a ValidationException, a missing processing job likewise. */
+export function isJobNotFound(error: unknown): boolean {
+  const { name, message } = error as Error;
+  if (name === 'ResourceNotFound' || name === 'ResourceNotFoundException') return true;
+  return name === 'ValidationException' && /not found|could not find|does not exist/i.test(message);
+}

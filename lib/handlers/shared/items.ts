@@ -6,6 +6,7 @@ import {
   CLOSED_ITEM,
   eventItem,
   INTENT_ITEM,
+  POOL_ONLY_ATTRIBUTE,
   QUEUE_ITEM,
   QUOTAS_ITEM,
   REQUEST_ITEM,
@@ -17,7 +18,7 @@ import {
   TEAM_INDEX_SORT_KEY,
 } from '../../contracts/run-table';
 import type { TimelineEvent } from '../../lifecycle/action';
-import { type Attempt, isOver, type RunRecord } from '../../lifecycle/record';
+import { type Attempt, hasOpenPool, isOver, type RunRecord } from '../../lifecycle/record';
 import type { QueueUsage } from '../../queue/usage';
 import type { RunSpec } from '../../spec/run-spec';
 
@@ -74,10 +75,10 @@ const documentAttributes = (document: unknown, written = asJson): Item => ({
 
 /**
  * The RUN item. The document is the record as JSON; what indexes, conditions and people in the console need stands beside it.
- * A run leaves the index of active runs when it is over and nobody waits to be told.
+ * A run leaves the index of active runs when it is over, nobody waits to be told, and it is known what its warm pool has cost.
  */
 export function runItem(record: RunRecord, written = asJson): Item {
-  const isActive = !isOver(record) || record.outbox.length > 0;
+  const isActive = !isOver(record) || record.outbox.length > 0 || hasOpenPool(record);
   const item: Item = {
     [RUN_TABLE_PARTITION_KEY]: text(record.runId),
     [RUN_TABLE_SORT_KEY]: text(RUN_ITEM),
@@ -91,6 +92,7 @@ export function runItem(record: RunRecord, written = asJson): Item {
     document: written(record),
   };
   if (isActive) item[ACTIVE_INDEX_PARTITION_KEY] = text(ACTIVE_VALUE);
+  if (isActive && isOver(record) && record.outbox.length === 0) item[POOL_ONLY_ATTRIBUTE] = { BOOL: true };
   return item;
 }
 

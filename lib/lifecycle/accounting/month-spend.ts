@@ -1,5 +1,5 @@
 import type { Attempt, EpochMs, RunRecord } from '../record';
-import { attemptCostUsd } from './spend';
+import { addUsd, attemptCostUsd, warmPoolUsd } from './spend';
 
 /** A calendar month, UTC. */
 export interface Month {
@@ -19,11 +19,15 @@ export const touches = ({ createdAt, endedAt }: RunRecord, { start, end }: Month
   createdAt < end && (endedAt ?? Number.POSITIVE_INFINITY) >= start;
 
 /**
- * What a run has spent in a month, USD, at the prices of the ledger: each attempt's cost in proportion to its time in the month. Attempts
- * without a known price count nothing.
+ * What a run has spent in a month, USD, at the prices of the ledger: each attempt's cost in proportion to its time in the month, and the warm pools
+ * of all attempts in the month in which the last of them ended. Attempts without a known price count nothing.
  * @param attempts all attempts of the run
  */
 export function monthSpendUsd(record: RunRecord, attempts: readonly Attempt[], month: Month, now: EpochMs): number {
+  return attemptsUsd(record, attempts, month, now) + poolsUsd(record, attempts, month, now);
+}
+
+function attemptsUsd(record: RunRecord, attempts: readonly Attempt[], month: Month, now: EpochMs): number {
   return attempts.reduce((sum, attempt) => {
     const { trainingStartedAt: from, endedAt: until = now } = attempt;
     const usd = attempt.phase === 'ended' ? attempt.costUsd : attemptCostUsd(record, attempt, now);
@@ -33,4 +37,13 @@ export function monthSpendUsd(record: RunRecord, attempts: readonly Attempt[], m
     const share = until > from ? inMonth / (until - from) : Number(from >= month.start && from < month.end);
     return sum + usd * share;
   }, 0);
+}
+
+/** What the books have beside the attempts. */
+function poolsUsd(record: RunRecord, attempts: readonly Attempt[], { start, end }: Month, now: EpochMs): number {
+  const booked = addUsd(record.spentUsd, warmPoolUsd(record.warmPool, now));
+  const ended = attempts.filter(({ phase }) => phase === 'ended');
+  const lastEnd = Math.max(...ended.map(({ endedAt = 0 }) => endedAt));
+  if (booked === null || lastEnd < start || lastEnd >= end) return 0;
+  return Math.max(0, booked - ended.reduce((sum, { costUsd }) => sum + (costUsd ?? 0), 0));
 }

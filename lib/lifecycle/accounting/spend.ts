@@ -1,5 +1,5 @@
 import { rungWithId } from '../ladder';
-import type { PresentJob } from '../observed';
+import type { JobObservation, PresentJob } from '../observed';
 import type { Attempt, EpochMs, RunRecord, WarmPool } from '../record';
 import { trainedMs } from './pauses';
 
@@ -68,13 +68,20 @@ export function warmPoolUsd(pool: WarmPool | undefined, until: EpochMs): number 
   return (pool.usdPerHour * seconds) / 3600;
 }
 
+/** What a run has cost until now, USD: ended attempts, the live one, and the warm pool that waits for the next one; null = a price is not known. */
+export function runSpendUsd(record: RunRecord, now: EpochMs): number | null {
+  const { attempt, spentUsd, warmPool } = record;
+  const live = attempt?.phase === 'created' ? attemptCostUsd(record, attempt, now) : 0;
+  return addUsd(addUsd(spentUsd, warmPoolUsd(warmPool, now)), live);
+}
+
 /** The books of a run that was over, as they are when the pool that it left ends at `until` instead. */
 export function rebookPool(
   record: RunRecord,
   pool: WarmPool,
   until: EpochMs,
 ): Pick<RunRecord, 'spentUsd' | 'leftPool'> {
-  const leftPool = { ...pool, until };
+  const leftPool = { ...pool, until, isFinal: true };
   const [before, after] = [warmPoolUsd(pool, pool.until), warmPoolUsd(leftPool, until)];
   if (before === null || after === null) return { spentUsd: record.spentUsd, leftPool };
   return { spentUsd: addUsd(record.spentUsd, after - before), leftPool };
@@ -89,8 +96,15 @@ export function leftPool(
 ): RunRecord['warmPool'] {
   const keepAlive = record.policy.keepAliveSeconds ?? 0;
   if (!job.warmPool || keepAlive === 0) return undefined;
-  const seconds = job.warmPool.isKept ? keepAlive : job.warmPool.retainedSeconds;
-  return { usdPerHour: rateOf(record, attempt), since: endedAt, until: endedAt + seconds * 1000 };
+  const { isKept, retainedSeconds } = job.warmPool;
+  const until = endedAt + (isKept ? keepAlive : retainedSeconds) * 1000;
+  return { usdPerHour: rateOf(record, attempt), since: endedAt, until, ...(!isKept && { isFinal: true }) };
+}
+
+/** Until when the service kept a pool, by what it says of the job; undefined while it keeps it, or says nothing. */
+export function keptPoolUntil({ since }: WarmPool, job: JobObservation): EpochMs | undefined {
+  if (job.kind !== 'present' || job.identity !== 'ours' || !job.warmPool || job.warmPool.isKept) return undefined;
+  return since + job.warmPool.retainedSeconds * 1000;
 }
 
 /** The sum; null when either is not known. */

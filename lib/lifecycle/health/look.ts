@@ -2,7 +2,8 @@ import { attemptCostUsd, expectedRate } from '../accounting/spend';
 import { deterministicUnit } from '../backoff';
 import { isEqual } from '../is-equal';
 import type { PresentJob } from '../observed';
-import type { Attempt, EpochMs, RunRecord } from '../record';
+import { isPoolDue } from '../phases/settle-pool';
+import { type Attempt, type EpochMs, hasOpenPool, type RunRecord } from '../record';
 
 /**
  * How closely a run is looked at. One that trains as it should is looked at in every second tick, its checkpoints are listed once an hour, and
@@ -35,9 +36,14 @@ function hasTimedStep(progress: Attempt['progress']): boolean {
   return newest?.stepAt != null && newest.endedAt === null;
 }
 
-/** Whether a tick looks at the run. Steady runs take turns, so that each tick has half of them. */
-export const isDueForLook = (record: RunRecord, now: EpochMs): boolean =>
-  !isSteady(record) || isTurn(record.runId, now, TICKS_BETWEEN_LOOKS);
+/**
+ * Whether a tick looks at the run. Steady runs take turns, so that each tick has half of them; one that is over waits until its warm pool has
+ * ended, unless a notice of it is still to be published.
+ */
+export function isDueForLook(record: RunRecord, now: EpochMs): boolean {
+  if (hasOpenPool(record) && record.outbox.length === 0) return isPoolDue(record, now);
+  return !isSteady(record) || isTurn(record.runId, now, TICKS_BETWEEN_LOOKS);
+}
 
 /**
  * Whether this look lists the checkpoints of a live job.

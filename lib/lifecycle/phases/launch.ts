@@ -1,4 +1,4 @@
-import { addUsd, spendRefusal, warmPoolUsd } from '../accounting/spend';
+import { addUsd, keptPoolUntil, spendRefusal, warmPoolUsd } from '../accounting/spend';
 import { changeAttempt, type Effect, type Move, move, NO_MOVE } from '../action';
 import { CLASS_POLICY, judge } from '../budgets';
 import { rungAfterCapacityFailure, unusableRungs } from '../ladder';
@@ -45,7 +45,12 @@ export function intendAttempt(record: RunRecord, observed: Observed, now: EpochM
   const from = fromWhere(record, resumeFrom, number);
   const passedOver = choice.kind === 'from' ? choice.passedOver : [];
   return move({
-    changes: { attempt, state: number === 1 ? 'submitting' : 'resuming', reason: `attempt ${number} ${from}` },
+    changes: {
+      attempt,
+      state: number === 1 ? 'submitting' : 'resuming',
+      reason: `attempt ${number} ${from}`,
+      ...poolAsSeen(record, observed),
+    },
     events: [
       event(now, 'attempt-intended', `attempt ${number} will start ${from} as ${attempt.jobName}`, {
         resumeFrom,
@@ -55,6 +60,13 @@ export function intendAttempt(record: RunRecord, observed: Observed, now: EpochM
     ],
     effects: [createEffect(attempt)],
   });
+}
+
+/** The pool of the last attempt may have ended before this one asks for it: another job has taken it over, or somebody gave it back. */
+function poolAsSeen({ warmPool }: RunRecord, { lastJob }: Observed): Partial<RunRecord> {
+  if (!warmPool || !lastJob) return {};
+  const until = keptPoolUntil(warmPool, lastJob);
+  return until === undefined ? {} : { warmPool: { ...warmPool, until, isFinal: true } };
 }
 
 /** What a script finds by itself under /opt/ml/checkpoints is not known here. */
@@ -225,15 +237,15 @@ function adopt(
         absentSince: undefined,
       }),
       state: attempt.number === 1 ? 'pending' : 'resuming',
-      ...takenPool(record, now),
+      ...takenPool(record, Math.min(now, jobCreatedAt ?? now)),
     },
     events: [event(now, what, text, { arn, tries: attempt.createTries })],
   });
 }
 
-/** The job takes the warm pool of the one before it over: until now the pool was billed by itself. */
-const takenPool = (record: RunRecord, now: EpochMs): Partial<RunRecord> =>
-  record.warmPool ? { spentUsd: addUsd(record.spentUsd, warmPoolUsd(record.warmPool, now)), warmPool: undefined } : {};
+/** The job takes the warm pool of the one before it over: until it was created, the pool was billed by itself. */
+const takenPool = ({ spentUsd, warmPool }: RunRecord, createdAt: EpochMs): Partial<RunRecord> =>
+  warmPool ? { spentUsd: addUsd(spentUsd, warmPoolUsd(warmPool, createdAt)), warmPool: undefined } : {};
 
 /** A job of the attempt may exist although nobody has seen it: it has a size then, and is not created on another rung. */
 export const isInDoubt = ({ phase, createTries, unmadeTries = 0 }: Attempt): boolean =>

@@ -1,6 +1,7 @@
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import { Random } from '../core/random';
 import type { Fault, ScenarioFile } from '../scenario/schema';
+import { drawOptions } from './draw-options';
 
 type RunEntry = NonNullable<ScenarioFile['runs']>[number];
 type CallEntry = NonNullable<ScenarioFile['calls']>[number];
@@ -48,9 +49,10 @@ export function draw(
   const teams = Object.keys(environment.teams).slice(0, wanted.teams ?? Number.POSITIVE_INFINITY);
   const types = TYPES.filter((type) => isAllowed(type, environment.guardrails.allowedInstanceTypes));
   const most = environment.guardrails.maxInstancesPerRun ?? 8;
-  const runs = Array.from({ length: wanted.runs ?? 0 }, (_, i) =>
+  const usual = Array.from({ length: wanted.runs ?? 0 }, (_, i) =>
     drawRun(random, `r${i + 1}`, teams, types.length > 0 ? types : TYPES.slice(0, 1), Math.min(8, most), untilSeconds),
   );
+  const { runs, calls } = drawOptions(usual, seed, types);
   const all = [...(file.runs ?? []), ...runs];
   const days = untilSeconds / (24 * HOUR);
   const count = Math.round((wanted.faultsPerDay ?? 0) * days);
@@ -60,7 +62,7 @@ export function draw(
     ...rest,
     limits: file.limits ?? drawLimits(random, types),
     runs: all,
-    calls: [...(file.calls ?? []), ...runs.flatMap((run) => drawCalls(random, run, untilSeconds))],
+    calls: [...(file.calls ?? []), ...runs.flatMap((run) => drawCalls(random, run, untilSeconds)), ...calls],
     faults: [...(file.faults ?? []), ...faults.sort((a, b) => (a.at ?? 0) - (b.at ?? 0))],
   };
 }
@@ -70,11 +72,13 @@ const isAllowed = (type: string, globs: readonly string[] | undefined): boolean 
   globs.some((glob) => new RegExp(`^${glob.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*')}$`).test(type));
 
 const limitNames = (type: string) => [`${type} for training job usage`, `${type} for spot training job usage`];
+const warmPoolName = (type: string) => `${type} for training warm pool usage`;
 
 function drawLimits(random: Random, types: readonly string[]): Record<string, number> {
   const ofTypes = types.flatMap(limitNames).map((name): [string, number] => [name, random.int(8, 24)]);
   return Object.fromEntries([
     ...ofTypes,
+    ...types.map((type): [string, number] => [warmPoolName(type), 16]),
     ['Number of instances across all training jobs', random.int(24, 64)],
     ['Number of instances across all spot training jobs', random.int(16, 48)],
   ]);

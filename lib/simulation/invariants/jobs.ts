@@ -12,6 +12,8 @@ const SLACK_MS = 60_000;
 
 /** Services without which control can do nothing. */
 export const CONTROL_NEEDS = ['dynamodb', 'sqs', 'ssm', 's3', 'servicequotas'];
+/** A release also asks SageMaker. */
+export const RELEASE_NEEDS = [...CONTROL_NEEDS, 'sagemaker'];
 
 /** Somebody stopped or resumed the run at about the same time: the later call wins, and the other one was granted too. */
 export const wishedLately = ({ wishes }: SimRun, now: number): boolean =>

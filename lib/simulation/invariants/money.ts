@@ -4,6 +4,7 @@ import { ledger } from '../../lifecycle/ledger';
 import { EPOCH_MS } from '../core/epoch';
 import { BEAT_MS } from '../job/heartbeat';
 import { heldMs, isLive, type SimJob } from '../job/job';
+import { keepAliveMs, keptMs } from '../job/warm-pools';
 import { bookedUsd } from '../result';
 import { timelineOf } from '../timeline';
 import type { SimRun } from '../world/sim-run';
@@ -50,8 +51,20 @@ export class BooksBalance extends Invariant {
     const booked = bookedUsd(world, run);
     if (booked === null) return;
     const unseen = run.jobs.reduce((sum, job) => sum + this.unseenUsd(run, job), 0);
-    if (Math.abs(booked - billed) <= SHARE_TOLERANCE * billed + unseen + 0.02) return;
+    // A pool that is kept, or that has just ended, is booked as far as it may last.
+    const ahead = run.jobs.reduce((sum, job) => sum + this.aheadUsd(job), 0);
+    const tolerance = SHARE_TOLERANCE * billed + unseen + 0.02;
+    if (booked >= billed - tolerance && booked <= billed + ahead + tolerance) return;
     this.break(`run ${run.id}: booked $${booked.toFixed(2)}, billed $${billed.toFixed(2)}`);
+  }
+
+  /** What a pool would cost from now, or from its early end, until the end of its keep-alive period, if that is not long past. */
+  private aheadUsd(job: SimJob): number {
+    const { pool } = job;
+    const periodMs = keepAliveMs(job);
+    if (!pool || this.now > pool.since + periodMs + UNSEEN_MS) return 0;
+    const { prices } = this.scene.world;
+    return prices.poolUsd(job, periodMs) - prices.poolUsd(job, keptMs(job, this.now));
   }
 
   private unseenUsd(run: SimRun, job: SimJob): number {

@@ -7,7 +7,7 @@ import type { Message } from '../services/queue';
 import { poolOfJob } from '../services/usage';
 import type { SimRun } from '../world/sim-run';
 import { Invariant, span } from './invariant';
-import { CONTROL_NEEDS, wishedLately } from './jobs';
+import { CONTROL_NEEDS, RELEASE_NEEDS, wishedLately } from './jobs';
 
 const HOUR_MS = 3_600_000;
 const TICK_MS = TICK_SECONDS * 1000;
@@ -20,7 +20,8 @@ export class Ends extends Invariant {
 
   /** People repeat a start or a resume; while every service answers, one of the calls is taken or refused with a reason. */
   override onGivenUp(run: SimRun, action: string): void {
-    const isCalm = this.scene.troubles.calmSince(CONTROL_NEEDS) < this.now;
+    const needs = action === 'release' ? RELEASE_NEEDS : CONTROL_NEEDS;
+    const isCalm = this.scene.troubles.calmSince(needs) < this.now;
     if (action !== 'stop' && isCalm) this.break(`every call to ${action} run ${run.id} failed`);
   }
 

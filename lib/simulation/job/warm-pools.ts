@@ -9,7 +9,9 @@ export interface WarmPoolHooks {
   onChange(job: SimJob, pool: WarmPool): void;
 }
 
-const keepAliveMs = ({ request }: SimJob): number => (request.ResourceConfig?.KeepAlivePeriodInSeconds ?? 0) * 1000;
+/** How long a pool of the job is kept, at most. */
+export const keepAliveMs = ({ request }: SimJob): number =>
+  (request.ResourceConfig?.KeepAlivePeriodInSeconds ?? 0) * 1000;
 
 /**
  * Warm pools as the Developer Guide describes them (docs/facts/training-job.md, 4.3): kept after success, a stop or an error of the code,

@@ -17,8 +17,12 @@ export class Prices {
 
   /** Dollars that AWS bills for a job so far, and for the warm pool that it left. */
   billedUsd(job: SimJob, now: number): number {
-    const keptHours = keptMs(job, now) / 3_600_000;
-    return this.jobUsd(job, now) + keptHours * this.onDemandUsd(job.chosen ?? []);
+    return this.jobUsd(job, now) + this.poolUsd(job, keptMs(job, now));
+  }
+
+  /** Dollars of a warm pool of the job's instances that is kept for so long. */
+  poolUsd(job: SimJob, ms: number): number {
+    return (ms / 3_600_000) * this.onDemandUsd(job.chosen ?? []);
   }
 
   /** Dollars that AWS bills for a job so far, without the warm pool that it left. */

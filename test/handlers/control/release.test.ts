@@ -1,5 +1,6 @@
 import { UpdateTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { serviceError } from '../support/fake-sagemaker';
 import { ALIAS, type FakeWorld, fakeWorld, RUN_FILE } from '../support/fake-world';
 
 const KEPT_FILE = RUN_FILE.replace('instanceCount: 2', 'instanceCount: 2, keepAliveSeconds: 1800');
@@ -97,7 +98,49 @@ describe('a warm pool', () => {
   });
 });
 
+describe('a pool that nobody releases', () => {
+  test('is booked as long as it was kept once its period is over, and the run leaves the index then', async () => {
+    const before = await stopAndWait();
+    const rate = (await read()).leftPool?.usdPerHour ?? 0;
+    const active = async () => (await world.store.active()).map((run) => run.runId);
+    const warmPool = { Status: 'Reused' as const, ReusedByJob: 'other', ResourceRetainedBillableTimeInSeconds: 300 };
+    world.sagemaker.job(job).warmPool = warmPool;
+    const { describe } = world.sagemaker.calls;
+    await world.tick(10);
+    expect(await active()).toEqual([runId]);
+    expect(world.sagemaker.calls.describe).toBe(describe);
+    await world.tick(15);
+    expect((await read()).spentUsd).toBeCloseTo(before + (rate * 5) / 60, 6);
+    expect(await active()).toEqual([]);
+  });
+});
+
 describe('nothing is ended', () => {
+  test('where the job was deleted', async () => {
+    await stopAndWait();
+    world.sagemaker.jobs.delete(job);
+    const none = { ok: true, released: false, warmPoolStatus: null, reusedBy: null, savedUsd: null };
+    expect(await release()).toMatchObject(none);
+  });
+
+  test('where another job takes the pool over between the look and the call', async () => {
+    const before = await stopAndWait();
+    const rate = (await read()).leftPool?.usdPerHour ?? 0;
+    world.sagemaker.mock.on(UpdateTrainingJobCommand).callsFake(() => {
+      const warmPool = { Status: 'Reused' as const, ReusedByJob: 'other', ResourceRetainedBillableTimeInSeconds: 300 };
+      world.sagemaker.job(job).warmPool = warmPool;
+      throw serviceError('ValidationException', 'No warm pool', 400);
+    });
+    expect(await release()).toMatchObject({ released: false, warmPoolStatus: 'Reused', reusedBy: 'other' });
+    expect((await read()).spentUsd).toBeCloseTo(before + (rate * 5) / 60, 6);
+  });
+
+  test('fails: a call that the service denies is not taken for a pool that has ended', async () => {
+    await stopAndWait();
+    world.sagemaker.mock.on(UpdateTrainingJobCommand).rejects(serviceError('AccessDeniedException', 'no', 400));
+    await expect(release()).rejects.toThrow('no');
+  });
+
   test('of a run that asked for no warm pool, and SageMaker is not asked', async () => {
     await begin(RUN_FILE);
     await world.ask({ action: 'stop', runId });

@@ -50,6 +50,11 @@ describe('the guard of the deletion', () => {
     );
   });
 
+  test('is not stopped by a run that only waits for the cost of its warm pool', async () => {
+    dynamo.on(QueryCommand).resolves({ Items: [{ runId: { S: 'gpt-1' }, poolOnly: { BOOL: true } }] });
+    expect(await onEvent(deps, deletion.delete())).toEqual({ PhysicalResourceId: 'delete-guard-research' });
+  });
+
   test('closes the environment before it looks, and opens it again when it refuses or a stack is made', async () => {
     const closed = () => dynamo.commandCalls(PutItemCommand).map(({ args }) => args[0].input.Item?.isClosed?.BOOL);
     await onEvent(deps, deletion.delete());

@@ -55,6 +55,24 @@ describe('what runs need', () => {
     expect(needsKnown(store, [])?.all).toEqual([]);
   });
 
+  test('is every alternative until the service has chosen one, and the chosen one alone from then on', async () => {
+    const other = 'ml.m5.2xlarge for training job usage';
+    const alternatives = 'instanceCount: 2, alternatives: [{ instanceType: ml.m5.2xlarge }]';
+    const run = await recordOf(RUN_FILE.replace('instanceCount: 2', alternatives));
+    const needs = await needsOf(world.reconcile, [run]);
+    const held = { [other]: 2, 'Number of instances across all training jobs': 2, [ENVIRONMENT_POOL]: 2 };
+    const all = { [QUOTA]: 2, ...held };
+    expect(needs.of({ ...run, attempt: undefined })).toEqual(all);
+    const selected = { instanceType: 'ml.m5.2xlarge', instanceCount: 2 };
+    const live = attempt({ phase: 'created', rungId: run.rungId, selected });
+    const chosen = { ...run, admitted: true, attempt: live };
+    expect(needs.of(chosen)).toEqual(held);
+    // Neither a run that waits again nor another attempt or size holds what the last one had.
+    expect(needs.of({ ...chosen, admitted: false })).toEqual(all);
+    expect(needs.of({ ...chosen, attempt: { ...live, phase: 'intent' } })).toEqual(all);
+    expect(needs.of({ ...chosen, attempt: { ...live, rungId: 'other' } })).toEqual(all);
+  });
+
   test('is that of pools of instances alone, and the same object while the instances are the same', async () => {
     const run = await recordOf();
     const needs = await needsOf(world.reconcile, [run]);

@@ -6,7 +6,7 @@ import type { Attempt, RunRecord } from '../../../lib/lifecycle/record';
 const NOVEMBER = monthOf(Date.UTC(2026, 10, 22));
 const attempt = (from: number, until: number, costUsd: number | null): Attempt =>
   ({ phase: 'ended', trainingStartedAt: from, endedAt: until, costUsd }) as Attempt;
-const RUN = { createdAt: 0 } as RunRecord;
+const RUN = { createdAt: 0, spentUsd: 0 } as RunRecord;
 
 test('a month is a calendar month of UTC, in December too', () => {
   const december = monthOf(Date.UTC(2026, 11, 31, 23, 59));
@@ -44,4 +44,16 @@ test('months together hold what an attempt has cost', () => {
       expect(sum).toBeCloseTo(usd, 4);
     }),
   );
+});
+
+test('warm pools count in the month in which the last attempt ended, also one that waits for the next', () => {
+  const hour = 3_600_000;
+  const october = monthOf(NOVEMBER.start - 1);
+  const over = attempt(NOVEMBER.start - hour, NOVEMBER.start + 3 * hour, 40);
+  const spent = (record: Partial<RunRecord>, month = NOVEMBER) =>
+    monthSpendUsd({ ...RUN, ...record }, [over], month, NOVEMBER.start + 4 * hour);
+  expect([spent({ spentUsd: 52 }), spent({ spentUsd: 52 }, october)]).toEqual([42, 10]);
+  const warmPool = { usdPerHour: 6, since: NOVEMBER.start + 3 * hour, until: NOVEMBER.end };
+  expect(spent({ spentUsd: 40, warmPool })).toBe(36);
+  expect(spent({ spentUsd: null, warmPool })).toBe(30);
 });

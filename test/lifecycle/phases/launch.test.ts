@@ -137,6 +137,13 @@ describe('the answer to a create', () => {
     expect(answered({ kind: 'accepted', arn: 'a' }, {}, {}, { spentUsd: 5 }).record.spentUsd).toBe(5);
   });
 
+  test('books the pool until the job was created, also where that is seen later', () => {
+    const warmPool = { usdPerHour: 60, since: T0, until: T0 + HOUR };
+    const found = seeing({ job: job({ createdAt: T0 + MINUTE, identity: 'ours' }) });
+    const { record } = run(intended({}, { warmPool, spentUsd: 5 }), found, T0 + 30 * MINUTE);
+    expect(record).toMatchObject({ attempt: { phase: 'created' }, spentUsd: 6, warmPool: undefined });
+  });
+
   test('that it is throttled pauses two seconds, once', () => {
     const throttled = { kind: 'throttled', error: 'x' };
     expect(answered(throttled).record.notBefore).toBe(T0 + MINUTE + 2000);

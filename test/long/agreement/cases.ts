@@ -51,6 +51,7 @@ export const CASES: readonly AgreementCase[] = [
   { scenario: 'untold' },
   { scenario: 'preempted' },
   { scenario: 'after' },
+  { scenario: 'alternatives' },
   {
     scenario: 'spending',
     withoutRuns: { enough: 'it ends within the minutes after the decision to stop it, in which the two worlds differ' },

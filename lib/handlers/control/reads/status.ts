@@ -3,7 +3,7 @@ import { runPrefixes } from '../../../job/plan';
 import { type FleetRun, fleetRun, isAlike } from '../../../lifecycle/accounting/fleet-rate';
 import { gpuHours } from '../../../lifecycle/accounting/gpu-hours';
 import { type Outlook, outlook } from '../../../lifecycle/accounting/outlook';
-import { addUsd, attemptCostUsd, keptPool } from '../../../lifecycle/accounting/spend';
+import { keptPool, runSpendUsd } from '../../../lifecycle/accounting/spend';
 import type { TimelineEvent } from '../../../lifecycle/action';
 import { nextProgress } from '../../../lifecycle/health/hang';
 import { stepEvents, stepsOf } from '../../../lifecycle/health/step-times';
@@ -181,7 +181,7 @@ function answer(
     stepAt: isoOf(record.attempt?.progress?.starts?.findLast((start) => start.stepAt !== null)?.stepAt ?? undefined),
     loss: record.attempt?.progress?.vitals?.loss ?? null,
     goodput: null,
-    spendUsd: live ? addUsd(record.spentUsd, attemptCostUsd(record, live, now)) : record.spentUsd,
+    spendUsd: runSpendUsd(record, now),
     ...(of > 0 && { spareInstances: { left: live?.progress?.vitals?.sparesLeft ?? null, of } }),
     queuePosition: positions.get(record.runId) ?? null,
     ...(record.tags && { tags: record.tags }),

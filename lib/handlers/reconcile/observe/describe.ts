@@ -10,7 +10,7 @@ import {
 import { pausesOf } from '../../../lifecycle/accounting/pauses';
 import type { JobObservation, PresentJob } from '../../../lifecycle/observed';
 import type { Attempt, RunRecord } from '../../../lifecycle/record';
-import { describeError } from '../../shared/errors';
+import { describeError, isJobNotFound } from '../../shared/errors';
 
 /** What the service says about the job of an attempt. Never throws: an error is an observation too. */
 export async function describeJob(
@@ -27,7 +27,7 @@ export async function describeJob(
     const told = identityByEnvironment(environment, record, attempt);
     return { ...seen, identity: told ?? (await identityByTags(sagemaker, job.arn, record, attempt)) };
   } catch (error) {
-    return isNotFound(error) ? { kind: 'absent' } : { kind: 'unreadable', error: describeError(error) };
+    return isJobNotFound(error) ? { kind: 'absent' } : { kind: 'unreadable', error: describeError(error) };
   }
 }
 
@@ -157,11 +157,4 @@ async function identityByTags(
   } catch {
     return 'unread';
   }
-}
-
-/** SageMaker answers a missing training job with a ValidationException, a missing processing job likewise. */
-function isNotFound(error: unknown): boolean {
-  const { name, message } = error as Error;
-  if (name === 'ResourceNotFound' || name === 'ResourceNotFoundException') return true;
-  return name === 'ValidationException' && /not found|could not find|does not exist/i.test(message);
 }

@@ -1,5 +1,6 @@
 import { isDueForListing, isSteady } from '../../../lifecycle/health/look';
 import { type CheckpointObservation, NOTHING_OBSERVED, type Observed } from '../../../lifecycle/observed';
+import { isPoolDue } from '../../../lifecycle/phases/settle-pool';
 import { type Attempt, isOver, type JobFiles, liveAttempt, type RunRecord } from '../../../lifecycle/record';
 import { type HeartbeatReading, readHeartbeat } from '../../shared/heartbeat';
 import type { ReconcileDeps } from '../deps';
@@ -23,7 +24,8 @@ export async function observe(
 ): Promise<Observed | undefined> {
   const { record } = subject;
   const nothing = { ...NOTHING_OBSERVED, ...results };
-  if (isOver(record)) return nothing;
+  if (isOver(record))
+    return { ...nothing, ...(await observePool(deps, record, isPoolDue(record, deps.now().getTime()))) };
   const attempt = liveAttempt(record);
   const job = attempt && !isAccepted(results) ? await describeJob(deps.sagemaker, record, attempt) : nothing.job;
   const isLive = isLiveJob(job);
@@ -34,12 +36,20 @@ export async function observe(
   if (!attempt && !launches && !choosesOne) return nothing;
   const whole = await subject.whole();
   if (!whole) return undefined;
-  const [seen, startFrom, rungs] = await Promise.all([
+  const hasPool = record.warmPool !== undefined && !record.warmPool.isFinal;
+  const [seen, startFrom, rungs, pool] = await Promise.all([
     observeFiles(deps, whole, job),
     launches && isLocated(whole) ? findStart(deps, whole) : undefined,
     choosesOne ? rungsThatCannotStart(deps, whole) : undefined,
+    observePool(deps, record, launches && hasPool),
   ]);
-  return { ...nothing, job, ...seen, startFrom, ...rungs };
+  return { ...nothing, job, ...seen, startFrom, ...rungs, ...pool };
+}
+
+/** The last job says how long its warm pool was kept: of a run that is over once it should have ended, of another before its next attempt. */
+async function observePool(deps: ReconcileDeps, record: RunRecord, isAsked: boolean): Promise<Partial<Observed>> {
+  const { attempt } = record;
+  return attempt && isAsked ? { lastJob: await describeJob(deps.sagemaker, record, attempt) } : {};
 }
 
 /** A fresh Describe might not show it yet; the answer of the create call is better evidence. */

@@ -1,8 +1,8 @@
 import { fitsMemory } from '../../../admission';
 import { instancesOn, partsOfRung, runOnRung } from '../../../lifecycle/ladder';
-import type { RunRecord } from '../../../lifecycle/record';
+import type { Attempt, RunRecord } from '../../../lifecycle/record';
 import { ENVIRONMENT_POOL, type PoolNeeds, type QueueSize } from '../../../queue/run';
-import { type QuotaNeed, runQuotaNeeds } from '../../../quota';
+import { type QuotaNeed, quotaUsage, runQuotaNeeds } from '../../../quota';
 import type { RunIntent } from '../../shared/items';
 import type { ReconcileDeps } from '../deps';
 import { isolateFailure } from './isolate-failure';
@@ -31,9 +31,14 @@ export class RunNeeds {
     return [...byQuota.values()];
   }
 
-  /** Of a run whose intent cannot be read nothing is known but its instances, and the service decides. */
+  /**
+   * What a run asks for, or holds. Until the service has chosen among alternatives, each of them counts; afterwards only the chosen one does.
+   * Of a run whose intent cannot be read nothing is known but its instances, and the service decides.
+   */
   of(run: RunRecord, rungId = run.rungId): PoolNeeds {
     const needs = this.found.get(run.runId)?.get(rungId) ?? [];
+    const selected = selectedOn(run, rungId);
+    if (selected) return needsOfSelected(needs, selected, run);
     const instances = instancesOn(run, rungId);
     const known = poolsOf.get(needs);
     if (known?.[ENVIRONMENT_POOL] === instances) return known;
@@ -54,6 +59,26 @@ export class RunNeeds {
       return [{ rungId, needs, instances: needs[ENVIRONMENT_POOL] ?? 0 }];
     });
   }
+}
+
+type Selected = NonNullable<Attempt['selected']>;
+
+/** The instances that the service chose for the run's live job; undefined where it had no choice, or has not chosen yet. */
+function selectedOn({ admitted, attempt }: RunRecord, rungId: string): Selected | undefined {
+  const isLive = admitted && attempt?.phase === 'created' && attempt.rungId === rungId;
+  return isLive ? attempt.selected : undefined;
+}
+
+/** A part of what the alternatives need together: the quotas that the chosen instances count in. */
+function needsOfSelected(needs: readonly QuotaNeed[], selected: Selected, { kind, rungId }: RunRecord): PoolNeeds {
+  const { instanceType, instanceCount } = selected;
+  const spot = partsOfRung(rungId).kind === 'spot';
+  const used = quotaUsage([{ kind, status: 'InProgress', spot, instances: [{ instanceType, count: instanceCount }] }]);
+  const held = needs.flatMap(({ name }): [string, number][] => {
+    const count = used.get(name);
+    return count === undefined ? [] : [[name, count]];
+  });
+  return { ...Object.fromEntries(held), [ENVIRONMENT_POOL]: instanceCount };
 }
 
 /** Instances that each run needs of each pool, by what its run file decided. */
