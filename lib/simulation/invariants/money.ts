@@ -58,11 +58,15 @@ export class BooksBalance extends Invariant {
     this.break(`run ${run.id}: booked $${booked.toFixed(2)}, billed $${billed.toFixed(2)}`);
   }
 
-  /** What a pool would cost from now, or from its early end, until the end of its keep-alive period, if that is not long past. */
+  /**
+   * What a pool would cost from now, or from its early end, until the end of its keep-alive period, if that is not long past. Nobody can say how
+   * long that of a deleted job was kept.
+   */
   private aheadUsd(job: SimJob): number {
-    const { pool } = job;
+    const { pool, deletedAt } = job;
     const periodMs = keepAliveMs(job);
-    if (!pool || this.now > pool.since + periodMs + UNSEEN_MS) return 0;
+    const isKnown = pool && deletedAt === undefined && this.now > pool.since + periodMs + UNSEEN_MS;
+    if (!pool || isKnown) return 0;
     const { prices } = this.scene.world;
     return prices.poolUsd(job, periodMs) - prices.poolUsd(job, keptMs(job, this.now));
   }

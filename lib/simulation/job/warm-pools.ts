@@ -30,11 +30,11 @@ export class WarmPools {
     return [...this.kept].map(([job, { pool }]) => ({ job, pool }));
   }
 
-  /** The job whose instances a new one would get. */
+  /** The job whose instances a new one would get: of several, the one that ended last. AWS does not publish which it is. */
   matching(request: SimJob['request']): SimJob | undefined {
     if (!request.ResourceConfig?.KeepAlivePeriodInSeconds) return undefined;
     const wanted = signature(request);
-    return [...this.kept.keys()].find((job) => signature(job.request) === wanted);
+    return [...this.kept.keys()].findLast((job) => signature(job.request) === wanted);
   }
 
   /** A job is over that had these instances. */
