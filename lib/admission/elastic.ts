@@ -1,4 +1,4 @@
-import { judgeForDeploy, type Limits, type QuotaRow, runQuotaNeeds } from '../quota';
+import { judgeForDeploy, type Limits, neededToStart, type QuotaRow, runQuotaNeeds } from '../quota';
 import { elasticSizes } from '../rules/compute/elastic';
 import { type Issue, issue } from '../spec/issue';
 import { onInstances } from '../spec/resolve-run';
@@ -8,7 +8,7 @@ import { isAboveLimit, quotaIssues } from './quota-issues';
 /** The run on the most instances that the limits allow; on its fewest where they allow none, and as it is where it has one size. */
 export function withinLimits(run: RunSpec, limits: Limits): RunSpec {
   const sizes = elasticSizes(run).map((count) => onInstances(run, count));
-  const isAllowed = (sized: RunSpec) => !judgeForDeploy(runQuotaNeeds(sized), limits).some(isAboveLimit);
+  const isAllowed = (sized: RunSpec) => !judgeForDeploy(neededToStart(runQuotaNeeds(sized)), limits).some(isAboveLimit);
   return sizes.find(isAllowed) ?? sizes.at(-1) ?? run;
 }
 

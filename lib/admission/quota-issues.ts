@@ -14,6 +14,11 @@ function quotaIssue(row: QuotaRow): Issue {
   const say = (level: 'error' | 'warning', must: string, fix: string) =>
     issue('quota/limit', level, row.wantedBy, { must, got: row.needed, fix });
   if (row.limit === null) return say('warning', `must be known: ${row.name}`, row.reason);
+  if (row.isOptional) {
+    const must = `must be 0 where the instances are above ${row.limit} (${quota})`;
+    const fix = 'no warm pool is kept until then: request an increase with slipway quota --request, or remove it';
+    return issue('quota/limit', 'warning', 'compute.keepAliveSeconds', { must, got: row.needed, fix });
+  }
   if (isAboveLimit(row)) {
     return say(
       'error',

@@ -49,9 +49,10 @@ export type LaunchOutcome = 'start' | 'wait' | 'refuse' | 'unknown';
 
 /** What a launch may do, given its rows (docs/decisions/0007-where-sources-differ.md, "quota: refused or queued"). */
 export function launchOutcome(rows: readonly QuotaRow[]): LaunchOutcome {
-  if (rows.some((row) => row.limit !== null && row.needed > row.limit)) return 'refuse';
-  if (rows.some((row) => row.verdict === 'short')) return 'wait';
-  return rows.some((row) => row.verdict === 'unknown') ? 'unknown' : 'start';
+  const needed = rows.filter((row) => !row.isOptional);
+  if (needed.some((row) => row.limit !== null && row.needed > row.limit)) return 'refuse';
+  if (needed.some((row) => row.verdict === 'short')) return 'wait';
+  return needed.some((row) => row.verdict === 'unknown') ? 'unknown' : 'start';
 }
 
 /** Rows whose limit is not enough. */

@@ -12,6 +12,11 @@ export interface QuotaNeed extends QuotaRef {
   kind: 'pool' | 'per-job';
   /** What asks for it, in the user's own words: `compute.instanceCount`. */
   wantedBy: string;
+  /**
+   * The job starts without it: where the quota does not suffice, SageMaker keeps no warm pool. @default - the job needs it
+   * https://docs.aws.amazon.com/sagemaker/latest/dg/train-warm-pools-resource-limits.html
+   */
+  isOptional?: true;
 }
 
 /** Quotas on processing jobs that have no name in `QUOTA`. Source: quota-codes.ts. */
@@ -47,7 +52,10 @@ export function runQuotaNeeds(run: RunSpec): QuotaNeed[] {
   const usages: QuotaUsage[] = run.compute.keepAliveSeconds > 0 ? [pool, 'warm-pool'] : [pool];
   return [
     ...usages.flatMap((usage) =>
-      hosts.map(([type, { needed, wantedBy }]) => instances(instanceQuota(type, usage), needed, wantedBy)),
+      hosts.map(([type, { needed, wantedBy }]) => ({
+        ...instances(instanceQuota(type, usage), needed, wantedBy),
+        ...(usage === 'warm-pool' && { isOptional: true as const }),
+      })),
     ),
     instances(generalQuota(TOTALS[pool].across), total.needed, total.wantedBy),
     { ...generalQuota(TOTALS[pool].perJob), ...total, unit: 'instances', kind: 'per-job' },
@@ -62,8 +70,11 @@ export function runQuotaNeeds(run: RunSpec): QuotaNeed[] {
   ];
 }
 
+/** The needs without which a job does not start. */
+export const neededToStart = (needs: readonly QuotaNeed[]): QuotaNeed[] => needs.filter((need) => !need.isOptional);
+
 /**
- * What an environment must be able to hold: each entry of `quotas.require` beside the others, and each of its runs alone.
+ * What an environment must be able to hold: each entry of `quotas.require` beside the others, and each of its runs alone, warm pools included.
  * @param maxInstancesPerRun guardrail; a required count above it is spread over several jobs
  */
 export function environmentQuotaNeeds(
@@ -72,7 +83,7 @@ export function environmentQuotaNeeds(
   maxInstancesPerRun = Number.POSITIVE_INFINITY,
 ): QuotaNeed[] {
   const beside = sumNeeds(required.flatMap((r, i) => requirementNeeds(r, `quotas.require[${i}]`, maxInstancesPerRun)));
-  return largestNeeds([...beside, ...runs.flatMap(runQuotaNeeds)]);
+  return largestNeeds([...beside, ...runs.flatMap(runQuotaNeeds).map(({ isOptional: _, ...need }) => need)]);
 }
 
 /** The larger of two needs of the same quota: for runs that need not run side by side. */

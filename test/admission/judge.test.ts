@@ -48,6 +48,21 @@ describe('admission', () => {
     expect(judged({ limits: { [QUOTA]: { value: 2 } } })).toMatchObject({ isAdmitted: true });
   });
 
+  test('warns of a warm-pool quota that does not suffice: the job starts, and SageMaker keeps no pool', () => {
+    const file = RUN.replace('instanceCount: 2', 'instanceCount: 2, keepAliveSeconds: 600');
+    const limits = { [QUOTA]: { value: 2 }, 'ml.p5.48xlarge for training warm pool usage': { value: 1 } };
+    const { isAdmitted, issues } = judged({ file, limits });
+    expect(isAdmitted).toBe(true);
+    expect(issues.filter(({ rule }) => rule === 'quota/limit')).toMatchObject([
+      {
+        level: 'warning',
+        path: 'compute.keepAliveSeconds',
+        message: expect.stringMatching(/warm pool usage.*no warm pool is kept/),
+      },
+    ]);
+    expect(judged({ file, limits: { ...limits, [QUOTA]: { value: 1 } } }).errors).toEqual(['quota/limit']);
+  });
+
   test('refuses a cap below the planned cost', () => {
     const file = `${RUN}limits: { maxCostUsd: 0.01 }\n`.replace('steps: 100', 'steps: 1000000');
     expect(judged({ file }).errors).toEqual(['limits/planned-cost']);

@@ -1,11 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
+  type AppliedLimit,
   freeOf,
   increaseCommand,
   judgeForDeploy,
   judgeForLaunch,
   launchOutcome,
+  neededToStart,
   type QuotaNeed,
   type QuotaRow,
   quotaSentence,
@@ -69,6 +71,20 @@ test('one quota that is short decides, however many others are enough', () => {
   expect(launchOutcome(judgeForLaunch([other, need(1)], new Map([['other', { value: 8 }]]), new Map()))).toBe(
     'unknown',
   );
+});
+
+test('a quota without which a job starts decides nothing', () => {
+  const optional = need(9, { name: 'pool', isOptional: true });
+  const outcome = (pool: AppliedLimit) =>
+    launchOutcome(
+      judgeForLaunch([need(3), optional], new Map<string, AppliedLimit>([...limits(8), ['pool', pool]]), new Map()),
+    );
+  expect([outcome({ value: 8 }), outcome({ value: 9 }), outcome({ unknown: 'denied' })]).toEqual([
+    'start',
+    'start',
+    'start',
+  ]);
+  expect(neededToStart([need(3), optional])).toEqual([need(3)]);
 });
 
 test('usage that could not be read makes a pool unknown, and a limit on each job keeps its verdict', () => {

@@ -35,12 +35,16 @@ test('a spot run touches the spot rows and no on-demand row', () => {
   ]);
 });
 
-test('a warm pool adds its own row beside the training row', () => {
+test('a warm pool adds its own row beside the training row, which a job starts without and an environment needs', () => {
   const needs = runQuotaNeeds(run({ instanceType: 'ml.p4d.24xlarge', instanceCount: 2, keepAliveSeconds: 600 }));
   expect(brief(needs).slice(0, 2)).toEqual([
     ['L-09B4A649', 2, 'pool'],
     ['L-A8827666', 2, 'pool'],
   ]);
+  expect(needs.map(({ isOptional }) => isOptional).slice(0, 3)).toEqual([undefined, true, undefined]);
+  const kept = run({ instanceType: 'ml.p4d.24xlarge', instanceCount: 2, keepAliveSeconds: 600 });
+  expect(environmentQuotaNeeds([], [kept]).find(({ code }) => code === 'L-A8827666')).toMatchObject({ needed: 2 });
+  expect(environmentQuotaNeeds([], [kept]).some((need) => 'isOptional' in need)).toBe(false);
 });
 
 test('a type without instance store asks for its EBS volume, also when the run names no size', () => {

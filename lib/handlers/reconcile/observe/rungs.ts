@@ -2,7 +2,7 @@ import { fitsMemory } from '../../../admission';
 import { runOnRung } from '../../../lifecycle/ladder';
 import type { Observed } from '../../../lifecycle/observed';
 import type { RunRecord } from '../../../lifecycle/record';
-import { type QuotaNeed, runQuotaNeeds } from '../../../quota';
+import { neededToStart, type QuotaNeed, runQuotaNeeds } from '../../../quota';
 import type { RunIntent } from '../../shared/items';
 import type { ReconcileDeps } from '../deps';
 import type { WholeRun } from './subject';
@@ -43,7 +43,7 @@ function tooSmall(deps: ReconcileDeps, { record, intent }: WholeRun): string[] {
 async function aboveQuota(deps: ReconcileDeps, { record, intent }: WholeRun): Promise<string[]> {
   const { ladder } = record.policy;
   if (ladder.length < 2) return [];
-  const needs = ladder.map(({ id }) => ({ id, needs: runQuotaNeeds(runOnRung(intent.spec, id)) }));
+  const needs = ladder.map(({ id }) => ({ id, needs: neededToStart(runQuotaNeeds(runOnRung(intent.spec, id))) }));
   const limits = await deps.limits.read(needs.flatMap((rung) => rung.needs));
   const isAbove = ({ name, needed }: QuotaNeed) => {
     const limit = limits.get(name);

@@ -2,7 +2,7 @@ import { fitsMemory } from '../../../admission';
 import { instancesOn, partsOfRung, runOnRung } from '../../../lifecycle/ladder';
 import type { Attempt, RunRecord } from '../../../lifecycle/record';
 import { ENVIRONMENT_POOL, type PoolNeeds, type QueueSize } from '../../../queue/run';
-import { type QuotaNeed, quotaUsage, runQuotaNeeds } from '../../../quota';
+import { neededToStart, type QuotaNeed, quotaUsage, runQuotaNeeds } from '../../../quota';
 import type { RunIntent } from '../../shared/items';
 import type { ReconcileDeps } from '../deps';
 import { isolateFailure } from './isolate-failure';
@@ -144,7 +144,7 @@ function needsOnRung(intent: RunIntent, rungId: string, isOwn: boolean, region: 
   if (known !== undefined) return known;
   const spec = runOnRung(intent.spec, rungId);
   const fits = isOwn || fitsMemory(spec, region);
-  const needs = fits ? runQuotaNeeds(spec).filter((need) => need.kind === 'pool') : null;
+  const needs = fits ? neededToStart(runQuotaNeeds(spec)).filter((need) => need.kind === 'pool') : null;
   found.set(key, needs);
   return needs;
 }
