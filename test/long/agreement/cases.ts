@@ -122,8 +122,6 @@ export const OTHERS: Readonly<Record<string, string>> = {
   guards: 'changes of the stack, which test/long/adoption.test.ts and test/long/always/life-cycle.test.ts make',
   'interrupted-hang': 'what `hangs` plays of an interrupted job, at a time at which one tick decides',
   'interrupted-unread': OTHERS_READ_TOO,
-  'pool-quota': 'the sandbox keeps pools on the real clock',
-  'pools-taken': 'the sandbox keeps pools on the real clock',
   'older-driver': 'the driver of the sandbox is that of the package',
   'older-version': 'functions that die between two calls',
   refused: 'guardrails of an environment of its own, which test/e2e/environment.test.ts has',
