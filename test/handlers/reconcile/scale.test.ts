@@ -95,6 +95,13 @@ test('runs that the service leaves out are asked for again after a tenth of a se
   expect(world.now() - began).toBe(300);
 });
 
+test('a run that the service leaves out each time is not taken for one that is gone', async () => {
+  const runId = await world.launch();
+  world.table.leaveOut(runId, 3);
+  const found = await readAgain(world.reconcile, [runId, 'gone']);
+  expect([...found]).toEqual([['gone', undefined]]);
+});
+
 test('a look at a live job needs neither its run file nor the descriptor', async () => {
   const runId = await world.launch();
   world.train(`research-${runId}-a001`);
