@@ -108,3 +108,22 @@ def test_a_template_without_marks_gives_the_same_targets_and_the_end_of_each_tur
         # The template writes a new line behind each turn, and says only in its marks that it is not the assistant's.
         assert [other_targets[place] for place in differing] == [newline] * len(differing)
         assert len(differing) == sum(target == IGNORED != before for before, target in zip(targets, [*targets[1:], IGNORED], strict=True))
+
+
+@pytest.mark.parametrize("place", ["tokenizer_config.json", "additional_chat_templates"])
+def test_conversations_with_tools_are_rendered_by_the_template_that_the_tokenizer_has_for_them(tmp_path: Path, place: str) -> None:
+    tokenizer = data.write_tokenizer(tmp_path / "tokenizer")
+    with_tools = "{{ tools | tojson }}" + data.MARKED
+    if place == "additional_chat_templates":
+        (tokenizer.parent / place).mkdir()
+        (tokenizer.parent / place / "tool_use.jinja").write_text(with_tools)
+        (tokenizer.parent / "chat_template.jinja").write_text(data.MARKED)
+    else:
+        config = json.loads((tokenizer.parent / place).read_text())
+        named = [{"name": "default", "template": data.MARKED}, {"name": "tool_use", "template": with_tools}]
+        (tokenizer.parent / place).write_text(json.dumps(config | {"chat_template": named}))
+    loaded = AutoTokenizer.from_pretrained(tokenizer.parent)
+    tool = {"type": "function", "function": {"name": "add", "description": "Adds.", "parameters": {"type": "object", "properties": {}}}}
+    lines = [data.CONVERSATIONS[0], data.CONVERSATIONS[1] | {"tools": [tool]}]
+    expected = [loaded.apply_chat_template(line["messages"], tools=line.get("tools"), tokenize=True)["input_ids"] for line in lines]
+    assert [tokens for tokens, _targets in ours(data.tokenise(tmp_path, lines, tokenizer))] == expected

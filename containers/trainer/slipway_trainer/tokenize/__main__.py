@@ -59,7 +59,9 @@ def run(words: list[str], base: Path) -> int:
         files = share(files, place.host, place.hosts)
     kind = "text" if asked.text_key else kind_of(files)
     template = chat_template(asked.chat_template, tokenizer) if kind != "text" else None
+    tool_template = tool_template_of(asked.chat_template, tokenizer) if kind != "text" else None
     made_with = [] if kind == "text" else [kind, asked.train_on, template.source if template is not None else ""]
+    made_with += [tool_template.source] if tool_template is not None else []
     print_of_input = fingerprint(files, place.input, tokenizer, asked.shard_tokens, *made_with)
     index = new_index(tokenizer, print_of_input, kind)
     writer = ShardWriter(place.output, place.host, index, asked.shard_tokens)
@@ -72,7 +74,7 @@ def run(words: list[str], base: Path) -> int:
         if kind == "text":
             writer.write_all(documents(files, (first[0], first[1]), asked.text_key or "text"), tokenizer)
         else:
-            reader = ExampleReader(kind, tokenizer, template, trains_all=asked.train_on == "all")
+            reader = ExampleReader(kind, tokenizer, (template, tool_template), trains_all=asked.train_on == "all")
             writer.write_examples(examples(files, (first[0], first[1]), reader))
     _say(len(files), writer.index["shards"])
     return 0
@@ -91,6 +93,11 @@ def chat_template(asked: str, tokenizer: Tokenizer) -> ChatTemplate | None:
             raise Settings([f"tokenizer.chatTemplate: must be a Jinja template, or the path of one in an input of the job, got {asked}"])
         source = Path(asked).read_text(encoding="utf-8")
     return ChatTemplate(source, tokenizer.special_tokens) if source else None
+
+
+def tool_template_of(asked: str, tokenizer: Tokenizer) -> ChatTemplate | None:
+    """The tokenizer's own template for conversations with tools; None where it has none, or another template is asked for."""
+    return ChatTemplate(tokenizer.tool_template, tokenizer.special_tokens) if tokenizer.tool_template and not asked else None
 
 
 if __name__ == "__main__":

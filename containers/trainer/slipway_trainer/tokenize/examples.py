@@ -13,6 +13,7 @@ from slipway_trainer.tokenize.chat_template import ChatTemplate, Rendered, Templ
 from slipway_trainer.tokenize.tokenizers import Tokenizer
 
 Line = Mapping[str, Any]
+Templates = tuple[ChatTemplate | None, ChatTemplate | None]
 
 
 class Example(NamedTuple):
@@ -42,9 +43,11 @@ KINDS = {"messages": "sft", "completion": "sft", "preference": "dpo"}
 class ExampleReader:
     """Lines of one kind, `sft` or `dpo`, to examples."""
 
-    def __init__(self, kind: str, tokenizer: Tokenizer, template: ChatTemplate | None, trains_all: bool) -> None:
-        """`trains_all`: the loss is on every token of a conversation or completion, not on what the assistant says."""
-        self.kind, self._tokenizer, self._template, self._trains_all = kind, tokenizer, template, trains_all
+    def __init__(self, kind: str, tokenizer: Tokenizer, templates: Templates, trains_all: bool) -> None:
+        """`templates`: the template, and the one for conversations with tools where the tokenizer has one of its own. `trains_all`: the
+        loss is on every token of a conversation or completion, not on what the assistant says."""
+        self.kind, self._tokenizer, self._trains_all = kind, tokenizer, trains_all
+        self._template, self._tool_template = templates
 
     def read(self, line: Any, place: str) -> list[Example]:
         """One example of a line of fine-tuning, two of a preference: the chosen and the rejected one. Raises DataFailed with the place."""
@@ -71,7 +74,7 @@ class ExampleReader:
         encoded = self._tokenizer.encode_chat(rendered.text)
         if self._trains_all:
             return [Example(encoded.ids, bytearray([1]) * len(encoded.ids))]
-        turns = rendered.turns if self._chat.marks_turns else self._turns(messages, rendered.text, extra)
+        turns = rendered.turns if self._chat(extra).marks_turns else self._turns(messages, rendered.text, extra)
         if not turns:
             raise BadLine("messages: must have a turn of the assistant, got none")
         targets = bytearray(len(encoded.ids))
@@ -138,14 +141,14 @@ class ExampleReader:
             return self._tokenizer.encode_plain(prompt + answer)
         return self._tokenizer.encode_chat(self._rendered([*prompt, *answer], extra).text).ids
 
-    @property
-    def _chat(self) -> ChatTemplate:
-        if self._template is None:
+    def _chat(self, extra: Mapping[str, Any]) -> ChatTemplate:
+        template = self._tool_template if extra["tools"] is not None and self._tool_template is not None else self._template
+        if template is None:
             raise BadLine("must go with a chat template, and the tokenizer has none; set tokenizer.chatTemplate")
-        return self._template
+        return template
 
     def _rendered(self, messages: Sequence[Mapping[str, Any]], extra: Mapping[str, Any], generation_prompt: bool = False) -> Rendered:
-        return self._chat.render(messages, generation_prompt=generation_prompt, **extra)
+        return self._chat(extra).render(messages, generation_prompt=generation_prompt, **extra)
 
 
 _KEYS = {"sft": "messages, or prompt and completion,", "dpo": "chosen and rejected"}

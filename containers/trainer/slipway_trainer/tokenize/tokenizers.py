@@ -30,6 +30,8 @@ class Tokenizer(Protocol):
     end_of_text_token: str
     #: The chat template that comes with it; None = it has none.
     chat_template: str | None
+    #: The one for conversations with tools, where the tokenizer has one of its own for them.
+    tool_template: str | None
     #: `bos_token`, `eos_token` and others by name, for chat templates.
     special_tokens: Mapping[str, str]
 
@@ -51,6 +53,7 @@ class ByteTokenizer:
     end_of_text = 256
     end_of_text_token = "<|endoftext|>"
     chat_template = None
+    tool_template = None
     special_tokens: Mapping[str, str] = {"bos_token": "", "eos_token": end_of_text_token}
 
     def encode(self, text: bytes) -> list[int]:
@@ -100,7 +103,8 @@ class FileTokenizer:
         self.vocabulary_size = self._tokenizer.get_vocab_size()
         config = _json_of(path.with_name("tokenizer_config.json"))
         self.special_tokens = _special_tokens(config)
-        self.chat_template = _template_of(path, config)
+        templates = _templates_of(path, config)
+        self.chat_template, self.tool_template = templates.get("default"), templates.get("tool_use")
         self.end_of_text_token = end_of_text or self.special_tokens.get("eos_token", END_OF_TEXT)
         found = self._tokenizer.token_to_id(self.end_of_text_token)
         if found is None:
@@ -138,16 +142,17 @@ def _special_tokens(config: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _template_of(path: Path, config: Mapping[str, Any]) -> str | None:
-    """The template of chat_template.jinja, which newer tokenizers have, else that of tokenizer_config.json: one, or a list by name."""
-    own = path.with_name("chat_template.jinja")
-    if own.is_file():
-        return own.read_text(encoding="utf-8")
+def _templates_of(path: Path, config: Mapping[str, Any]) -> dict[str, str]:
+    """Templates by name: of chat_template.jinja and additional_chat_templates/, which newer tokenizers have, else of tokenizer_config.json,
+    which holds one or a list. transformers takes `tool_use` for conversations with tools, `default` for the others."""
+    own, others = path.with_name("chat_template.jinja"), path.with_name("additional_chat_templates")
+    files = {one.stem: one for one in others.glob("*.jinja")} | ({"default": own} if own.is_file() else {})
+    if files:
+        return {name: file.read_text(encoding="utf-8") for name, file in files.items()}
     found = config.get("chat_template")
     if isinstance(found, list):
-        named = {entry.get("name"): entry.get("template") for entry in found if isinstance(entry, dict)}
-        return named.get("default")
-    return found if isinstance(found, str) else None
+        return {entry["name"]: entry["template"] for entry in found if isinstance(entry, dict) and {"name", "template"} <= {*entry}}
+    return {"default": found} if isinstance(found, str) else {}
 
 
 def load_tokenizer(name: str, end_of_text: str | None) -> Tokenizer:
