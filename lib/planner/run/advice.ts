@@ -79,6 +79,7 @@ const SMALLER: readonly Change[] = [
           layout: { offloadActivations: true },
         }
       : undefined,
+  (l, library) => (l.expert < domainGpusOf(l) ? spreadWithin(l, library) : undefined),
   (l, library) =>
     hasTensorParallelism(library) && canDivideOnce(l)
       ? {

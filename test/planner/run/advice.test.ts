@@ -85,6 +85,17 @@ test.each(RUNS.map((file) => [`${file.model.preset} ${JSON.stringify(file.distri
   },
 );
 
+test('a mixture that does not fit because each GPU gathers all experts is advised to spread them', () => {
+  const file = run('deepseek-v3', 'ml.p5en.48xlarge', 32, { shard_degree: 256 }, { activationCheckpointing: 'full' });
+  const plan = planRun(errorsOf(file, []).value, FACTS);
+  if (Array.isArray(plan)) throw new Error(JSON.stringify(plan));
+  expect([plan.fits, plan.advice[0]?.change, plan.advice[0]?.fits]).toEqual([
+    'oom',
+    'distribution.parameters.expert_parallel_degree: 8',
+    'fits',
+  ]);
+});
+
 test('experts that are spread over nodes are advised to stay inside one', () => {
   const plan = planRun(errorsOf(RUNS[5] ?? {}, []).value, FACTS);
   expect(Array.isArray(plan) ? [] : plan.advice.map(({ change }) => change)).toContain(
