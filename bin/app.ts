@@ -21,7 +21,7 @@ function addChecks(): void {
   Validations.of(app).addPlugins(new AwsSolutionsChecks(app), new RememberedValidation('.slipway/validation'));
 }
 
-// CDK synthesises when Node has nothing left to do, so that nobody waits for this.
+// The CDK synthesises when Node.js becomes idle, so this promise is not awaited.
 slipwayApp(app).catch((error: Error) => {
   console.error(process.env.SLIPWAY_DEBUG === '1' ? error.stack : `slipway: ${error.message}`);
   process.exit(1);

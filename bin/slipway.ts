@@ -1,7 +1,7 @@
 // Node 20 is supported until its users have left it; the SDK's reminder on every call would only be noise.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
 
-// A reader that has seen enough (`slipway logs RUN | head`) closes the pipe: that is no error, and nobody reads on.
+// A reader that has seen enough (`slipway logs RUN | head`) closes the pipe: this is not an error.
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;

@@ -1,4 +1,4 @@
-// Writes the generated parts of docs/environment.md: what a change replaces, and what an environment costs by existing.
+// Writes the generated parts of docs/environment.md: what a change replaces, and the standing cost of an environment.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { withGenerated } from './environment-tables';
 

@@ -41,7 +41,7 @@ export const constantsSchema = z.strictObject({
   restartInPlaceMinutes: z.number().nonnegative().default(3),
   checkpointLoadMinutes: z.number().nonnegative().default(5),
   /**
-   * A new attempt on instances that a warm pool kept: no instance starts, no image travels, the container starts anew. Measured
+   * A new attempt on instances that a warm pool kept: no instance starts, no image travels, the container starts again. Measured
    * by AWS as under 20 s for small jobs; taken as long as a restart in place.
    */
   warmAttemptMinutes: z.number().nonnegative().default(3),

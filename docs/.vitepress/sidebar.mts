@@ -120,7 +120,7 @@ export function sidebar(): Item[] {
       'Concepts',
       CONCEPTS.map((name) => page(name)),
     ),
-    section('Operation', [...OPERATION.map((name) => page(name)), folder('runbooks', 'Run books')]),
+    section('Operation', [...OPERATION.map((name) => page(name)), folder('runbooks', 'Runbooks')]),
     section('Reference', [
       page('reference/README', 'Overview'),
       ...ordered('reference', REFERENCE),

@@ -14,7 +14,7 @@ export interface AdmissionFacts {
   region: string;
   /** Applied limits by quota name; a name without one is unknown, and holds nothing back. */
   limits: Limits;
-  /** A person has said that it goes on at a price that nobody knows. */
+  /** A person has confirmed the launch although the price is unknown. */
   acceptsUnknownPrice: boolean;
 }
 

@@ -55,7 +55,7 @@ function shortfallOfCores({ fits, layouts, coreGiB }: NeuronPlan): Shortfall | u
   return { needed, available: coreGiB, of: 'NeuronCore', advice: 'use more instances' };
 }
 
-/** Every shape that the run may be given and cannot fit. What the planner does not know it says nothing about. */
+/** Every shape that the run may be given and cannot fit. Shapes that the planner does not know are omitted. */
 export function memoryIssues(run: RunSpec, region: string): Issue[] {
   return shapesOf(run).flatMap(({ path, run: shape }) => {
     const short = shortfall(shape, region);

@@ -21,13 +21,13 @@ export function clusterUsdPerHour(run: RunSpec, facts: PriceFacts): { usd: numbe
   return { usd, notes: [...notes] };
 }
 
-/** Types that the service may choose and whose price nobody knows. */
+/** Types that the service may choose and whose price is unknown. */
 function unpricedTypes({ compute }: RunSpec, { region, prices }: PriceFacts): string[] {
   const types = [...requestedGroupsOf(compute), ...requestedAlternativesOf(compute)].map((g) => g.instanceType);
   return [...new Set(types)].filter((type) => !findPrice(type, region, prices));
 }
 
-/** A price that nobody knows is no reason to spend without limit. */
+/** A run with an unknown price needs a cost limit. */
 export function priceIssues(run: RunSpec, facts: PriceFacts, acceptsUnknownPrice: boolean): Issue[] {
   const [unpriced] = unpricedTypes(run, facts);
   if (unpriced === undefined || run.limits.maxCostUsd !== undefined || acceptsUnknownPrice) return [];

@@ -4,7 +4,7 @@ import { type Issue, issue } from '../spec/issue';
 /** Above the limit waiting does not help; above what is free the queue does. */
 export const isAboveLimit = (row: QuotaRow): boolean => row.limit !== null && row.needed > row.limit;
 
-/** What a table of needs says against a launch: an error above a limit, a warning where it has to wait or where nobody knows. */
+/** Issues of a launch from a table of needs: an error above a limit, a warning if the run has to wait or a value is unknown. */
 export function quotaIssues(rows: readonly QuotaRow[]): Issue[] {
   return rows.filter((row) => row.verdict !== 'enough').map(quotaIssue);
 }

@@ -26,7 +26,7 @@ export interface ReplicaTarget {
   roleArn?: string;
 }
 
-/** Rule of what nobody of this account can read: it is neither right nor wrong. */
+/** Result for a resource that this account cannot read: unknown. */
 export const UNREAD_REPLICA = 'preflight/replication-unread';
 const unread = (must: string, got: string, fix: string) => issue(UNREAD_REPLICA, 'warning', PATH, { must, got, fix });
 /** What the account of the copies must allow: https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-walkthrough-2.html, 2026-11-23. */

@@ -1,4 +1,4 @@
-/** A training run that somebody measured and published, in the words of a run file. */
+/** A published measurement of a training run, expressed as a run file. */
 export interface PublishedMeasurement {
   name: string;
   source: string;

@@ -57,10 +57,10 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
   return root;
 }
 
-/** Runs the command line and returns its exit code; errors are reported here and nowhere else. */
+/** Runs the command line and returns its exit code; all errors are reported here. */
 export async function main(argv: readonly string[], terminal: Terminal = processTerminal): Promise<number> {
   let code = 0;
-  // What follows `--` is a command of somebody else.
+  // The words after `--` are a command that runs in the container.
   const asJson = argv.slice(0, argv.indexOf('--') >>> 0).includes('--json');
   try {
     await program(terminal, (result) => {

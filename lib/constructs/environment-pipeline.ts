@@ -113,7 +113,7 @@ function stagesOf(environments: readonly EnvironmentToMake[]): PipelineStage[] {
   return [...stages.values()];
 }
 
-/** What `slipwayPipeline` is told beside where the environment files are. */
+/** Options of `slipwayPipeline` in addition to the location of the environment files. */
 export interface SlipwayPipelineProps extends SlipwayAppProps, PipelineOptions {
   /** Account of the pipeline itself. @default - the first of `accounts` */
   readonly account?: string;

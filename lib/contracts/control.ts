@@ -101,7 +101,7 @@ export interface StatusAnswer {
   /** Absent where the run has none; `left` is null while no job says it. */
   spareInstances?: { left: number | null; of: number };
   queuePosition: number | null;
-  /** The live job is asked to save and leave; `isRead` once its driver says so. Absent while nobody asks. */
+  /** The live job is asked to save and leave; `isRead` once its driver says so. Absent if there is no request. */
   handOver?: { why: 'preempted' | 'resized'; at: string; isRead: boolean };
   /** Instances that the service keeps after the last job, and bills, until then. Absent while there are none. */
   warmPool?: { until: string; usdPerHour: number | null };
@@ -222,7 +222,7 @@ export interface ValidateAnswer {
   codeSource: string | null;
 }
 
-/** Numbers of `slipway plan --json`; this module knows nothing of the planner. */
+/** Numbers of `slipway plan --json`; this module does not depend on the planner. */
 export interface PlanAnswer {
   ok: true;
   plan: { fits: string };

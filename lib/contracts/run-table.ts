@@ -9,7 +9,7 @@
  * | run id | `EVENT#2026-11-21T12:00:00.000Z#0042` | one line of the timeline, with its evidence |
  * | `REQUEST#<team>#<client request id>` | `REQUEST` | the run id that this request made: a repeated `start` finds it |
  * | `QUEUE` | `QUEUE` | what the teams have used, and the queue shares of the last pass |
- * | `QUOTAS` | `QUOTAS` | the instance quotas whose use somebody was told of |
+ * | `QUOTAS` | `QUOTAS` | the instance quotas for which a notice was sent |
  * | `CLOSED` | `CLOSED` | whether the stack is being deleted: then control starts and resumes nothing |
  *
  * Both indexes are sparse: only RUN items carry their keys.
@@ -50,7 +50,7 @@ export const INTENT_ITEM = 'INTENT';
 export const REQUEST_ITEM = 'REQUEST';
 /** Partition and sort key of the one item of the queue: no run id has capitals. */
 export const QUEUE_ITEM = 'QUEUE';
-/** Partition and sort key of the item with the quotas whose use somebody was told of. */
+/** Partition and sort key of the item with the quotas for which a notice was sent. */
 export const QUOTAS_ITEM = 'QUOTAS';
 /** Partition and sort key of the item that the guard of the deletion writes; its attribute says whether. */
 export const CLOSED_ITEM = 'CLOSED';

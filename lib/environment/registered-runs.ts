@@ -70,7 +70,7 @@ export function submissionIssues(
   ];
 }
 
-/** A deploy has nobody's rights to read an archive that is somewhere in S3. */
+/** A deploy has no permission to read an archive in S3. */
 function digestIssues({ code, distribution }: RunSpec): Issue[] {
   if (isPrefixInS3(code.source)) {
     const must = 'must not be a prefix in S3 with submit: on-change, which packs nothing that lies in S3';

@@ -2,7 +2,7 @@ import { HOURS_A_MONTH, STANDING_PRICES as PRICES, ZONES_OF_REGION } from '../ca
 import { mlflowServers } from '../spec/environment/mlflow-servers';
 import type { EnvironmentSpec } from '../spec/environment-file';
 
-/** One thing that costs money by existing, in one Region. */
+/** One item of the standing cost in one Region. */
 export interface StandingItem {
   item: string;
   count: number;

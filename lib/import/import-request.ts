@@ -12,7 +12,7 @@ import type { TrainerFiles } from './model-trainer';
 import type { ForeignRequest } from './read-request';
 import { runFileText } from './write';
 
-/** A run file made from somebody's job. */
+/** A run file that was created from an existing job. */
 export interface Imported {
   /** YAML, with what it does not say as comments. */
   runFile: string;

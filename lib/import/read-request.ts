@@ -39,7 +39,7 @@ const RESULTS_OF_RESOURCES = ['SelectedInstanceType', 'SelectedInstanceCount'];
 
 type Fields = Record<string, unknown>;
 
-/** A CreateTrainingJob request as somebody else wrote it: every member may be absent. */
+/** A CreateTrainingJob request from an external source: every member may be absent. */
 export type ForeignRequest = Partial<CreateTrainingJobCommandInput>;
 
 /** Whether the value is a JSON object, not a list. */

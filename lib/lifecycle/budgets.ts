@@ -164,7 +164,7 @@ function count(
   };
 }
 
-/** Training has started: the wait for capacity is over, and the next one is judged afresh. */
+/** Training has started: the wait for capacity is over, and the next one is judged separately. */
 export const capacityCame = (budgets: Budgets): Budgets =>
   budgets.capacitySince === undefined && budgets.capacityTries === 0
     ? budgets

@@ -103,7 +103,7 @@ export function askResume(record: RunRecord, now: EpochMs): IntentChange | undef
     endedAt: undefined,
     alerts: [],
   };
-  return changed(next, event(now, 'resume-asked', 'resume asked; budgets start afresh', { from: record.state }));
+  return changed(next, event(now, 'resume-asked', 'resume asked; budgets are reset', { from: record.state }));
 }
 
 /** The next attempt may take over what the run left: it is booked when that is known. */

@@ -113,7 +113,7 @@ export interface RunPolicy {
 export interface Checkpoint {
   uri: string;
   step: number;
-  /** The attempt that wrote it; null where nothing says so (an own script's marker). A later attempt may write the same folder anew. */
+  /** The attempt that wrote it; null where nothing says so (an own script's marker). A later attempt may write the same folder again. */
   attempt: number | null;
 }
 

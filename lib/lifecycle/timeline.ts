@@ -9,7 +9,7 @@ export const event = (at: EpochMs, what: string, text: string, evidence: Evidenc
   evidence,
 });
 
-/** What a notice says: the alert, what it is about, and the run book that helps. */
+/** What a notice says: the alert, what it is about, and the runbook that helps. */
 export interface NoticeParts {
   alert: string;
   about: string;

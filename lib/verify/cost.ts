@@ -22,7 +22,7 @@ export interface LevelCost {
 
 /**
  * The most that each level can cost, in USD.
- * @param standingUsdPerMonth what the environment of level `deploy` costs by existing
+ * @param standingUsdPerMonth standing cost of the environment of level `deploy`
  */
 export function mostCost(
   levels: readonly Level[],

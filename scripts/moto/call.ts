@@ -92,7 +92,7 @@ async function one(client: { send(command: unknown): Promise<unknown> }, call: C
   }
 }
 
-/** Members of an output by path, with values that every answer draws anew written as what they are. */
+/** Members of an output by path, with values that every answer draws again written as what they are. */
 function membersOf(value: unknown, at = ''): Record<string, string> {
   if (value === undefined || value === null) return {};
   if (value instanceof Date) return { [at]: '<time>' };

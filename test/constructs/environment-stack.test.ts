@@ -34,7 +34,7 @@ function stackOf(more: object = {}, context: Record<string, unknown> = {}): Envi
   return new EnvironmentStack(testApp(context), 'Slipway', { spec: specOf({ ...RESEARCH, ...more }), env: ENV });
 }
 
-/** Types that hold data or cost money by existing; nothing of them may be there when a quota is short. */
+/** Types that hold data or have a standing cost; nothing of them may be there when a quota is short. */
 const STATEFUL = [
   'AWS::S3::Bucket',
   'AWS::KMS::Key',

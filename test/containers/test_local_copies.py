@@ -45,7 +45,7 @@ def test_a_copy_is_read_only_where_the_record_names_its_digest(tmp_path: Path) -
     assert store.trust("step-5", record_of(written)) == 1
     assert store.read("step-5/__0_0.distcp", 2, 3) == b"234"
     assert remote.reads == 1
-    # The same name was written anew by somebody else: another digest, so the copy is stale.
+    # The same name was written again by somebody else: another digest, so the copy is stale.
     other = CopyingStore(remote, tmp_path / "copies")
     assert other.trust("step-5", record_of(written._replace(sha256="0" * 64))) == 0
     (tmp_path / "copies/step-5/__0_0.distcp").write_bytes(b"01234")

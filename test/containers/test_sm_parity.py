@@ -3,7 +3,7 @@
 fixtures/sm-variables.json holds what sagemaker-training 5.1.4 and sagemaker-train 1.27.0 (both from PyPI) printed through
 toolkit_reference.py. Where the toolkit is installed (.slipway/toolkit, as `npm test` does it, or SLIPWAY_TOOLKIT_PYTHON) it is asked
 again, and for generated configurations; with SLIPWAY_SDK_FOLDER (the unpacked wheel of sagemaker-train) set, the SDK too. With both,
-`python test_sm_parity.py` writes the fixture anew.
+`python test_sm_parity.py` writes the fixture again.
 """
 
 import json

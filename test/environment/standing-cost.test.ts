@@ -15,7 +15,7 @@ test('a key of a team costs a dollar a month, an existing one nothing', () => {
   expect([keys('own') - keys('shared'), keys(arn) - keys('shared')]).toEqual([1, 0]);
 });
 
-describe('costs by existing', () => {
+describe('standing cost', () => {
   test.each([
     [{ network: { endpoints: ['ecr', 'sts'], availabilityZoneIds: ['usw2-az1', 'usw2-az2'] } }, 6],
     [{ network: { endpoints: ['sts'] } }, 4],

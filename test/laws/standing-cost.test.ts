@@ -1,4 +1,4 @@
-// What `slipway plan` says an environment costs by existing is counted again in its template.
+// What `slipway plan` says about the standing cost of an environment is counted again in its template.
 import { expect, test, vi } from 'vitest';
 import { standingCost } from '../../lib/environment/standing-cost';
 import { SYNTH_MS, specOf } from '../constructs/support/app';

@@ -50,7 +50,7 @@ describe('the capacity clock', () => {
     expect(waited().budgets).toMatchObject({ capacitySince: T0 + HOUR, capacityTries: 1 });
   });
 
-  test('starts again once training has started: spot that is lost after eight days of training waits anew', () => {
+  test('starts again once training has started: spot that is lost after eight days of training waits again', () => {
     let record: RunRecord = { ...waited(), notBefore: undefined };
     record = run(record, seeing({}), T0 + 2 * HOUR).record;
     record = run(record, seeing({ create: { kind: 'accepted', arn: 'a' } }), T0 + 2 * HOUR).record;

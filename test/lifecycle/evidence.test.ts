@@ -73,7 +73,7 @@ describe('a spot job that trains again after an interruption', () => {
   test.each([
     ['by the service', { trainingStartedAt: T0, trainingSince: back }],
     ['by its change of status', { trainingStartedAt: T0 }],
-  ])('gets its start-up time anew, as told %s', (_, times) => {
+  ])('gets its start-up time again, as told %s', (_, times) => {
     const again = () => seeing({ job: job(times), heartbeat: beat(10, T0 + HOUR) });
     expect(watch(waiting(), again, 30, back - 5 * MINUTE).stops).toEqual([]);
   });

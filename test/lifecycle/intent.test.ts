@@ -47,7 +47,7 @@ describe('a resume', () => {
     admitted({ state: 'failed', desired: 'stop', budgets: BUDGETS, alerts: ['a/b'], endedAt: T0, ...changes });
 
   test.each<RunState>(['failed', 'stopped'])(
-    'of a %s run joins the queue with fresh budgets and may tell all anew',
+    'of a %s run joins the queue with fresh budgets and may tell all again',
     (state) => {
       const { record, events } = askResume(over({ state, notBefore: T0 + HOUR }), T0 + 2 * HOUR) ?? {};
       expect(record).toMatchObject({

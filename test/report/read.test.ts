@@ -167,7 +167,7 @@ describe('checkpoints', () => {
     ]);
   });
 
-  test('a later attempt that writes the same step anew replaces the row and its times', () => {
+  test('a later attempt that writes the same step again replaces the row and its times', () => {
     const [row] = checkpointList({ saves: [save], timeline: [commit(10, 2, 40)], listed: [{ ...listed, attempt: 2 }] });
     expect(row).toMatchObject({ attempt: 2, savedAt: at(40), blockedSeconds: null, inBucket: 'complete' });
   });

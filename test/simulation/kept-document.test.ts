@@ -29,7 +29,7 @@ test('the text is made at once where it may be long, or where it was not made fo
     document = keptAfter(document)(record);
   }
   expect(looks).toBe(48);
-  // A text that was read begins anew.
+  // A text that was read begins again.
   const read = keptAfter(textOfLength(100))(record);
   expect(read.S).toBeDefined();
   expect(isKept(keptAfter(read)(record))).toBe(true);

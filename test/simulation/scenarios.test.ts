@@ -12,7 +12,7 @@ vi.setConfig({ testTimeout: 120_000 });
 const FOLDER = path.join(__dirname, '..', 'scenarios');
 const FILES = readdirSync(FOLDER).filter((file) => file.endsWith('.yaml'));
 
-/** `vitest -u` writes outcomes anew: read the difference as you would read code. */
+/** `vitest -u` writes outcomes again: read the difference as you would read code. */
 test.each(FILES)('every invariant holds in %s, and it comes to the outcome beside it', async (file) => {
   const { value, issues } = readScenarioFile(path.join(FOLDER, file));
   if (!value) throw new Error(issues.map(({ message }) => message).join('\n'));

@@ -136,7 +136,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
     job = read_job(job_file)
     job = replace(job, arguments=tuple(paths.localised(word) for word in job.arguments))
     cluster = read_cluster(paths.config / "resourceconfig.json", job.training_groups, job.spare_instances)
-    # Before the first line of anybody else's code, pip's included.
+    # Before any other code runs, including pip.
     inherited = {**inherited, **read_secrets(job.secrets, inherited, hide, log)} if job.secrets else inherited
     _prepare_folders(job, paths, inherited, log)
     known = read_hosts_file(paths.config / "hosts")

@@ -120,7 +120,7 @@ class Coordinator:
         """The first host keeps its own itself."""
 
     def gpu_reports(self) -> Dict[str, Dict[str, Any]]:
-        """By host, what the others have told of their GPUs since it was asked last."""
+        """By host, the GPU reports of the other hosts since the previous call."""
         told, self._gpus = self._gpus, {}
         return told
 
@@ -129,7 +129,7 @@ class Coordinator:
         return True
 
     def progress(self) -> List[Dict[str, Any]]:
-        """What the others have told of their progress lines since it was asked last, each with its host."""
+        """The progress lines of the other hosts since the previous call, each with its host."""
         told, self._progress = self._progress, []
         return told
 
@@ -180,7 +180,7 @@ class Coordinator:
         return [host for host in self._others if host not in self._channels]
 
     def _await_connections(self) -> None:
-        """A round may end before the slowest driver has connected; nobody hears from one that was killed before it could."""
+        """A round may end before the slowest driver has connected. A driver that was killed before it connected never reports."""
         self._take_while(lambda: bool(self._awaited()) and not self._cut_off(), min(LATE_SECONDS, self._patience))
 
     def _tell(self, message: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Dict, List, Mapping
 
-#: Slowest first. What nobody could tell counts as slow: it is no proof.
+#: Slowest first. An unknown verdict counts as slow, because it proves nothing.
 ORDER = ("sockets", "unknown", "efa", "efa+gdr", "single-host")
 NAMED_HOSTS = 20
 

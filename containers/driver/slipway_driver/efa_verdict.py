@@ -53,7 +53,7 @@ class EfaVerdict:
         self._gdr_missing = self._fell_back = False
 
     def feed(self, line: str) -> None:
-        """Takes one line of output of a rank; lines that say nothing of the network are passed over."""
+        """Takes one line of output of a rank; lines without information about the network are ignored."""
         if not lines.INTERESTING.search(line):
             return
         plain = lines.COLOUR.sub("", line).strip()

@@ -31,7 +31,7 @@ RANK_LOG = re.compile(r"^\[?[IWEF]\d{4} ")
 #: What a launcher says of the process that failed, and what Python says while it clears up: never the cause.
 AFTERMATH = re.compile(r"\bChildFailedError\b|^Exception ignored in|^terminate called")
 
-#: What a rank says when somebody else died or left. Never the cause.
+#: Messages of a rank after another rank ended. They are never the cause.
 PEER_LOST = re.compile(
     r"Connection closed by remote peer|ncclRemoteError|remote process exited or there was a network error"
     r"|possibly due to a network error or a remote process exiting|NCCL communicator (was|is) aborted"

@@ -66,7 +66,7 @@ class HandOverWatch:
         return True
 
     def _request(self) -> Optional[str]:
-        """Why the attempt should leave; None while nobody asks."""
+        """Why the attempt should exit; None if there is no request."""
         try:
             raw = json.loads(self._client.get(self._bucket, self._key).decode("utf-8"))
         except S3Error as error:

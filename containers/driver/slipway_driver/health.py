@@ -65,7 +65,7 @@ def complaint(before: Gpus, now: Optional[Gpus]) -> str:
 
 
 def said(lines: Sequence[str]) -> str:
-    """What a rank's own error says of its hardware; "" when it says nothing."""
+    """The hardware problem in the error message of a rank; "" if there is none."""
     for line in lines:
         found = says.HARDWARE.search(line)
         if found:

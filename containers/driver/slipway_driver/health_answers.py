@@ -2,7 +2,7 @@
 
 Formats: https://docs.nvidia.com/deploy/nvidia-smi/ (`--query-gpu`, `--query-remapped-rows`, `nvlink --status`) and
 https://docs.nvidia.com/datacenter/dcgm/latest/user-guide/dcgm-diagnostics.html (`dcgmi diag --json`), 2026-11-22. An answer that is not
-understood says nothing: a host is refused for what a tool says, never for what it does not say.
+understood has no effect: a host is refused only for what a tool reports.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def clock_findings(text: Optional[str]) -> List[Finding]:
 
 
 def link_findings(text: Optional[str]) -> List[Finding]:
-    """`nvlink --status`: a GPU with inactive links beside active ones. A GPU without NVLink, or with all of it off, says nothing."""
+    """`nvlink --status`: a GPU with inactive links beside active ones. A GPU without NVLink, or with all links off, is ignored."""
     found = []
     for gpu, links in _links(text or "").items():
         inactive = sum("inactive" in link.lower() for link in links)

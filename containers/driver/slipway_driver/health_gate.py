@@ -70,7 +70,7 @@ def ask(command: Sequence[str], seconds: float) -> Optional[str]:
 
 
 def count_findings(place: Place, gpus: Optional[str]) -> List[Finding]:
-    """GPUs and EFA devices against what the instance type has. More than expected says nothing."""
+    """GPUs and EFA devices against what the instance type has. More devices than expected are ignored."""
     found: List[Finding] = []
     gpu, efa = GPU_INSTANCES.get(place.instance_type), EFA_INSTANCES.get(place.instance_type)
     if gpu and gpus is not None and count_gpus(gpus) < gpu.count:

@@ -71,7 +71,7 @@ def wait_for_hosts(
 def own_address(host: str, addresses: Mapping[str, str], known: Mapping[str, str]) -> str:
     """What this host listens on and calls from; "" = on whatever the system chooses.
 
-    A runtime may write the container's own name into /etc/hosts as 127.0.0.1: nobody else could reach that. In the sandbox's file
+    A runtime may write the container's own name into /etc/hosts as 127.0.0.1, which other hosts cannot reach. In the sandbox's file
     such addresses are meant.
     """
     address = addresses.get(host, "")

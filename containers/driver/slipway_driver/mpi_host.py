@@ -38,7 +38,7 @@ def worker_port(environ: Mapping[str, str]) -> int:
 
 
 def await_agent(listening: socket.socket, secret: str, seconds: float = ORDER_SECONDS) -> "Optional[tuple[PeerChannel, List[str]]]":
-    """The first caller that knows the secret, and the words that it wants to be run here; None when nobody came in time."""
+    """The first caller that knows the secret, and the command that it requests; None after a timeout."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         listening.settimeout(max(0.1, deadline - time.monotonic()))
@@ -53,7 +53,7 @@ def await_agent(listening: socket.socket, secret: str, seconds: float = ORDER_SE
 
 
 def _end_with(channel: PeerChannel, pid: int) -> None:
-    """Ends the daemon when mpirun's agent is gone: nobody else would."""
+    """Ends the daemon when the agent of mpirun has ended, because nothing else ends it."""
     try:
         channel.receive()
     except (PeerLost, ValueError):

@@ -125,7 +125,7 @@ def accept(connection: socket.socket, secret: str) -> PeerChannel:
 
 
 def connect(address: str, port: int, name: str, secret: str, bind_to: Optional[str] = None) -> PeerChannel:
-    """The client's side. Raises PeerLost for a server that does not know the secret, OSError when nobody listens."""
+    """The client's side. Raises PeerLost for a server that does not know the secret, OSError if no server listens."""
     source = (bind_to, 0) if bind_to else None
     connection = socket.create_connection((address, port), timeout=HANDSHAKE_SECONDS, source_address=source)
     _notice_a_dead_host(connection)

@@ -15,7 +15,7 @@ from slipway_driver.restart_policy import Decision, Report, Start, decide
 
 
 class Alone:
-    """A job of one host, or one whose hosts share no secret: nobody to ask."""
+    """A job with one host, or without a shared secret: there are no peers."""
 
     def __init__(self, restarts: int, resume_from: Callable[[], str]) -> None:
         self._budget, self._resume_from = RestartBudget(restarts), resume_from
@@ -26,18 +26,18 @@ class Alone:
         """There can be none."""
 
     def end_asked(self) -> Optional[str]:
-        """Nobody asks a single host to end: always None."""
+        """Always None: no peer can request an end."""
         return None
 
     def heard(self) -> str:
-        """Nobody would ever call a host that waits."""
+        """Not applicable: a single host never waits as a spare."""
         return RELEASED
 
     def announce(self, kind: str) -> None:
-        """Nobody listens."""
+        """Does nothing: there are no peers."""
 
     def share_efa(self, report: Mapping[str, Any]) -> bool:
-        """Nobody collects."""
+        """Does nothing: no peer collects reports."""
         return True
 
     def efa_reports(self, wait_seconds: float = 0.0) -> Dict[str, Dict[str, Any]]:
@@ -45,14 +45,14 @@ class Alone:
         return {}
 
     def share_gpus(self, use: Mapping[str, Any]) -> None:
-        """Nobody collects."""
+        """Does nothing: no peer collects reports."""
 
     def gpu_reports(self) -> Dict[str, Dict[str, Any]]:
         """There are no other hosts: always empty."""
         return {}
 
     def share_progress(self, line: Mapping[str, Any]) -> bool:
-        """Nobody collects."""
+        """Does nothing: no peer collects reports."""
         return True
 
     def progress(self) -> List[Dict[str, Any]]:
@@ -60,7 +60,7 @@ class Alone:
         return []
 
     def finish(self, own: Report) -> None:
-        """Nobody waits."""
+        """Does nothing: no peer waits."""
 
     def settle(self, own: Report) -> "tuple[Decision, str]":
         """Decides on a restart from this host's report alone; with the checkpoint to resume from, '' for none."""

@@ -52,7 +52,7 @@ def master_port(job_name: str, shared_machine: bool) -> int:
     """7777 as the toolkit has it. Hosts that share one machine (sandbox) share its ports: there each job gets its own."""
     if not shared_machine:
         return MASTER_PORT
-    # Below the usual ephemeral range (32768 and up), and the same on every host of the job without asking anybody.
+    # Below the usual ephemeral range (32768 and up), and the same on every host of the job without communication.
     return 20000 + zlib.crc32(job_name.encode()) % 10000
 
 
@@ -118,7 +118,7 @@ def compose(
         environ.update(layer)
     lines = apply_changes(environ, changes)
     environ.setdefault("PYTHONUNBUFFERED", "1")
-    # A rank that is told to abort after a hang then prints where each of its threads stands.
+    # A rank that is told to abort after a hang then prints the stack of each of its threads.
     environ.setdefault("PYTHONFAULTHANDLER", "1")
     ours = environ.get("PYTHONPATH", "")
     environ.update(user)

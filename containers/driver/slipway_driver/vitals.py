@@ -10,7 +10,7 @@ from typing import Any, Deque, Dict, Mapping, Optional, Sequence, Tuple
 #: Speed is measured over this much time outside declared phases, and compared with the hour before.
 WINDOW_SECONDS = 300.0
 WINDOWS = 12
-#: Fewer windows than this say nothing about what is usual.
+#: The minimum number of windows for an estimate of the usual speed.
 LEAST_WINDOWS = 4
 
 

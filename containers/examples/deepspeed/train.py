@@ -85,7 +85,7 @@ def main():
             print("slipway " + json.dumps({"event": "step", "step": step, "loss": loss.item()}), flush=True)
         if folder and rest == 0 and step % args.save_every == 0:
             engine.save_checkpoint(folder, client_state={"step": step})
-    # Nobody leaves while another rank still needs it.
+    # No rank exits while another rank still needs it.
     dist.barrier()
     dist.destroy_process_group()
 

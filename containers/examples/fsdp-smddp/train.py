@@ -90,7 +90,7 @@ def main():
         optimizer.zero_grad()
         if dist.get_rank() == 0:
             print("slipway " + json.dumps({"event": "step", "step": step, "loss": loss.item()}), flush=True)
-    # Nobody leaves while another rank still needs it.
+    # No rank exits while another rank still needs it.
     dist.barrier()
     dist.destroy_process_group()
 

@@ -55,7 +55,7 @@ def train(args, feeders):
             print("slipway " + json.dumps({"event": "step", "step": step, "loss": loss.item()}), flush=True)
             if step % args.save_every == 0 or step == args.max_steps:
                 save(folder, step, state)
-    # Nobody leaves while another rank still needs it.
+    # No rank exits while another rank still needs it.
     dist.barrier()
     if dist.get_rank() == 0:
         dismiss(feeders, args.feed_port)

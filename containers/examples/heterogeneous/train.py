@@ -3,7 +3,7 @@
 torchrun starts only on the groups of `distribution.instanceGroups`; every host of another group runs this script once. There
 (`--feeders`) it reads its own part of channel `raw` (text, ShardedByS3Key) and answers with batches of bytes over TCP; a batch follows
 from step and rank alone, so that a resumed run sees what an undisturbed one would have seen. Put costlier work (decoding, augmentation)
-into `prepare`; ddp.py beside this file trains. Nothing but the job's own hosts can reach the port: the security group lets nobody else in.
+into `prepare`; ddp.py beside this file trains. Nothing but the job's own hosts can reach the port: the security group blocks others.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def prepare(text, args, step, rank):
 
 
 def feed(args):
-    """Answers requests until somebody says that all have trained."""
+    """Serves requests until a client reports that training has ended."""
     files = sorted(path for path in Path(os.environ["SM_CHANNEL_RAW"]).rglob("*") if path.is_file())
     text = np.frombuffer(b"".join(path.read_bytes() for path in files), dtype=np.uint8)
     if len(text) <= args.sequence_length:

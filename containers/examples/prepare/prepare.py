@@ -1,4 +1,4 @@
-"""Share-nothing data preparation: with s3DataDistribution ShardedByS3Key every host sees its own part of the keys and talks to nobody.
+"""Share-nothing data preparation: with s3DataDistribution ShardedByS3Key every host sees its own part of the keys. No communication.
 
 Each text file of channel `raw` becomes one file of unique, stripped lines under SM_OUTPUT_DATA_DIR/<host>/, so that no two hosts write
 the same name. The files of a host are shared out to its cores.

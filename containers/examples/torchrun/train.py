@@ -112,7 +112,7 @@ def main():
                 print(f"step={step} loss={loss.item():.4f}", flush=True)
                 if step % args.save_every == 0:
                     save(args.checkpoints, step, state)
-    # Nobody leaves while another rank still needs it.
+    # No rank exits while another rank still needs it.
     dist.barrier()
     dist.destroy_process_group()
 

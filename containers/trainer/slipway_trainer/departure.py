@@ -27,7 +27,7 @@ class Departure:
 
     def due(self, step_seconds: float, save_seconds: float) -> bool:
         """Whether the attempt must end soon: asked to, or with room for only two more steps and two saves after the one at hand and the one
-        that is launched before anybody reads the answer."""
+        that is launched before the result is read."""
         if self._request and os.path.exists(self._request):
             return True
         if self._deadline is None:

@@ -156,7 +156,7 @@ class Fsdp2Backend:
 
     @torch.no_grad()
     def next_tokens(self, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
-        # Rows of another length than those of training would be compiled anew.
+        # Rows of another length than those of training would be compiled again.
         with not_compiled(self.model.all_blocks()):
             return self._objective.next_tokens(self.model, tokens_BL, last_B)
 

@@ -49,7 +49,7 @@ def suits(x_RD: Tensor, experts: Collection[nn.Module]) -> bool:
     """Whether the kernel is there for these rows and these experts: bfloat16 on Hopper, plain matrices of sizes that suit it."""
     if not hasattr(F, "grouped_mm") or x_RD.dtype != torch.bfloat16 or not x_RD.is_cuda or not experts:
         return False
-    # A rank whose experts nobody visits has no rows, which the kernel refuses (https://github.com/pytorch/pytorch/pull/192497).
+    # A rank whose experts receive no tokens has no rows, which the kernel refuses (https://github.com/pytorch/pytorch/pull/192497).
     if not x_RD.size(0) or torch.cuda.get_device_capability(x_RD.device) != _CAPABILITY:
         return False
     layers = [layer for layer in next(iter(experts)).children() if layer is not None]

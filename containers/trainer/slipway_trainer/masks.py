@@ -21,7 +21,7 @@ Mask = Union[Tensor, "BlockMask", None]
 
 @dataclass(frozen=True)
 class Places:
-    """Where tokens stand. `positions_L`: (L), or (B, 1, L) where each document begins anew; `queries_S`: where this rank's queries stand
+    """Where tokens stand. `positions_L`: (L), or (B, 1, L) where each document begins again; `queries_S`: where this rank's queries stand
     among the keys, None = they are all there; `documents_BL`: None = one document."""
 
     length: int

@@ -87,7 +87,7 @@ class Transformer(nn.Module):
         """Logits (B, L, V), or what `loss(head, hidden states)` makes of the last hidden states.
 
         With context parallelism the tokens are this rank's part of the sequence, and documents those of the whole. `documents_BL`: the
-        number of the document that a token belongs to, rising along the sequence; documents do not see each other, and positions begin anew
+        number of the document that a token belongs to, rising along the sequence; documents do not see each other, and positions restart
         in each. None = one document. `further`: for each module that predicts a further token what it is given; its loss is added.
         """
         x_BLD = self._embedded(tokens_BL)

@@ -139,6 +139,6 @@ def _local_theta(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unused_window(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Where no layer has a window, its size says nothing."""
+    """If no layer has a window, its size is ignored."""
     types = config.get("layer_types")
     return {"sliding_window": None} if types and "sliding_attention" not in types else {}

@@ -51,7 +51,7 @@ def same(given: Any, wanted: Any) -> bool:
 
 
 def stated(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Without the keys that say nothing."""
+    """Without the keys that have no effect."""
     return {key: value for key, value in config.items() if value is not None}
 
 

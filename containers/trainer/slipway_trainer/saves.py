@@ -55,7 +55,7 @@ class Saves:
         library, target = self._backend.library_checkpoints, _target(self._settings)
         if library is not None:
             return LibrarySaver(self._store, target.keep, self._world.saving, library)
-        # A state that each save gathers anew has no place that the process could know.
+        # A state that each save gathers again has no place that the process could know.
         process = self._world.saver if self._backend.state_stays else None
         return CheckpointSaver(target, self._world.saving, self._world.device.type == "cuda", process)
 

@@ -46,7 +46,7 @@ class Ballot:
         return self._decide(verdict, "no")
 
     def _decide(self, verdict: str, word: str) -> bool:
-        """Writes the verdict, unless somebody has; then theirs holds."""
+        """Writes the verdict unless another rank has written one, which then applies."""
         return self._store.compare_set(verdict, "", word) == b"yes"
 
 
@@ -65,7 +65,7 @@ class Saving(Protocol):
 
 
 class StallWatch:
-    """One thread that watches the steps of this rank. `patience`: seconds without the end of a step, asked anew each time."""
+    """One thread that watches the steps of this rank. `patience`: seconds without the end of a step, asked again each time."""
 
     def __init__(self, saves: Saving, ballot: Ballot, patience: Callable[[], float], poll_seconds: float = 1.0) -> None:
         self._saves, self._ballot, self._patience, self._poll_seconds = saves, ballot, patience, poll_seconds
@@ -95,7 +95,7 @@ class StallWatch:
         while not self._closed.wait(self._poll_seconds):
             try:
                 self._look()
-            except Exception as error:  # A save that nobody asked for must never be what ends a run.
+            except Exception as error:  # A failure of this optional save must not end the run.
                 print(f"the step that stood still could not be saved: {error}", flush=True)
                 return
 

@@ -131,7 +131,7 @@ def _brief(error: Exception) -> str:
 
 
 def open_trackers(arguments: argparse.Namespace, run_id: str, rank: int, environ: Mapping[str, str]) -> list[Tracker]:
-    """The trackers of this rank. Raises Settings when the image lacks a package or nobody says where the server is."""
+    """The trackers of this rank. Raises Settings when the image lacks a package or the address of the server is not configured."""
     if rank != 0:
         return []
     found: list[Tracker] = []

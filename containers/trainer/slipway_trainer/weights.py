@@ -54,7 +54,7 @@ class PublishedWeights:
         return [f"model.weights: must be a checkpoint of this architecture; {len(differences)} differences: {listed}"]
 
     def _is_repeated(self, name: str) -> bool:
-        """Whether a tensor says nothing that the model does not have: a buffer, or the embedding or head stored again."""
+        """Whether a tensor is redundant: a buffer, or a second copy of the embedding or head."""
         if name.endswith(_COMPUTED):
             return True
         copies = {published_name("head.weight"): published_name("embed.weight")} | repeated_names(self._shape)

@@ -1,5 +1,5 @@
 /**
- * List prices of what an environment costs by existing, USD, of us-east-1 and us-west-2 (they are the same there). Other Regions differ by
+ * List prices of the standing cost of an environment, USD, of us-east-1 and us-west-2 (they are the same there). Other Regions differ by
  * up to half. Retrieved on the date of `asOf`; each price has its page beside it.
  */
 export const STANDING_PRICES = {

@@ -101,7 +101,7 @@ async function argumentValues(verb: string, name: string, given: CompletionOptio
   return found.flat();
 }
 
-/** The script of each shell. A name of the account is asked for anew each time: nothing is kept on disk. */
+/** The script of each shell. A name of the account is asked for again each time: nothing is kept on disk. */
 const SCRIPTS: Readonly<Record<(typeof SHELLS)[number], string>> = {
   bash: `# slipway completion for bash: eval "$(slipway completion bash)"
 _slipway() {

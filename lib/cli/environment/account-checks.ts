@@ -20,7 +20,7 @@ export interface Check {
   missingPermission?: string;
 }
 
-/** Checks that did not succeed, as issues. A missing permission of the caller says nothing about the run. */
+/** Checks that did not succeed, as issues. A missing permission of the caller is no problem of the run. */
 export const checkIssues = (checks: readonly Check[]): Issue[] =>
   checks
     .filter((c) => c.verdict !== 'ok')

@@ -14,7 +14,7 @@ const PERMISSION = 'iam:GetPolicy, iam:GetPolicyVersion and iam:SimulateCustomPo
 /**
  * What the boundary of an environment file forbids of what the roles of its template may do. The template is that of the last `cdk synth`: only it knows
  * the roles that the CDK adds.
- * @param file the environment file; a template that is older says nothing of it
+ * @param file the environment file; an older template cannot be used to check it
  */
 export async function boundaryCheck(environment: EnvironmentSpec, file: string): Promise<Looked[]> {
   const { name, region, iam } = environment;
@@ -37,7 +37,7 @@ export async function boundaryCheck(environment: EnvironmentSpec, file: string):
   return [await looked(TITLE, PERMISSION, arn, () => boundaryIssues(client, arn, statements, place))];
 }
 
-/** Why a template says nothing of an environment file; undefined when it does. */
+/** Why a template cannot be used to check an environment file; undefined if it can. */
 function staleness(template: string, file: string): string | undefined {
   if (!existsSync(template)) return `no ${template}`;
   return statSync(template).mtimeMs < statSync(file).mtimeMs ? `a ${template} that is older than ${file}` : undefined;

@@ -48,7 +48,7 @@ async function networkChecks(environment: EnvironmentSpec): Promise<Looked[]> {
 
 /**
  * Stacks of the environment in regions that its file does not name: a deploy leaves them as they are, and they go on costing money.
- * A region that cannot be asked (not enabled, no permission) says nothing.
+ * A region that cannot be read (not enabled, no permission) produces no finding.
  */
 async function orphanedStacks(specs: readonly EnvironmentSpec[]): Promise<Issue[]> {
   const [first] = specs;

@@ -37,7 +37,7 @@ export interface PlanOptions extends CommonOptions {
   by?: string;
 }
 
-/** `slipway plan FILE`: will it fit, how fast, how much; of an environment file what it costs by existing. Offline unless `--environment` is a name. */
+/** `slipway plan FILE`: will it fit, how fast, how much; of an environment file, its standing cost. Offline unless `--environment` is a name. */
 export async function plan(file: string | undefined, options: PlanOptions, terminal: Terminal): Promise<number> {
   if (options.calibrate)
     return (await import('./calibrate.js')).calibrateRuns(options.calibrate, file, options, terminal);

@@ -108,7 +108,7 @@ function storageVerdict(looks: readonly Looked[], names: readonly string[]): Ver
   return { ok: true, detail: warnings.join('; ') || names.join(', ') };
 }
 
-/** Somebody may have deleted the image that every job names. */
+/** The image that every job names may have been deleted. */
 async function image(uri: string, region: string): Promise<Verdict> {
   const [, registryId, repositoryName, imageDigest] =
     /^(\d{12})\.dkr\.ecr\.[^/]+\/([^@:]+)@(sha256:[0-9a-f]{64})$/.exec(uri) ?? [];

@@ -199,7 +199,7 @@ function rowOf(reading: RegionReading, { instanceTypes, prices }: Wanted): Regio
   return { ...row, usable: missingOf(row).length > 0 ? false : isUnknown ? null : true };
 }
 
-/** A price of another region says nothing about which region is cheaper. */
+/** Prices of another region cannot be used to compare regions. */
 const hereOnly = (price: { usdPerHour: number; basis: string } | undefined): number | null =>
   price && (price.basis === 'observed' || price.basis === 'own') ? price.usdPerHour : null;
 

@@ -7,7 +7,7 @@ import { Refusal, ServiceError, UsageError } from '../exit';
 
 type Answer<T> = Exclude<T, RefusalAnswer>;
 
-/** Calls the team's control alias, or for a question of somebody who may not the alias of auditors. A refusal is thrown with its issues; so is an error inside the function. */
+/** Invokes the control alias of the team, or, for a question of a caller without that permission, the alias of auditors. Throws refusals with their issues, and errors inside the function. */
 export async function callControl<T extends ControlAnswer>(
   descriptor: Descriptor,
   payload: ControlPayload,

@@ -123,7 +123,7 @@ async function placeOf(
 /** Endpoints that the caller set are not AWS's own. */
 const isEmbedded = () => Object.keys(process.env).some((name) => name.startsWith('AWS_ENDPOINT_URL'));
 
-/** What the environment of level `deploy` costs by existing, USD a month. */
+/** Standing cost of the environment of level `deploy`, USD a month. */
 function standingUsd(region: string): number {
   const account = '111122223333';
   const place = { region, account, partition: 'aws', image: `${account}.dkr.ecr.${region}.amazonaws.com/own:1` };

@@ -108,7 +108,7 @@ export interface ReconcileTargets {
   readonly undeliveredArn: string;
 }
 
-/** Reconcile alone creates and stops jobs, and passes the roles of jobs to SageMaker and to nobody else. */
+/** Reconcile alone creates and stops jobs, and passes the roles of jobs to SageMaker only. */
 export function reconcileStatements(context: LauncherContext, targets: ReconcileTargets): ExactStatement[] {
   return [
     ...sharedStatements(context),

@@ -19,7 +19,7 @@ export interface AuditFunctionProps {
 
 /**
  * Answers `status`, `list`, `events` and `logs` of every team's runs for those who may change nothing: a function of its own, whose role
- * reads the run table, heartbeats and logs of jobs, and writes only its log. Costs nothing while nobody asks.
+ * reads the run table, heartbeats and logs of jobs, and writes only its log. Costs nothing while it is not invoked.
  *
  * ```ts
  * new AuditFunction(stack, 'Audit', { environment: 'research', storage, launcher });

@@ -40,7 +40,7 @@ export function feedReconcile(scope: Construct, sources: ReconcileSources): void
     });
   }
   new events.Rule(scope, 'Tick', {
-    description: `Slipway ${environment}: reads the truth again`,
+    description: `Slipway ${environment}: runs reconcile at each tick`,
     schedule: events.Schedule.rate(Duration.seconds(TICK_SECONDS)),
     targets: [target(events.RuleTargetInput.fromObject(TICK))],
   });

@@ -53,11 +53,11 @@ export interface TrainingLauncherProps {
   readonly preemption?: EnvironmentSpec['queue']['preemption'];
   /** Key of notifications, queues, and the functions' logs and variables: that of an `OperationsKey`. @default - one of its own is made */
   readonly operationsKey?: kms.IKey;
-  /** Who is told when a run needs a person. @default - nobody */
+  /** Email addresses for notices of all runs. @default - none */
   readonly notificationEmails?: readonly string[];
-  /** Slack channel that is told of every run, and of alarms. @default - none */
+  /** Slack channel for notices of all runs and for alarms. @default - none */
   readonly slackChannel?: Notifications['slackChannel'];
-  /** Who is told of a team's runs alone. @default - nobody */
+  /** Recipients of notices of the runs of a team, by team. @default - none */
   readonly teamNotifications?: Readonly<Record<string, Notifications>>;
   /** Teams whose metrics reconcile writes, for `TeamDashboard`. @default - none */
   readonly dashboardTeams?: readonly string[];

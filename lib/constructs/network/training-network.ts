@@ -153,7 +153,7 @@ export class TrainingNetwork extends Construct {
   private addFlowLog(retain: boolean, encryptionKey?: kms.IKey): void {
     const logGroup = new logs.LogGroup(this, 'FlowLogs', {
       retention: logs.RetentionDays.THREE_MONTHS,
-      // A log outlives its key for nobody: with a key of the stack it ends with the stack.
+      // A log group without its key is unreadable, so a log group with a key of the stack is deleted with the stack.
       removalPolicy: retain && !encryptionKey ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
       encryptionKey,
     });

@@ -18,7 +18,7 @@ const RUNBOOK = 'docs/environment.md';
 export interface ObservabilityProps {
   /** Name of the environment, by which the metrics of its jobs are found. */
   readonly environment: string;
-  /** Launcher whose functions and queues are watched, and whose topic is told. */
+  /** Launcher whose functions and queues are monitored, and whose topic receives the alarms. */
   readonly launcher: TrainingLauncher;
   /** Dead-letter queue of the other functions. @default - they have none */
   readonly failedInvocations?: sqs.IQueue;

@@ -14,7 +14,7 @@ export interface SpendGuardProps {
   readonly monthlyUsd: number;
   /** Share of the budget, in per cent, at which people are told. @default [50, 80, 100] */
   readonly thresholdsPercent?: readonly number[];
-  /** Who is told; a budget takes at most ten addresses for each threshold. */
+  /** Email addresses that are notified; a budget accepts at most ten for each threshold. */
   readonly emails: readonly string[];
 }
 

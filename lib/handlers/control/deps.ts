@@ -31,6 +31,6 @@ export interface ControlDeps extends ReadDeps {
     place: S3Place,
     upload: { sha256: string; bytes: number; teamKeyArn?: string },
   ): Promise<Pick<UploadAnswer, 'url' | 'headers'>>;
-  /** 64 hexadecimal digits that nobody can guess. */
+  /** 64 random hexadecimal digits. */
   randomSecret(): string;
 }

@@ -8,7 +8,7 @@ import type { ControlDeps, ReadDeps } from './deps';
 /** A refusal with these issues. */
 export const refusal = (...issues: Issue[]): Refusal => ({ ok: false, issues });
 
-/** A run of this team. Another team's run is answered like one that does not exist: its id is nobody else's business. */
+/** A run of this team. The run of another team is treated as if it did not exist, so that run ids are not disclosed. */
 export async function findOwnRun(deps: ReadDeps, team: string, runId: string): Promise<RunRecord | Refusal> {
   const record = await deps.store.find(runId);
   if (record?.team === team) return record;

@@ -35,7 +35,7 @@ const EMPTIES: Readonly<Record<'rollback' | 'always', readonly string[]>> = {
  * Create and update do nothing. Delete asks for the state of the stack: buckets that are retained are emptied only while the creation
  * of the stack is rolled back, when they hold what this very creation wrote; nothing is emptied because the resource left a template.
  * A bucket that outlives the stack loses its replication rule, whose role goes with the stack and whose target may go later.
- * First nobody may write any more, so that no access log arrives behind the last deletion. Deleting everything may take several calls:
+ * Writing is denied first, so that no access log arrives after the last deletion. Deleting everything may take several calls:
  * what is not done in time fails, and the next deletion goes on.
  */
 export async function onEvent(

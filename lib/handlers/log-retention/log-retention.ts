@@ -14,8 +14,8 @@ export interface RetentionDeps {
 }
 
 /**
- * Gives SageMaker's own log groups a retention, where nobody has set one: all jobs of the Region share them, so that a value
- * that is there is somebody's decision and stays. Delete leaves the groups and their logs alone.
+ * Gives SageMaker's own log groups a retention, if none is set: all jobs of the Region share them, so that a value
+ * that exists was chosen by someone and is kept. Delete leaves the groups and their logs alone.
  */
 export async function onEvent(deps: RetentionDeps, event: CdkCustomResourceEvent): Promise<CdkCustomResourceResponse> {
   if (event.RequestType === 'Delete') return { PhysicalResourceId: event.PhysicalResourceId };

@@ -10,7 +10,7 @@ import { type QuotaUse, tellOfQuotas } from './quota-notice';
 
 /**
  * Writes how much of the fullest instance quota is in use that live jobs of this environment hold, as a line in CloudWatch's embedded metric
- * format; 0 while no job is live. Quotas that are as full as the alarm says are told of by name. The limit is the account's, so that training jobs of
+ * format; 0 while no job is live. A notice names the quotas that exceed the threshold of the alarm. The limit is the account's, so that training jobs of
  * others count too. A limit that cannot be read is left out, and nothing is written where that leaves none.
  * @param active all runs that are not over
  */

@@ -17,7 +17,7 @@ export interface QuotaUse {
  * at two ticks in a row, which is when the alarm ends. The alarm itself cannot: its metric has no dimension for the quota. What is remembered is
  * written after the notice, so that one may come twice and none is lost.
  * @param full quotas at or above the percentage of the alarm
- * @param unread names of quotas whose limit could not be read: what was told of them stays
+ * @param unread names of quotas whose limit could not be read: their notices remain
  */
 export async function tellOfQuotas(
   deps: ReconcileDeps,

@@ -117,7 +117,7 @@ async function again(deps: ReconcileDeps, receiptHandle: string): Promise<void> 
   }
 }
 
-/** What nobody can read is said once and dropped: repeating it would block its group indefinitely. */
+/** An unreadable message is logged once and dropped, because repeating it would block its group indefinitely. */
 function parseMessage(deps: ReconcileDeps, { body, messageId }: QueueRecord): RunMessage | undefined {
   const parsed = runMessageSchema.safeParse(safeJson(body));
   if (parsed.success) return parsed.data;

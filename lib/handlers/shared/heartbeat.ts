@@ -61,7 +61,7 @@ function byClockOfS3(starts: StartTimes[], at: number | undefined, writtenAt: Ep
 /** What reading the heartbeat gave: the beat, nothing where there is none, or why it could not be read. */
 export type HeartbeatReading = Pick<Observed, 'heartbeat' | 'heartbeatError'>;
 
-/** The newest heartbeat of a run. An error says nothing about the job, so it is told apart from a heartbeat that is not there. */
+/** The newest heartbeat of a run. An error provides no information about the job and is therefore distinguished from a missing heartbeat. */
 export async function readHeartbeat(s3: S3Client, uri: string): Promise<HeartbeatReading> {
   try {
     const { Body, LastModified } = await s3.send(new GetObjectCommand(bucketAndKey(uri)));

@@ -56,7 +56,7 @@ export const runKey = (runId: string): Item => key(runId, RUN_ITEM);
 export const intentKey = (runId: string): Item => key(runId, INTENT_ITEM);
 /** Key of the queue's own item. */
 export const queueKey: Item = key(QUEUE_ITEM, QUEUE_ITEM);
-/** Key of the item with the quotas whose use somebody was told of. */
+/** Key of the item with the quotas for which a notice was sent. */
 export const quotasKey: Item = key(QUOTAS_ITEM, QUOTAS_ITEM);
 /** Key of the item that says whether the stack is being deleted. */
 export const closedKey: Item = key(CLOSED_ITEM, CLOSED_ITEM);
@@ -75,7 +75,7 @@ const documentAttributes = (document: unknown, written = asJson): Item => ({
 
 /**
  * The RUN item. The document is the record as JSON; what indexes, conditions and people in the console need stands beside it.
- * A run leaves the index of active runs when it is over, nobody waits to be told, and it is known what its warm pool has cost.
+ * A run leaves the index of active runs when it is over, no notice is pending, and the cost of its warm pool is known.
  */
 export function runItem(record: RunRecord, written = asJson): Item {
   const isActive = !isOver(record) || record.outbox.length > 0 || hasOpenPool(record);
@@ -120,7 +120,7 @@ export interface QueueDocument {
 /** The item of the queue. */
 export const queueItem = (queue: QueueDocument): Item => ({ ...queueKey, ...documentAttributes(queue) });
 
-/** The item with the quotas whose use somebody was told of. */
+/** The item with the quotas for which a notice was sent. */
 export const quotasItem = (names: readonly string[]): Item => ({ ...quotasKey, ...documentAttributes(names) });
 
 /** The item of an attempt, as last seen. */

@@ -48,7 +48,7 @@ import { itemsOf, writesOf } from './run-writes';
 /** Intents that a process keeps, about 15 KB each; the oldest goes first. */
 const MOST_INTENTS = 2000;
 
-/** The record that a document of the table holds. Shared: nobody may change it. */
+/** The record in a document of the table. It is shared and must not be changed. */
 export const recordOf = remember((text) => migrateRecord(JSON.parse(text) as RunRecord));
 
 /** Runs as the last list of a process had them, by id. */
@@ -72,7 +72,7 @@ function recordsOf(items: readonly Item[], before: Listed): { records: RunRecord
 }
 
 const intentOf = remember((text) => migrateIntent(JSON.parse(text) as RunIntent));
-/** Passes of the queue read the same document again and again while nothing starts or ends. Shared: nobody may change it. */
+/** Passes of the queue read the same document repeatedly while nothing starts or ends. It is shared and must not be changed. */
 const queueOf = remember((text) => JSON.parse(text) as QueueDocument, 10);
 
 /**
@@ -122,7 +122,7 @@ export class RunStore {
     return this.write(items.map((Item) => ({ Put: { TableName: this.tableName, Item, ConditionExpression: isFree } })));
   }
 
-  /** @returns false when somebody else has written the run since it was read */
+  /** @returns false if another invocation has written the run since it was read */
   save(record: RunRecord, previousVersion: number, events: readonly TimelineEvent[]): Promise<boolean> {
     const { run, others } = itemsOf({ record, events });
     recordOf.keep(textOf(run), record);
@@ -145,7 +145,7 @@ export class RunStore {
     await this.write([{ Put: { TableName: this.tableName, Item: queueItem(queue) } }]);
   }
 
-  /** Instance quotas whose use somebody was told of, and since has or has not fallen: what quota-notice.ts remembers. */
+  /** Instance quotas for which a notice was sent, and whether their use has fallen since: the state of quota-notice.ts. */
   async findToldQuotas(): Promise<string[]> {
     const item = await this.get(quotasKey);
     return item ? documentOf<string[]>(item) : [];
@@ -251,7 +251,7 @@ export class RunStore {
   }
 }
 
-/** What the item of the queue says. Shared: nobody may change it. */
+/** The content of the item of the queue. It is shared and must not be changed. */
 export const queueDocumentOf = (item: Item): QueueDocument => queueOf(textOf(item));
 
 /** What asks for the runs that are not over. */

@@ -68,7 +68,7 @@ function attemptsAfterFirst({ attemptsAtAdmission }: RunRecord, number: number):
   return number - attemptsAtAdmission - 1;
 }
 
-/** Whether two runs have the same kind of capacity on the same instance types: others say nothing about each other. */
+/** Whether two runs have the same kind of capacity on the same instance types: other runs are not comparable. */
 export function isAlike(a: RunRecord, b: RunRecord): boolean {
   const [one, other] = [a, b].map((record) => {
     const rung = rungWithId(record, record.attempt?.rungId ?? record.rungId);

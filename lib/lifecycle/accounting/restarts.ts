@@ -3,7 +3,7 @@ import { instancesOn } from '../ladder';
 import type { Attempt, FailureClass, RunRecord } from '../record';
 import { trainedMs } from './pauses';
 
-/** Ends that say nothing about how often training breaks. */
+/** Ends that are not failures of training. */
 const NO_FAILURES: readonly (FailureClass | 'completed' | 'stopped' | undefined)[] = [
   undefined,
   'completed',

@@ -90,7 +90,7 @@ function findSilence(
   const startedAt =
     Math.max(attempt.trainingSince ?? 0, job.trainingStartedAt ?? attempt.trainingStartedAt ?? 0) || now;
   const startup = policy.startupMinutes * 60 + BEYOND_CONTAINER_SECONDS;
-  // After an interruption the driver starts anew: beats from before it say nothing.
+  // After an interruption the driver starts again: beats from before it say nothing.
   if (!progress || progress.beatAt < startedAt) {
     if (!(policy.beats ?? policy.seesSteps)) return undefined;
     const quiet = (now - Math.max(startedAt, signs.newestWriteAt ?? 0)) / 1000;

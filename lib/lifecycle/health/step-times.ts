@@ -14,7 +14,7 @@ type Remembered = Pick<Progress, 'starts' | 'earlierStarts'>;
 
 /**
  * The remembered starts with what the newest heartbeat says of them, in order. A driver numbers its starts from 0: after an interruption,
- * when the service starts the container anew, its numbers follow those of the driver before it.
+ * when the service starts the container again, its numbers follow those of the driver before it.
  */
 export function mergeStarts(before: Remembered | undefined, said: readonly StartTimes[]): Required<Remembered> {
   const known = new Map((before?.starts ?? []).map((start) => [start.number, start]));

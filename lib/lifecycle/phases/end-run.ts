@@ -2,7 +2,7 @@ import { type Evidence, type Move, move } from '../action';
 import type { EpochMs, RunRecord, RunState } from '../record';
 import { event, notice } from '../timeline';
 
-/** Why a run fails, and the run book that a person reads. */
+/** Why a run fails, and the runbook that a person reads. */
 export interface Failure {
   why: string;
   runbook: string;

@@ -103,7 +103,7 @@ function asSeen({ attempt, job, observed, now }: JobSituation): Attempt {
 const isLate = (progress: Attempt['progress'], now: EpochMs): boolean =>
   progress !== undefined && now - progress.beatAt > LATE_BEAT_MS;
 
-/** Not anew at each round of one look, which are less than a minute apart: every round would then ask for another one. */
+/** Not again at each round of one look, which are less than a minute apart: every round would then ask for another one. */
 function aliveAt({ aliveAt: before }: Attempt, now: EpochMs): EpochMs {
   const isFresh = before !== undefined && now >= before && now - before < ALIVE_AGAIN_MS;
   return isFresh ? before : now;
@@ -217,7 +217,7 @@ function capacityAlarm(record: RunRecord, attempt: Attempt, job: PresentJob, now
   return [notice(record, now, { alert: 'capacity-wait', about: stretchOf(attempt), text, runbook: 'capacity' })];
 }
 
-/** A job whose instances were taken away and given back is told of anew: what was said before is over. */
+/** A job whose instances were taken away and given back is reported again: what was said before is over. */
 const stretchOf = ({ jobName, pauses, trainingSince }: Attempt): string =>
   pauses && (pauses.ms > 0 || pauses.since !== undefined) ? `${jobName}/${pauses.since ?? trainingSince}` : jobName;
 

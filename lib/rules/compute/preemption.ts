@@ -6,7 +6,12 @@ const path = 'preemptible';
 function checkpoints({ kind, checkpoints: { mode } }: RunSpec): Finding[] {
   if (kind !== 'training')
     return [
-      { path, must: 'must be false in a processing run, which begins anew each time', got: true, fix: 'remove it' },
+      {
+        path,
+        must: 'must be false in a processing run, which starts from the beginning each time',
+        got: true,
+        fix: 'remove it',
+      },
     ];
   return when(mode === 'none', {
     path,

@@ -21,7 +21,7 @@ export type Progress = (message: string) => void;
 
 /**
  * Makes the emulator's virtual environment in `folder`, once: a finished one of the right version is used as it is, an
- * unfinished or older one is made anew.
+ * unfinished or older one is made again.
  * @param python interpreter that creates it, 3.10 or newer
  */
 export async function ensureVenv(folder: string, python: string, progress: Progress): Promise<Venv> {

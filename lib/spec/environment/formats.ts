@@ -4,7 +4,7 @@ import { REGION_FORM } from '../../catalog/regions';
 // The forms of values that several sections of the environment file share.
 
 /**
- * The roles that IAM Identity Center makes for a permission set. Their names end with a suffix that changes when the set is assigned anew, and their
+ * The roles that IAM Identity Center makes for a permission set. Their names end with a suffix that changes when the set is assigned again, and their
  * path holds the region of Identity Center unless that is us-east-1.
  * https://docs.aws.amazon.com/singlesignon/latest/userguide/referencingpermissionsets.html, 2026-11-24.
  */

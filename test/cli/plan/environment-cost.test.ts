@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { runCli } from '../../support/run-cli';
 
-test('plan of an environment file prints what each region costs by existing', async () => {
+test('plan of an environment file prints the standing cost of each region', async () => {
   const { code, stdout } = await runCli('plan', 'environments/research.yaml');
   expect(code).toBe(0);
   expect(stdout).toMatch(/us-west-2 +count +USD a month\nKMS key +2 +2\.00/);

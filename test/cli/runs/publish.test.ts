@@ -375,7 +375,7 @@ describe('a place that is not empty', () => {
     expect(String(written('README.md')?.Body)).toBe(card);
     objects.set(`${PLACE}README.md`, { bytes: 1, text: card.replace('to be filled in', 'apache-2.0') });
     s3.resetHistory();
-    expect((await cli()).stderr).toContain(`${PLACE}README.md: was edited and stays; --overwrite writes it anew`);
+    expect((await cli()).stderr).toContain(`${PLACE}README.md: was edited and stays; --overwrite replaces it`);
     expect(written('README.md')).toBeUndefined();
     await cli('--overwrite');
     expect(String(written('README.md')?.Body)).toBe(card);

@@ -12,7 +12,7 @@ const alarms = (resources: Resources) =>
   );
 const writes = (resources: Resources) => JSON.stringify(resources).includes(`"${ENV_QUOTA_METRIC}":"75"`);
 
-test('quotas.alarmPercent makes an alarm over the metric that reconcile then writes, delivered as the others, with its run book', () => {
+test('quotas.alarmPercent makes an alarm over the metric that reconcile then writes, delivered as the others, with its runbook', () => {
   const resources = smallEnvironment({ quotas: { alarmPercent: 75 } });
   expect(alarms(resources).map(({ Properties }) => Properties)).toEqual([
     expect.objectContaining({

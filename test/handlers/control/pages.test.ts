@@ -121,7 +121,7 @@ test.each<[string, string, number | undefined, string]>([
   expect('error' in outcome && outcome.error).toBe(`${name}: ${message}`);
 });
 
-test('a chat message says job, commit and run book, without mentions, and with a title that fits', () => {
+test('a chat message says job, commit and runbook, without mentions, and with a title that fits', () => {
   const record = running({ committed: checkpoint(9) });
   const said = (of: typeof record, text: string) =>
     JSON.parse(chatMessage(of, notice(of, T0, { alert: 'run-failed', about: '7', text, runbook: 'loss' })));

@@ -10,7 +10,7 @@ beforeEach(() => {
   world = fakeWorld();
 });
 
-test('a message has the form of a custom notification, names its run book, and stays in the thread of its run', () => {
+test('a message has the form of a custom notification, names its runbook, and stays in the thread of its run', () => {
   const record = running();
   const said = notice(record, 0, {
     alert: 'spend-cap',

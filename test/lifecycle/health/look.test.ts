@@ -90,7 +90,7 @@ describe('starts of a driver', () => {
     endedAt: null,
   });
 
-  test('are numbered on when the service starts the container anew and its driver counts from 0 again', () => {
+  test('are numbered on when the service starts the container again and its driver counts from 0 again', () => {
     const first = mergeStarts(undefined, [said(0, T0, 90), said(1, T0 + MINUTE, 50)]);
     const waiting = mergeStarts(first, [said(0, T0 + 10 * MINUTE, null)]);
     const second = mergeStarts(waiting, [said(0, T0 + 10 * MINUTE, 5)]);

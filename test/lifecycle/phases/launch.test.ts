@@ -157,7 +157,7 @@ describe('the answer to a create', () => {
     expect(answered(create, { job: ABSENT }).record.state).toBe(kind === 'limit' ? 'queued' : 'failed');
   });
 
-  test('that it was refused ends the attempt with the run, under the run book of its class', () => {
+  test('that it was refused ends the attempt with the run, under the runbook of its class', () => {
     const { record } = answered({ kind: 'refused', error: 'no', failureClass: 'access' }, { job: ABSENT });
     expect(record).toMatchObject({
       reason: 'create was refused: no',

@@ -41,7 +41,7 @@ describe('alarms of a live job begin exactly', () => {
     },
   );
 
-  test('anew in each stretch with instances: what was said of the one before is over', () => {
+  test('again in each stretch with instances: what was said of the one before is over', () => {
     const waits = (since: number, alerts: string[]) => {
       const record = running({ attempt: attempt({ acceptedAt: T0, trainingStartedAt: T0 }), alerts });
       const seen = job({ secondaryStatus: 'Starting', pauses: { ms: 0, since } });
@@ -98,7 +98,7 @@ describe('a stop', () => {
 });
 
 describe('what is copied from a look', () => {
-  test('a job that goes on training anew says since when, where the service does not', () => {
+  test('a job that goes on training again says since when, where the service does not', () => {
     const since = (secondaryStatus: string, own: Partial<Attempt> = {}, seen: Partial<PresentJob> = {}) =>
       look(running({ attempt: attempt({ secondaryStatus, ...own }) }), seen).record.attempt?.trainingSince;
     for (const status of ['Interrupted', 'Restarting', 'Starting', 'Pending', 'Downloading'])

@@ -96,7 +96,7 @@ export class CompanyAccount {
     return session;
   }
 
-  /** The next call takes on its role anew: a role that was deleted and made again is another one. */
+  /** The next call takes on its role again: a role that was deleted and made again is another one. */
   endSessions(): void {
     this.sessions.clear();
   }

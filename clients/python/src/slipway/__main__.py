@@ -254,7 +254,7 @@ def _parser() -> argparse.ArgumentParser:
     launch.add_argument("--code", help="folder of own code; default: code.source of the file")
     launch.add_argument("--run-id", help="run id; default: <name>-<yymmddhhmmss>")
     launch.add_argument("--client-request-id", help="the same id again finds the run of the first launch")
-    launch.add_argument("--accept-unknown-price", action="store_true", help="go on where nobody knows the price")
+    launch.add_argument("--accept-unknown-price", action="store_true", help="continue if the price is not known")
     launch.add_argument("--note", help="what to find the run by")
     launch.add_argument("--after", action="append", metavar="RUN", help="start when this run is completed: id, or latest:NAME (repeatable)")
     launch.add_argument("--preemptible", action="store_true", help="runs of higher priority may ask it to make room")

@@ -45,7 +45,7 @@ class Control:
         return answer
 
     def _invoke(self, action: str, payload: bytes) -> Any:
-        """Asks the launcher, or for a question of somebody who may not launch the alias of auditors."""
+        """Invokes the launcher, or, for a question of a caller without permission to launch, the alias of auditors."""
         audit = self._audit if action in _READ_ACTIONS else None
         if audit and self._is_denied:
             return self._client.invoke(FunctionName=audit, Payload=payload)

@@ -140,7 +140,7 @@ def _require_region(source: Source, to: Place) -> None:
 
 
 def bucket_region(client: Any, bucket: str) -> str | None:
-    """Region of a bucket; S3 says it beside a refusal too. None where it says nothing."""
+    """Region of a bucket, which S3 also returns with a denial. None if S3 does not return it."""
     try:
         answer = client.head_bucket(Bucket=bucket)
     except ClientError as error:
@@ -213,7 +213,7 @@ def _write_card(source: Source, to: Place, what: Mapping[str, Any], before: str 
     there = None if before is None else text_in(s3, to.bucket, to.prefix + name)
     is_edited = there is not None and _digest(there) not in (before or "")
     if is_edited:
-        source.say(f"{to.uri}{name}: was edited and stays; --overwrite writes it anew")
+        source.say(f"{to.uri}{name}: was edited and stays; --overwrite replaces it")
     else:
         _write(s3, to, name, text)
     record = {"schema": 1, "runId": source.run_id, "weights": what["weights"], "lineage": cast(Lineage, what["lineage"])}

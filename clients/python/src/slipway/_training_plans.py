@@ -86,7 +86,7 @@ def _own_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _blocks(parts: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Parts without both times say nothing."""
+    """Parts without both times are ignored."""
     spans = sorted((part["StartTime"], part["EndTime"]) for part in parts if part.get("StartTime") and part.get("EndTime"))
     return [{"from": iso(start), "to": iso(end)} for start, end in spans]
 

@@ -189,7 +189,7 @@ class Environment:
     def _code_of(
         self, run: RunSource, text: str, overrides: list[str], code: str | os.PathLike[str] | None
     ) -> tuple[Archive | None, dict[str, object] | None]:
-        """The archive of a local folder, and what `start` is told of the code."""
+        """The archive of a local folder, and the description of the code for `start`."""
         source = os.fspath(code) if code is not None else self._code_source(text, overrides)
         if source is None or source in ("builtin", "builtin-tokenize", "image"):
             return None, None

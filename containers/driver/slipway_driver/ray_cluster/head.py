@@ -30,7 +30,7 @@ NEWS_SECONDS = 2.0
 
 
 class Workers:
-    """Channels to the other hosts. Each is told when Ray's head is up, and how the launch ended."""
+    """Channels to the other hosts. Each host is notified when the head node of Ray is running, and of the result of the launch."""
 
     def __init__(self, settings: RaySettings) -> None:
         self._secret, self._expected = settings.secret, set(settings.hosts[1:])
@@ -64,7 +64,7 @@ class Workers:
         self.lost.put(self._listen(channel))
 
     def _listen(self, channel: PeerChannel) -> LauncherEnd:
-        """Waits until the host says that its part has ended, or says nothing more."""
+        """Waits until the host reports that its part has ended, or stops reporting."""
         try:
             reason = str(channel.receive()["ended"])
             return LauncherEnd(TRY_AGAIN, "peer-lost", channel.name, reason)

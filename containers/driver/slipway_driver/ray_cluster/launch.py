@@ -63,7 +63,7 @@ def ray_environment(job: Job, cluster: Cluster, inherited: Mapping[str, str], ma
     variables = {name: value for name, value in _DEFAULTS.items() if name not in inherited}
     variables["RAY_ADDRESS"] = "%s:%d" % (master, port + RAY_PORT_OFFSET)
     if job.restart_secret and "RAY_AUTH_MODE" not in inherited:
-        # Without it, anybody who reaches the port may run code: https://docs.ray.io/en/latest/ray-security/index.html.
+        # Without it, every process that can reach the port may run code: https://docs.ray.io/en/latest/ray-security/index.html.
         variables.update({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": ray_token(job.restart_secret)})
     return variables
 

@@ -97,7 +97,7 @@ class RayNode:
         return self._process.poll()
 
     def unexpected_end(self, host: str) -> LauncherEnd:
-        """Why the processes of this host ended although nobody had asked them to; shows what they said last."""
+        """Why the processes of this host ended unexpectedly; includes their last output."""
         code, lines = shell_code(self.code or 0), self._last_lines()
         for line in lines:
             log("ray: %s" % line)

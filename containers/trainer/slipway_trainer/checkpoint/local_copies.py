@@ -21,7 +21,7 @@ _FOLDER = re.compile(r"^step-(\d+)$")
 
 
 class _Copy:
-    """The local half of an object that is being written. Gives up for good at the first trouble: it is only a convenience."""
+    """The local half of an object that is being written. Stops permanently at the first error, because the copy is optional."""
 
     def __init__(self, target: Path) -> None:
         self._target = target

@@ -6,7 +6,7 @@ save plan, so that it needs neither the device nor the mesh of the run. The proc
 saves as it would in the ranks.
 
 torch's own (`async_checkpointer_type=PROCESS`, PyTorch 2.15) is not used: it starts at the first save; it dies of the SIGTERM after which
-the last save is due; it goes on without its rank, into a checkpoint that the next start may be writing; and it opens shared memory anew
+the last save is due; it goes on without its rank, into a checkpoint that the next start may be writing; and it opens shared memory again
 for each tensor of each save. Here SIGTERM and Ctrl-C do nothing, and the kernel ends the process with its rank.
 """
 

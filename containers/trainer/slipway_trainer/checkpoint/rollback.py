@@ -1,4 +1,4 @@
-"""Going back behind checkpoints that exist: their markers go, so that nobody takes the newest of them for the newest of the run."""
+"""Rolls back to an earlier checkpoint: removes the markers of later checkpoints, so that none of them is used as the newest of the run."""
 
 from dataclasses import dataclass
 

@@ -166,7 +166,7 @@ async function writeCard(
   const at = `${facts.weights.uri}${name}`;
   const there = before === undefined ? undefined : await textIn(client, to.bucket, `${to.prefix}${name}`);
   const isEdited = there !== undefined && !before?.includes(digest(there));
-  if (isEdited) terminal.err(`${at}: was edited and stays; --overwrite writes it anew`);
+  if (isEdited) terminal.err(`${at}: was edited and stays; --overwrite replaces it`);
   const text = isEdited ? there : modelCard(facts);
   if (!isEdited) await write(client, to, name, text);
   const record = {

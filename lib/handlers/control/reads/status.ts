@@ -52,7 +52,7 @@ export async function statusOf(
   };
 }
 
-/** Newest runs of the team that a foretold end is learned from. */
+/** Number of newest runs of the team that are used to predict an end. */
 const FLEET = 40;
 
 /** How often the team's other runs on the same instance types were interrupted; nothing for a run without an expected end. */
@@ -199,7 +199,7 @@ function handOverAnswer(live: Attempt | undefined): Pick<StatusAnswer, 'handOver
   return { handOver: { why, at: new Date(at).toISOString(), isRead: live.progress?.vitals?.handOver ?? false } };
 }
 
-/** A pool that another job has taken over may still be among them: nobody has looked. */
+/** May include a pool that another job has taken over since the last look. */
 function poolAnswer(record: RunRecord, now: EpochMs): Pick<StatusAnswer, 'warmPool'> {
   const pool = keptPool(record);
   if (!pool || pool.until <= now) return {};

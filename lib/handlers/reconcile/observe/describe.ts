@@ -108,7 +108,7 @@ function warmPoolOf({ WarmPoolStatus }: DescribeTrainingJobCommandOutput): Prese
   return { isKept, retainedSeconds: WarmPoolStatus.ResourceRetainedBillableTimeInSeconds ?? 0 };
 }
 
-/** Processing jobs have no secondary status: it is told from their times. */
+/** Processing jobs have no secondary status: it is derived from their times. */
 function processingJob(job: DescribeProcessingJobCommandOutput): Described {
   const started = job.ProcessingStartTime?.getTime();
   const status = job.ProcessingJobStatus ?? '';

@@ -32,7 +32,7 @@ const matcher = (pattern: RegExp) => (name: string) => pattern.test(name);
 
 /**
  * Tags them, so that the bucket's rule lets them expire after `storage.checkpointExpirationDays`. Only for a run that is over: a
- * save may still be under way before. An object that a resumed run writes anew has no tag. Tagging twice changes nothing.
+ * save may still be under way before. An object that a resumed run writes again has no tag. Tagging twice changes nothing.
  * @returns how many there are, and how many were tagged
  */
 export async function tagLeftovers(

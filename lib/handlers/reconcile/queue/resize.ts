@@ -33,7 +33,7 @@ export function roomChanges(
   });
 }
 
-/** It was asked to leave for the room that is kept: nobody takes that any more. */
+/** It was asked to exit for the reserved room, which no other run may take. */
 export const hasLeft = ({ attempt, roomFor }: RunRecord): boolean =>
   attempt?.handOver?.why === 'resized' && roomFor !== undefined;
 

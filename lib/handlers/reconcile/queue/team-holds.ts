@@ -34,7 +34,7 @@ async function holdOfTeam(
 /** A run that has had an attempt goes on: what it has spent would be lost otherwise. */
 const isNew = ({ attempt }: RunRecord): boolean => attempt === undefined;
 
-/** What the queue is told of a run of such a team. */
+/** The reason for the queue to hold a run of such a team. */
 export function holdOf(run: RunRecord, holds: TeamHolds): { hold?: string } {
   const hold = isNew(run) ? holds.get(run.team) : undefined;
   return hold === undefined ? {} : { hold };

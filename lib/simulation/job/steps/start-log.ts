@@ -23,7 +23,7 @@ const AGREE_MS = 60_000;
 export class StartLog {
   private all: Start[] = [{ stretches: [] }];
 
-  /** The service started the container anew: its driver knows nothing of the one before. */
+  /** The service started the container again: its driver knows nothing of the one before. */
   renew(): void {
     this.all = [{ stretches: [] }];
   }
