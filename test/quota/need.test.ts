@@ -52,6 +52,13 @@ test('a type without instance store asks for its EBS volume, also when the run n
     runQuotaNeeds(run({ instanceType: 'ml.c5.xlarge', instanceCount: 1, volumeSizeGiB })).find((n) => n.unit === 'GiB');
   expect(of()?.needed).toBe(100);
   expect(of(2000)).toMatchObject({ code: 'L-C5A266EB', needed: 2000, wantedBy: 'compute.volumeSizeGiB' });
+  const groups = ['ml.p4d.24xlarge', 'ml.c5.xlarge'].map((type, i) => ({
+    name: `g${i}`,
+    instanceType: type,
+    instanceCount: 1,
+  }));
+  const asked = (instanceGroups: object[]) => runQuotaNeeds(run({ instanceGroups })).filter((n) => n.unit === 'GiB');
+  expect([asked(groups).length, asked(groups.slice(0, 1)).length]).toEqual([1, 0]);
 });
 
 test('groups of one type add up, alternatives do not', () => {
