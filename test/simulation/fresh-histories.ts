@@ -5,7 +5,7 @@ import { readScenario } from '../../lib/simulation/scenario/load';
 import { ENVIRONMENT } from './support';
 
 /** Two files of the tests play half of them each, so that they run beside each other. */
-const EACH = Number(process.env.HISTORIES ?? 24) / 2;
+const EACH = Number(process.env.HISTORIES ?? 100) / 2;
 /** Others at each run of the tests; CI draws by the commit. `HISTORIES_SEED` plays them again. */
 const SEED = Number(process.env.HISTORIES_SEED ?? randomInt(1_000_000_000));
 

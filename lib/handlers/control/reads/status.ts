@@ -199,7 +199,7 @@ function handOverAnswer(live: Attempt | undefined): Pick<StatusAnswer, 'handOver
   return { handOver: { why, at: new Date(at).toISOString(), isRead: live.progress?.vitals?.handOver ?? false } };
 }
 
-/** May include a pool that another job has taken over since the last look. */
+/** May include a pool that another job has taken over: SageMaker is asked after the keep-alive period. */
 function poolAnswer(record: RunRecord, now: EpochMs): Pick<StatusAnswer, 'warmPool'> {
   const pool = keptPool(record);
   if (!pool || pool.until <= now) return {};
