@@ -1,4 +1,4 @@
-import type { QuotaRow } from '../quota';
+import { freeOf, type QuotaRow } from '../quota';
 import { type Issue, issue } from '../spec/issue';
 
 /** Above the limit waiting does not help; above what is free the queue does. */
@@ -15,9 +15,13 @@ function quotaIssue(row: QuotaRow): Issue {
     issue('quota/limit', level, row.wantedBy, { must, got: row.needed, fix });
   if (row.limit === null) return say('warning', `must be known: ${row.name}`, row.reason);
   if (row.isOptional) {
-    const must = `must be 0 where the instances are above ${row.limit} (${quota})`;
-    const fix = 'no warm pool is kept until then: request an increase with slipway quota --request, or remove it';
-    return issue('quota/limit', 'warning', 'compute.keepAliveSeconds', { must, got: row.needed, fix });
+    const must = `must find ${row.needed} instances free (${quota}), without which SageMaker keeps no warm pool`;
+    const fix = 'request an increase with slipway quota --request, or remove it';
+    return issue('quota/limit', 'warning', 'compute.keepAliveSeconds', {
+      must,
+      got: freeOf(row.limit, row.inUse ?? 0),
+      fix,
+    });
   }
   if (isAboveLimit(row)) {
     return say(

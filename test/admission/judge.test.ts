@@ -57,7 +57,7 @@ describe('admission', () => {
       {
         level: 'warning',
         path: 'compute.keepAliveSeconds',
-        message: expect.stringMatching(/warm pool usage.*no warm pool is kept/),
+        message: expect.stringMatching(/must find 2 instances free \(quota .*warm pool usage.*got 1;/),
       },
     ]);
     expect(judged({ file, limits: { ...limits, [QUOTA]: { value: 1 } } }).errors).toEqual(['quota/limit']);
