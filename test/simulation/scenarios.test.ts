@@ -4,6 +4,7 @@ import { expect, test, vi } from 'vitest';
 import { readScenarioFile } from '../../lib/simulation';
 import { play } from '../../lib/simulation/simulate';
 import { simulate } from '../../lib/testing';
+import { CASES, NOT_COMPARED, OTHERS } from '../long/agreement/cases';
 import { outcomeOf } from './outcome';
 
 /** A simulated day takes a second; on a busy machine several. */
@@ -35,4 +36,12 @@ test('the same file and seed give the same bytes', async () => {
 test('every scenario says in its first line what it is about', () => {
   const firstLines = FILES.map((file) => readFileSync(path.join(FOLDER, file), 'utf8').split('\n')[0] ?? '');
   expect(firstLines.filter((line) => !/^# .{20,}/.test(line))).toEqual([]);
+});
+
+test('every scenario is played in the sandbox too, or is in a list that says why not', () => {
+  const named = [
+    ...[...CASES, ...NOT_COMPARED].map(({ scenario }) => `${scenario}.yaml`),
+    ...Object.keys(OTHERS).map((name) => `${name}.yaml`),
+  ];
+  expect(named.sort()).toEqual([...FILES].sort());
 });
