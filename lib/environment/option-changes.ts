@@ -26,39 +26,44 @@ export const OPTION_CHANGES: readonly OptionChange[] = [
     option: 'network.mode',
     types: NETWORK,
     effect:
-      'the VPC goes or comes with its subnets and groups; between vpc-locked and vpc-nat the subnets stay and the NAT gateway goes or comes',
+      'creates or deletes the VPC with its subnets and security groups; between vpc-locked and vpc-nat, the subnets are kept and the NAT gateway is created or deleted',
   },
   {
     option: 'network.cidr',
     types: NETWORK,
-    effect: 'a new VPC with all of its subnets and groups; a file system of the stack is replaced with its subnet',
+    effect:
+      'creates a new VPC with its subnets and security groups; a file system of the stack is replaced with its subnet',
   },
-  { option: 'network.existing', types: NETWORK, effect: 'a VPC of the stack goes when jobs move into an existing one' },
+  {
+    option: 'network.existing',
+    types: NETWORK,
+    effect: 'deletes the VPC of the stack when jobs move to an existing VPC',
+  },
   {
     option: 'network.availabilityZoneIds',
     types: NETWORK,
     effect:
-      'zones that come or go bring or take their own subnet and nothing else, the NAT gateway moves when its zone goes or a lower one comes; from all to ids, and back, makes a new VPC',
+      'adds or removes only the subnets of the zones that are added or removed; the NAT gateway moves if its zone is removed or a lower zone is added; a change from all to IDs, or back, creates a new VPC',
   },
   {
     option: 'network.subnetOrder',
     types: NETWORK,
-    effect: 'subnets are numbered otherwise: write it once, when a stack of version 0.1.0 is updated, and leave it',
+    effect: 'changes the numbering of subnets: set it once when you update a stack of version 0.1.0, and keep it',
   },
   {
     option: 'network.endpoints',
     types: ['AWS::EC2::SecurityGroup'],
-    effect: 'the group of the interface endpoints comes with the first and goes with the last',
+    effect: 'the first interface endpoint creates their security group, and the last one deletes it',
   },
   {
     option: 'network.packages',
     types: ['AWS::EC2::SecurityGroup'],
-    effect: 'codeartifact brings interface endpoints and their group',
+    effect: 'codeartifact creates interface endpoints and their security group',
   },
   {
     option: 'guardrails.allowRemoteDebug',
     types: ['AWS::EC2::SecurityGroup'],
-    effect: 'brings an interface endpoint and its group',
+    effect: 'creates an interface endpoint and its security group',
   },
   {
     option: 'storage.adopt',
@@ -72,30 +77,30 @@ export const OPTION_CHANGES: readonly OptionChange[] = [
       'AWS::SSM::Parameter',
     ],
     effect:
-      'buckets, key, table and repository leave the stack and stay in the account, and a file system of the stack is replaced, since its key is another one to CloudFormation; refused where retain is false, and once set it must stay',
+      'buckets, key, table and repository are removed from the stack and kept in the account; a file system of the stack is replaced, because CloudFormation sees another key; refused if retain is false, and once set it must be kept',
   },
   {
     option: 'storage.buckets',
     types: ['AWS::S3::Bucket', 'AWS::S3::BucketPolicy'],
     effect:
-      'a bucket of the stack leaves it and stays in the account while it holds anything, and nothing is copied from it; coming back, name it in storage.buckets; refused while a run is live',
+      'a bucket of the stack is removed from it and kept in the account unless it is empty; nothing is copied from it; to use it again, name it in storage.buckets; refused while a run is live',
   },
   {
     option: 'storage.kmsKeyArn',
     types: ['AWS::KMS::Key', 'AWS::SSM::Parameter', 'AWS::ECR::Repository', 'AWS::FSx::FileSystem'],
-    effect: 'refused: what is stored is encrypted with the key of the first deploy',
+    effect: 'refused: stored data is encrypted with the key of the first deploy',
   },
   {
     option: 'storage.fsxLustre',
     types: ['AWS::FSx::FileSystem'],
     effect:
-      'the file system comes or goes (a retained one stays in the account), and another zone makes a new one, all of it refused while a run is live; size and throughput change in place',
+      'creates or removes the file system (a retained one is kept in the account); another zone creates a new one; both are refused while a run is live; size and throughput change in place',
   },
   {
     option: 'image.uri',
     types: ['AWS::ECR::Repository'],
     effect:
-      'a named image takes the repository out of the stack; a retained one stays in the account, and coming back needs storage.adopt',
+      'a named image removes the repository from the stack; a retained repository is kept in the account, and using it again needs storage.adopt',
   },
   {
     option: 'image.encryption',
@@ -105,12 +110,12 @@ export const OPTION_CHANGES: readonly OptionChange[] = [
   {
     option: 'notifications.slackChannel',
     types: ['AWS::SNS::Topic'],
-    effect: 'the topic of the chat channel comes and goes with it; nothing else reads it',
+    effect: 'creates or deletes the topic of the chat channel, which has no other reader',
   },
   {
     option: 'teams',
     types: ['AWS::SSM::Parameter', 'AWS::EC2::SecurityGroup', 'AWS::SNS::Topic', 'AWS::KMS::Key'],
     effect:
-      'a removed team loses its roles, alias, descriptor and the topic of its chat channel; its own key leaves the stack and stays in the account with its data, and coming back the team names it in kmsKey; kmsKey of a team that has one of its own must stay, and a first one waits until no run of the team is live; the first MLflow tracking server brings an interface endpoint and its group, the last takes them',
+      'a removed team loses its roles, alias, descriptor and the topic of its chat channel; its own key is removed from the stack and kept in the account with its data; to restore the team, name the key in kmsKey; the kmsKey of a team with its own key must not change, and a first key waits until no run of the team is live; the first MLflow tracking server creates an interface endpoint and its security group, and the last one deletes them',
   },
 ];

@@ -1,16 +1,16 @@
 import type { Assumption, AssumptionArea } from './assumption';
 import { ASSUMPTION_AREAS, ASSUMPTIONS } from './assumptions';
 
-const HEAD = `# What Slipway takes for granted about AWS
+const HEAD = `# Assumptions about AWS
 
-Nobody who works on Slipway has an AWS account at hand, and the embedded AWS was written by the people who wrote the product: where both rest on the same
-assumption, a green run proves nothing. This page lists every such assumption, what it rests on, what relies on it, what users would see if it were wrong, and which
-level of [\`slipway verify\`](verify.md) answers it in a real account. It is generated from \`lib/verify/assumptions/\` by \`npm run docs:assumptions\`.
+Slipway was developed without an AWS account, and the embedded AWS was written by the same people as the product. If both rest on the same
+assumption, a successful test proves nothing. This page lists every such assumption, its basis, the code that relies on it, the effect if it is wrong, and the
+level of [\`slipway verify\`](verify.md) that tests it in a real account. It is generated from \`lib/verify/assumptions/\` by \`npm run docs:assumptions\`.
 
-- **Basis**: *documented* by AWS, *reported* by somebody else, *inferred* from documented facts, or *guessed*.
-- **Embedded AWS**: whether it *repeats* the assumption (green says nothing), an *independent* implementation answers there (MiniStack, botocore's models, real
-  processes), or it is *not modelled*.
-- **Probe**: the level of \`slipway verify\` that answers it; *open* means that no probe can, until somebody sees it happen.
+- **Basis**: *documented* by AWS, *reported* by others, *inferred* from documented facts, or *guessed*.
+- **Embedded AWS**: it *repeats* the assumption (a successful test proves nothing), an *independent* implementation is used (MiniStack, the models of botocore, real
+  processes), or the behaviour is *not modelled*.
+- **Probe**: the level of \`slipway verify\` that tests it; *open* means that no probe can test it.
 `;
 
 const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');

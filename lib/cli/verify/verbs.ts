@@ -6,7 +6,7 @@ export function verifyVerbs(cli: CommandLine): void {
   cli
     .verb(
       'verify <environment>',
-      'ask the account whether what Slipway takes for granted about AWS holds there',
+      'test in an account whether the assumptions about AWS hold',
       'slipway verify research --region us-west-2\n  slipway verify research --region us-west-2 --level train --yes',
     )
     .option('--level <read|deploy|train|efa>', 'how far to go; each level includes the ones before it', 'read')
