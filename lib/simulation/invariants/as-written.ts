@@ -1,4 +1,5 @@
 import { isEqual } from '../../lifecycle/is-equal';
+import type { RunRecord } from '../../lifecycle/record';
 import type { SimJob } from '../job/job';
 import type { SimRun } from '../world/sim-run';
 import { Invariant } from './invariant';
@@ -11,13 +12,22 @@ export class AsWritten extends Invariant {
   /** `list` finds runs by these, and the queue orders them. */
   override onRunWritten(run: SimRun): void {
     const { record, truth } = run;
-    if (!record || !truth || this.seen.has(run)) return;
+    if (!record || !truth) return;
+    this.checkReason(run, record);
+    if (this.seen.has(run)) return;
     this.seen.add(run);
     const { name, kind, priority, tags } = truth.spec;
     const { note } = run.entry;
     const written = { name: record.name, kind: record.kind, priority: record.priority, tags: record.tags ?? {} };
     if (!isEqual(written, { name, kind, priority, tags }) || record.note !== note)
       this.break(`the table says of run ${run.id} ${JSON.stringify(written)}, and its run file something else`);
+  }
+
+  /** While a job is being stopped, or is asked to leave, people read why. */
+  private checkReason(run: SimRun, { attempt, reason }: RunRecord): void {
+    const leaves = attempt?.phase === 'created' && !run.isOver ? (attempt.stop ?? attempt.handOver) : undefined;
+    if (leaves && reason !== leaves.text)
+      this.break(`the table says of run ${run.id} '${reason}', and its job leaves: ${leaves.text}`);
   }
 
   override onCreate(run: SimRun | undefined, job: SimJob): void {

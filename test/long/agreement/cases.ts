@@ -134,6 +134,7 @@ export const OTHERS: Readonly<Record<string, string>> = {
   'interrupted-unread': OTHERS_READ_TOO,
   'older-driver': 'the driver of the sandbox is that of the package',
   'older-version': 'functions that die between two calls',
+  'many-ask': HELD_BY_OTHERS,
   people: 'other teams, which test/e2e/roles has, and uploads that are never confirmed',
   refused: 'guardrails of an environment of its own, which test/e2e/environment.test.ts has',
   registered: 'CloudFormation, which test/e2e/environment.test.ts deploys',

@@ -136,7 +136,6 @@ function identityByEnvironment(
   attempt: Attempt,
 ): PresentJob['identity'] | undefined {
   const { SLIPWAY_RUN_ID: runId, SLIPWAY_ATTEMPT: number } = variables;
-  if (runId === undefined || number === undefined) return undefined;
   return runId === record.runId && number === String(attempt.number) ? 'ours' : undefined;
 }
 
