@@ -14,7 +14,6 @@ from slipway_trainer.checkpoint.interval import History
 from slipway_trainer.checkpoint.rollback import Rollback
 from slipway_trainer.exits import Settings
 from slipway_trainer.mixture import Phase, read_mixture
-from slipway_trainer.published_names import PACKED
 from slipway_trainer.skips import Skip, read_skips
 
 LIBRARIES = ("fsdp", "ddp", "smp-v2", "deepspeed")
@@ -269,7 +268,12 @@ def _unsupported(settings: RunSettings) -> list[str]:
             settings.arguments.recompute_layers,
         ),
         (settings.arguments.export_adapter and settings.training.lora is None, "--export-adapter", "left out without lora", "given"),
-        (_adapts_packed_experts(settings), "--export-adapter", "left out where training.lora.targets names layers of experts", "given"),
+        (
+            _adapts_experts(settings),
+            "--export-adapter",
+            "left out where training.lora.targets names layers of experts or the router",
+            "given",
+        ),
         (settings.collectives == "smddp" and settings.library == "ddp", "distribution.collectives", "nccl or gloo for ddp", "smddp"),
     ]
     return [
@@ -279,12 +283,12 @@ def _unsupported(settings: RunSettings) -> list[str]:
     ]
 
 
-def _adapts_packed_experts(settings: RunSettings) -> bool:
-    """Whether an adapter to export belongs to experts whose matrices share one published tensor: it has one name for all of them."""
+def _adapts_experts(settings: RunSettings) -> bool:
+    """Whether an adapter to export belongs to experts or a router, of which transformers 5 has no linear layers that PEFT could adapt."""
     lora, model = settings.training.lora, settings.architecture
-    if not settings.arguments.export_adapter or lora is None or model.family.model_type not in PACKED:
+    if not settings.arguments.export_adapter or lora is None:
         return False
-    return model.experts > 0 and not {"gate_proj", "up_proj", "down_proj"}.isdisjoint(lora.targets)
+    return model.experts > 0 and not {"gate_proj", "up_proj", "down_proj", "router"}.isdisjoint(lora.targets)
 
 
 def read_settings(words: Sequence[str], environ: Mapping[str, str] = os.environ) -> RunSettings:

@@ -4,18 +4,21 @@ import type { RunSpec } from '../../spec/run-spec';
 import { builtinOnly } from '../own-code';
 import { type Rule, trainingRule, when } from '../rule';
 
-/** Families whose experts share one published tensor (PACKED of containers/trainer/slipway_trainer/published_names.py). */
-const PACKED_EXPERTS = ['gpt_oss', 'llama4_text'];
-const EXPERT_LAYERS = ['gate_proj', 'up_proj', 'down_proj'];
+/**
+ * Layers of a mixture that are no linear layers in transformers 5, which holds all experts in one tensor and a router of its own: PEFT 0.21
+ * gives them no adapter, or another one (test/containers/test_adapter_families.py).
+ */
+const EXPERT_LAYERS = ['gate_proj', 'up_proj', 'down_proj', 'router'];
 
 const exportsAdapter = (run: RunSpec) =>
   run.code.builtin === 'builtin' && run.code.arguments['export-adapter'] === true;
 
-/** Whether adapters belong to experts for which PEFT has one name. */
-function adaptsPackedExperts(run: RunSpec): boolean {
-  const { experts, family } = run.model?.architecture ?? {};
-  const isPacked = experts !== undefined && PACKED_EXPERTS.includes(family?.modelType ?? '');
-  return isPacked && EXPERT_LAYERS.some((layer) => run.training.lora?.targets.includes(layer));
+/** Whether adapters belong to layers of a mixture that PEFT does not adapt. */
+function adaptsExperts(run: RunSpec): boolean {
+  return (
+    run.model?.architecture?.experts !== undefined &&
+    EXPERT_LAYERS.some((layer) => run.training.lora?.targets.includes(layer))
+  );
 }
 
 const RULES: readonly Rule[] = [
@@ -40,9 +43,9 @@ const RULES: readonly Rule[] = [
           must: 'must go with model.weights or checkpoints.startFrom',
           fix: 'add model.weights',
         }),
-        ...when(exportsAdapter(run) && adaptsPackedExperts(run), {
+        ...when(exportsAdapter(run) && adaptsExperts(run), {
           path: 'code.arguments.export-adapter',
-          must: 'must be left out where training.lora.targets names layers of experts that share one published tensor',
+          must: 'must be left out where training.lora.targets names layers of experts or the router',
           got: run.training.lora.targets.join(', '),
           fix: 'use export-weights, or adapters of attention only',
         }),

@@ -37,18 +37,21 @@ test('an adapter is exported where one trains', () => {
   expect(issuesOf({ ...file, model, training }, 'training/lora')).toEqual([]);
 });
 
-test('an adapter of experts that share a published tensor is not exported', () => {
-  const lora = { rank: 8, targets: ['q_proj', 'down_proj'] };
-  const file = (preset: string) => ({
+test('an adapter of experts or of their router is not exported', () => {
+  const file = (preset: string, targets = ['q_proj', 'down_proj']) => ({
     ...BUILTIN,
     data: tokens('train'),
     model: { preset, weights: 's3://{dataBucket}/weights/' },
-    training: { ...BUILTIN.training, lora },
+    training: { ...BUILTIN.training, lora: { rank: 8, targets } },
     code: { source: 'builtin', arguments: { 'export-adapter': true } },
   });
   expect(issuesOf(file('gpt-oss-20b'), 'training/lora')).toMatchObject([
     { level: 'error', path: 'code.arguments.export-adapter', message: expect.stringMatching(/got q_proj, down_proj;/) },
   ]);
+  for (const preset of ['mixtral-8x7b', 'qwen3-30b-a3b', 'deepseek-v3'])
+    expect(issuesOf(file(preset), 'training/lora'), preset).toHaveLength(1);
+  expect(issuesOf(file('deepseek-v3', ['router']), 'training/lora')).toHaveLength(1);
+  expect(issuesOf(file('deepseek-v3', ['q_proj', 'o_proj']), 'training/lora')).toEqual([]);
   expect(issuesOf(file('llama3-8b'), 'training/lora')).toEqual([]);
 });
 
