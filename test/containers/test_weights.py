@@ -170,7 +170,7 @@ def test_an_adapter_starts_as_nothing_and_merges_into_the_same_function() -> Non
 def test_fails_for_an_adapter_whose_layers_share_a_published_name() -> None:
     for targets in (["down_proj"], ["q_proj", "gate_proj"]):
         job = trainer_job(model=GPT_OSS, training={"lora": LORA | {"targets": targets}})
-        with pytest.raises(Settings, match="--export-adapter: must be left out where training.lora.targets names layers of experts or the router"):
+        with pytest.raises(Settings, match="--export-adapter: must be left out where training.lora.targets names experts or the router"):
             resolve_settings(job, ["--export-adapter"], {})
         assert resolve_settings(job, ["--export-weights"], {}).training.lora is not None
     for model in (GPT_OSS, GPT_OSS | {"family": {"modelType": "qwen3_moe"}}):

@@ -268,12 +268,7 @@ def _unsupported(settings: RunSettings) -> list[str]:
             settings.arguments.recompute_layers,
         ),
         (settings.arguments.export_adapter and settings.training.lora is None, "--export-adapter", "left out without lora", "given"),
-        (
-            _adapts_experts(settings),
-            "--export-adapter",
-            "left out where training.lora.targets names layers of experts or the router",
-            "given",
-        ),
+        (_adapts_experts(settings), "--export-adapter", "left out where training.lora.targets names experts or the router", "given"),
         (settings.collectives == "smddp" and settings.library == "ddp", "distribution.collectives", "nccl or gloo for ddp", "smddp"),
     ]
     return [

@@ -45,7 +45,7 @@ const RULES: readonly Rule[] = [
         }),
         ...when(exportsAdapter(run) && adaptsExperts(run), {
           path: 'code.arguments.export-adapter',
-          must: 'must be left out where training.lora.targets names layers of experts or the router',
+          must: 'must be left out where training.lora.targets names experts or the router',
           got: run.training.lora.targets.join(', '),
           fix: 'use export-weights, or adapters of attention only',
         }),
