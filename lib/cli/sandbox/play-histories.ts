@@ -10,7 +10,7 @@ const WORKER = path.join(__dirname, 'histories-worker.mjs');
 /** A thread reads the command line's code again, which takes as long as some histories do. */
 const LEAST_PER_THREAD = 8;
 /** Most of what a history makes is garbage within the same call: a young generation that holds it is collected a tenth as often. */
-const YOUNG_GENERATION_MIB = 64;
+const YOUNG_GENERATION_MIB = 192;
 
 /** How the seeds are split over the processors; undefined where one thread plays them all. */
 export function historyParts(whole: HistoriesPart, threads = availableParallelism()): HistoriesPart[] | undefined {
