@@ -27,31 +27,31 @@ const capacity = z.strictObject({
   spot: z.boolean().optional().meta({ description: 'Whether this is spot capacity. Default: false.' }),
   from: timeSchema.optional().meta({ description: 'When it begins. Default: the start.' }),
   to: timeSchema.optional().meta({ description: 'When it ends. Default: never.' }),
-  instances: count.meta({ description: 'Instances that the service can give in this time.' }),
+  instances: count.meta({ description: 'Number of instances that are available in this period.' }),
 });
 
 const outside = z.strictObject({
   at: timeSchema.optional().meta({ description: 'When they begin. Default: the start.' }),
   to: timeSchema.optional().meta({ description: 'When they end. Default: never.' }),
   instanceType: text.meta({ description: 'Instance type.' }),
-  instances: z.int().min(1).meta({ description: 'How many instances they hold.' }),
+  instances: z.int().min(1).meta({ description: 'Number of instances that they use.' }),
   spot: z.boolean().optional().meta({ description: 'Whether they are spot instances. Default: false.' }),
 });
 
 const run = z.strictObject({
   at: timeSchema.optional().meta({ description: 'When the run is launched. Default: the start.' }),
-  id: runId.meta({ description: 'Id of the run in this file; the run id begins with it.' }),
+  id: runId.meta({ description: 'ID of the run in this file; the run ID begins with it.' }),
   file: fileOrContent.meta({ description: 'The run file: a path, or its content.' }),
   set: z
     .record(z.string(), z.unknown())
     .optional()
-    .meta({ description: 'Overrides of the run file, as `--set` has them. Default: none.' }),
+    .meta({ description: 'Overrides of the run file, in the form of `--set`. Default: none.' }),
   team: text.optional().meta({ description: 'Team that launches it. Default: the first team of the environment.' }),
   trainsHours: z
     .number()
     .positive()
     .optional()
-    .meta({ description: 'Hours of steps that the whole run needs. Default: what `training.steps` come to.' }),
+    .meta({ description: 'Training time of the whole run in hours. Default: computed from `training.steps`.' }),
   commitEveryMinutes: z
     .number()
     .positive()
@@ -61,31 +61,33 @@ const run = z.strictObject({
     .number()
     .positive()
     .optional()
-    .meta({ description: 'Seconds of a step on the most instances of the run. Default: 10.' }),
+    .meta({ description: 'Seconds per step with the maximum number of instances of the run. Default: 10.' }),
   startAt: timeSchema
     .optional()
-    .meta({ description: 'When its first job may start, at the earliest. Default: as soon as there is room.' }),
-  note: text.optional().meta({ description: 'What a person writes about it at its start. Default: nothing.' }),
+    .meta({ description: 'Earliest start of its first job. Default: as soon as capacity is available.' }),
+  note: text.optional().meta({ description: 'Note of the run. Default: none.' }),
   startMinutes: minutes
     .optional()
-    .meta({ description: 'Minutes from the instances to the first step, at every start. Default: 10.' }),
+    .meta({ description: 'Minutes from the start of the instances to the first step, for each job. Default: 10.' }),
   checkpointObjects: z
     .int()
     .min(1)
     .max(1_000_000)
     .optional()
-    .meta({ description: 'Objects of one checkpoint. Default: 2.' }),
+    .meta({ description: 'Number of objects in one checkpoint. Default: 2.' }),
 });
 
 const call = z.strictObject({
   at: timeSchema.optional().meta({ description: 'When it happens. Default: the start.' }),
   do: z.enum(['stop', 'resume', 'release', 'confirm', 'deploy', 'delete-stack', 'replace-key']).meta({
     description:
-      'What somebody does. `release` ends the warm pool that the last job of a run left. `confirm` says once more that the code of a start is uploaded. `delete-stack` and `replace-key` are what the guards of the stack refuse under live runs: its deletion, and an update that replaces its key.',
+      'The operation. `release` terminates the warm pool of the last job of a run. `confirm` sends the confirmation of the code upload a second time. `delete-stack` deletes the stack and `replace-key` updates it with another KMS key; the guards of the stack reject both while runs are active.',
   }),
-  run: runId.optional().meta({ description: 'The run that it is done to. Default: none, where the stack is meant.' }),
+  run: runId
+    .optional()
+    .meta({ description: 'The run that the operation applies to. Default: none, for operations on the stack.' }),
   team: text.optional().meta({
-    description: 'Team whose alias is called. Default: that of the run; control refuses any other.',
+    description: 'Team whose alias is called. Default: the team of the run; control rejects other teams.',
   }),
 });
 
@@ -96,55 +98,59 @@ const fault = z.strictObject({
   call: operation.optional().meta({ description: 'A call that fails, `<service>:<Operation>`. Default: none.' }),
   key: text
     .optional()
-    .meta({ description: 'With `call`: a pattern, with `*`, of the keys that it concerns. Default: all.' }),
+    .meta({ description: 'With `call`: pattern of the affected keys, with `*` as the wildcard. Default: all.' }),
   nth: z.int().min(1).optional().meta({ description: 'With `call`: only the nth such call. Default: all.' }),
-  error: text.optional().meta({ description: 'With `call`: the error code that is answered. Default: none.' }),
+  error: text.optional().meta({ description: 'With `call`: the error code of the response. Default: none.' }),
   answerLost: z
     .literal(true)
     .optional()
-    .meta({ description: 'With `call`: it takes effect, and its answer is lost. Default: false.' }),
+    .meta({ description: 'With `call`: the call takes effect, but its response is lost. Default: false.' }),
   takesSeconds: z
     .number()
     .positive()
     .optional()
-    .meta({ description: 'With `call`: seconds until the answer. Default: as fast as usual.' }),
+    .meta({ description: 'With `call`: seconds until the response. Default: the usual duration.' }),
   empty: z
     .literal(true)
     .optional()
-    .meta({ description: 'With `call`: the service answers that there is nothing. Default: false.' }),
-  job: job.optional().meta({ description: 'A job that something happens to, `<run>#<attempt>`. Default: none.' }),
+    .meta({ description: 'With `call`: the service returns an empty result. Default: false.' }),
+  job: job.optional().meta({ description: 'The job that the fault affects, `<run>#<attempt>`. Default: none.' }),
   ends: z
     .enum(['Completed', 'Failed', 'Stopped'])
     .optional()
-    .meta({ description: 'With `job`: the status that it ends with. Default: it does not end.' }),
+    .meta({ description: 'With `job`: the status with which the job ends. Default: the job does not end.' }),
   reason: z.string().max(1024).optional().meta({ description: 'With `ends`: the failure reason. Default: none.' }),
   secondaryStatus: text
     .optional()
     .meta({ description: 'With `ends: Stopped`: the secondary status. Default: Stopped.' }),
-  status: z
-    .literal('Interrupted')
-    .optional()
-    .meta({ description: 'With `job`: the service takes the instances away and gives others. Default: it does not.' }),
-  minutes: minutes.optional().meta({
-    description: 'With `status` and `events: late`: for how many minutes. Default: 10 with `status`, 5 with `events`.',
+  status: z.literal('Interrupted').optional().meta({
+    description:
+      'With `job`: SageMaker interrupts the job and restarts it on other instances. Default: no interruption.',
   }),
-  hangs: z.literal(true).optional().meta({ description: 'With `job`: no more steps. Default: false.' }),
-  silent: z.boolean().optional().meta({ description: 'With `hangs`: no more heartbeats either. Default: false.' }),
+  minutes: minutes.optional().meta({
+    description: 'With `status` and `events: late`: duration in minutes. Default: 10 with `status`, 5 with `events`.',
+  }),
+  hangs: z
+    .literal(true)
+    .optional()
+    .meta({ description: 'With `job`: the job makes no further steps. Default: false.' }),
+  silent: z
+    .boolean()
+    .optional()
+    .meta({ description: 'With `hangs`: the job also sends no heartbeats. Default: false.' }),
   loses: z
     .enum(['host', 'gpu', 'network', 'checkpoint'])
     .optional()
-    .meta({ description: 'With `job`: what breaks. Default: nothing.' }),
+    .meta({ description: 'With `job`: the part that fails. Default: none.' }),
   count: z.int().min(1).optional().meta({
-    description: 'With `loses: checkpoint`: how many of the newest checkpoints cannot be loaded. Default: 1.',
+    description: 'With `loses: checkpoint`: number of newest checkpoints that cannot be loaded. Default: 1.',
   }),
   stopTakesMinutes: minutes
     .optional()
-    .meta({ description: 'With `job`: minutes from StopTrainingJob to Stopped. Default: as usual.' }),
-  beatsWithout: z
-    .array(text)
-    .min(1)
-    .optional()
-    .meta({ description: 'With `job`: fields that its heartbeats lack, as those of an older driver. Default: none.' }),
+    .meta({ description: 'With `job`: minutes from StopTrainingJob to Stopped. Default: the usual duration.' }),
+  beatsWithout: z.array(text).min(1).optional().meta({
+    description: 'With `job`: fields that are missing from its heartbeats, as with an older driver. Default: none.',
+  }),
   describeLagSeconds: z
     .number()
     .nonnegative()
@@ -154,47 +160,54 @@ const fault = z.strictObject({
     .number()
     .nonnegative()
     .optional()
-    .meta({ description: 'Seconds by which the indexes of the run table lag behind it. Default: 0.' }),
+    .meta({ description: 'Seconds by which the indexes of the run table lag behind the table. Default: 0.' }),
   kill: z
     .enum(['control', 'reconcile'])
     .optional()
-    .meta({ description: 'A function that dies in the middle of its work. Default: none.' }),
-  afterEffect: count.optional().meta({ description: 'With `kill`: at the call after this many writes. Default: 1.' }),
-  times: z.int().min(1).optional().meta({ description: 'With `kill`: how many times. Default: 1.' }),
-  deleteJob: job.optional().meta({ description: 'A job that somebody deletes, `<run>#<attempt>`. Default: none.' }),
+    .meta({ description: 'The Lambda function that fails during an invocation. Default: none.' }),
+  afterEffect: count.optional().meta({
+    description: 'With `kill`: the function fails at the first call after this number of writes. Default: 1.',
+  }),
+  times: z.int().min(1).optional().meta({ description: 'With `kill`: number of failures. Default: 1.' }),
+  deleteJob: job
+    .optional()
+    .meta({ description: 'A job that is deleted outside Slipway, `<run>#<attempt>`. Default: none.' }),
   stored: runId
     .optional()
-    .meta({ description: 'A run that the table holds as an older version wrote it. Default: none.' }),
+    .meta({ description: 'A run whose table item has the format of an older version. Default: none.' }),
   without: z
     .array(text)
     .min(1)
     .optional()
-    .meta({ description: 'With `stored`: the fields that the older version did not have. Default: none.' }),
+    .meta({ description: 'With `stored`: the fields that do not exist in the older version. Default: none.' }),
   clock: shiftSchema.optional().meta({
-    description: 'How far the clock of the functions is ahead of that of the services; negative: behind. Default: 0s.',
+    description:
+      'Time by which the clock of the Lambda functions is ahead of the clock of the services; negative if behind. Default: 0s.',
   }),
   taken: job
     .optional()
-    .meta({ description: 'A job name that somebody else has taken, `<run>#<attempt>`. Default: none.' }),
-  events: z
-    .enum(['lost', 'late'])
-    .optional()
-    .meta({ description: 'State changes on the bus are lost, or come late and twice. Default: they come.' }),
+    .meta({ description: 'A job name that another job already uses, `<run>#<attempt>`. Default: none.' }),
+  events: z.enum(['lost', 'late']).optional().meta({
+    description: 'State-change events are lost, or are delivered late and twice. Default: events are delivered.',
+  }),
 });
 
 const random = z.strictObject({
-  runs: count.max(1000).optional().meta({ description: 'Number of runs that are drawn from the seed. Default: 0.' }),
+  runs: count
+    .max(1000)
+    .optional()
+    .meta({ description: 'Number of runs that are generated from the seed. Default: 0.' }),
   teams: z
     .int()
     .min(1)
     .optional()
-    .meta({ description: 'Number of teams that launch them. Default: all of the environment.' }),
+    .meta({ description: 'Number of teams that launch them. Default: all teams of the environment.' }),
   faultsPerDay: z
     .number()
     .nonnegative()
     .max(10_000)
     .optional()
-    .meta({ description: 'Faults a day that are drawn from the seed. Default: 0.' }),
+    .meta({ description: 'Faults per day that are generated from the seed. Default: 0.' }),
 });
 
 /** The scenario file. */
@@ -203,30 +216,33 @@ export const scenarioSchema = z.strictObject({
   environment: fileOrContent.meta({
     description: 'The environment file: a path relative to the scenario, or its content.',
   }),
-  region: text.optional().meta({ description: 'Region, where the environment has several. Default: the only one.' }),
-  limits: z.record(z.string(), limit).optional().meta({
-    description: 'Quotas by name or code: a number, or a list of `{from, value}`. Default: those of a new account.',
+  region: text.optional().meta({
+    description: 'Region; required if the environment has several. Default: the only region of the environment.',
   }),
-  capacity: z
-    .array(capacity)
-    .optional()
-    .meta({ description: 'Instances that the service can give. Default: unlimited.' }),
+  limits: z.record(z.string(), limit).optional().meta({
+    description:
+      'Quotas by name or code: a number, or a list of `{from, value}`. Default: the quotas of a new account.',
+  }),
+  capacity: z.array(capacity).optional().meta({ description: 'Available capacity. Default: unlimited.' }),
   spotShare: z.number().positive().max(1).optional().meta({
     description:
-      "What spot instances are billed at, as a share of the on-demand price. Default: that of the catalog's prices.",
+      'Price of spot instances as a fraction of the on-demand price. Default: the fraction in the price catalog.',
   }),
-  outside: z.array(outside).optional().meta({ description: 'Jobs of others in the account. Default: none.' }),
+  outside: z
+    .array(outside)
+    .optional()
+    .meta({ description: 'Jobs in the account that do not belong to Slipway. Default: none.' }),
   runs: z.array(run).optional().meta({ description: 'Runs that are launched. Default: none.' }),
-  calls: z.array(call).optional().meta({ description: 'What people do. Default: nothing.' }),
-  faults: z.array(fault).optional().meta({ description: 'What breaks. Default: nothing.' }),
+  calls: z.array(call).optional().meta({ description: 'Operations of users. Default: none.' }),
+  faults: z.array(fault).optional().meta({ description: 'Faults. Default: none.' }),
   rates: z.record(z.string(), z.number().positive()).optional().meta({
     description:
-      'Calls a second of one operation that the service answers, by `<service>:<Operation>`. Default: the published limits.',
+      'Rate limit of an operation in calls per second, by `<service>:<Operation>`. Default: the published limits.',
   }),
   until: timeSchema.optional().meta({ description: 'When the simulation ends. Default: 720h.' }),
   random: random
     .optional()
-    .meta({ description: 'Runs, stops, resumes and faults that are drawn from the seed. Default: none.' }),
+    .meta({ description: 'Runs, stops, resumes and faults that are generated from the seed. Default: none.' }),
 });
 
 /** A scenario file after schema and defaults. */
