@@ -31,9 +31,9 @@ const VERBS: readonly ((cli: CommandLine) => void)[] = [
 function common(command: Command): Command {
   return command
     .option('--environment <name|file>', 'environment, environment/team, or a descriptor file (.json)')
-    .option('--region <region>', "region; default: the environment's", regionGiven)
-    .option('--set <path=value>', 'overrides an option of the file before validation (repeatable)', collect)
-    .option('--json', 'print one JSON document on stdout');
+    .option('--region <region>', 'region; default: the region of the environment', regionGiven)
+    .option('--set <path=value>', 'override an option of the file before validation (repeatable)', collect)
+    .option('--json', 'print one JSON document to stdout');
 }
 
 /** The whole command line. `done` is called once, with the exit code of the verb. */

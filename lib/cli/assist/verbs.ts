@@ -14,7 +14,7 @@ export function assistVerbs(cli: CommandLine): void {
   cli
     .verb(
       'import <job|arn|file>',
-      'make a run file of a training job, a captured request, a HyperPod recipe or a torchrun command line',
+      'create a run file from a training job, a captured request, a HyperPod recipe or a torchrun command line',
       'slipway import llama-pretrain-2026-11-20-10-11-12-345 --region us-west-2 > run.yaml\n  slipway import request.json --json',
     )
     .action(async (from: string, options: CommonOptions) =>
@@ -31,7 +31,7 @@ function completionVerb(cli: CommandLine): void {
     .description('print the completion script of a shell: bash, zsh or fish')
     .addHelpText(
       'after',
-      '\nExamples:\n  eval "$(slipway completion bash)"       # in ~/.bashrc; zsh likewise\n  slipway completion fish | source        # in ~/.config/fish/config.fish',
+      '\nExamples:\n  eval "$(slipway completion bash)"       # in ~/.bashrc; the same for zsh\n  slipway completion fish | source        # in ~/.config/fish/config.fish',
     )
     .action(async (shell: string, words: string[]) => {
       const { completion } = await import('./completion.js');
@@ -43,8 +43,8 @@ function completionVerb(cli: CommandLine): void {
 function mcpVerb(cli: CommandLine): void {
   cli.root
     .command('mcp')
-    .description('the verbs that read, plan and dry-run as tools of an MCP server on stdio')
-    .option('--allow <launch,stop>', 'tools that start and stop runs too')
+    .description('start an MCP server on stdio with read, plan and dry-run verbs as tools')
+    .option('--allow <launch,stop>', 'also provide tools that launch or stop runs')
     .addHelpText('after', '\nExamples:\n  slipway mcp\n  slipway mcp --allow launch,stop')
     .action(async (options: McpOptions) => {
       const { mcp } = await import('./mcp.js');

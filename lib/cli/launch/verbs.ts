@@ -7,24 +7,34 @@ export function launchVerbs(cli: CommandLine): void {
   cli
     .verb(
       'launch <file>',
-      'validate, plan, preflight, upload and submit a run',
+      'validate and plan a run, check quotas, upload its code and submit it',
       'slipway launch runs/llama2-13b.yaml --environment research --wait\n  slipway launch runs/llama2-13b.yaml --environment research --dry-run',
     )
-    .option('--dry-run', 'print the exact request and call nothing')
-    .option('--out <dir>', 'with --dry-run: also write the request and everything its channels would hold')
-    .option('--matrix <path=a,b,c>', 'one run per value, compared at the end with --wait (repeatable)', collect)
+    .option('--dry-run', 'print the exact request without any service call')
+    .option('--out <dir>', 'with --dry-run: also write the request and the contents of its channels')
+    .option(
+      '--matrix <path=a,b,c>',
+      'launch one run per value; with --wait, compare the results at the end (repeatable)',
+      collect,
+    )
     .option(
       '--stop-when <rule>',
       'with --matrix and --wait: stop runs that fall behind, such as "loss > best * 1.1 after 500 steps"',
     )
-    .option('--smoke [place]', 'run it small first: in the account (default), or in the sandbox on CPUs')
-    .option('--run-id <id>', 'run id; default: <name>-<yymmddhhmmss>')
-    .option('--at <time>', 'start at this time or after this span (6h) at the earliest, when there is room')
-    .option('--after <run>', 'start when this run is completed: a run id, or latest:<name> (repeatable)', collect)
-    .option('--preemptible', 'runs of higher priority may ask it to save and leave; it goes on later')
-    .option('--note <text>', 'what to find the run by: slipway list --search')
-    .option('--client-request-id <id>', 'launching again with the same id finds the run of the first launch')
-    .addOption(new Option('--yes', 'do not ask'))
+    .option('--smoke [place]', 'first launch a small smoke run: in the account (default), or on CPUs in the sandbox')
+    .option('--run-id <id>', 'run ID; default: <name>-<yymmddhhmmss>')
+    .option('--at <time>', 'earliest start: a time, or a duration from now such as 6h')
+    .option('--after <run>', 'start after this run has completed: a run ID, or latest:<name> (repeatable)', collect)
+    .option(
+      '--preemptible',
+      'allow runs of higher priority to preempt this run; it saves a checkpoint and resumes later',
+    )
+    .option('--note <text>', 'note of the run, which slipway list --search also searches')
+    .option(
+      '--client-request-id <id>',
+      'idempotency token: a second launch with the same ID returns the run of the first launch',
+    )
+    .addOption(new Option('--yes', 'skip confirmation prompts'))
     .addOption(new Option('--wait', 'follow the run until it ends'))
     .action(async (file: string, options: LaunchOptions) =>
       cli.done(await (await import('./launch.js')).launch(file, options, cli.terminal)),

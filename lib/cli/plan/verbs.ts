@@ -7,7 +7,7 @@ export function planVerbs(cli: CommandLine): void {
   cli
     .verb(
       'schema <run|environment|answers>',
-      'print the JSON Schema of a file, for editors, or of what --json prints, for scripts',
+      'print the JSON Schema of a file, for editors, or of the --json output, for scripts',
       'slipway schema run > run.schema.json\n  slipway schema answers > answers.schema.json',
     )
     .action(async (kind: string) => cli.done((await import('./schema.js')).schema(kind, cli.terminal)));
@@ -27,16 +27,19 @@ function planVerb(cli: CommandLine): void {
   cli
     .verb(
       'plan [file]',
-      'memory fit, step time, hours and dollars before launch',
+      'predict memory, step time, duration and cost of a run',
       'slipway plan runs/llama3-8b-fsdp.yaml --set compute.instanceCount=8\n  slipway plan runs/llama3-8b-fsdp.yaml --search --html plan.html',
     )
-    .option('--search', "find faster and cheaper layouts inside the run's library")
-    .option('--search-libraries <a,b>', 'search in these libraries too')
-    .option('--html <file>', 'draw memory, step time, scaling and Pareto front')
-    .option('--by <date>', 'ways to have the run done by then: on demand, spot, training plans; buys nothing')
+    .option('--search', 'search faster and cheaper layouts with the library of the run')
+    .option('--search-libraries <a,b>', 'also search layouts with these libraries')
+    .option('--html <file>', 'write a page that charts memory, step time, scaling and the Pareto front')
+    .option(
+      '--by <date>',
+      'show options to complete the run by this date: on-demand, spot, training plans; does not purchase anything',
+    )
     .option(
       '--calibrate <run...>',
-      'measured runs (ids, or files of report --json): later plans of the environment use them',
+      'calibrate later plans of the environment with measured runs (IDs, or files of report --json)',
     )
     .action(async (file: string | undefined, options: PlanOptions) =>
       cli.done(await (await import('./plan.js')).plan(file, options, cli.terminal)),

@@ -11,7 +11,7 @@ export function platformVerbs(cli: CommandLine): void {
   cli
     .verb(
       'deployer-policy <file|environment>',
-      'policies for who deploys and for CloudFormation, and the bootstrap command that uses them; offline',
+      'print the IAM policies for the deploying user and for CloudFormation, and the bootstrap command that uses them; offline',
       'slipway deployer-policy environments/research.yaml\n  slipway deployer-policy research --json',
     )
     .action(async (file: string, options: CommonOptions) =>
@@ -24,17 +24,20 @@ function stateVerbs(cli: CommandLine): void {
   cli
     .verb(
       'matrix <file|environment>',
-      'what each region has of what a run or an environment needs: quotas, zones, images, prices, endpoint services; ranked',
+      'rank regions by availability of the quotas, zones, images, prices and endpoint services that a run or an environment needs',
       'slipway matrix runs/llama3-8b-fsdp.yaml --regions us-east-1,us-east-2,us-west-2\n  slipway matrix research --json',
     )
-    .option('--regions <a,b>', "regions; default: the environment's, or those with a known price of the run's types")
+    .option(
+      '--regions <a,b>',
+      "regions; default: those of the environment, or those with a known price for the run's instance types",
+    )
     .action(async (file: string, options: MatrixOptions) =>
       cli.done(await (await import('./region-matrix.js')).regionMatrix(file, options, cli.terminal)),
     );
   cli
     .verb(
       'drift <environment>',
-      'what differs from the deployed templates, and what CloudFormation does not see; exit 1 when anything does',
+      'show differences from the deployed templates, including those that CloudFormation does not detect; exits with 1 if there are any',
       'slipway drift research --region us-west-2\n  slipway drift research --json',
     )
     .action(async (environment: string, options: CommonOptions) =>
@@ -47,23 +50,23 @@ function spendVerbs(cli: CommandLine): void {
   cli
     .verb(
       'costs <environment>',
-      'what runs have spent by their ledger, beside Cost Explorer, by team',
+      'compare the recorded spend of runs with Cost Explorer, by team',
       'slipway costs research --region us-west-2\n  slipway costs research --region us-west-2 --team nlp --month 2026-10',
     )
-    .option('--team <name>', 'one team; default: all that the caller may read')
-    .option('--month <yyyy-mm>', 'month; default: this one')
+    .option('--team <name>', 'only this team; default: all teams that the caller may read')
+    .option('--month <yyyy-mm>', 'month; default: the current month')
     .action(async (environment: string, options: CostOptions) =>
       cli.done(await (await import('./costs.js')).costs(environment, options, cli.terminal)),
     );
   cli
     .verb(
       'team <environment>',
-      'runs, queue, spend and goodput of the month, by team',
+      'show runs, queue, spend and goodput of a month, by team',
       'slipway team research --region us-west-2 --html teams.html\n  slipway team research --region us-west-2 --team nlp --month 2026-10',
     )
-    .option('--team <name>', 'one team; default: all that the caller may read')
-    .option('--month <yyyy-mm>', 'month; default: this one')
-    .option('--html <file>', 'also write one page')
+    .option('--team <name>', 'only this team; default: all teams that the caller may read')
+    .option('--month <yyyy-mm>', 'month; default: the current month')
+    .option('--html <file>', 'also write an HTML page')
     .action(async (environment: string, options: TeamOptions) =>
       cli.done(await (await import('./team.js')).team(environment, options, cli.terminal)),
     );

@@ -12,11 +12,11 @@ export function sandboxVerbs(cli: CommandLine): void {
 function simulateVerb(cli: CommandLine): void {
   cli.root
     .command('simulate <scenario>')
-    .description("play the control plane's own functions against an AWS in memory, on a virtual clock")
-    .option('--seed <n>', 'what the scenario draws and how long calls take follows from it (default: 1)')
-    .option('--histories <n>', 'play n seeds; the first that fails is shrunk to the shortest scenario')
-    .option('--html <file>', 'draw queue, runs, attempts and decisions over time')
-    .option('--json', 'print one JSON document on stdout')
+    .description('run the functions of the control plane against an in-memory AWS on a virtual clock')
+    .option('--seed <n>', 'seed of the random parts of the scenario and of call durations (default: 1)')
+    .option('--histories <n>', 'run n seeds; the first failing history is reduced to the shortest scenario that fails')
+    .option('--html <file>', 'write a page that charts queue, runs, attempts and decisions over time')
+    .option('--json', 'print one JSON document to stdout')
     .addHelpText(
       'after',
       '\nExamples:\n  slipway simulate scenarios/spot-lost.yaml --seed 7\n  slipway simulate scenarios/spot-lost.yaml --histories 100 --html histories.html',
@@ -30,25 +30,25 @@ function sandboxVerb(cli: CommandLine): void {
   cli.root
     .command('sandbox <action> [file]')
     .description(
-      'start, env, deploy FILE, status or stop: the embedded AWS, which is MiniStack with our SageMaker and Service Quotas',
+      'manage the embedded AWS (MiniStack with our SageMaker and Service Quotas): start, env, deploy FILE, status or stop',
     )
     .addHelpText(
       'after',
       `
 Examples:
-  eval "$(slipway sandbox start)"                     # starts it and points this shell at it
-  eval "$(slipway sandbox env)"                       # points another shell at it
+  eval "$(slipway sandbox start)"                     # starts the sandbox and configures this shell to use it
+  eval "$(slipway sandbox env)"                       # configures another shell to use it
   slipway sandbox deploy environments/research.yaml --raise-quotas
-  eval "$(slipway sandbox env --unset)"               # gives the shell back, before slipway sandbox stop`,
+  eval "$(slipway sandbox env --unset)"               # restores the shell; run it before slipway sandbox stop`,
     )
-    .option('--state-dir <dir>', 'folder of everything it writes; default .slipway')
-    .option('--python <file>', 'interpreter that jobs run with')
+    .option('--state-dir <dir>', 'folder for all files of the sandbox; default: .slipway')
+    .option('--python <file>', 'Python interpreter of the jobs')
     .option('--auth', 'enforce IAM and signatures, over TLS')
-    .option('--persist', 'keep the state over a stop')
-    .option('--region <region>', "region of the clients' environment", regionGiven)
-    .option('--unset', 'with env: lines that take the variables out of the shell again')
-    .option('--raise-quotas', 'with deploy: first raise the limits that are below what the environment needs')
-    .option('--json', 'print one JSON document on stdout')
+    .option('--persist', 'keep the state after stop')
+    .option('--region <region>', 'region in the environment variables for clients', regionGiven)
+    .option('--unset', 'with env: print the lines that unset the variables')
+    .option('--raise-quotas', 'with deploy: first raise the quotas that are too low for the environment')
+    .option('--json', 'print one JSON document to stdout')
     .action(async (action: string, file: string | undefined, options: SandboxOptions) =>
       cli.done(await (await import('./sandbox.js')).sandbox(action, file, options, cli.terminal)),
     );
