@@ -58,8 +58,12 @@ export class AsHappened extends Invariant {
   }
 
   private ofMoney(attempt: Attempt, job: SimJob): string[] {
-    const usd = this.scene.world.prices.jobUsd(job, this.now);
-    const isRight = attempt.costUsd !== null && Math.abs(attempt.costUsd - usd) <= SHARE_TOLERANCE * usd + 0.02;
+    const { prices } = this.scene.world;
+    const usd = prices.isKnown(job) ? prices.jobUsd(job, this.now) : null;
+    const isRight =
+      attempt.costUsd === null || usd === null
+        ? attempt.costUsd === usd
+        : Math.abs(attempt.costUsd - usd) <= SHARE_TOLERANCE * usd + 0.02;
     const held = heldMs(job, this.now);
     const booked = trainedMs(attempt, attempt.endedAt ?? 0);
     return [

@@ -25,6 +25,12 @@ export class Prices {
     return (ms / 3_600_000) * this.onDemandUsd(job.chosen ?? []);
   }
 
+  /** Whether the price list has the instances that the job had. */
+  isKnown(job: SimJob): boolean {
+    const { region, prices } = this.environment;
+    return (job.chosen ?? []).every(({ instanceType }) => findPrice(instanceType, region, prices) !== undefined);
+  }
+
   /** Dollars that AWS bills for a job so far, without the warm pool that it left. */
   jobUsd(job: SimJob, now: number): number {
     const heldHours = heldMs(job, now) / 3_600_000;

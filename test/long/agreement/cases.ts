@@ -130,6 +130,7 @@ export const OTHERS: Readonly<Record<string, string>> = {
   'grow-unread-quota': 'functions that die between two calls',
   guards: 'changes of the stack, which test/long/adoption.test.ts and test/long/always/life-cycle.test.ts make',
   'hang-then-lost': NOT_TRIED,
+  'index-late': 'no read of the sandbox lags behind a write',
   'interrupted-hang': 'what `hangs` plays of an interrupted job, at a time at which one tick decides',
   'interrupted-unread': OTHERS_READ_TOO,
   'older-driver': 'the driver of the sandbox is that of the package',
@@ -145,6 +146,7 @@ export const OTHERS: Readonly<Record<string, string>> = {
   'pools-taken': LIMITS_OF_TIME,
   'released-pool': LIMITS_OF_TIME,
   unheard: NOT_TRIED,
+  'unknown-price': NOT_TRIED,
   'waited-before': NOT_TRIED,
   'warm-pools': LIMITS_OF_TIME,
 };

@@ -62,11 +62,10 @@ function codeIssues({ code, distribution }: RunSpec, request: StartRequest): Iss
   );
 }
 
-/** Job names have 63 characters at most, and the run id is in them. */
-function nameIssues(request: StartRequest, descriptor: Descriptor): Issue[] {
-  if (!request.runId) return [];
-  const longest = jobName(descriptor.name, request.runId, 999);
+/** Job names have 63 characters at most, and the run id is in them; one that is made of a run's name is short enough. */
+function nameIssues({ runId = '' }: StartRequest, descriptor: Descriptor): Issue[] {
+  const longest = jobName(descriptor.name, runId, 999);
   if (longest.length <= 63) return [];
   const must = `must leave room in the 63 characters of a job name (${descriptor.name}-<run id>-a001)`;
-  return [issue('run-id/length', 'error', '', { must, got: request.runId, fix: 'use a shorter --run-id' })];
+  return [issue('run-id/length', 'error', '', { must, got: runId, fix: 'use a shorter --run-id' })];
 }
