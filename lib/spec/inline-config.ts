@@ -38,7 +38,8 @@ export function inlineConfig(text: string, overrides: readonly string[], config:
   if (node?.range)
     return { text: text.slice(0, node.range[0]) + quoted + text.slice(node.range[1]), overrides: others };
   if (!takesConfig(document)) return { text, overrides: [...overrides] };
-  // `model:` without a value is a scalar, which has no keys.
+  // A file, or a `model:`, without a value is a scalar, which has no keys.
+  if (isScalar(document.contents)) document.contents = null;
   if (isScalar(document.get('model', true))) document.delete('model');
   document.setIn(['model', 'config'], config);
   return { text: String(document), overrides: others };

@@ -7,7 +7,9 @@ import { limits, network, observability } from './run/limits';
 import { model } from './run/model';
 import { progress, tokenizer, training } from './run/training';
 
-const scalars = z.union([z.string(), z.number(), z.boolean()]).transform(String);
+const scalars = z
+  .union([z.string(), z.number(), z.boolean()], { error: 'must be text, a number, true or false' })
+  .transform(String);
 
 /**
  * The run file as written: every option optional but name, code and compute. Limits are those of the API

@@ -62,14 +62,14 @@ export const iam = z.strictObject({
 const tagText = (most: number) =>
   z
     .string()
-    .max(most)
+    .max(most, `must be at most ${most} characters`)
     .regex(/^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u, 'must be letters, digits, spaces and _.:/=+-@');
 
 /** Tags of every resource and job. */
 export const tags = z.record(
-  tagText(128).min(1),
+  tagText(128).min(1, 'must have a character at least'),
   z
-    .union([z.string(), z.number(), z.boolean()])
+    .union([z.string(), z.number(), z.boolean()], { error: 'must be text, a number, true or false' })
     .transform(String)
     .pipe(tagText(256))
     .meta({ description: 'Value of the tag, at most 256 characters.' }),

@@ -15,90 +15,94 @@ const originalMaxPositionEmbeddings = count.meta({
   examples: [8192],
 });
 
-const ropeScaling = z.discriminatedUnion('type', [
-  z
-    .strictObject({
-      type: z.literal('linear').meta({ description: 'All frequencies are divided by `factor`.' }),
-      factor,
-    })
-    .meta({ description: 'Linear position interpolation.' }),
-  z
-    .strictObject({
-      type: z.literal('llama3').meta({ description: 'Low frequencies are divided by `factor`, high ones are kept.' }),
-      factor,
-      lowFreqFactor: z
-        .number()
-        .positive()
-        .meta({
-          description: 'Wavelengths above the original context length divided by this are divided by `factor`.',
-          examples: [1],
+const ropeScaling = z.discriminatedUnion(
+  'type',
+  [
+    z
+      .strictObject({
+        type: z.literal('linear').meta({ description: 'All frequencies are divided by `factor`.' }),
+        factor,
+      })
+      .meta({ description: 'Linear position interpolation.' }),
+    z
+      .strictObject({
+        type: z.literal('llama3').meta({ description: 'Low frequencies are divided by `factor`, high ones are kept.' }),
+        factor,
+        lowFreqFactor: z
+          .number()
+          .positive()
+          .meta({
+            description: 'Wavelengths above the original context length divided by this are divided by `factor`.',
+            examples: [1],
+          }),
+        highFreqFactor: z
+          .number()
+          .positive()
+          .meta({
+            description: 'Wavelengths below the original context length divided by this are kept.',
+            examples: [4],
+          }),
+        originalMaxPositionEmbeddings,
+      })
+      .meta({ description: 'The scaling of Llama 3.1 and later.' }),
+    z
+      .strictObject({
+        type: z.literal('yarn').meta({ description: 'YaRN, https://arxiv.org/abs/2309.00071.' }),
+        factor,
+        originalMaxPositionEmbeddings,
+        betaFast: z
+          .number()
+          .positive()
+          .optional()
+          .meta({
+            description: 'Dimensions with more rotations than this over the original context are kept.',
+            default: 32,
+            examples: [32],
+          }),
+        betaSlow: z
+          .number()
+          .positive()
+          .optional()
+          .meta({
+            description: 'Dimensions with fewer rotations than this over the original context are fully interpolated.',
+            default: 1,
+            examples: [1],
+          }),
+        attentionFactor: z
+          .number()
+          .positive()
+          .optional()
+          .meta({
+            description: 'Factor on the sines and cosines. Default: 0.1 ln(factor) + 1.',
+            examples: [1.0],
+          }),
+        truncate: z.boolean().optional().meta({
+          description: 'Whether the bounds of the interpolated range are rounded to whole dimensions.',
+          default: true,
         }),
-      highFreqFactor: z
-        .number()
-        .positive()
-        .meta({
-          description: 'Wavelengths below the original context length divided by this are kept.',
-          examples: [4],
-        }),
-      originalMaxPositionEmbeddings,
-    })
-    .meta({ description: 'The scaling of Llama 3.1 and later.' }),
-  z
-    .strictObject({
-      type: z.literal('yarn').meta({ description: 'YaRN, https://arxiv.org/abs/2309.00071.' }),
-      factor,
-      originalMaxPositionEmbeddings,
-      betaFast: z
-        .number()
-        .positive()
-        .optional()
-        .meta({
-          description: 'Dimensions with more rotations than this over the original context are kept.',
-          default: 32,
-          examples: [32],
-        }),
-      betaSlow: z
-        .number()
-        .positive()
-        .optional()
-        .meta({
-          description: 'Dimensions with fewer rotations than this over the original context are fully interpolated.',
-          default: 1,
-          examples: [1],
-        }),
-      attentionFactor: z
-        .number()
-        .positive()
-        .optional()
-        .meta({
-          description: 'Factor on the sines and cosines. Default: 0.1 ln(factor) + 1.',
-          examples: [1.0],
-        }),
-      truncate: z.boolean().optional().meta({
-        description: 'Whether the bounds of the interpolated range are rounded to whole dimensions.',
-        default: true,
-      }),
-      mscale: z
-        .number()
-        .positive()
-        .optional()
-        .meta({
-          description:
-            'Sines and cosines are multiplied by (0.1 mscale ln(factor) + 1) over the same of `mscaleAllDim`, as DeepSeek does. Default: no such factor.',
-          examples: [1.0],
-        }),
-      mscaleAllDim: z
-        .number()
-        .positive()
-        .optional()
-        .meta({
-          description:
-            'With `latentAttention`, scores are multiplied by the square of 0.1 mscaleAllDim ln(factor) + 1, as DeepSeek does. Default: no such factor.',
-          examples: [1.0],
-        }),
-    })
-    .meta({ description: 'YaRN, https://arxiv.org/abs/2309.00071.' }),
-]);
+        mscale: z
+          .number()
+          .positive()
+          .optional()
+          .meta({
+            description:
+              'Sines and cosines are multiplied by (0.1 mscale ln(factor) + 1) over the same of `mscaleAllDim`, as DeepSeek does. Default: no such factor.',
+            examples: [1.0],
+          }),
+        mscaleAllDim: z
+          .number()
+          .positive()
+          .optional()
+          .meta({
+            description:
+              'With `latentAttention`, scores are multiplied by the square of 0.1 mscaleAllDim ln(factor) + 1, as DeepSeek does. Default: no such factor.',
+            examples: [1.0],
+          }),
+      })
+      .meta({ description: 'YaRN, https://arxiv.org/abs/2309.00071.' }),
+  ],
+  { error: 'must be linear, llama3 or yarn' },
+);
 
 /** Section `model.architecture`. */
 export const architecture = z.strictObject({
