@@ -49,7 +49,7 @@ export function loadImageLock(text: string): {
 export function imageLockText(lock: ImageLock): string {
   const head =
     '# Written by slipway lock: the digests that builds of the image start from. Commit it beside the environment file.\n';
-  return head + stringify(lock, { sortMapEntries: true, lineWidth: 0 });
+  return head + stringify(lock, { sortMapEntries: true, lineWidth: 0, aliasDuplicateObjects: false });
 }
 
 /** The locked image by digest; undefined where the lock has none for this region and base. */
