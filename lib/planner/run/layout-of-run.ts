@@ -31,6 +31,8 @@ export const layoutOfRun = (run: RunSpec): RunLayout | Issue[] => layoutOn(run, 
 
 /** The layout of a run on the hosts that `cluster` finds in it. */
 export function layoutOn(run: RunSpec, hostsOf: (run: RunSpec) => Cluster | Issue[]): RunLayout | Issue[] {
+  if (run.kind === 'processing')
+    return problem('kind', 'must be training for a plan', run.kind, 'check a processing run with slipway preflight');
   const architecture = run.model?.architecture;
   if (!architecture)
     return problem(

@@ -23,6 +23,16 @@ const layout = (of: ReturnType<typeof run>): LayoutInput => found(of).layout;
 const group = (name: string, instanceType: string) => ({ name, instanceType, instanceCount: 1 });
 
 describe('a run that cannot be planned says why', () => {
+  test('a processing run has no model that could be added', () => {
+    const processing = { ...run(), kind: 'processing' as const, model: undefined };
+    expect(layoutOfRun(processing)).toMatchObject([
+      {
+        path: 'kind',
+        message: 'kind: must be training for a plan, got processing; check a processing run with slipway preflight',
+      },
+    ]);
+  });
+
   test.each<[object, string]>([
     [
       { model: undefined, code: { source: './src' } },
