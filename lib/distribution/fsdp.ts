@@ -63,7 +63,7 @@ const rules: Rule[] = [
   rule({
     id: 'fsdp/parameters',
     level: 'error',
-    what: 'The built-in trainer gets only parameters that it knows; degrees are whole numbers.',
+    what: 'The built-in trainer receives only parameters that it supports; degrees are whole numbers.',
     why: 'An unknown parameter would be ignored.',
     source: SOURCE,
     find: (run, given) => {
@@ -77,7 +77,7 @@ const rules: Rule[] = [
     id: 'fsdp/degrees',
     level: 'error',
     what: 'shard x replicate x tensor x context = world size.',
-    why: 'The device mesh cannot be built otherwise.',
+    why: 'Otherwise the device mesh cannot be created.',
     source: SOURCE,
     find: (run, given) => {
       if (fsdpLayout(run)) return [];
@@ -109,7 +109,7 @@ const rules: Rule[] = [
     id: 'fsdp/tensor-sequence',
     level: 'error',
     what: 'The sequence length of the built-in trainer is a multiple of context x tensor parallel degree.',
-    why: 'Ranks of a tensor group share the positions of a sequence wherever matrices are not split (sequence parallelism).',
+    why: 'Outside the split matrices, the ranks of a tensor-parallel group split the sequence (sequence parallelism).',
     source: 'https://arxiv.org/abs/2205.05198',
     find: (run) => (run.code.builtin ? unsharedSequence(run) : []),
   }),

@@ -139,14 +139,14 @@ function teamKey(run: RunSpec, { descriptor }: RailsContext): Finding[] {
 }
 
 const SOURCE = 'docs/reference/environment-file.md';
-const WHY = 'The control function refuses the launch for every caller.';
+const WHY = 'Otherwise the control function rejects the launch for every caller.';
 
 /** What the guardrails of an environment forbid a run. */
 export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
   {
     id: 'guardrails/instance-types',
     level: 'error',
-    what: 'Instance types are among those the environment allows.',
+    what: 'The environment allows the instance types.',
     why: WHY,
     source: SOURCE,
     check: instanceTypes,
@@ -154,7 +154,7 @@ export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
   {
     id: 'guardrails/sizes',
     level: 'error',
-    what: "Instances, run time and cost stay within the environment's limits.",
+    what: 'Number of instances, run time and cost are within the limits of the environment.',
     why: WHY,
     source: SOURCE,
     check: sizes,
@@ -162,7 +162,7 @@ export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
   {
     id: 'guardrails/images',
     level: 'error',
-    what: 'The image is of an allowed kind.',
+    what: 'The environment allows the kind of the image.',
     why: WHY,
     source: SOURCE,
     check: images,
@@ -170,7 +170,7 @@ export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
   {
     id: 'guardrails/switches',
     level: 'error',
-    what: 'Network isolation and remote debug follow the environment.',
+    what: 'Network isolation and remote debug match the settings of the environment.',
     why: WHY,
     source: SOURCE,
     check: switches,
@@ -178,8 +178,8 @@ export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
   {
     id: 'guardrails/team-key',
     level: 'error',
-    what: 'A run of a team with a key of its own writes nothing that cannot name the key.',
-    why: 'CheckpointConfig, TensorBoardOutputConfig and ProfilerConfig have no key: what SageMaker uploads by itself would be encrypted with the key of the bucket, and the role of the team may not use that one for writing.',
+    what: 'A run of a team with its own KMS key uses no output that cannot be encrypted with that key.',
+    why: 'CheckpointConfig, TensorBoardOutputConfig and ProfilerConfig have no key field: SageMaker would encrypt these uploads with the key of the bucket, which the role of the team may not use for writing.',
     source: 'https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CheckpointConfig.html',
     check: teamKey,
   },

@@ -142,7 +142,7 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
     level: 'error',
     isLocal: true,
     what: 'zero_optimization.stage is 0, 1, 2 or 3.',
-    why: 'DeepSpeed ends at initialize() otherwise.',
+    why: 'Otherwise DeepSpeed fails in initialize().',
     source: SOURCE,
     find: (_run, { zero }) =>
       when('stage' in zero && ![0, 1, 2, 3].includes(zero.stage as number), {
@@ -172,15 +172,15 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
     id: 'deepspeed/batch',
     level: 'error',
     what: 'train_batch_size = train_micro_batch_size_per_gpu x gradient_accumulation_steps x ranks.',
-    why: 'DeepSpeed asserts it at start.',
+    why: 'DeepSpeed asserts this at the start.',
     source: SOURCE,
     find: batchFindings,
   }),
   rule({
     id: 'deepspeed/conflict',
     level: 'error',
-    what: 'What the run file also says in `training` means the same.',
-    why: 'One of the two would be ignored.',
+    what: 'Settings that are also in `training` have the same value.',
+    why: 'Otherwise one of the two would be ignored.',
     source: SOURCE,
     find: (run, view) => {
       const written = run.written.training ?? {};
@@ -200,8 +200,8 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
   rule({
     id: 'deepspeed/precision',
     level: 'error',
-    what: 'bf16 and fp16 are not both enabled, and bf16 only where the GPUs have it.',
-    why: 'DeepSpeed refuses both.',
+    what: 'bf16 and fp16 are not both enabled, and the GPUs support bf16 if it is enabled.',
+    why: 'DeepSpeed rejects both cases.',
     source: SOURCE,
     find: (run, view) => [
       ...when(view.isOn('bf16') === true && view.isOn('fp16') === true, {
@@ -216,8 +216,8 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
   rule({
     id: 'deepspeed/offload',
     level: 'error',
-    what: 'offload_param needs stage 3, offload_optimizer stage 1 or higher; both go to cpu or nvme.',
-    why: 'There is nothing to offload otherwise.',
+    what: 'offload_param requires stage 3, offload_optimizer stage 1 or higher; the target is cpu or nvme.',
+    why: 'Otherwise there is nothing to offload.',
     source: SOURCE,
     find: (_run, { stage, zero }) => {
       const device = (key: string) => section(zero[key]).device;
@@ -250,7 +250,7 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
     id: 'deepspeed/backend',
     level: 'error',
     what: 'dist_backend agrees with distribution.collectives.',
-    why: 'The script would start another backend than the one that was checked.',
+    why: 'Otherwise the script would use a backend that was not checked.',
     source: SOURCE,
     find: (run) => {
       const backend = run.distribution.parameters.dist_backend;

@@ -40,8 +40,8 @@ export const MEGATRON_MODEL_RULES: readonly Rule[] = [
   megatronRule({
     id: 'megatron/divisibility',
     level: 'warning',
-    what: 'Layers, heads, query groups, experts and sequence are divided evenly.',
-    why: 'Megatron asserts it; forks of it may differ.',
+    what: 'The parallel sizes evenly divide layers, heads, query groups, experts and sequence length.',
+    why: 'Megatron asserts this; forks may differ.',
     source: MEGATRON_SOURCE,
     find: (run, sizes) =>
       DIVIDED.flatMap(({ name, by, divisor }) => {
@@ -58,7 +58,7 @@ export const MEGATRON_MODEL_RULES: readonly Rule[] = [
     id: 'megatron/batch',
     level: 'error',
     what: 'global-batch-size is a multiple of micro-batch-size x data-parallel ranks.',
-    why: 'Megatron asserts it at start.',
+    why: 'Megatron asserts this at the start.',
     source: MEGATRON_SOURCE,
     find: batch,
   }),
@@ -67,15 +67,15 @@ export const MEGATRON_MODEL_RULES: readonly Rule[] = [
     level: 'warning',
     mayAcknowledge: true,
     what: 'Tensor parallelism stays inside one instance.',
-    why: 'Every layer crosses the network otherwise.',
+    why: 'Otherwise every layer communicates over the network.',
     source: 'https://arxiv.org/abs/2104.04473',
     find: (run, { tensor }) => tensorAcrossHosts(run, tensor, flagPath(run, 'tensor-model-parallel-size')),
   }),
   megatronRule({
     id: 'megatron/conflict',
     level: 'error',
-    what: 'What the run file also says in `training` means the same.',
-    why: 'One of the two would be ignored.',
+    what: 'Settings that are also in `training` have the same value.',
+    why: 'Otherwise one of the two would be ignored.',
     source: 'docs/reference/run-file.md',
     find: (run) => {
       const written = run.written.training ?? {};

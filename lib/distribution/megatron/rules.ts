@@ -17,7 +17,7 @@ export const MEGATRON_RULES: readonly Rule[] = [
   megatronRule({
     id: 'megatron/sizes',
     level: 'error',
-    what: 'Parallel sizes are whole numbers from 1 on.',
+    what: 'Parallel sizes are positive whole numbers.',
     why: 'Megatron parses them as integers.',
     source: MEGATRON_SOURCE,
     find: (run) =>
@@ -38,7 +38,7 @@ export const MEGATRON_RULES: readonly Rule[] = [
     id: 'megatron/degrees',
     level: 'error',
     what: 'tensor x pipeline x context divides the world size, and expert x expert tensor size the ranks of a pipeline stage.',
-    why: 'Megatron asserts it at start.',
+    why: 'Megatron asserts this at the start.',
     source: MEGATRON_SOURCE,
     find: (run, { world, tensor, pipeline, context, expert, expertTensor }) => {
       const product = tensor * pipeline * context;
@@ -67,8 +67,8 @@ export const MEGATRON_RULES: readonly Rule[] = [
   megatronRule({
     id: 'megatron/sequence-parallel',
     level: 'warning',
-    what: '--sequence-parallel goes with tensor parallelism.',
-    why: 'Without it the flag does nothing.',
+    what: '--sequence-parallel requires tensor parallelism.',
+    why: 'Without tensor parallelism, the flag has no effect.',
     source: MEGATRON_SOURCE,
     find: (run, { tensor }) =>
       when(flag(run, 'sequence-parallel')?.value === true && tensor === 1, {
@@ -81,8 +81,8 @@ export const MEGATRON_RULES: readonly Rule[] = [
   megatronRule({
     id: 'megatron/expert-sequence',
     level: 'error',
-    what: 'Expert parallelism beside tensor parallelism goes with --sequence-parallel.',
-    why: 'Megatron-Core raises a ValueError at start.',
+    what: 'Expert parallelism combined with tensor parallelism requires --sequence-parallel.',
+    why: 'Otherwise Megatron-Core raises a ValueError at the start.',
     source: 'https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/core/model_parallel_config.py',
     find: (run, { tensor, expert }) =>
       when(tensor > 1 && expert > 1 && flag(run, 'sequence-parallel')?.value !== true, {
@@ -95,8 +95,8 @@ export const MEGATRON_RULES: readonly Rule[] = [
   megatronRule({
     id: 'megatron/virtual-stages',
     level: 'error',
-    what: 'Virtual pipeline stages need more than one pipeline stage and divide its layers.',
-    why: 'The interleaved schedule cannot be built otherwise.',
+    what: 'Virtual pipeline stages require more than one pipeline stage, and divide the layers of each stage.',
+    why: 'Otherwise the interleaved schedule cannot be created.',
     source: MEGATRON_SOURCE,
     find: (run, { pipeline }) => {
       const name = 'num-layers-per-virtual-pipeline-stage';

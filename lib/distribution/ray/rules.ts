@@ -51,8 +51,8 @@ export const RAY_RULES: readonly Rule[] = [
   rayRule({
     id: 'ray/contract',
     level: 'error',
-    what: 'Ray is started by our driver.',
-    why: 'The toolkit in the image knows torchrun and mpirun only.',
+    what: 'launcher ray requires the Slipway driver.',
+    why: 'The toolkit in the image supports only torchrun and mpirun.',
     source: 'https://github.com/aws/sagemaker-training-toolkit',
     find: ({ distribution: { contract } }) =>
       when(contract !== 'entrypoint', {
@@ -65,16 +65,16 @@ export const RAY_RULES: readonly Rule[] = [
   rayRule({
     id: 'ray/library',
     level: 'error',
-    what: 'Code under Ray is own code, with NCCL or gloo.',
-    why: 'The other libraries are started by torchrun or mpirun, which set what they read.',
+    what: 'launcher ray requires user code, with nccl or gloo.',
+    why: 'The other libraries require variables that torchrun or mpirun sets.',
     source: 'https://docs.ray.io/en/latest/train/getting-started-pytorch.html',
     find: library,
   }),
   rayRule({
     id: 'ray/options',
     level: 'error',
-    what: 'distribution.parameters are options of `ray start` that the driver does not set itself.',
-    why: 'Nodes with another address or port would not find each other; an unknown option ends `ray start`.',
+    what: 'distribution.parameters contains only options of `ray start` that the driver does not set.',
+    why: 'Nodes with a different address or port could not connect; `ray start` fails on an unknown option.',
     source: RAY_START,
     find: options,
   }),
@@ -82,7 +82,7 @@ export const RAY_RULES: readonly Rule[] = [
     id: 'ray/accelerator',
     level: 'error',
     what: 'Ray runs on GPU and CPU types.',
-    why: 'The driver hands GPUs to Ray, and no Neuron cores.',
+    why: 'The driver registers GPUs with Ray, but no NeuronCores.',
     source: RAY_START,
     find: (run) => {
       const neuron = trainingTypes(run).find(({ type }) => acceleratorKind(type) === 'neuron');
@@ -98,8 +98,8 @@ export const RAY_RULES: readonly Rule[] = [
     id: 'ray/image',
     level: 'warning',
     mayAcknowledge: true,
-    what: 'The image or code.requirements brings Ray.',
-    why: "The driver starts `ray start` of the image's Python and ends with exit code 77 where there is none; AWS's PyTorch images have none.",
+    what: 'The image or code.requirements provides Ray.',
+    why: 'The driver runs `ray start` from the Python environment of the image and exits with code 77 if it is missing; the AWS PyTorch images do not contain Ray.',
     source: 'https://github.com/aws/deep-learning-containers',
     find: ({ image, code }) =>
       when(WITHOUT_RAY.includes(image.kind) && code.requirements === undefined, {
@@ -113,8 +113,8 @@ export const RAY_RULES: readonly Rule[] = [
     id: 'ray/checkpoints',
     level: 'warning',
     mayAcknowledge: true,
-    what: 'A run on several hosts under Ray writes checkpoints.',
-    why: 'A lost host ends the attempt; without a checkpoint the next one begins at step 0.',
+    what: 'A Ray run on several hosts writes checkpoints.',
+    why: 'A lost host ends the attempt; without a checkpoint, the next attempt starts at step 0.',
     source: 'docs/guides/ray.md',
     find: (run) =>
       when(run.checkpoints.mode === 'none' && hostCount(trainingGroupsOf(run)) > 1, {

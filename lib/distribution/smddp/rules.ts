@@ -54,7 +54,7 @@ export const SMDDP_RULES: readonly Rule[] = [
     id: 'smddp/instance-type',
     level: 'error',
     what: 'SMDDP runs on ml.p4d.24xlarge and ml.p4de.24xlarge (ml.p3dn.24xlarge: AllReduce only).',
-    why: 'From 2.3.0 on the import itself refuses other types; there is no P5 or newer.',
+    why: 'Since 2.3.0 the import fails on other types; P5 and later are not supported.',
     source: guide('distributed-data-parallel-support'),
     find: (run) =>
       trainingTypes(run).flatMap(({ path, type }) => {
@@ -73,16 +73,16 @@ export const SMDDP_RULES: readonly Rule[] = [
   rule({
     id: 'smddp/pytorch',
     level: 'error',
-    what: 'The image carries SMDDP: PyTorch 1.11 to 2.5.1.',
-    why: "Without it the script ends with `Invalid backend: 'smddp'`.",
+    what: 'The image contains SMDDP: PyTorch 1.11 to 2.5.1.',
+    why: "Without it, the script fails with `Invalid backend: 'smddp'`.",
     source: guide('data-parallel-release-notes'),
     find: (run, _distribution, context) => pytorchFinding(run, context),
   }),
   rule({
     id: 'smddp/launcher',
     level: 'error',
-    what: 'SMDDP starts under torchrun, or under mpirun of the toolkit contract.',
-    why: 'smddprun is started by the toolkit only; a plain script has no process group.',
+    what: 'SMDDP requires torchrun, or mpi with the toolkit contract.',
+    why: 'Only the toolkit starts smddprun; launcher script creates no process group.',
     source: guide('data-parallel-framework-estimator'),
     find: (_run, distribution) => {
       if (distribution.launcher === 'script')
@@ -105,8 +105,8 @@ export const SMDDP_RULES: readonly Rule[] = [
   rule({
     id: 'smddp/allreduce-under-torchrun',
     level: 'warning',
-    what: 'SMDDP AllReduce needs the mpi launcher.',
-    why: 'Under torchrun only AllGather is served; AllReduce of DDP falls back to NCCL.',
+    what: 'SMDDP AllReduce requires launcher mpi.',
+    why: 'With torchrun, SMDDP supports only AllGather; AllReduce of DDP falls back to NCCL.',
     source: guide('data-parallel-framework-estimator'),
     find: (_run, { library, launcher }) =>
       when(library === 'ddp' && launcher === 'torchrun', {
@@ -119,8 +119,8 @@ export const SMDDP_RULES: readonly Rule[] = [
   rule({
     id: 'smddp/allgather-option',
     level: 'warning',
-    what: 'Under mpirun SMDDP AllGather is switched on by SMDATAPARALLEL_OPTIMIZE_SDP=true.',
-    why: 'Without it AllGather goes over NCCL.',
+    what: 'With mpi, SMDDP AllGather requires SMDATAPARALLEL_OPTIMIZE_SDP=true.',
+    why: 'Without it, AllGather uses NCCL.',
     source: guide('data-parallel-modify-sdp-pt'),
     find: (run, { launcher, library, mpiOptions }) => {
       const sharded = library === 'fsdp' || library === 'deepspeed';
@@ -138,7 +138,7 @@ export const SMDDP_RULES: readonly Rule[] = [
   rule({
     id: 'smddp/one-instance',
     level: 'warning',
-    what: 'SMDDP is for two instances or more.',
+    what: 'SMDDP requires two or more instances.',
     why: 'Its collectives speed up traffic between instances.',
     source: guide('data-parallel-config'),
     find: (run) =>
@@ -153,7 +153,7 @@ export const SMDDP_RULES: readonly Rule[] = [
     id: 'smddp/buffers',
     level: 'error',
     what: 'The AllGather buffers are multiples of 8192 bytes.',
-    why: 'Other sizes are refused.',
+    why: 'SMDDP rejects other sizes.',
     source: guide('model-parallel-extended-features-pytorch-sharded-data-parallelism'),
     find: (run) =>
       bufferSizes(run)
@@ -169,8 +169,8 @@ export const SMDDP_RULES: readonly Rule[] = [
     id: 'smddp/frozen',
     level: 'warning',
     mayAcknowledge: true,
-    what: 'SMDDP gets no more releases.',
-    why: 'The last one is in PyTorch 2.5.1 images, for P4 only; PyTorch 2.6 and later carry none.',
+    what: 'SMDDP has no further releases.',
+    why: 'The last release is in images with PyTorch 2.5.1, for P4 only; images with PyTorch 2.6 and later do not contain SMDDP.',
     source: guide('data-parallel-release-notes'),
     find: () => [
       {

@@ -10,7 +10,7 @@ export const SMP_V1_ADVICE: readonly Rule[] = [
     level: 'warning',
     mayAcknowledge: true,
     what: 'prescaled_batch is recommended with pipeline and tensor parallelism.',
-    why: 'The ranks of a tensor-parallel group then share one batch instead of each reading its own; the batch per group is what you set.',
+    why: 'The ranks of a tensor-parallel group then share one batch instead of reading separate batches; the configured batch size applies to the group.',
     source: guide('model-parallel-best-practices'),
     find: (_run, { pipeline, tensor, isOn }) =>
       when(pipeline > 1 && tensor > 1 && !isOn('prescaled_batch'), {
@@ -23,8 +23,8 @@ export const SMP_V1_ADVICE: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/mpi-options',
     level: 'warning',
-    what: 'mpiOptions do not repeat what the launcher sets.',
-    why: 'mpirun ends with "listed multiple times" for a repeated MCA parameter.',
+    what: 'mpiOptions contain no option that the launcher already sets.',
+    why: 'mpirun ends with "listed multiple times" if an MCA parameter is repeated.',
     source: guide('model-parallel-sm-sdk'),
     find: (run) =>
       when(run.distribution.mpiOptions.includes('btl_vader_single_copy_mechanism'), {
@@ -39,7 +39,7 @@ export const SMP_V1_ADVICE: readonly Rule[] = [
     level: 'warning',
     mayAcknowledge: true,
     what: 'SMP v1 is archived.',
-    why: 'Archived on 2023-12-19; its last release is 1.15.0 of 2023-04-27, its images are out of patch.',
+    why: 'Archived on 2023-12-19; its last release is 1.15.0 of 2023-04-27, its images receive no more patches.',
     source: guide('model-parallel'),
     find: () => [
       {

@@ -9,8 +9,8 @@ export const SMP_V1_BATCH_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/microbatches',
     level: 'error',
-    what: 'The batch of a rank is a multiple of microbatches, and no more microbatches are active than there are.',
-    why: 'A batch that cannot be split stops the job at its first step.',
+    what: 'The batch size per rank is a multiple of microbatches, and active_microbatches does not exceed microbatches.',
+    why: 'With a batch that cannot be split, the job fails at its first step.',
     source: guide('model-parallel-customize-tips-pitfalls'),
     find: (run) => {
       const microbatches = degree(run, 'microbatches', 1);
@@ -39,7 +39,7 @@ export const SMP_V1_BATCH_RULES: readonly Rule[] = [
     id: 'smp-v1/offload',
     level: 'warning',
     what: 'Activation offloading needs activation checkpointing and more than one microbatch.',
-    why: 'Otherwise nothing is saved.',
+    why: 'Otherwise offloading saves no memory.',
     source: guide('model-parallel-extended-features-pytorch-activation-offloading'),
     find: (run, { isOn, shard }) => {
       if (!isOn('offload_activations')) return [];

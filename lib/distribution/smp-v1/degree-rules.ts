@@ -30,8 +30,8 @@ export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/degrees',
     level: 'error',
-    what: 'pipeline x tensor divides the world size; the sharded data parallel degree divides what is left.',
-    why: 'The library cannot build its process groups otherwise.',
+    what: 'pipeline x tensor divides the world size; the sharded data parallel degree divides the quotient.',
+    why: 'Otherwise the library cannot create its process groups.',
     source: guide('model-parallel-core-features'),
     find: (_run, { world, pipeline, tensor, shard }) => {
       if (world % (pipeline * tensor) !== 0) {
@@ -57,7 +57,7 @@ export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
     id: 'smp-v1/tensor-needs-ddp',
     level: 'error',
     what: 'Tensor parallelism and sharded data parallelism need ddp: true.',
-    why: 'The default is false; the library stops at start.',
+    why: 'The default is false, with which the library fails at the start.',
     source: SMP_V1_API,
     find: (_run, { tensor, shard, isOn }) =>
       when((tensor > 1 || shard > 1) && !isOn('ddp'), {
@@ -71,7 +71,7 @@ export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
     id: 'smp-v1/tensor-within-node',
     level: 'error',
     what: 'Tensor parallelism stays inside one instance; a power of two is recommended.',
-    why: 'Across nodes it is slow, other degrees are not recommended.',
+    why: 'Across instances, tensor parallelism is slow; degrees that are not a power of two are not recommended.',
     source: guide('model-parallel-best-practices'),
     find: (run, { tensor }) => {
       const gpus = findInstanceType(run.compute.instanceType)?.accelerator?.count ?? run.distribution.processesPerHost;
@@ -97,8 +97,8 @@ export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/sharded-data-parallel',
     level: 'error',
-    what: 'Sharded data parallelism goes without pipeline parallelism and optimizer state sharding; with TP it needs prescaled_batch and PyTorch 1.13.1.',
-    why: 'The library refuses the combination.',
+    what: 'Sharded data parallelism excludes pipeline parallelism and optimizer state sharding; with tensor parallelism it requires prescaled_batch and PyTorch 1.13.1.',
+    why: 'The library rejects the combination.',
     source: guide('model-parallel-extended-features-pytorch-sharded-data-parallelism'),
     find: (run, { shard, pipeline, tensor, isOn }) => {
       if (shard <= 1) return [];

@@ -9,7 +9,7 @@ export const SMP_V1_OPTION_RULES: readonly Rule[] = [
     id: 'smp-v1/precision',
     level: 'error',
     what: 'bf16 needs sharded data parallelism; fp16 and bf16 exclude each other and agree with training.precision.',
-    why: 'The library refuses bf16 otherwise.',
+    why: 'Otherwise the library rejects bf16.',
     source: guide('model-parallel-extended-features-pytorch-sharded-data-parallelism'),
     find: (run, { shard, isOn }) => {
       const written = run.written.training?.precision;
@@ -41,7 +41,7 @@ export const SMP_V1_OPTION_RULES: readonly Rule[] = [
     id: 'smp-v1/partitioning',
     level: 'error',
     what: 'auto_partition: false needs default_partition, which is below the number of partitions.',
-    why: 'The SDK and the library refuse it.',
+    why: 'The SDK and the library reject other combinations.',
     source: 'aws/sagemaker-python-sdk v2.257.6 fw_utils.py validate_mp_config',
     find: (run, { pipeline, has }) => {
       const manual = run.distribution.parameters.auto_partition === false;
@@ -65,7 +65,7 @@ export const SMP_V1_OPTION_RULES: readonly Rule[] = [
     id: 'smp-v1/ddp-options',
     level: 'error',
     what: 'ddp_port and ddp_dist_backend need ddp; ddp and horovod exclude each other.',
-    why: 'The SDK refuses it.',
+    why: 'The SDK rejects other combinations.',
     source: 'aws/sagemaker-python-sdk v2.257.6 fw_utils.py validate_mp_config',
     find: (run, { has, isOn }) => [
       ...['ddp_port', 'ddp_dist_backend'].flatMap((key) =>

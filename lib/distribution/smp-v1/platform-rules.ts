@@ -13,16 +13,16 @@ export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
     id: 'smp-v1/parameters',
     level: 'error',
     isLocal: true,
-    what: 'distribution.parameters holds parameters of SMP v1, each of its own type and range.',
-    why: 'The SDK checks some of them, the library the others after its instances have started.',
+    what: 'distribution.parameters contains only SMP v1 parameters, each with a valid type and range.',
+    why: 'The SDK checks only some parameters; the library checks the others after the instances have started.',
     source: SMP_V1_API,
     find: (run) => parameterFindings(run.distribution.parameters, SMP_V1_PARAMETERS, { library: 'SMP v1' }),
   }),
   smpV1Rule({
     id: 'smp-v1/launcher',
     level: 'error',
-    what: 'SMP v1 starts under MPI and the toolkit contract.',
-    why: 'The library finds its ranks through MPI, its configuration through the toolkit.',
+    what: 'SMP v1 requires launcher mpi and the toolkit contract.',
+    why: 'The library gets its ranks from MPI and its configuration from the toolkit.',
     source: guide('model-parallel-sm-sdk'),
     find: (run) => [
       ...when(run.distribution.launcher !== 'mpi', {
@@ -42,8 +42,8 @@ export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/collectives',
     level: 'error',
-    what: 'Model parallel and data parallel of SageMaker are not used together.',
-    why: 'SMP v1 switches SMDDP AllGather on by itself where it can.',
+    what: 'The SageMaker model parallel and data parallel libraries are not enabled together.',
+    why: 'SMP v1 enables SMDDP AllGather itself where possible.',
     source: guide('model-parallel-sm-sdk'),
     find: (run) =>
       when(run.distribution.collectives === 'smddp', {
@@ -57,7 +57,7 @@ export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
     id: 'smp-v1/instance-type',
     level: 'error',
     what: `SMP v1 runs on ${orList(SMP_V1_INSTANCE_TYPES)}.`,
-    why: 'P5 and newer are refused by the SDK and unknown to the library.',
+    why: 'The SDK rejects P5 and later types, and the library does not support them.',
     source: guide('distributed-model-parallel-support'),
     find: (run) =>
       trainingTypes(run)
@@ -72,8 +72,8 @@ export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/pytorch',
     level: 'error',
-    what: 'SMP v1 is in images of PyTorch 1.8.1 to 2.0.0.',
-    why: 'Later images do not carry it.',
+    what: 'SMP v1 is included in images with PyTorch 1.8.1 to 2.0.0.',
+    why: 'Later images do not contain it.',
     source: guide('distributed-model-parallel-support'),
     find: (run) => {
       const version = pytorchOfImage(run);
@@ -97,8 +97,8 @@ export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/release',
     level: 'error',
-    what: 'The SMP v1 release inside the image knows every parameter.',
-    why: 'An older release ends at its unknown parameter, after its instances have started.',
+    what: 'The SMP v1 release in the image supports every parameter.',
+    why: 'An older release fails on the unknown parameter after the instances have started.',
     source: SMP_V1_API,
     find: (run) => {
       const pytorch = pytorchOfImage(run) ?? '';

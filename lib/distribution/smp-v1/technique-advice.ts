@@ -69,8 +69,8 @@ export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
     id: 'smp-v1/advice-optimizer-state',
     level: 'info',
     mayAcknowledge: true,
-    what: 'shard_optimizer_state comes first for models above a billion parameters on several replicas.',
-    why: 'It saves memory for little traffic; it comes before activation checkpointing, TP and PP.',
+    what: 'For models above one billion parameters on several replicas, enable shard_optimizer_state first.',
+    why: 'It saves memory with little additional traffic; use it before activation checkpointing, tensor and pipeline parallelism.',
     source: BEST_PRACTICES,
     find: (run, { world, pipeline, tensor, shard, isOn }) => {
       const isUseful = parametersOf(run) > SHARD_OPTIMIZER_FROM && world > pipeline * tensor && shard <= 1;
@@ -86,8 +86,8 @@ export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
     id: 'smp-v1/advice-order',
     level: 'info',
     mayAcknowledge: true,
-    what: 'Tensor parallelism inside an instance comes before pipeline parallelism across instances.',
-    why: 'Pipelines leave bubbles. Adding more techniques than a model needs does not usually help.',
+    what: 'Use tensor parallelism inside an instance before pipeline parallelism across instances.',
+    why: 'Pipelines have idle time (bubbles). Adding more techniques than a model needs does not usually help.',
     source: BEST_PRACTICES,
     find: (run, { pipeline, tensor }) =>
       when(pipeline > 1 && tensor === 1 && run.compute.instanceCount > 1, {
@@ -101,8 +101,8 @@ export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
     id: 'smp-v1/advice-batch-first',
     level: 'info',
     mayAcknowledge: true,
-    what: 'When memory runs out, the batch is lowered before the tensor degree is raised.',
-    why: 'A higher tensor degree makes every layer slower, a smaller batch does not.',
+    what: 'If memory is insufficient, reduce the batch size before increasing the tensor parallel degree.',
+    why: 'A higher tensor parallel degree slows down every layer; a smaller batch does not.',
     source: BEST_PRACTICES,
     find: ({ written }, { tensor }) =>
       when(tensor > 1 && (written.training?.microBatchSize ?? 1) > 1, {
@@ -116,8 +116,8 @@ export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
     id: 'smp-v1/advice-microbatches',
     level: 'info',
     mayAcknowledge: true,
-    what: 'A pipeline starts with 2 or 4 microbatches.',
-    why: 'With one there is no pipelining; the effective microbatch is the batch of a rank divided by microbatches.',
+    what: 'Start pipeline parallelism with 2 or 4 microbatches.',
+    why: 'With one microbatch there is no pipelining; the effective microbatch size is the batch size per rank divided by microbatches.',
     source: PITFALLS,
     find: (run, { pipeline }) =>
       when(pipeline > 1 && degree(run, 'microbatches', 1) === 1, {
@@ -131,8 +131,8 @@ export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
     id: 'smp-v1/advice-delayed-init',
     level: 'info',
     mayAcknowledge: true,
-    what: 'Models above 100 billion parameters are initialised with smp.delay_param_initialization.',
-    why: 'Every rank would hold the whole model in host memory.',
+    what: 'Initialize models above 100 billion parameters with smp.delay_param_initialization.',
+    why: 'Otherwise every rank would load the whole model into host memory.',
     source: PITFALLS,
     find: (run) =>
       when(parametersOf(run) > DELAYED_INIT_FROM, {
@@ -146,8 +146,8 @@ export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
     id: 'smp-v1/advice-file-system',
     level: 'info',
     mayAcknowledge: true,
-    what: 'Data and checkpoints of models above 10 billion parameters lie on FSx for Lustre.',
-    why: 'Managed checkpoints of that size delay every start and end.',
+    what: 'Store data and checkpoints of models above 10 billion parameters on FSx for Lustre.',
+    why: 'Managed checkpoints of this size delay the start and the end of every job.',
     source: guide('distributed-troubleshooting-model-parallel'),
     find: (run) =>
       when(parametersOf(run) > FILE_SYSTEM_FROM && !run.data.some((c) => c.fsxLustre), {
@@ -161,8 +161,8 @@ export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
     id: 'smp-v1/hugging-face-model',
     level: 'warning',
     mayAcknowledge: true,
-    what: 'Tensor parallelism divides GPT-2, BERT, RoBERTa, GPT-J and GPT-Neo of Hugging Face without changes.',
-    why: 'Other models stay whole on every rank unless the script registers their modules.',
+    what: 'Tensor parallelism supports the Hugging Face models GPT-2, BERT, RoBERTa, GPT-J and GPT-Neo without code changes.',
+    why: 'Other models are not split unless the script registers their modules.',
     source: guide('model-parallel-extended-features-pytorch-hugging-face'),
     find: huggingFaceModel,
   }),

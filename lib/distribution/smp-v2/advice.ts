@@ -21,8 +21,8 @@ export const SMP_V2_ADVICE: readonly Rule[] = [
     id: 'smp-v2/advice-precision',
     level: 'info',
     mayAcknowledge: true,
-    what: 'Mixed precision is on, bf16 by preference.',
-    why: 'fp32 doubles memory and traffic, fp16 needs loss scaling.',
+    what: 'Use mixed precision, preferably bf16.',
+    why: 'fp32 doubles memory and traffic; fp16 requires loss scaling.',
     source: SOURCE,
     find: ({ training: { precision } }) =>
       when(precision === 'fp32' || precision === 'fp16', {
@@ -36,8 +36,8 @@ export const SMP_V2_ADVICE: readonly Rule[] = [
     id: 'smp-v2/advice-collectives',
     level: 'info',
     mayAcknowledge: true,
-    what: 'SMDDP gathers parameters on several P4d or P4de, except with tensor parallelism and shard degree 1.',
-    why: 'Its AllGather uses GPUs and EFA better there than NCCL.',
+    what: 'Use SMDDP on several P4d or P4de instances, except with tensor parallelism and shard degree 1.',
+    why: 'On these instances, its AllGather is more efficient than that of NCCL.',
     source: SOURCE,
     find: (run, { shard, tensor }) => {
       const served = trainingInstanceTypes(run).every((type) => SMDDP_INSTANCE_TYPES.includes(type));
@@ -57,8 +57,8 @@ export const SMP_V2_ADVICE: readonly Rule[] = [
     id: 'smp-v2/advice-delayed-init',
     level: 'info',
     mayAcknowledge: true,
-    what: 'Models above about 60 billion parameters are initialised with delay.',
-    why: 'Every rank would hold the whole model in host memory; 20 to 40 billion can be too many already.',
+    what: 'Use delayed initialization for models above about 60 billion parameters.',
+    why: 'Otherwise every rank would load the whole model into host memory; this can fail with 20 to 40 billion parameters.',
     source: guide('model-parallel-core-features-v2-delayed-param-init'),
     find: (run) => {
       const parameters = run.model ? modelParameters(run.model.architecture) : 0;
@@ -74,8 +74,8 @@ export const SMP_V2_ADVICE: readonly Rule[] = [
     id: 'smp-v2/advice-checkpointing',
     level: 'info',
     mayAcknowledge: true,
-    what: 'Activation checkpointing is on.',
-    why: 'It saves more memory than it costs time; SMP offloads nothing without it.',
+    what: 'Enable activation checkpointing.',
+    why: 'It saves much memory for little time; without it, SMP activation offloading has no effect.',
     source: SOURCE,
     find: ({ written }) =>
       when(written.training?.activationCheckpointing === 'none', {
@@ -89,8 +89,8 @@ export const SMP_V2_ADVICE: readonly Rule[] = [
     id: 'smp-v2/advice-shard-degree',
     level: 'info',
     mayAcknowledge: true,
-    what: 'hybrid_shard_degree is the lowest that fits, and activation offloading is tried before raising it.',
-    why: 'A larger shard group sends more over the network; cache flush warnings say when it is too small.',
+    what: 'Use the lowest hybrid_shard_degree that fits into memory, and try activation offloading before increasing it.',
+    why: 'A larger shard group increases network traffic; cache flush warnings indicate that it is too small.',
     source: SOURCE,
     find: (run, { shard, tensor, expert, world }) => {
       const offloads = run.training.activationOffload || run.distribution.parameters.sm_activation_offloading === true;
@@ -107,7 +107,7 @@ export const SMP_V2_ADVICE: readonly Rule[] = [
     id: 'smp-v2/advice-tensor',
     level: 'info',
     mayAcknowledge: true,
-    what: 'Tensor parallelism comes last: when the global batch or the context gets too large without it.',
+    what: 'Use tensor parallelism last, when the global batch size or the context length is too large without it.',
     why: 'It adds traffic to every layer. Adding more techniques than a model needs does not usually help.',
     source: SOURCE,
     find: ({ training: { sequenceLength, microBatchSize = 1 } }, { tensor, context, world }) => {

@@ -9,8 +9,8 @@ export const SMP_V2_CLUSTER_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/smddp-no-shard',
     level: 'error',
-    what: 'With tensor parallelism and hybrid_shard_degree 1 the backend is nccl.',
-    why: 'SMDDP does not serve that process group.',
+    what: 'With tensor parallelism and hybrid_shard_degree 1, the backend is nccl.',
+    why: 'SMDDP does not support that process group.',
     source: SMP_V2_RELEASE_NOTES,
     find: (run, { shard, tensor }) =>
       when(run.distribution.collectives === 'smddp' && tensor > 1 && shard === 1, {
@@ -25,15 +25,15 @@ export const SMP_V2_CLUSTER_RULES: readonly Rule[] = [
     level: 'warning',
     mayAcknowledge: true,
     what: 'Tensor parallelism stays inside one instance.',
-    why: 'Every layer then crosses the network; AWS says so for SMP v1 and uses at most 4 in its own v2 configurations.',
+    why: 'Otherwise every layer communicates over the network; AWS documents this for SMP v1 and uses at most 4 in its own v2 configurations.',
     source: guide('model-parallel-core-features-v2-tensor-parallelism'),
     find: (run, { tensor }) => tensorAcrossHosts(run, tensor, parameterPath('tensor_parallel_degree')),
   }),
   smpV2Rule({
     id: 'smp-v2/instance-groups',
     level: 'error',
-    what: 'SMP v2 under the toolkit contract runs on one kind of instance.',
-    why: 'The SageMaker Python SDK refuses instance groups under torch_distributed.',
+    what: 'SMP v2 with the toolkit contract requires one instance type.',
+    why: 'The SageMaker Python SDK rejects instance groups with torch_distributed.',
     source: 'aws/sagemaker-python-sdk v2.257.6 estimator.py _distribution_configuration',
     find: (run) =>
       when(run.distribution.contract === 'toolkit' && run.compute.instanceGroups.length > 0, {
@@ -48,7 +48,7 @@ export const SMP_V2_CLUSTER_RULES: readonly Rule[] = [
     level: 'warning',
     mayAcknowledge: true,
     what: 'SMP v2 is pinned to its last release.',
-    why: `The last release is ${SMP_RELEASES[0]?.smp} of ${SMP_RELEASES[0]?.date} (PyTorch ${SMP_RELEASES[0]?.pytorch}); later instance types were never added. FSDP on torchrun is the maintained way.`,
+    why: `The last release is ${SMP_RELEASES[0]?.smp} of ${SMP_RELEASES[0]?.date} (PyTorch ${SMP_RELEASES[0]?.pytorch}); later instance types were never added. FSDP on torchrun is the maintained alternative.`,
     source: SMP_V2_RELEASE_NOTES,
     find: () => [
       {

@@ -55,7 +55,7 @@ export const SMP_V2_DEGREE_RULES: readonly Rule[] = [
     id: 'smp-v2/parameters',
     level: 'error',
     isLocal: true,
-    what: 'distribution.parameters holds only the nine parameters of SMP v2, each of its own type and range.',
+    what: 'distribution.parameters contains only the nine SMP v2 parameters, each with a valid type and range.',
     why: 'No SDK checks them: an unknown key, or one of SMP v1, is passed on and silently ignored.',
     source: SMP_V2_REFERENCE,
     find: (run) =>
@@ -71,7 +71,7 @@ export const SMP_V2_DEGREE_RULES: readonly Rule[] = [
     id: 'smp-v2/degrees',
     level: 'error',
     what: 'The degrees divide the world size: world % (SD x TP x EP) = 0, world % (TP x CP) = 0, and TP, CP and EP each divide it.',
-    why: 'The library cannot build its process groups otherwise; the job ends after its instances have started.',
+    why: 'Otherwise the library cannot create its process groups, and the job fails after the instances have started.',
     source: `${SMP_V2_REFERENCE} and aws/sagemaker-hyperpod-training-adapter-for-nemo conf/config_schemas.py`,
     find: product,
   }),
@@ -100,8 +100,8 @@ export const SMP_V2_DEGREE_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/expert-with-tensor',
     level: 'warning',
-    what: 'Expert and tensor parallelism are not on together.',
-    why: "AWS's guide forbids it; AWS's own adapter for NeMo allows it.",
+    what: 'Expert and tensor parallelism are not enabled together.',
+    why: 'The AWS guide excludes it; the AWS adapter for NeMo allows it.',
     source: guide('model-parallel-core-features-v2-expert-parallelism'),
     find: (_run, { expert, tensor }) =>
       when(expert > 1 && tensor > 1, {

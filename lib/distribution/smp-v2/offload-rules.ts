@@ -8,8 +8,8 @@ export const SMP_V2_OFFLOAD_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/offload-release',
     level: 'warning',
-    what: 'SMP activation offloading is off on SMP 2.2.0.',
-    why: 'It does not work there; native offloading does. The same image tag has carried 2.2.0, 2.3.0 and 2.3.1.',
+    what: 'SMP activation offloading is disabled with SMP 2.2.0.',
+    why: 'It does not work with this release; native offloading does. The same image tag has contained 2.2.0, 2.3.0 and 2.3.1.',
     source: SMP_V2_RELEASE_NOTES,
     find: (run) =>
       when(
@@ -28,8 +28,8 @@ export const SMP_V2_OFFLOAD_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/offload-without-checkpointing',
     level: 'warning',
-    what: 'Activation offloading goes with activation checkpointing.',
-    why: 'It offloads the inputs of checkpointed layers; without checkpointing it does nothing.',
+    what: 'Activation offloading requires activation checkpointing.',
+    why: 'Offloading moves the inputs of checkpointed layers; without checkpointing it has no effect.',
     source: guide('model-parallel-core-features-v2-pytorch-activation-offloading'),
     find: (run) => {
       const asked = run.written.distribution?.parameters?.sm_activation_offloading === true;
@@ -45,7 +45,7 @@ export const SMP_V2_OFFLOAD_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/offload-conflict',
     level: 'error',
-    what: 'training.activationOffload and sm_activation_offloading mean the same where both are written.',
+    what: 'training.activationOffload and sm_activation_offloading have the same value if both are set.',
     why: 'One of them would be silently ignored.',
     source: SMP_V2_REFERENCE,
     find: (run) => {

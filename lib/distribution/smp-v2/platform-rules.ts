@@ -32,7 +32,7 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
     id: 'smp-v2/instance-type',
     level: 'error',
     what: 'SMP v2 runs on ml.p4d.24xlarge, ml.p4de.24xlarge, ml.p5.48xlarge and ml.p5e.48xlarge only.',
-    why: 'The library supports no other type, and no SDK refuses one.',
+    why: 'The library supports no other types, and the SDKs do not check this.',
     source: guide('distributed-model-parallel-support-v2'),
     find: (run) =>
       trainingTypes(run)
@@ -47,8 +47,8 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/image',
     level: 'error',
-    what: 'SMP v2 runs in its own images (image.kind smp), in an image of yours, or in an environment image with SMP inside.',
-    why: 'The PyTorch and Hugging Face images carry no torch.sagemaker; the Hugging Face estimator drops mp_parameters.',
+    what: 'SMP v2 runs in SMP images (image.kind smp), in a custom image, or in an environment image that contains SMP.',
+    why: 'The PyTorch and Hugging Face images do not contain torch.sagemaker; the Hugging Face estimator drops mp_parameters.',
     source: SMP_V2_RELEASE_NOTES,
     find: (run) =>
       when(run.image.kind === 'dlc' || run.image.kind === 'huggingface', {
@@ -61,8 +61,8 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/region',
     level: 'error',
-    what: 'The SMP images exist in 17 regions.',
-    why: 'Elsewhere the image cannot be pulled.',
+    what: 'SMP images are available in 17 regions.',
+    why: 'In other regions, the image cannot be pulled.',
     source: guide('distributed-model-parallel-support-v2'),
     find: (run, _degrees, context) => {
       const region = regionOf(context);
@@ -77,7 +77,7 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/launcher',
     level: 'error',
-    what: 'SMP v2 starts under torchrun.',
+    what: 'SMP v2 requires torchrun.',
     why: 'MPI is the launcher of SMP v1.',
     source: guide('model-parallel-use-api-v2'),
     find: (run) =>
@@ -91,8 +91,8 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/context-release',
     level: 'error',
-    what: 'Context parallelism needs SMP 2.5.0, expert parallelism SMP 2.3.0.',
-    why: 'Older images do not know the parameter.',
+    what: 'Context parallelism requires SMP 2.5.0 or later, expert parallelism SMP 2.3.0 or later.',
+    why: 'Older images do not support the parameter.',
     source: SMP_V2_RELEASE_NOTES,
     find: (run) => [
       ...needsRelease(run, 'context_parallel_degree', '2.3.1', '2.5.0'),
@@ -102,8 +102,8 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/fp8-release',
     level: 'error',
-    what: 'FP8 needs SMP 2.2.0.',
-    why: 'The TransformerEngine of older images has no FP8 path in SMP.',
+    what: 'FP8 requires SMP 2.2.0 or later.',
+    why: 'SMP does not support FP8 with the TransformerEngine of older images.',
     source: guide('model-parallel-core-features-v2-mixed-precision'),
     find: (run) => {
       const version = smpImageVersion(run);

@@ -42,8 +42,8 @@ export const COMPUTE_RULES: readonly Rule[] = [
   {
     id: 'compute/form',
     level: 'error',
-    what: 'A cluster is one type with a count, or instance groups.',
-    why: 'The API takes one of the two.',
+    what: 'A cluster is either one instance type with a count, or a list of instance groups.',
+    why: 'The API accepts only one of the two.',
     source: api('ResourceConfig'),
     check: oneForm,
   },
@@ -51,8 +51,8 @@ export const COMPUTE_RULES: readonly Rule[] = [
     id: 'compute/instance-type',
     level: 'error',
     isLocal: true,
-    what: 'Every instance type exists for SageMaker training.',
-    why: 'CreateTrainingJob refuses others.',
+    what: 'SageMaker training supports every instance type of the run.',
+    why: 'CreateTrainingJob rejects other instance types.',
     source: api('ResourceConfig'),
     check: (run) =>
       namedTypes(run)
@@ -69,46 +69,46 @@ export const COMPUTE_RULES: readonly Rule[] = [
     level: 'error',
     isLocal: true,
     what: 'Group names are unique.',
-    why: 'Channels and the distribution name groups.',
+    why: 'Channels and the distribution refer to groups by name.',
     source: api('InstanceGroup'),
     check: groupNames,
   },
   {
     id: 'compute/training-plan',
     level: 'error',
-    what: 'A training plan goes with capacity training-plan and a type that plans are sold for.',
-    why: 'The job would wait or be refused.',
+    what: 'trainingPlan requires capacity training-plan and an instance type for which training plans are sold.',
+    why: 'Otherwise the job would wait or be rejected.',
     source: guide('training-plan-utilization-for-training-jobs'),
     check: trainingPlan,
   },
   {
     id: 'compute/alternatives',
     level: 'error',
-    what: 'Alternatives become InstancePreferences: at most five types, on-demand or training plans, no groups.',
-    why: 'The service excludes the others.',
+    what: 'Alternatives are sent as InstancePreferences: at most five types, on-demand or training plans, without instance groups.',
+    why: 'SageMaker does not support other combinations.',
     source: api('ResourceConfig'),
     check: alternatives,
   },
   {
     id: 'compute/volume',
     level: 'error',
-    what: 'An EBS volume is for types without local NVMe.',
-    why: 'On the others no EBS volume exists; the size is ignored.',
+    what: 'An EBS volume size applies only to instance types without local NVMe storage.',
+    why: 'Instance types with local NVMe storage have no EBS volume and ignore the size.',
     source: api('ResourceConfig'),
     check: volume,
   },
   {
     id: 'compute/training-plan-region',
     level: 'error',
-    what: 'A training plan belongs to the region of the run.',
-    why: 'Its capacity is in one zone of that region.',
+    what: 'The training plan is in the region of the run.',
+    why: 'The capacity of a plan is in one Availability Zone of its region.',
     source: guide('reserve-capacity-with-training-plans'),
     check: trainingPlanRegion,
   },
   {
     id: 'compute/volume-beyond-quota',
     level: 'warning',
-    what: 'A volume above 1024 GiB needs a higher quota.',
+    what: 'A volume above 1024 GiB requires a quota increase.',
     why: 'The default of L-C5A266EB is 1,024 GiB.',
     source: guide('regions-quotas'),
     check: ({ compute }) =>
@@ -122,16 +122,16 @@ export const COMPUTE_RULES: readonly Rule[] = [
   {
     id: 'compute/warm-pool',
     level: 'error',
-    what: 'Warm pools go with one on-demand instance type.',
-    why: 'Spot and heterogeneous clusters leave none; training plans are not known to.',
+    what: 'Warm pools require a single on-demand instance type.',
+    why: 'Spot jobs and heterogeneous clusters keep no warm pool; for training plans this is not documented.',
     source: guide('train-warm-pools'),
     check: warmPool,
   },
   {
     id: 'compute/ultraserver',
     level: 'warning',
-    what: 'ml.p6e-gb200.36xlarge is sold as whole UltraServers of 18 instances, of which a training plan keeps one as a spare unless told otherwise.',
-    why: 'Other counts leave paid instances idle.',
+    what: 'ml.p6e-gb200.36xlarge is sold as whole UltraServers of 18 instances; a training plan reserves one of them as a spare by default.',
+    why: 'With other counts, instances are billed but idle.',
     source: api('CreateTrainingPlan'),
     check: ({ compute }) =>
       when(compute.instanceType === 'ml.p6e-gb200.36xlarge' && !fillsUltraServers(compute.instanceCount), {
@@ -146,7 +146,7 @@ export const COMPUTE_RULES: readonly Rule[] = [
     level: 'warning',
     isLocal: true,
     what: 'ml.p2 types are deprecated.',
-    why: 'No image from PyTorch 1.13 on runs on them.',
+    why: 'Images with PyTorch 1.13 or later do not run on these types.',
     source: 'aws/sagemaker-python-sdk v2.257.6 image_uris.py',
     check: (run) =>
       namedTypes(run)
@@ -161,8 +161,8 @@ export const COMPUTE_RULES: readonly Rule[] = [
   {
     id: 'compute/idle-accelerators',
     level: 'warning',
-    what: 'A plain script on several accelerators uses one of them.',
-    why: 'Launcher script starts one process per host.',
+    what: 'With launcher script, a host with several accelerators runs only one process.',
+    why: 'Launcher script starts one process per host; the other accelerators stay idle.',
     source: guide('distributed-training-get-started'),
     check: (run) =>
       when(

@@ -164,8 +164,8 @@ const RULES: readonly Rule[] = [
     id: 'distribution/library',
     level: 'error',
     isLocal: true,
-    what: 'The library is one that a strategy serves.',
-    why: 'Nothing would start it.',
+    what: 'A distribution strategy exists for the library.',
+    why: 'Otherwise the training cannot be started.',
     source: guide('distributed-training'),
     check: ({ distribution: { library } }) =>
       when(!LIBRARIES.includes(library), {
@@ -178,7 +178,7 @@ const RULES: readonly Rule[] = [
   {
     id: 'launcher/entry-point',
     level: 'error',
-    what: 'torchrun and mpi start a Python file; the entrypoint contract takes a module too.',
+    what: 'torchrun and mpi start a Python file; with the entrypoint contract, they also start a module.',
     why: 'The toolkit raises ClientError for packages and shell scripts under torchrun.',
     source: `${TOOLKIT}/torch_distributed.py`,
     check: entryPointOfLauncher,
@@ -186,7 +186,7 @@ const RULES: readonly Rule[] = [
   {
     id: 'launcher/processes-per-host',
     level: 'error',
-    what: 'No more processes per host than accelerators.',
+    what: 'The number of processes per host does not exceed the number of accelerators.',
     why: 'Two ranks on one GPU deadlock NCCL.',
     source: guide('distributed-troubleshooting-model-parallel'),
     check: processes,
@@ -194,48 +194,48 @@ const RULES: readonly Rule[] = [
   {
     id: 'launcher/instance-groups',
     level: 'error',
-    what: 'Groups that take part exist; the toolkit contract takes one, of several under mpi only.',
-    why: 'The SDK refuses the others, or starts a training in each group.',
+    what: 'The participating instance groups exist; the toolkit contract supports one group, and one of several groups only with mpi.',
+    why: 'The SDK rejects other combinations, or starts a separate training in each group.',
     source: guide('train-heterogeneous-cluster'),
     check: groups,
   },
   {
     id: 'launcher/mixed-groups',
     level: 'warning',
-    what: 'Groups that train together have hosts of one kind.',
-    why: 'Each host gets the same number of processes, and NCCL needs a GPU for each.',
+    what: 'Instance groups that train together have the same kind of hosts.',
+    why: 'Each host gets the same number of processes, and NCCL requires one GPU per process.',
     source: guide('train-heterogeneous-cluster'),
     check: mixedGroups,
   },
   {
     id: 'launcher/collectives',
     level: 'error',
-    what: 'nccl needs GPUs, gloo is for CPUs.',
-    why: 'init_process_group ends otherwise, or is slow.',
+    what: 'nccl requires GPUs; gloo is for CPUs.',
+    why: 'Otherwise init_process_group fails or communication is slow.',
     source: 'https://docs.pytorch.org/docs/stable/distributed.html',
     check: collectives,
   },
   {
     id: 'launcher/trainium',
     level: 'error',
-    what: 'Trainium runs own code under torchrun.',
-    why: 'The libraries here are CUDA libraries.',
+    what: 'Trainium instances run user code with torchrun.',
+    why: 'The other libraries and launchers require CUDA.',
     source: 'aws/sagemaker-python-sdk v2.257.6 fw_utils.py validate_distribution_for_instance_type',
     check: neuron,
   },
   {
     id: 'launcher/toolkit-torchrun',
     level: 'error',
-    what: 'torchrun under the toolkit contract needs accelerators and PyTorch 1.13.1 in images of AWS.',
-    why: 'The SDK refuses it; older images have no such runner.',
+    what: 'torchrun with the toolkit contract requires accelerators, and PyTorch 1.13.1 or later in AWS images.',
+    why: 'The SDK rejects other configurations; older images do not contain this runner.',
     source: 'aws/sagemaker-python-sdk v2.257.6 fw_utils.py validate_torch_distributed_distribution',
     check: toolkitTorchrun,
   },
   {
     id: 'launcher/mpi-options',
     level: 'warning',
-    what: 'mpiOptions go with launcher mpi.',
-    why: 'Nothing else reads them.',
+    what: 'mpiOptions require launcher mpi.',
+    why: 'Other launchers ignore them.',
     source: guide('distributed-training-get-started'),
     check: ({ distribution }) =>
       when(distribution.mpiOptions !== '' && distribution.launcher !== 'mpi', {
@@ -248,15 +248,15 @@ const RULES: readonly Rule[] = [
   {
     id: 'launcher/toolkit-parameters',
     level: 'warning',
-    what: 'Under the toolkit contract the script sees distribution.parameters only where the library has hyperparameters of its own.',
-    why: 'The toolkit hands hyperparameters on, and the SDK sends none for the other libraries.',
+    what: 'With the toolkit contract, a script receives distribution.parameters only if the library has its own hyperparameters.',
+    why: 'The toolkit passes only hyperparameters on, and the SDK sends none for other libraries.',
     source: `${TOOLKIT}/params.py`,
     check: toolkitParameters,
   },
   {
     id: 'launcher/library',
     level: 'error',
-    what: 'fsdp, ddp, deepspeed and megatron of the built-in trainer start under torchrun.',
+    what: 'The libraries fsdp, ddp, deepspeed and megatron with the built-in trainer require torchrun.',
     why: 'The trainer reads the variables that torchrun sets.',
     source: 'https://docs.pytorch.org/docs/stable/elastic/run.html',
     check: (run) =>
@@ -270,8 +270,8 @@ const RULES: readonly Rule[] = [
   {
     id: 'launcher/builtin-contract',
     level: 'error',
-    what: 'The built-in trainer runs under the entrypoint contract.',
-    why: 'The driver channel carries it.',
+    what: 'The built-in trainer requires the entrypoint contract.',
+    why: 'The driver channel contains the trainer.',
     source: 'docs/reference/runtime.md',
     check: (run) =>
       when(run.code.builtin !== undefined && run.distribution.contract === 'toolkit', {

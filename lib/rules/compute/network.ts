@@ -144,15 +144,15 @@ export const NETWORK_RULES: readonly Rule[] = [
     level: 'error',
     mayAcknowledge: true,
     what: 'Encryption between containers is not combined with EFA.',
-    why: 'IPsec cannot cover traffic that bypasses the kernel: it stays unencrypted, or falls back to sockets.',
+    why: 'IPsec cannot encrypt traffic that bypasses the kernel; the traffic stays unencrypted or falls back to sockets.',
     source: guide('train-encrypt'),
     check: encryption,
   },
   {
     id: 'network/efa-required',
     level: 'error',
-    what: 'efa: required needs a type with EFA.',
-    why: 'The run would end itself with code 74.',
+    what: 'efa: required needs an instance type with EFA.',
+    why: 'Otherwise the job would exit with code 74.',
     source: guide('your-algorithms-training-efa'),
     check: requiredEfa,
   },
@@ -160,8 +160,8 @@ export const NETWORK_RULES: readonly Rule[] = [
     id: 'network/pinned-efa-variables',
     level: 'warning',
     mayAcknowledge: true,
-    what: 'EFA and NCCL variables of the run file win over ours.',
-    why: 'A value that was right for p4d harms p5 and later.',
+    what: 'EFA and NCCL variables in the run file override those of Slipway.',
+    why: 'Values for p4d reduce performance on p5 and later.',
     source: 'docs/facts/efa.md',
     check: (run) =>
       EFA_VARIABLES.filter((name) => name in run.environmentVariables).map((name) => ({
@@ -174,24 +174,24 @@ export const NETWORK_RULES: readonly Rule[] = [
   {
     id: 'network/guide-2023',
     level: 'warning',
-    what: 'efaVariables guide-2023 is for ml.p4d and ml.p4de.',
-    why: 'On later types it takes protocols away; where EFA has no RDMA the program aborts.',
+    what: 'efaVariables guide-2023 is intended for ml.p4d and ml.p4de.',
+    why: 'On later types it disables protocols; where EFA has no RDMA, the program aborts.',
     source: 'docs/facts/efa.md, section 2.5',
     check: guide2023,
   },
   {
     id: 'network/device-rdma',
     level: 'error',
-    what: 'FI_EFA_USE_DEVICE_RDMA=1 needs RDMA in the device.',
-    why: 'libfabric aborts the program otherwise.',
+    what: 'FI_EFA_USE_DEVICE_RDMA=1 requires an EFA device with RDMA.',
+    why: 'Otherwise libfabric aborts the program.',
     source: 'https://ofiwg.github.io/libfabric/main/man/fi_efa.7.html',
     check: deviceRdma,
   },
   {
     id: 'network/isolated-tools',
     level: 'error',
-    what: 'A network-isolated job has no MLflow, no Weights & Biases and no remote debug.',
-    why: 'The container reaches nothing but its peers.',
+    what: 'With network isolation, MLflow, Weights & Biases and remote debug are not available.',
+    why: 'The container can reach only the other containers of the job.',
     source: guide('mkt-algo-model-internet-free'),
     check: (run) => {
       if (!run.network.isolation) return [];
@@ -220,8 +220,8 @@ export const NETWORK_RULES: readonly Rule[] = [
   {
     id: 'observability/wandb',
     level: 'error',
-    what: 'Weights & Biases is reached with an API key, by a way that the network has.',
-    why: 'Without a key its client ends the trainer at the start; from a locked network its server on the internet does not answer, and the client tries for minutes at each start.',
+    what: 'Weights & Biases requires an API key and a network route to its server.',
+    why: 'Without a key, its client ends the trainer at the start; in a locked network, its server on the internet is not reachable, and the client retries for minutes at each start.',
     source: 'https://docs.wandb.ai/guides/track/environment-variables/',
     check: wandb,
   },
@@ -229,8 +229,8 @@ export const NETWORK_RULES: readonly Rule[] = [
     id: 'observability/profiler',
     level: 'warning',
     isLocal: true,
-    what: 'profiler: sagemaker uses a service that is closed to new customers.',
-    why: 'Debugger was closed on 2026-07-30.',
+    what: 'profiler: sagemaker uses SageMaker Debugger, which is closed to new customers.',
+    why: 'SageMaker Debugger was closed to new customers on 2026-07-30.',
     source: guide('debugger-availability-change'),
     check: (run) =>
       when(run.observability.profiler === 'sagemaker', {
@@ -243,8 +243,8 @@ export const NETWORK_RULES: readonly Rule[] = [
   {
     id: 'observability/pytorch-profiler',
     level: 'warning',
-    what: 'profiler: pytorch is for the built-in trainer.',
-    why: 'It profiles its own steps; nothing would start the profiler in a script of your own.',
+    what: 'profiler: pytorch requires the built-in trainer.',
+    why: 'Only the built-in trainer starts the profiler; user code would have to start it itself.',
     source: 'containers/README.md',
     check: (run) =>
       when(run.observability.profiler === 'pytorch' && run.code.builtin !== 'builtin', {

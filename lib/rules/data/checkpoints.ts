@@ -90,8 +90,8 @@ const RULES: readonly Rule[] = [
   {
     id: 'checkpoints/fsx',
     level: 'error',
-    what: 'mode fsx writes to an fsxLustre channel with access rw.',
-    why: 'There is nowhere to write otherwise.',
+    what: 'mode fsx requires an fsxLustre channel with access rw.',
+    why: 'Otherwise there is no location to write to.',
     source: 'docs/decisions/0007-where-sources-differ.md',
     check: fsx,
   },
@@ -99,8 +99,8 @@ const RULES: readonly Rule[] = [
     id: 'checkpoints/local-path',
     level: 'error',
     isLocal: true,
-    what: 'localPath is an absolute path of its own, for mode managed.',
-    why: 'SageMaker syncs exactly this folder.',
+    what: 'localPath is an absolute path that nothing else uses, and requires mode managed.',
+    why: 'SageMaker synchronizes exactly this folder.',
     source: guide('model-checkpoints'),
     check: localPath,
   },
@@ -109,7 +109,7 @@ const RULES: readonly Rule[] = [
     level: 'error',
     mayAcknowledge: true,
     what: 'Managed checkpoints are small.',
-    why: 'Every instance copies the whole prefix before it starts.',
+    why: 'Every instance downloads the whole prefix before the start.',
     source: guide('model-checkpoints'),
     check: managedSize,
   },
@@ -118,7 +118,7 @@ const RULES: readonly Rule[] = [
     level: 'error',
     mayAcknowledge: true,
     what: 'A spot run writes checkpoints.',
-    why: 'Every interruption loses all progress otherwise.',
+    why: 'Otherwise every interruption loses all progress.',
     source: guide('model-managed-spot-training'),
     check: (run) =>
       when(run.compute.capacity === 'spot' && run.checkpoints.mode === 'none', {
@@ -131,8 +131,8 @@ const RULES: readonly Rule[] = [
   {
     id: 'checkpoints/isolated-direct',
     level: 'error',
-    what: 'A network-isolated job writes managed or fsx checkpoints.',
-    why: 'The container has no network and no credentials; SageMaker itself moves managed ones.',
+    what: 'With network isolation, the checkpoint mode is managed or fsx.',
+    why: 'The container has no network access and no credentials; SageMaker itself uploads managed checkpoints.',
     source: guide('mkt-algo-model-internet-free'),
     check: (run) =>
       when(run.network.isolation && run.checkpoints.mode === 'direct', {
@@ -146,7 +146,7 @@ const RULES: readonly Rule[] = [
     id: 'checkpoints/keep',
     level: 'warning',
     what: 'At least two checkpoints are kept.',
-    why: 'A torn newest one leaves nothing to resume from.',
+    why: 'If the only checkpoint is damaged, the run cannot resume.',
     source: 'docs/facts/resilience-security-training.md, section 2',
     check: (run) =>
       when(run.written.checkpoints?.keep === 1 && run.checkpoints.mode !== 'none', {
@@ -159,8 +159,8 @@ const RULES: readonly Rule[] = [
   {
     id: 'checkpoints/unused',
     level: 'warning',
-    what: 'mode none takes no other option.',
-    why: 'They would be ignored.',
+    what: 'mode none has no other checkpoint options.',
+    why: 'Other options would be ignored.',
     source: 'docs/reference/run-file.md',
     check: (run) => {
       const given = Object.keys(run.written.checkpoints ?? {}).filter((key) => !['mode', 'startFrom'].includes(key));
@@ -176,8 +176,8 @@ const RULES: readonly Rule[] = [
     id: 'checkpoints/start-from',
     level: 'error',
     isLocal: true,
-    what: 'startFrom is a run id or an S3 address.',
-    why: 'Nothing else can be found.',
+    what: 'startFrom is a run ID or an S3 URI.',
+    why: 'Slipway cannot resolve other values.',
     source: 'docs/reference/run-file.md',
     check: (run) => {
       const from = run.checkpoints.startFrom;

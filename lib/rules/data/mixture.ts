@@ -69,8 +69,8 @@ export const MIXTURE_RULES: readonly Rule[] = [
   {
     id: 'training/mixture',
     level: 'error',
-    what: 'Each phase of training.mixture names channels of data, and phases begin at rising steps, the first at 0.',
-    why: 'The built-in trainer would end with exit code 77 after its instances have started.',
+    what: 'Each phase of training.mixture names data channels, and the phases start at increasing steps, the first at 0.',
+    why: 'Otherwise the built-in trainer would exit with code 77 after the instances have started.',
     source: 'containers/trainer',
     check: mixture,
   } satisfies Rule,

@@ -50,8 +50,8 @@ export const SECRET_IN_CLEAR: Rule = {
   level: 'warning',
   mayAcknowledge: true,
   isLocal: true,
-  what: 'Environment variables, hyperparameters and arguments hold no secrets.',
-  why: 'They stand in the request and in the job file: DescribeTrainingJob, the console, reports and the repository of the run file show them.',
+  what: 'Environment variables, hyperparameters and arguments contain no secrets.',
+  why: 'They are part of the request and the job file, and are visible in DescribeTrainingJob, the console, reports and the repository of the run file.',
   source: 'docs/secrets.md',
   check: inClear,
 };

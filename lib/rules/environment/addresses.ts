@@ -13,8 +13,8 @@ const DOCKER = '172.17.0.0/16';
 const addressBlock: EnvironmentRule = {
   id: 'environment/address-block',
   level: 'error',
-  what: 'The addresses of the VPC are a private block from /16 to /21, and overlap neither what is reserved nor the network that SageMaker uses itself.',
-  why: 'EC2 refuses other sizes, subnets of a smaller block would hold too few EFA interfaces, and a network that overlaps cannot be peered or routed later: addresses of a VPC never change.',
+  what: 'The VPC CIDR block is a private block from /16 to /21 that overlaps neither reserved blocks nor the internal network of SageMaker.',
+  why: 'EC2 rejects larger blocks, the subnets of a smaller block would have too few addresses for EFA interfaces, and an overlapping network cannot be peered or routed later, because the CIDR block of a VPC cannot be changed.',
   source: 'https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html',
   reads: ['network'],
   check: (spec) => (spec.network.mode.startsWith('vpc-') ? [...shape(spec), ...neighbours(spec)] : unused(spec)),

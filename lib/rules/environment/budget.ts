@@ -4,8 +4,8 @@ import type { EnvironmentRule } from './environment-rule';
 const told: EnvironmentRule = {
   id: 'environment/budget',
   level: 'warning',
-  what: 'The thresholds of a budget have somebody to tell.',
-  why: 'A budget without addresses makes no notifications: nobody hears of a threshold.',
+  what: 'A budget with thresholds has notification addresses.',
+  why: 'A budget without addresses sends no notifications when a threshold is exceeded.',
   source: 'https://docs.aws.amazon.com/cost-management/latest/userguide/budgets-create.html',
   reads: ['budget'],
   check: ({ budget }) =>

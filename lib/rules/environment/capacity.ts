@@ -16,7 +16,7 @@ const instanceType: EnvironmentRule = {
   id: 'environment/instance-type',
   level: 'error',
   what: 'Instance types of quotas.require and prices exist.',
-  why: 'A quota of that name does not exist, and a price of that name would never be used.',
+  why: 'For an unknown type, the quota does not exist and the price would never be used.',
   source: 'lib/catalog/instances/instances.ts',
   reads: ['quotas', 'prices'],
   check: ({ quotas, prices }) =>
@@ -37,7 +37,7 @@ const quotaCode: EnvironmentRule = {
   id: 'environment/quota-code',
   level: 'warning',
   what: 'The code of a required quota is known.',
-  why: 'Without one the deploy looks the quota up by its name.',
+  why: 'Without a code, the deployment looks up the quota by its name.',
   source: 'lib/catalog/quota-codes.ts',
   reads: ['quotas'],
   check: ({ quotas }) =>
@@ -55,8 +55,8 @@ const quotaCode: EnvironmentRule = {
 const guardrails: EnvironmentRule = {
   id: 'environment/guardrails',
   level: 'error',
-  what: 'Guardrails name kinds of images and instance types that exist, and leave something allowed.',
-  why: 'What is misspelled allows nothing: every launch would be refused.',
+  what: 'Guardrails contain valid image kinds and instance types, and allow at least one of each.',
+  why: 'A misspelled value allows nothing, and every launch would be rejected.',
   source: SOURCE,
   reads: ['guardrails'],
   check: ({ guardrails: { allowedImages = [], allowedInstanceTypes: patterns = [] } }) => {
@@ -86,8 +86,8 @@ const guardrails: EnvironmentRule = {
 const contradiction: EnvironmentRule = {
   id: 'environment/guardrail-limits',
   level: 'warning',
-  what: 'Limits can be reached, and required quotas can be used, within the other guardrails.',
-  why: 'The smaller limit holds for every run; a quota beyond the guardrails is asked for and never used.',
+  what: 'The other guardrails allow runs to reach each limit and to use the required quotas.',
+  why: 'The smaller limit applies to every run; a quota beyond the guardrails would be requested but never used.',
   source: SOURCE,
   reads: ['guardrails', 'quotas'],
   check: (spec) => [...unreachableLimit(spec), ...unusableQuotas(spec)],

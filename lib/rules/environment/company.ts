@@ -9,8 +9,8 @@ const MOST_TAGS = 35;
 const roles: EnvironmentRule = {
   id: 'environment/roles',
   level: 'error',
-  what: "Boundary and OIDC provider belong to the environment's account and partition, and tokens are accepted from named subjects only.",
-  why: 'IAM refuses a boundary of another account in the middle of a deploy; without subjects, every repository of a CI system could assume the role.',
+  what: 'The permissions boundary and the OIDC provider are in the account and partition of the environment, and only named subjects are trusted.',
+  why: 'IAM rejects a permissions boundary of another account during the deployment; without subjects, every repository of the CI system could assume the role.',
   source: 'https://docs.aws.amazon.com/IAM/latest/UserGuide/access_policies_boundaries.html',
   reads: ['iam'],
   check: (spec) => [...foreignArns(spec), ...oidc(spec)],
@@ -60,8 +60,8 @@ function oidc({ iam: { oidcProvider, oidcSubjects } }: EnvironmentSpec): Environ
 const tags: EnvironmentRule = {
   id: 'environment/tags',
   level: 'error',
-  what: `Tags are at most ${MOST_TAGS}, their keys are not reserved and differ in more than case.`,
-  why: 'A resource takes 50 tags, keys that begin with aws: are refused, and IAM takes Team and team as one key: the deploy would fail half way.',
+  what: `There are at most ${MOST_TAGS} tags, with keys that are not reserved and that differ in more than case.`,
+  why: 'A resource can have 50 tags, keys with the prefix aws: are rejected, and IAM treats Team and team as the same key; the deployment would fail.',
   source: 'https://docs.aws.amazon.com/IAM/latest/UserGuide/id_tags.html',
   reads: ['tags'],
   check: ({ tags: given }) => {
@@ -95,8 +95,8 @@ const tags: EnvironmentRule = {
 const accounts: EnvironmentRule = {
   id: 'environment/accounts',
   level: 'error',
-  what: 'Stages of a pipeline have an account each, and submit no runs.',
-  why: 'A stack lies in one account, and a run that a deploy submits would be trained, and paid, in every account.',
+  what: 'Each stage of a pipeline has its own account and submits no runs.',
+  why: 'A stack belongs to one account, and a run that the deployment submits would be trained and billed in every account.',
   source: 'https://docs.aws.amazon.com/cdk/v2/guide/cdk-pipeline.html',
   reads: ['account', 'accounts', 'runs'],
   check: ({ account, runs, accounts: given = {} }) => {
@@ -131,8 +131,8 @@ const accounts: EnvironmentRule = {
 const secretEndpoints: EnvironmentRule = {
   id: 'environment/secrets',
   level: 'error',
-  what: 'Jobs in a locked network reach the service that holds their secrets.',
-  why: 'There is no way to it but an interface endpoint: a job would start its instances, wait, and end without its secret.',
+  what: 'Jobs in a locked network have an endpoint for AWS Secrets Manager if they use secrets.',
+  why: 'In a locked network, the service is reachable only through an interface endpoint; a job would start its instances and fail without its secret.',
   source: 'docs/secrets.md',
   reads: ['secrets', 'network'],
   check: ({ secrets: { allowedPrefix }, network: { mode, endpoints = [] } }) =>

@@ -35,8 +35,8 @@ export const IMAGE_SOURCE_RULES: readonly EnvironmentRule[] = [
   {
     id: 'environment/image-sources',
     level: 'error',
-    what: 'Functions with credentials of registries, and hubs, lie in the region of the environment.',
-    why: 'SageMaker calls the function, and reads the hub, in the region of the job: it would fail after its instances were found.',
+    what: 'Hubs and credentials functions of private registries are in the region of the environment.',
+    why: 'SageMaker calls the function and reads the hub in the region of the job; a job would fail after its instances were allocated.',
     source: `${API}/API_TrainingRepositoryAuthConfig.html`,
     reads: ['image', 'storage', 'account'],
     check: foreignArns,

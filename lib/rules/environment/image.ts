@@ -5,8 +5,8 @@ import type { EnvironmentRule } from './environment-rule';
 const oneImage: EnvironmentRule = {
   id: 'environment/image',
   level: 'error',
-  what: 'The image is built on a base or named by its URI, not both.',
-  why: 'One of two images would be left aside without a word.',
+  what: 'The image is either built on a base or given by its URI, not both.',
+  why: 'Otherwise one of the two would be silently ignored.',
   source: 'docs/reference/environment-file.md',
   reads: ['image'],
   check: ({ region, image: { uri } }, file) => [
@@ -31,8 +31,8 @@ const oneImage: EnvironmentRule = {
 const region: EnvironmentRule = {
   id: 'environment/image-region',
   level: 'warning',
-  what: 'The image lies in the region of the environment.',
-  why: 'SageMaker pulls from the region of the job.',
+  what: 'The image is in the region of the environment.',
+  why: 'SageMaker pulls images from the region of the job.',
   source: 'https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-dockerfile.html',
   reads: ['image'],
   check: ({ region: here, image: { uri } }) => {
@@ -49,8 +49,8 @@ const region: EnvironmentRule = {
 const built: EnvironmentRule = {
   id: 'environment/image-build',
   level: 'error',
-  what: 'The image is built by the stack unless image.uri names one.',
-  why: 'There would be none.',
+  what: 'The stack builds the image unless image.uri is set.',
+  why: 'Otherwise the environment would have no image.',
   source: 'docs/reference/environment-file.md',
   reads: ['image'],
   check: ({ image: { build, uri } }) =>

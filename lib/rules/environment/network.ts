@@ -8,8 +8,8 @@ const SOURCE = 'docs/reference/environment-file.md';
 const given: EnvironmentRule = {
   id: 'environment/network',
   level: 'error',
-  what: 'What the network mode and the package source need is given.',
-  why: 'The deploy would make an environment whose jobs reach no network or no packages.',
+  what: 'All options that the network mode and the package source require are set.',
+  why: 'Otherwise the jobs of the environment could not reach the network or the packages.',
   source: SOURCE,
   reads: ['network'],
   check: ({ network: { mode, existing, packages, wheels, codeArtifact } }) => [
@@ -34,8 +34,8 @@ const given: EnvironmentRule = {
 const used: EnvironmentRule = {
   id: 'environment/network-unused',
   level: 'error',
-  what: 'Every option of the network is one that its mode and its package source use.',
-  why: 'It would have no effect, although its author expects one.',
+  what: 'Only network options that the network mode or the package source uses are set.',
+  why: 'Other options would be silently ignored.',
   source: SOURCE,
   reads: ['network'],
   check: ({
@@ -89,8 +89,8 @@ const used: EnvironmentRule = {
 const zones: EnvironmentRule = {
   id: 'environment/zones',
   level: 'error',
-  what: 'Zones are zones of their region.',
-  why: 'A subnet in a zone of another region fails in the middle of a deploy.',
+  what: 'The Availability Zones are in their region.',
+  why: 'The creation of a subnet in a zone of another region fails during the deployment.',
   source: 'https://docs.aws.amazon.com/global-infrastructure/latest/regions/aws-availability-zones.html',
   reads: ['network'],
   check: ({ region, network: { mode, availabilityZoneIds } }) => {
@@ -110,8 +110,8 @@ const zones: EnvironmentRule = {
 const addresses: EnvironmentRule = {
   id: 'environment/subnet-addresses',
   level: 'error',
-  what: 'Zones are among the first seven of their region, and subnetOrder names them as the network does: all by id, or all by name.',
-  why: 'Each zone has a block of addresses of its own, by its number; an order in other terms would keep no subnet.',
+  what: 'The zones are among the first seven of their region, and subnetOrder identifies them like the network: all by ID, or all by name.',
+  why: 'The address block of a subnet depends on the number of its zone; with the other kind of identifier, no subnet would be kept.',
   source: 'lib/catalog/subnet-plan.ts',
   reads: ['network'],
   check: ({ network: { availabilityZoneIds: zones, subnetOrder: order = [] } }) => {

@@ -8,8 +8,8 @@ const MOST_TEAMS = 30;
 const principals: EnvironmentRule = {
   id: 'environment/principals',
   level: 'error',
-  what: 'Principals belong to the partition of their region.',
-  why: 'IAM refuses the trust policy in the middle of a deploy.',
+  what: 'Principals are in the partition of their region.',
+  why: 'Otherwise IAM rejects the trust policy during the deployment.',
   source: 'https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_principal.html',
   reads: ['teams', 'access'],
   check: ({ region, teams, access }) => {
@@ -35,7 +35,7 @@ const teamCount: EnvironmentRule = {
   id: 'environment/teams',
   level: 'error',
   what: `An environment has at most ${MOST_TEAMS} teams.`,
-  why: 'CloudFormation takes 500 resources in a stack, and each team brings roles, policies, an alias and a descriptor.',
+  why: 'CloudFormation allows 500 resources per stack, and each team adds roles, policies, an alias and a descriptor.',
   source: 'https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html',
   reads: ['teams'],
   check: ({ teams }) => {

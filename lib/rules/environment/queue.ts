@@ -4,8 +4,8 @@ import type { EnvironmentRule } from './environment-rule';
 const backend: EnvironmentRule = {
   id: 'environment/queue-backend',
   level: 'error',
-  what: "The queue is Slipway's own.",
-  why: 'AWS Batch creates training jobs with a service-linked role of its own, to which no guardrail applies.',
+  what: 'The queue is the built-in queue of Slipway.',
+  why: 'AWS Batch creates training jobs with its own service-linked role, to which the guardrails do not apply.',
   source: 'docs/decisions/0008-aws-batch.md',
   reads: ['queue'],
   check: ({ queue }) =>

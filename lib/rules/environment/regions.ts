@@ -9,7 +9,7 @@ const known: EnvironmentRule = {
   id: 'environment/region',
   level: 'error',
   what: 'Each region has images for SageMaker training.',
-  why: 'There would be no image to run, and a misspelled region fails in the middle of a deploy.',
+  why: 'Otherwise no image is available, and a misspelled region fails during the deployment.',
   source: 'lib/catalog/regions.ts',
   reads: [],
   check: ({ region }) =>
@@ -24,7 +24,7 @@ const known: EnvironmentRule = {
 const partition: EnvironmentRule = {
   id: 'environment/partition',
   level: 'error',
-  what: 'All regions of an environment lie in one partition.',
+  what: 'All regions of an environment are in one partition.',
   why: 'An account belongs to one partition, and an environment has one account.',
   source: 'https://docs.aws.amazon.com/whitepapers/latest/aws-fault-isolation-boundaries/partitions.html',
   reads: ['regions'],
@@ -42,8 +42,8 @@ const partition: EnvironmentRule = {
 const ids: EnvironmentRule = {
   id: 'environment/region-ids',
   level: 'error',
-  what: 'What exists in one region only (subnets, file systems, buckets, keys) is named for that region only.',
-  why: 'The deploy or the first run in the other region fails with an id that is not found.',
+  what: 'Resources of one region (subnets, file systems, buckets, keys) are declared only for that region.',
+  why: 'Otherwise the deployment or the first run in another region fails because the ID does not exist there.',
   source: 'https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resources.html',
   reads: ['regions', 'network', 'storage'],
   check: (spec, file) => {
@@ -77,8 +77,8 @@ function regionalIds({ network, storage }: EnvironmentSpec): { path: string; id:
 const runs: EnvironmentRule = {
   id: 'environment/runs',
   level: 'error',
-  what: 'A registered run names a region of the environment.',
-  why: 'A run for another region would never be submitted, and nobody would be told.',
+  what: 'A registered run uses a region of the environment.',
+  why: 'A run for another region would never be submitted, without an error.',
   source: 'docs/reference/environment-file.md',
   reads: ['regions', 'runs'],
   check: (_, { regions, runs: named = [] }) =>

@@ -11,8 +11,8 @@ const FSX_THROUGHPUT = [125, 250, 500, 1000];
 const fileSystem: EnvironmentRule = {
   id: 'environment/file-system',
   level: 'error',
-  what: 'File systems have a size that is sold, a kind, a name of their own, and a network to be reached through.',
-  why: 'FSx refuses the size in the middle of a deploy; jobs without a VPC reach no file system.',
+  what: 'File systems have a valid size, a kind, a unique name, and a network from which they are reachable.',
+  why: 'FSx rejects an invalid size during the deployment; jobs without a VPC cannot reach a file system.',
   source: 'https://docs.aws.amazon.com/fsx/latest/LustreGuide/managing-storage-capacity.html',
   reads: ['storage', 'network'],
   check: (spec) => [...madeFileSystem(spec), ...namedFileSystems(spec)],
@@ -68,8 +68,8 @@ function namedFileSystems({ storage, network }: EnvironmentSpec): EnvironmentFin
 const zone: EnvironmentRule = {
   id: 'environment/support',
   level: 'error',
-  what: 'The file system that the stack makes lies in a zone that the network names.',
-  why: 'The subnet of a zone is only known when zones are given by id.',
+  what: 'The file system of the stack is in a zone that the network names.',
+  why: 'The subnet of a zone is known only if the network specifies its zones by ID.',
   source: 'lib/constructs/network/environment-network.ts',
   reads: ['storage', 'network'],
   check: ({ network: { mode, availabilityZoneIds: zones }, storage: { fsxLustre } }) => {
@@ -91,8 +91,8 @@ const zone: EnvironmentRule = {
 const external: EnvironmentRule = {
   id: 'environment/external',
   level: 'error',
-  what: "External places are named once, with keys of the region's partition, best of the region itself.",
-  why: 'Two entries of one place would differ in what they allow; jobs read buckets of their own region.',
+  what: 'External locations are declared once, with keys of the same partition, preferably of the same region.',
+  why: 'Two entries for one location could grant different permissions; jobs read buckets of their own region.',
   source: 'https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_S3DataSource.html',
   reads: ['storage'],
   check: ({ region, storage: { external: places = [] } }) =>
@@ -127,8 +127,8 @@ const external: EnvironmentRule = {
 const buckets: EnvironmentRule = {
   id: 'environment/buckets',
   level: 'error',
-  what: 'Existing buckets are two different ones, and none that the stack makes.',
-  why: 'Expiration and rights differ between data and checkpoints; a bucket of the stack is deleted or replaced with it.',
+  what: 'Existing buckets are two different buckets, and neither is created by the stack.',
+  why: 'Expiration and permissions differ between data and checkpoints; a bucket of a stack is deleted or replaced with the stack.',
   source: 'docs/environment.md',
   reads: ['name', 'regions', 'storage'],
   check: ({ name, region, storage: { buckets: { data, checkpoints } = {} } }) => {
@@ -156,8 +156,8 @@ const buckets: EnvironmentRule = {
 const key: EnvironmentRule = {
   id: 'environment/key',
   level: 'error',
-  what: 'Existing keys, those of teams too, lie in the region and the account of the environment.',
-  why: 'Buckets, tables and repositories take keys of their own region only, and the policy of a key of another account cannot be checked.',
+  what: 'Existing KMS keys, including those of teams, are in the region and account of the environment.',
+  why: 'Buckets, tables and repositories support only keys of their own region, and the policy of a key in another account cannot be checked.',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html',
   reads: ['account', 'storage', 'regions', 'teams'],
   check: ({ region, account, teams, storage: { kmsKeyArn } }) =>
@@ -187,8 +187,8 @@ const ofTeams = (teams: Parameters<typeof teamKeysOf>[0]): string[][] =>
 const teamKey: EnvironmentRule = {
   id: 'environment/team-key',
   level: 'error',
-  what: 'A team whose data an earlier stack left names the key of that data.',
-  why: 'A key has no name of its own by which it could be found again, and with a new one nobody could read what the team has stored.',
+  what: 'A team with data from an earlier stack declares the KMS key of that data.',
+  why: 'A key cannot be found by a name, and with a new key the stored data of the team would not be readable.',
   source: 'docs/environment.md',
   reads: ['storage', 'teams'],
   check: ({ teams, storage: { adopt } }) =>
@@ -205,8 +205,8 @@ const teamKey: EnvironmentRule = {
 const replication: EnvironmentRule = {
   id: 'environment/replication',
   level: 'error',
-  what: 'Checkpoints are copied to another region of the account, with a key of that region, from a bucket that the stack makes.',
-  why: 'S3 accepts a rule with a key that it cannot use and then copies nothing; buckets that the stack did not make keep their rules; and the copies of a team with a key of its own would lie under a key that others may use.',
+  what: 'Checkpoint replication copies to another region of the account, with a key of that region, from a bucket that the stack creates.',
+  why: 'S3 accepts a replication rule with an unusable key and then copies nothing; the stack does not change the rules of existing buckets; and the copies for a team with its own key would be encrypted with a key that other teams may use.',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-config-for-kms-objects.html',
   reads: ['account', 'storage', 'regions', 'teams'],
   check: (spec) => [...replicaPlace(spec), ...replicaSource(spec)],

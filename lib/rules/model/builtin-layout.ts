@@ -115,16 +115,16 @@ export const BUILTIN_LAYOUT_RULES: readonly Rule[] = [
   {
     id: 'training/builtin-precision',
     level: 'error',
-    what: 'The built-in trainer computes in bf16 or fp32, with fsdp also in fp8.',
-    why: 'It has no loss scaling, which fp16 needs, and ends with exit code 77.',
+    what: 'The built-in trainer supports bf16 and fp32, with fsdp also fp8.',
+    why: 'It has no loss scaling, which fp16 requires, and would exit with code 77.',
     source: SOURCE,
     check: (run: RunSpec) => (run.code.builtin === 'builtin' ? unsupportedPrecision(run) : []),
   } satisfies Rule,
   {
     id: 'training/builtin-layout',
     level: 'error',
-    what: 'With the built-in trainer, degrees divide what they split, and tensor parallelism goes with bf16 or fp32 models that are not compiled, and without expert parallelism.',
-    why: 'Every instance would start, and end with exit code 77.',
+    what: 'With the built-in trainer, each degree divides the dimension that it splits; tensor parallelism requires bf16 or fp32 without compilation and without expert parallelism.',
+    why: 'Otherwise every instance would start and then exit with code 77.',
     source: SOURCE,
     check: (run: RunSpec) => {
       const layout = findStrategy(run)?.layout(run);

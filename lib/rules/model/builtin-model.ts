@@ -108,8 +108,8 @@ export const BUILTIN_MODEL_RULES: readonly Rule[] = [
   {
     id: 'model/builtin-parts',
     level: 'error',
-    what: 'The built-in trainer computes every part of the model.',
-    why: 'It would train another model than the one that is named.',
+    what: 'The built-in trainer supports every part of the model.',
+    why: 'Otherwise it would train a different model.',
     source: 'containers/trainer',
     check: (run: RunSpec) => {
       const shape = run.model?.architecture;
@@ -126,8 +126,8 @@ export const BUILTIN_MODEL_RULES: readonly Rule[] = [
   {
     id: 'model/builtin-split',
     level: 'error',
-    what: 'Tensor parallelism of the built-in trainer goes with heads that can be split, and SMP v2 with models of the parts of Llama and Mixtral.',
-    why: 'Latent attention, norms over all heads and modules that predict further tokens are not split over ranks; every instance would start, and end with exit code 77.',
+    what: 'With the built-in trainer, tensor parallelism requires heads that can be split, and SMP v2 requires a model built from the components of Llama or Mixtral.',
+    why: 'Latent attention, norms over all heads and multi-token prediction modules cannot be split over ranks; every instance would start and then exit with code 77.',
     source: 'containers/trainer',
     check: (run: RunSpec) =>
       run.code.builtin === 'builtin' && run.model ? unsplitParts(run, run.model.architecture) : [],

@@ -25,8 +25,8 @@ const RULES: readonly Rule[] = [
   {
     id: 'training/lora',
     level: 'error',
-    what: 'training.lora is for the built-in trainer, with weights to start from.',
-    why: 'Own code would ignore it; adapters of random weights are of no use.',
+    what: 'training.lora requires the built-in trainer and pretrained weights.',
+    why: 'User code would ignore it, and adapters on random weights are useless.',
     source: 'docs/reference/run-file.md',
     check: (run) => {
       if (!run.training.lora) {
@@ -55,8 +55,8 @@ const RULES: readonly Rule[] = [
   {
     id: 'training/builtin-library',
     level: 'error',
-    what: 'The built-in trainer runs fsdp, smp-v2 or deepspeed.',
-    why: 'It has no other backend.',
+    what: 'The built-in trainer supports fsdp, smp-v2 and deepspeed.',
+    why: 'It has no other backends.',
     source: 'containers/trainer',
     check: (run) =>
       when(run.code.builtin === 'builtin' && !['fsdp', 'smp-v2', 'deepspeed'].includes(run.distribution.library), {
@@ -69,8 +69,8 @@ const RULES: readonly Rule[] = [
   {
     id: 'training/builtin-data',
     level: 'error',
-    what: 'The built-in trainer reads tokens from the channel train, from the one that the argument data-channel names, or from those of training.mixture.',
-    why: 'It has nothing to train on otherwise.',
+    what: 'The built-in trainer reads tokens from the channel train, from the channel in the argument data-channel, or from the channels of training.mixture.',
+    why: 'Otherwise it has no training data.',
     source: 'containers/README.md',
     check: (run) => {
       const channel = run.code.arguments['data-channel'] ?? 'train';
@@ -150,8 +150,8 @@ export const BUILTIN_ARGUMENTS: Readonly<Record<NonNullable<RunSpec['code']['bui
 const BUILTIN_ARGUMENTS_RULE: Rule = {
   id: 'code/builtin-arguments',
   level: 'warning',
-  what: 'Built-in code is given arguments that it knows.',
-  why: 'It ends at its start otherwise, so that a spelling mistake is not lost.',
+  what: 'Built-in code receives only arguments that it supports.',
+  why: 'It exits at the start on an unknown argument, so that misspelled names are noticed.',
   source: 'containers/README.md',
   check: ({ code }) => {
     const known = code.builtin ? BUILTIN_ARGUMENTS[code.builtin] : Object.keys(code.arguments);

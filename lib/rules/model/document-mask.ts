@@ -29,8 +29,8 @@ export const DOCUMENT_MASK_RULES: readonly Rule[] = [
   {
     id: 'training/document-mask',
     level: 'error',
-    what: 'training.documentMask goes with objective pretrain in the built-in trainer on fsdp or ddp.',
-    why: 'Other libraries take no masks of documents; every instance would start, and end with exit code 77.',
+    what: 'training.documentMask requires objective pretrain and the built-in trainer with fsdp or ddp.',
+    why: 'Other libraries do not support document masks; every instance would start and then exit with code 77.',
     source: 'containers/trainer',
     check: (run) => {
       if (run.kind !== 'training' || !run.training.documentMask) return [];

@@ -36,16 +36,16 @@ export const EXPERT_BALANCE_RULES: readonly Rule[] = [
   {
     id: 'training/expert-balance',
     level: 'error',
-    what: 'balance-loss, router-z-loss and routing-bias-rate go with models with experts in the built-in trainer on fsdp or ddp that are not compiled; the losses without context parallelism, the rate with routing.bias and without lora.',
-    why: 'Every instance would start, and end with exit code 77.',
+    what: 'balance-loss, router-z-loss and routing-bias-rate require a mixture-of-experts model and the built-in trainer with fsdp or ddp, without compilation; the losses exclude context parallelism, and the rate requires routing.bias and excludes lora.',
+    why: 'Otherwise every instance would start and then exit with code 77.',
     source: 'containers/trainer',
     check: (run: RunSpec) => (run.code.builtin === 'builtin' ? balanceFindings(run) : []),
   } satisfies Rule,
   {
     id: 'training/balance-loss-over',
     level: 'error',
-    what: 'balance-loss-over says sequence or micro-batch, and goes with balance-loss.',
-    why: 'It says over which tokens experts are to be in balance.',
+    what: 'balance-loss-over is sequence or micro-batch, and requires balance-loss.',
+    why: 'The option selects the tokens over which the load of experts is balanced.',
     source: 'containers/trainer',
     check: ({ code }: RunSpec) => {
       const over = code.arguments['balance-loss-over'];

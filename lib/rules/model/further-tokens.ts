@@ -41,8 +41,8 @@ export const FURTHER_TOKEN_RULES: readonly Rule[] = [
   {
     id: 'model/further-tokens',
     level: 'error',
-    what: 'Modules that predict further tokens (mtpLayers) train with fsdp or ddp, with objective pretrain or sft, without lora, and with an mtp-loss above 0.',
-    why: 'Every instance would start, and end with exit code 77.',
+    what: 'Multi-token prediction modules (mtpLayers) require fsdp or ddp, objective pretrain or sft, no lora, and an mtp-loss above 0.',
+    why: 'Otherwise every instance would start and then exit with code 77.',
     source: 'containers/trainer',
     check: (run: RunSpec) => (run.code.builtin === 'builtin' ? moduleFindings(run) : []),
   } satisfies Rule,

@@ -122,8 +122,8 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
   {
     id: 'training/objective',
     level: 'error',
-    what: 'training.objective sft and dpo go with the built-in trainer on fsdp, and dpo without tensor, context and expert parallelism.',
-    why: 'Other libraries take no masks of documents, and the two answers of a preference are not split over ranks; every instance would start, and end with exit code 77.',
+    what: 'training.objective sft and dpo require the built-in trainer with fsdp; dpo excludes tensor, context and expert parallelism.',
+    why: 'Other libraries do not support document masks, and the two answers of a preference cannot be split over ranks; every instance would start and then exit with code 77.',
     source: SOURCE,
     check: (run) => {
       if (run.kind !== 'training' || run.training.objective === undefined) return [];
@@ -134,16 +134,16 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
   {
     id: 'training/preferences',
     level: 'error',
-    what: 'Preferences (objective dpo) start from model.weights, and their beta is a number above 0.',
-    why: 'The reference of a preference is the starting weights, and every attempt reads them again.',
+    what: 'Objective dpo requires model.weights and a beta above 0.',
+    why: 'The starting weights are the reference model of dpo, and every attempt loads them.',
     source: 'https://arxiv.org/abs/2305.18290',
     check: (run) => (run.kind === 'training' && run.code.builtin === 'builtin' ? preferences(run) : []),
   },
   {
     id: 'processing/tokenizer',
     level: 'error',
-    what: 'The section tokenizer goes with the tokenise step, and its template is Jinja or lies in an input.',
-    why: 'Nothing else reads it, and the container sees only its inputs.',
+    what: 'The section tokenizer requires built-in code tokenise; its chat template is a Jinja template or a file in an input.',
+    why: 'No other code reads it, and the container has access only to its inputs.',
     source: 'containers/trainer',
     check: tokenizerSection,
   },

@@ -54,15 +54,15 @@ export const SAMPLE_RULES: readonly Rule[] = [
     id: 'training/samples',
     level: 'error',
     what: 'samples, sample-tokens and sample-prompt-tokens are whole numbers, a prompt and its continuation fit into sequenceLength, and the library is not smp-v2.',
-    why: 'Every instance would start, and end with exit code 77.',
+    why: 'Otherwise every instance would start and then exit with code 77.',
     source: 'containers/trainer',
     check: (run: RunSpec) => (run.code.builtin === 'builtin' ? sampleFindings(run) : []),
   } satisfies Rule,
   {
     id: 'training/samples-unused',
     level: 'warning',
-    what: 'sample-tokens, sample-prompt-tokens and sample-tokenizer go with samples.',
-    why: 'Without a number of samples none are generated.',
+    what: 'sample-tokens, sample-prompt-tokens and sample-tokenizer require samples.',
+    why: 'Without samples, no text is generated.',
     source: 'containers/trainer',
     check: ({ code }: RunSpec) =>
       code.builtin !== 'builtin' || Number(code.arguments[COUNT] ?? 0) !== 0

@@ -7,7 +7,7 @@ import { type Finding, type Rule, trainingRule, when } from '../rule';
  * there; a launch refuses (`refuseUnsupported`), because the job would end itself with code 77 after its instances have started.
  */
 const PREFIX = 'not-supported/';
-const WHY = 'The driver or the built-in trainer would refuse it after the instances have started.';
+const WHY = 'The driver or the built-in trainer would reject them after the instances have started.';
 const SOURCE = 'containers/README.md';
 
 const notYet = (path: string, what: string, got: unknown, fix: string): Finding => ({
@@ -47,7 +47,7 @@ const RULES: readonly Rule[] = [
   {
     id: `${PREFIX}trainer`,
     level: 'warning',
-    what: 'Some settings are not supported yet by the built-in trainer.',
+    what: 'The built-in trainer does not support some settings yet.',
     why: WHY,
     source: SOURCE,
     check: trainer,

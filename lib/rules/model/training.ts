@@ -94,8 +94,8 @@ const RULES: readonly Rule[] = [
   {
     id: 'training/duration',
     level: 'error',
-    what: 'The built-in trainer knows its sequence length, batch and either totalTokens or steps.',
-    why: 'It could not start or would not end.',
+    what: 'The built-in trainer has a sequence length, a batch size and either totalTokens or steps.',
+    why: 'Otherwise the trainer could not start or would not end.',
     source: 'docs/reference/run-file.md',
     check: duration,
   },
@@ -103,7 +103,7 @@ const RULES: readonly Rule[] = [
     id: 'training/global-batch',
     level: 'error',
     what: 'globalBatchSize = microBatchSize x data-parallel ranks x whole accumulation steps.',
-    why: 'A remainder would be dropped or change the batch.',
+    why: 'A remainder would be dropped or would change the batch size.',
     source: 'docs/reference/run-file.md',
     check: globalBatch,
   },
@@ -111,15 +111,15 @@ const RULES: readonly Rule[] = [
     id: 'training/divisibility',
     level: 'warning',
     what: 'Parallel degrees divide heads, key/value heads, experts and layers.',
-    why: 'TransformerEngine and Megatron assert it; own code may differ.',
+    why: 'TransformerEngine and Megatron assert this; user code may differ.',
     source: 'NVIDIA TransformerEngine and Megatron-LM sources',
     check: headDivisibility,
   },
   {
     id: 'training/offload',
     level: 'warning',
-    what: 'Activation offload goes with activation checkpointing.',
-    why: 'It offloads the inputs of checkpointed layers.',
+    what: 'Activation offload requires activation checkpointing.',
+    why: 'Activation offload moves only the inputs of checkpointed layers.',
     source: guide('model-parallel-core-features-v2-pytorch-activation-offloading'),
     check: ({ training }) =>
       when(training.activationOffload && training.activationCheckpointing === 'none', {
@@ -133,8 +133,8 @@ const RULES: readonly Rule[] = [
     id: 'training/large-batch',
     level: 'warning',
     mayAcknowledge: true,
-    what: 'A step of more than about 4 million tokens converges more slowly per token.',
-    why: 'AWS advises to combine sharding with tensor parallelism, or to lower the batch, above that.',
+    what: 'A step has at most about 4 million tokens; larger steps converge more slowly per token.',
+    why: 'Above this size, AWS recommends combining sharding with tensor parallelism or reducing the batch size.',
     source: guide('model-parallel-best-practices-v2'),
     check: ({ training: { globalBatchSize = 0, sequenceLength = 0 } }) =>
       when(globalBatchSize * sequenceLength > LARGE_BATCH_TOKENS, {
