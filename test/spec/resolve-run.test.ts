@@ -144,6 +144,7 @@ describe('the length of a run', () => {
     expect(steps({})).toBeUndefined();
     expect(steps({ totalTokens: 100, sequenceLength: 1000 })).toBeUndefined();
     expect(steps({ totalTokens: 100, globalBatchSize: 10 })).toBeUndefined();
+    expect(steps({ sequenceLength: 1000, globalBatchSize: 10 })).toBeUndefined();
   });
 });
 

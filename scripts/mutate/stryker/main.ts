@@ -64,6 +64,8 @@ function configOf(stryker: string, folder: string, mutate: readonly string[]) {
     jsonReporter: { fileName: path.join(folder, 'report.json') },
     tempDirName: path.join('.slipway', 'stryker-run'),
     concurrency: 2,
+    // A run that other work slows down is not one that never ends, which counts as noticed.
+    timeoutMS: 60_000,
     allowEmpty: true,
   };
 }
