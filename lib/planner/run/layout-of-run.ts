@@ -31,16 +31,8 @@ export const layoutOfRun = (run: RunSpec): RunLayout | Issue[] => layoutOn(run, 
 
 /** The layout of a run on the hosts that `cluster` finds in it. */
 export function layoutOn(run: RunSpec, hostsOf: (run: RunSpec) => Cluster | Issue[]): RunLayout | Issue[] {
-  if (run.kind === 'processing')
-    return problem('kind', 'must be training for a plan', run.kind, 'check a processing run with slipway preflight');
   const architecture = run.model?.architecture;
-  if (!architecture)
-    return problem(
-      'model',
-      'must name a preset, a config or an architecture for a plan',
-      undefined,
-      'add model.preset',
-    );
+  if (!architecture) return withoutModel(run);
   const sequence = run.training.sequenceLength;
   if (!sequence)
     return problem('training.sequenceLength', 'must be given for a plan', undefined, 'add the tokens of one sequence');
@@ -71,6 +63,11 @@ export function layoutOn(run: RunSpec, hostsOf: (run: RunSpec) => Cluster | Issu
   };
   return { assumptions: [...given, ...assumptionsOf(run, layout)], layout };
 }
+
+const withoutModel = ({ kind }: RunSpec): Issue[] =>
+  kind === 'processing'
+    ? problem('kind', 'must be training for a plan', kind, 'check a processing run with slipway preflight')
+    : problem('model', 'must name a preset, a config or an architecture for a plan', undefined, 'add model.preset');
 
 /** Batch sizes of a run on so many data-parallel ranks; `given`: what was filled in. */
 function batchesOf(run: RunSpec, ranks: number) {

@@ -151,7 +151,9 @@ export interface Mixture {
 
 /** Names of the number of experts of a block that transformers takes for a family: its key, and what `attribute_map` calls it too. */
 export const EXPERTS = ['num_experts', 'num_local_experts'];
+/** Keys of the number of experts, the one that is read first: files of Mixtral and those after it. */
 export const LOCAL_EXPERTS = ['num_local_experts', 'num_experts'];
+/** Keys of the number of experts in files of DeepSeek and those after it. */
 export const ROUTED_EXPERTS = ['n_routed_experts', 'num_local_experts'];
 
 /** Experts, how many a token visits, and in which layers, as fields of a shape. */

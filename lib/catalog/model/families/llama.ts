@@ -188,6 +188,22 @@ function chunkOf(f: ConfigFields, m: ModelShape, unrotated: readonly number[]): 
   return layers.length > 0 ? { attentionChunk: { size, layers } } : {};
 }
 
+/** Experts in every layer of a list, or in the last of each interval. */
+function llama4Mixture(f: ConfigFields, layers: number) {
+  const interval = f.count('interleave_moe_layer_step', 1);
+  const given = f.layerNumbers('moe_layers', layers);
+  const isMixture = (layer: number) => (given ? given.includes(layer) : layer % interval === interval - 1);
+  return mixtureOf(f, layers, {
+    sizeKey: 'intermediate_size',
+    keys: ['num_local_experts'],
+    experts: 16,
+    perToken: 1,
+    dense: layersWhere(layers, (layer) => !isMixture(layer)),
+    sharedExperts: 1,
+    routing: { score: 'sigmoid', normalise: false },
+  });
+}
+
 /** Llama 4: chunks of positions, layers without rotary positions, one shared expert, a sigmoid that weighs what an expert is given. */
 export const llama4: Family = (f, modelType) => {
   const base = decoder(f, modelType, {
@@ -197,19 +213,7 @@ export const llama4: Family = (f, modelType) => {
     kvHeads: 8,
     headSize: 128,
   });
-  const interval = f.count('interleave_moe_layer_step', 1);
-  const given = f.layerNumbers('moe_layers', base.layers);
-  const isMixture = (layer: number) => (given ? given.includes(layer) : layer % interval === interval - 1);
-  const dense = layersWhere(base.layers, (layer) => !isMixture(layer));
-  const mixture = mixtureOf(f, base.layers, {
-    sizeKey: 'intermediate_size',
-    keys: ['num_local_experts'],
-    experts: 16,
-    perToken: 1,
-    dense,
-    sharedExperts: 1,
-    routing: { score: 'sigmoid', normalise: false },
-  });
+  const mixture = llama4Mixture(f, base.layers);
   const temperature = f.flag('attn_temperature_tuning', true);
   f.ignore('for_llm_compressor');
   const heat = { scale: f.number('attn_scale', 0.1), floor: f.count('floor_scale', 8192) };

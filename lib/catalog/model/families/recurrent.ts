@@ -234,21 +234,23 @@ export const nemotronH: Family = (f, modelType) => {
   };
   // transformers has an embedding and a head of their own for it, whatever the file says.
   const mixed = withTraits(m, traits, { ...attentionBiasOf(f), tiedEmbeddings: false });
-  if (where('experts').length === 0) return mixed;
-  const shared = f.count('n_shared_experts', 1);
-  const dense = layersWhere(types.length, (layer) => types[layer] !== 'experts');
-  const mixture = mixtureOf(f, m.layers, {
+  return where('experts').length === 0 ? mixed : nemotronExperts(f, mixed, types);
+};
+
+/** The model with the experts of its layers that have them. */
+function nemotronExperts(f: ConfigFields, model: ModelShape, types: readonly NemotronLayer[]): ModelShape {
+  const mixture = mixtureOf(f, types.length, {
     keys: ROUTED_EXPERTS,
     experts: 8,
     perToken: 2,
-    dense,
-    sharedExperts: shared,
+    dense: layersWhere(types.length, (layer) => types[layer] !== 'experts'),
+    sharedExperts: f.count('n_shared_experts', 1),
   });
   const sharedFfnHiddenSize = f.count('moe_shared_expert_intermediate_size', 7688);
   const routing = biasedRouting(f, f.count(ROUTED_EXPERTS, 8));
   f.number('routed_scaling_factor', 1);
-  return withTraits(mixed, { sharedFfnHiddenSize }, { ...mixture, routing });
-};
+  return withTraits(model, { sharedFfnHiddenSize }, { ...mixture, routing });
+}
 
 /** Numerics and initialisation of Mamba-2, and keys of parts that a model without them still names. */
 const NEMOTRON_IGNORED =
