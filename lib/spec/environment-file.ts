@@ -21,11 +21,11 @@ const registeredRun = z
         examples: ['../runs/llama2-13b.yaml'],
       }),
     submit: z.enum(['manual', 'on-change']).optional().meta({
-      description: 'When a deploy submits the run: never (manual), or when the file has changed (on-change).',
+      description: 'When a deployment submits the run: never (manual), or when the file has changed (on-change).',
       default: 'manual',
     }),
     region: region.optional().meta({
-      description: 'Region into which a deploy submits it. Default: the only region of the environment.',
+      description: 'Region in which a deployment submits the run. Default: the only region of the environment.',
       examples: ['us-west-2'],
     }),
   })
@@ -44,7 +44,7 @@ export const environmentFileSchema = z.strictObject({
     .regex(/^[a-z][a-z0-9]{0,11}$/, 'must be 1-12 lower-case letters or digits, the first a letter')
     .meta({ description: 'Name of the environment; stacks are Slipway-<name>-<region>.', examples: ['research'] }),
   account: accountId.optional().meta({
-    description: 'AWS account, 12 digits in quotes. Default: the account of the credentials.',
+    description: 'AWS account, 12 digits in quotes. Default: the account of the current credentials.',
     examples: ['111122223333'],
   }),
   accounts: z
@@ -56,7 +56,7 @@ export const environmentFileSchema = z.strictObject({
     .optional()
     .meta({
       description:
-        'AWS accounts by stage of a pipeline, in the order in which it deploys (`slipway init --pipeline`), instead of `account`. Default: none.',
+        'AWS accounts by pipeline stage, in deployment order (`slipway init --pipeline`), instead of `account`. Default: none.',
       examples: [{ dev: '111122223333', prod: '444455556666' }],
     }),
   regions: z
@@ -66,7 +66,7 @@ export const environmentFileSchema = z.strictObject({
     )
     .refine((r) => Object.keys(r).length > 0, 'must name at least one region')
     .meta({
-      description: 'Regions, one stack each; any section may be overridden below a region.',
+      description: 'Regions, with one stack each; a region can override any section.',
       examples: [{ 'us-west-2': {}, 'us-east-1': { quotas: { enforce: 'warn' } } }],
     }),
   ...sections,

@@ -21,7 +21,7 @@ export const runFileSchema = z.strictObject({
   name: z
     .string()
     .regex(/^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/, 'must be 1-32 lower-case letters, digits or inner hyphens')
-    .meta({ description: 'Name of the run; the run id is <name>-<yymmddhhmmss>.', examples: ['llama2-13b-pretrain'] }),
+    .meta({ description: 'Name of the run; the run ID is <name>-<yymmddhhmmss>.', examples: ['llama2-13b-pretrain'] }),
   kind: z.enum(['training', 'processing']).optional().meta({
     description: 'Training job, or processing job for data preparation.',
     default: 'training',
@@ -34,14 +34,14 @@ export const runFileSchema = z.strictObject({
     )
     .optional()
     .meta({
-      description: 'Environment to launch into, or environment/team; `--environment` wins. Default: none.',
+      description: 'Environment to launch into, or environment/team; `--environment` overrides it. Default: none.',
       examples: ['research', 'research/nlp'],
     }),
   after: z
     .array(words(128))
     .optional()
     .meta({
-      description: 'Runs that must have completed first: run ids, or `latest:<run name>`.',
+      description: 'Runs that must complete before this run starts: run IDs, or `latest:<run name>`.',
       default: [],
       examples: [['latest:c4-tokenize']],
     }),
@@ -49,46 +49,46 @@ export const runFileSchema = z.strictObject({
     .int()
     .optional()
     .meta({
-      description: "Priority in the team's queue; higher runs start first.",
+      description: 'Priority in the queue of the team; runs with a higher priority start first.',
       default: 0,
       examples: [10],
     }),
   preemptible: z.boolean().optional().meta({
-    description: 'Whether the run may be asked to save a checkpoint and make room for a run that goes before it.',
+    description: 'Whether a run of higher priority may preempt this run after it has saved a checkpoint.',
     default: false,
   }),
   tags: z
     .record(z.string(), scalars.meta({ description: 'Value of one tag.' }))
     .optional()
     .meta({
-      description: 'Tags of the jobs. Keys that begin with `slipway:` or `aws:` are refused.',
+      description: 'Tags of the jobs. The key prefixes `slipway:` and `aws:` are reserved.',
       default: {},
       examples: [{ project: 'llama', costCenter: '42' }],
     }),
   model: model.optional().meta({
-    description: 'The model: read by the built-in trainer and the planner, optional for own code. Default: none.',
+    description: 'The model, for the built-in trainer and the planner; optional for user code. Default: none.',
     examples: [{ preset: 'llama3-8b' }],
   }),
   training: training.optional().meta({
-    description: 'Batches, length and precision of the training: read by the built-in trainer and the planner.',
+    description: 'Batch size, length and precision of the training, for the built-in trainer and the planner.',
     examples: [{ sequenceLength: 8192, microBatchSize: 1, globalBatchSize: 512, totalTokens: 2.0e9 }],
   }),
   tokenizer: tokenizer.optional().meta({
     description:
-      'Processing runs with the tokenise step only: how lines of conversations, completions and preferences become tokens and loss masks.',
+      'Processing runs with the tokenise step only: conversion of conversations, completions and preferences to tokens and loss masks.',
     examples: [{ trainOn: 'assistant' }],
   }),
   progress: progress.optional().meta({
-    description: 'How the platform sees that own code makes progress; the built-in trainer needs none of it.',
+    description: 'How Slipway detects the progress of user code; not needed for the built-in trainer.',
     examples: [{ stepRegex: 'step=(\\d+)', startupMinutes: 60 }],
   }),
-  code: code.meta({ description: 'What is run.', examples: [{ source: 'builtin' }] }),
+  code: code.meta({ description: 'The training code.', examples: [{ source: 'builtin' }] }),
   image: image.optional().meta({
     description: 'Container image. Default: the image of the environment.',
     examples: [{ kind: 'dlc', version: '2.7.1' }],
   }),
   compute: compute.meta({
-    description: 'Instances, and how they are bought.',
+    description: 'Instances and their purchase option.',
     examples: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 2 }],
   }),
   distribution: distribution.optional().meta({
@@ -104,14 +104,14 @@ export const runFileSchema = z.strictObject({
       examples: [[{ channel: 'train', s3: 's3://{dataBucket}/c4-tokens/' }]],
     }),
   checkpoints: checkpoints.optional().meta({
-    description: 'Where checkpoints go, and how often. Default: direct to S3 for the built-in trainer.',
+    description: 'Location and interval of checkpoints. Default: direct to S3 for the built-in trainer.',
     examples: [{ mode: 'direct', keep: 3 }],
   }),
   output: z
     .strictObject({
       s3: s3Uri.optional().meta({
         description:
-          'S3 prefix of the results. Default: for training runs a prefix of the run in the artifact bucket; processing runs require it.',
+          'S3 prefix of the results. Default: a prefix of the run in the artifact bucket for training runs; required for processing runs.',
         examples: ['s3://{dataBucket}/c4-tokens/'],
       }),
       compression: z.enum(['none', 'gzip']).optional().meta({
@@ -123,11 +123,11 @@ export const runFileSchema = z.strictObject({
     .optional()
     .meta({
       description:
-        'Where the results go, and in which form. Default: the own prefix of a training run; processing runs require `s3`.',
+        'Location and format of the results. Default: a prefix of the run for training runs; processing runs require `s3`.',
       examples: [{ s3: 's3://{dataBucket}/c4-tokens/' }],
     }),
   limits: limits.optional().meta({
-    description: 'Limits of time, money and failures.',
+    description: 'Limits of time, cost and failures.',
     examples: [{ maxRuntimeSeconds: 86400, maxCostUsd: 5000 }],
   }),
   network: network.optional().meta({
@@ -135,14 +135,15 @@ export const runFileSchema = z.strictObject({
     examples: [{ efa: 'required' }],
   }),
   observability: observability.optional().meta({
-    description: 'Metrics, profiler, TensorBoard, remote debugging and MLflow.',
+    description: 'Metrics, profiler, TensorBoard, remote debug, Weights & Biases and MLflow.',
     examples: [{ tensorBoard: true }],
   }),
   hyperparameters: z
     .record(z.string(), z.unknown().meta({ description: 'Value of one hyperparameter.' }))
     .optional()
     .meta({
-      description: 'Hyperparameters of the job, shown in the console; under `contract: toolkit` the script gets them.',
+      description:
+        'Hyperparameters of the job, which the console shows; with `contract: toolkit` they are passed to the script.',
       default: {},
       examples: [{ epochs: 1 }],
     }),
@@ -150,7 +151,7 @@ export const runFileSchema = z.strictObject({
     .record(z.string(), scalars.meta({ description: 'Value of one variable.' }))
     .optional()
     .meta({
-      description: 'Environment variables of the containers; they win over those that Slipway sets.',
+      description: 'Environment variables of the containers; they override those that Slipway sets.',
       default: {},
       examples: [{ NCCL_DEBUG: 'INFO' }],
     }),
@@ -169,7 +170,7 @@ export const runFileSchema = z.strictObject({
     .optional()
     .meta({
       description:
-        'Environment variables whose values the container reads from Secrets Manager or Parameter Store, with the role of the job. Values are masked in logs and stand in no request, job file or report.',
+        'Environment variables whose values the container reads from Secrets Manager or Parameter Store, with the role of the job. Values are masked in logs and never appear in requests, job files or reports.',
       default: {},
       examples: [{ HF_TOKEN: 'slipway/nlp/hugging-face' }],
     }),
@@ -177,14 +178,17 @@ export const runFileSchema = z.strictObject({
     .array(
       z
         .strictObject({
-          rule: words(128).meta({ description: 'Id of the rule.', examples: ['smddp/frozen'] }),
-          reason: text.meta({ description: 'Why; printed with the warning.', examples: ['p4d fleet until 2027'] }),
+          rule: words(128).meta({ description: 'ID of the rule.', examples: ['smddp/frozen'] }),
+          reason: text.meta({
+            description: 'Reason, which is printed with the warning.',
+            examples: ['p4d fleet until 2027'],
+          }),
         })
         .meta({ description: 'One rule that is acknowledged.' }),
     )
     .optional()
     .meta({
-      description: 'Rules whose error becomes a warning, where the rule allows it.',
+      description: 'Rules whose errors become warnings, if the rule allows it.',
       default: [],
       examples: [[{ rule: 'smddp/frozen', reason: 'p4d fleet until 2027' }]],
     }),

@@ -27,17 +27,17 @@ test.each([
 
 test('hovering a field shows what it is and its default', async () => {
   const shown = await server.hover(await openRun('hover', 'limits:\n  maxAtt|empts: 3\n'));
-  expect(shown).toContain('Most failed attempts of the whole run. Default: 20.');
+  expect(shown).toContain('Maximum number of failed attempts of the whole run. Default: 20.');
 });
 
 test('hovering a field inside a list, a union and a record', async () => {
   const channel = await server.hover(await openRun('hover-list', 'data:\n  - chan|nel: train\n'));
   expect(channel).toContain('Name of the channel');
   const elastic = await server.hover(await openRun('hover-union', 'compute:\n  instanceCount: { mi|n: 2, max: 4 }\n'));
-  expect(elastic).toContain('Fewest instances');
+  expect(elastic).toContain('Minimum number of instances');
   const file = path.join(ROOT, 'environments/hover.yaml');
   const share = await server.hover(await server.open(file, `${ENVIRONMENT}teams:\n  nlp:\n    sha|re: 2\n`));
-  expect(share).toContain('share of the queue');
+  expect(share).toContain('Share of the team in the queue');
 });
 
 test('completion offers the fields of a section and the values of a field', async () => {

@@ -18,7 +18,7 @@ export const iam = z.strictObject({
     .optional()
     .meta({
       description:
-        'Managed policy, by ARN or by its name in the account, that bounds every role that the stack makes. Default: none.',
+        'Managed policy, by ARN or by its name in the account, that is the permissions boundary of every role in the stack. Default: none.',
       examples: ['ml-boundary', 'arn:aws:iam::111122223333:policy/ml-boundary'],
     }),
   rolePath: z
@@ -27,7 +27,7 @@ export const iam = z.strictObject({
     .max(512)
     .optional()
     .meta({
-      description: 'Path of every role that the stack makes. Another path replaces the roles.',
+      description: 'Path of every role in the stack. A change replaces the roles.',
       default: '/',
       examples: ['/ml/'],
     }),
@@ -37,7 +37,7 @@ export const iam = z.strictObject({
     .optional()
     .meta({
       description:
-        'What the name of every role that the stack makes begins with. Another prefix replaces the roles. Default: none, and only roles of teams and people have names that do not change.',
+        'Name prefix of every role in the stack. A change replaces the roles. Default: none; only the roles of teams and users have stable names.',
       examples: ['acme-'],
     }),
   oidcProvider: z
@@ -46,14 +46,13 @@ export const iam = z.strictObject({
     .optional()
     .meta({
       description:
-        'OIDC provider of the CI system, whose jobs may assume the role of `access.ci`; `oidcSubjects` says which. Default: none.',
+        'OIDC provider of the CI system, whose jobs with a subject in `oidcSubjects` may assume the role of `access.ci`. Default: none.',
       examples: ['arn:aws:iam::111122223333:oidc-provider/token.actions.githubusercontent.com'],
     }),
   oidcSubjects: unique(z.array(z.string().regex(/^[^*?][^?]*$/, 'must not begin with a wildcard')).min(1))
     .optional()
     .meta({
-      description:
-        'Subjects of the tokens that are accepted, with `oidcProvider`; `*` stands for any text. Default: none.',
+      description: 'Accepted subjects of tokens, with `oidcProvider`; `*` matches any text. Default: none.',
       examples: [['repo:acme/training:ref:refs/heads/main']],
     }),
 });
@@ -83,13 +82,14 @@ export const RETENTION_DAYS = [
 /** Section `logging`. */
 export const logging = z.strictObject({
   kms: z.boolean().optional().meta({
-    description: "Whether the log groups of the stack are encrypted with its key, or with CloudWatch Logs' own.",
+    description:
+      'Whether the log groups of the stack are encrypted with the key of the stack (true) or with the default encryption of CloudWatch Logs (false).',
     default: true,
   }),
   retentionDays: z
     .literal(RETENTION_DAYS)
     .optional()
-    .meta({ description: 'Days for which log groups of the stack keep their lines.', default: 90, examples: [365] }),
+    .meta({ description: 'Retention of the log groups of the stack, in days.', default: 90, examples: [365] }),
 });
 
 /** Section `secrets`. */
@@ -100,7 +100,7 @@ export const secrets = z.strictObject({
     .optional()
     .meta({
       description:
-        'What the names of secrets and parameters begin with that run files may name under `secrets`; {team} stands for the team. Default: none, and no run may name a secret.',
+        'Name prefix of the secrets and parameters that run files may use under `secrets`; {team} is replaced by the name of the team. Default: none; runs cannot use secrets.',
       examples: ['slipway/{team}/'],
     }),
 });

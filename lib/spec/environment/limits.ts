@@ -10,7 +10,7 @@ const requirement = z
       .max(MOST)
       .meta({ description: 'Number of instances.', examples: [64] }),
     usage: z.enum(['training', 'spot', 'warm-pool', 'processing']).optional().meta({
-      description: 'What the instances are for; each usage has its own quota.',
+      description: 'Usage of the instances; each usage has its own quota.',
       default: 'training',
     }),
   })
@@ -19,11 +19,12 @@ const requirement = z
 /** Section `quotas`. */
 export const quotas = z.strictObject({
   enforce: z.enum(['fail', 'warn', 'off']).optional().meta({
-    description: 'What a deploy does when a quota is too small: stop before anything is made, warn, or not look.',
+    description:
+      'Reaction of a deployment to an insufficient quota: fail before any resource is created (fail), warn (warn), or no check (off).',
     default: 'fail',
   }),
   requestIncrease: z.boolean().optional().meta({
-    description: 'Whether a deploy requests the increases that are needed, once.',
+    description: 'Whether a deployment requests the required increases, each once.',
     default: false,
   }),
   alarmPercent: z
@@ -33,14 +34,14 @@ export const quotas = z.strictObject({
     .optional()
     .meta({
       description:
-        'Percent of an instance quota, held by all jobs of the account, from which on an alarm tells, while a job of the environment holds a part of it. Costs 0.40 USD a month. Default: no alarm.',
+        'Usage of an instance quota by all jobs of the account, in percent, above which an alarm is raised while a job of the environment uses the quota. Costs 0.40 USD per month. Default: no alarm.',
       examples: [80],
     }),
   require: z
     .array(requirement)
     .optional()
     .meta({
-      description: 'Instances that the quotas must allow, beside those of `runs`.',
+      description: 'Instances that the quotas must allow, in addition to those of `runs`.',
       default: [],
       examples: [[{ instanceType: 'ml.p4d.24xlarge', count: 64, usage: 'training' }]],
     }),
@@ -53,7 +54,7 @@ export const guardrails = z.strictObject({
     .min(1)
     .optional()
     .meta({
-      description: 'Instance types that runs may use, with `*` and `?`. Default: all.',
+      description: 'Instance types that runs may use, with the wildcards `*` and `?`. Default: all.',
       examples: [['ml.p5*.48xlarge', 'ml.g5.*']],
     }),
   maxInstancesPerRun: z
@@ -61,7 +62,7 @@ export const guardrails = z.strictObject({
     .min(1)
     .optional()
     .meta({
-      description: 'Most instances of one run. Default: no limit.',
+      description: 'Maximum number of instances of one run. Default: no limit.',
       examples: [128],
     }),
   maxConcurrentInstances: z
@@ -69,7 +70,8 @@ export const guardrails = z.strictObject({
     .min(1)
     .optional()
     .meta({
-      description: 'Most instances of all runs of the environment at once; more wait in the queue. Default: no limit.',
+      description:
+        'Maximum number of instances of all concurrent runs of the environment; other runs wait in the queue. Default: no limit.',
       examples: [256],
     }),
   maxCostPerRunUsd: z
@@ -77,7 +79,7 @@ export const guardrails = z.strictObject({
     .positive()
     .optional()
     .meta({
-      description: 'Most that one run may cost by its plan, in USD. Default: no limit.',
+      description: 'Maximum planned cost of one run, in USD. Default: no limit.',
       examples: [250_000],
     }),
   maxRuntimeSeconds: z
@@ -85,7 +87,7 @@ export const guardrails = z.strictObject({
     .min(1)
     .optional()
     .meta({
-      description: 'Longest run time of one attempt, in seconds. Default: no limit.',
+      description: 'Maximum run time of one attempt, in seconds. Default: no limit.',
       examples: [432_000],
     }),
   allowedImages: z
@@ -102,7 +104,8 @@ export const guardrails = z.strictObject({
     default: false,
   }),
   allowRemoteDebug: z.boolean().optional().meta({
-    description: 'Whether runs may allow a shell in their containers, which has the credentials of the execution role.',
+    description:
+      'Whether runs may enable remote debug, which allows a shell with the credentials of the execution role in the containers.',
     default: false,
   }),
 });
@@ -119,14 +122,14 @@ export const budget = z.strictObject({
   thresholdsPercent: unique(z.array(z.number().positive().max(1e9)).min(1).max(10))
     .optional()
     .meta({
-      description: 'Parts of the budget at which mail is sent, in percent.',
+      description: 'Thresholds for email notifications, in percent of the budget.',
       default: [50, 80, 100],
       examples: [[80, 100]],
     }),
   emails: unique(z.array(email.max(50)).max(10))
     .optional()
     .meta({
-      description: 'Addresses that are notified.',
+      description: 'Email addresses that receive notifications.',
       default: [],
       examples: [['ml-platform@example.com']],
     }),
@@ -137,23 +140,24 @@ const minutes = z.number().nonnegative().max(10_080).optional();
 /** Section `queue`. */
 export const queue = z.strictObject({
   backend: z.enum(['slipway', 'batch']).optional().meta({
-    description: 'What decides which run starts next. Only slipway is supported, see docs/decisions/0008-aws-batch.md.',
+    description:
+      'Queue backend, which decides which run starts next. Only slipway is supported, see docs/decisions/0008-aws-batch.md.',
     default: 'slipway',
   }),
   preemption: z
     .strictObject({
       afterMinutes: minutes.meta({
-        description: 'How long a run must have waited before preemptible runs are asked to make room, in minutes.',
+        description: 'Time that a run must wait before it preempts preemptible runs, in minutes.',
         default: 15,
         examples: [30],
       }),
       leastTrainingMinutes: minutes.meta({
-        description: 'How long a job must have trained before it may be asked, in minutes.',
+        description: 'Time that a job must have trained before it can be preempted, in minutes.',
         default: 60,
         examples: [120],
       }),
       protectedMinutes: minutes.meta({
-        description: 'How long a run that made room is not asked again, in minutes.',
+        description: 'Time for which a preempted run cannot be preempted again, in minutes.',
         default: 240,
         examples: [480],
       }),

@@ -10,24 +10,24 @@ const MOST_ZONES = 6;
 export const network = z.strictObject({
   mode: z.enum(['vpc-locked', 'vpc-nat', 'existing', 'none']).optional().meta({
     description:
-      'Network of the jobs: a VPC without internet and with endpoints (vpc-locked), a VPC with a NAT gateway (vpc-nat), a VPC of yours (existing), or no VPC (none).',
+      'Network of the jobs: a VPC with endpoints and without internet access (vpc-locked), a VPC with a NAT gateway (vpc-nat), an existing VPC (existing), or no VPC (none).',
     default: 'vpc-locked',
   }),
   existing: z
     .strictObject({
-      vpcId: ec2Id('vpc', 'a VPC id').meta({ description: 'Id of the VPC.', examples: ['vpc-0123456789abcdef0'] }),
+      vpcId: ec2Id('vpc', 'a VPC id').meta({ description: 'ID of the VPC.', examples: ['vpc-0123456789abcdef0'] }),
       subnetIds: unique(z.array(ec2Id('subnet', 'a subnet id')).min(1).max(16)).meta({
         description: 'Private subnets in which jobs run.',
         examples: [['subnet-0123456789abcdef0']],
       }),
       securityGroupIds: unique(z.array(ec2Id('sg', 'a security group id')).min(1).max(5)).meta({
-        description: 'Security groups of the jobs; EFA needs all traffic from and to the group itself.',
+        description: 'Security groups of the jobs; EFA requires that a group allows all traffic from and to itself.',
         examples: [['sg-0123456789abcdef0']],
       }),
     })
     .optional()
     .meta({
-      description: 'A VPC of yours, with `mode: existing`. Default: none.',
+      description: 'The existing VPC, with `mode: existing`. Default: none.',
       examples: [
         {
           vpcId: 'vpc-0123456789abcdef0',
@@ -38,14 +38,15 @@ export const network = z.strictObject({
     }),
   cidr: cidr.optional().meta({
     description:
-      'Addresses of the VPC that the stack makes, a block from /16 to /21: an eighth of it for the jobs of each zone. Another block makes a new VPC.',
+      'CIDR block of the VPC that the stack creates, from /16 to /21; the jobs of each zone get one eighth of it. A change replaces the VPC.',
     default: '10.64.0.0/16',
     examples: ['10.80.0.0/16'],
   }),
   reserved: unique(z.array(cidr))
     .optional()
     .meta({
-      description: 'Blocks that `cidr` must not overlap: of peered networks, and of those behind a transit gateway.',
+      description:
+        'CIDR blocks that `cidr` must not overlap, such as those of peered networks or of networks behind a transit gateway.',
       default: [],
       examples: [['10.0.0.0/14', '192.168.0.0/16']],
     }),
@@ -59,7 +60,7 @@ export const network = z.strictObject({
     )
     .optional()
     .meta({
-      description: 'Zones that get a subnet, by zone id. Jobs can only run where there is a subnet.',
+      description: 'IDs of the Availability Zones with a subnet. Jobs can run only in these zones.',
       default: 'all',
       examples: ['all', ['usw2-az2', 'usw2-az4']],
     }),
@@ -67,7 +68,7 @@ export const network = z.strictObject({
     .optional()
     .meta({
       description:
-        'Zones in the order in which version 0.1.0 numbered subnets, so that an environment of that version keeps its own. Default: none, for environments of later versions.',
+        'Zones in the order in which version 0.1.0 numbered subnets, so that an environment of that version keeps its subnets. Default: none, for environments of later versions.',
       examples: [['usw2-az4', 'usw2-az2']],
     }),
   endpoints: unique(z.array(z.enum(ENDPOINT_SERVICES)))
@@ -78,7 +79,7 @@ export const network = z.strictObject({
     }),
   packages: z.enum(['none', 'wheels', 'codeartifact']).optional().meta({
     description:
-      'Where `code.requirements` are installed from without internet: nowhere, an S3 prefix, or CodeArtifact.',
+      'Source of `code.requirements` without internet access: none, an S3 prefix (wheels), or CodeArtifact (codeartifact).',
     default: 'none',
   }),
   wheels: s3Prefix.optional().meta({

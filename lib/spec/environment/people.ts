@@ -21,11 +21,11 @@ const slackChannel = z.strictObject({
   workspaceId: z
     .string()
     .regex(/^[0-9A-Z]{1,255}$/, 'must be the id of a Slack workspace, such as T0123ABCD')
-    .meta({ description: 'Id of the Slack workspace.', examples: ['T0123ABCD'] }),
+    .meta({ description: 'ID of the Slack workspace.', examples: ['T0123ABCD'] }),
   channelId: z
     .string()
     .regex(/^[A-Za-z0-9]{1,128}$/, 'must be the id of a Slack channel, such as C0123ABCD')
-    .meta({ description: 'Id of the Slack channel.', examples: ['C0123ABCD'] }),
+    .meta({ description: 'ID of the Slack channel.', examples: ['C0123ABCD'] }),
 });
 
 /** Who is told of an environment or a team. */
@@ -33,13 +33,13 @@ export const notifications = z.strictObject({
   emails: unique(z.array(email))
     .optional()
     .meta({
-      description: 'Addresses that are notified.',
+      description: 'Email addresses that receive notifications.',
       default: [],
       examples: [['ml-platform@example.com']],
     }),
   slackChannel: slackChannel.optional().meta({
     description:
-      'Slack channel that is notified, in a workspace that the account has authorised in Amazon Q Developer in chat applications. Default: none.',
+      'Slack channel that receives notifications, in a workspace that the account has authorized in Amazon Q Developer in chat applications. Default: none.',
     examples: [{ workspaceId: 'T0123ABCD', channelId: 'C0123ABCD' }],
   }),
 });
@@ -63,21 +63,21 @@ export const team = z.strictObject({
     .positive()
     .optional()
     .meta({
-      description: "The team's share of the queue, relative to the shares of the others.",
+      description: 'Share of the team in the queue, relative to the shares of other teams.',
       default: 1,
       examples: [2],
     }),
   data: unique(z.array(dataPrefix))
     .optional()
     .meta({
-      description: 'Prefixes of the data bucket that the team may write, beside its own `teams/<team>/`.',
+      description: 'Prefixes of the data bucket that the team may write, in addition to `teams/<team>/`.',
       default: [],
       examples: [['c4-tokens/']],
     }),
   mlflow: unique(z.array(mlflowArn))
     .optional()
     .meta({
-      description: "MLflow tracking servers and apps that the team's runs may log to.",
+      description: 'MLflow tracking servers and apps that runs of the team may use.',
       default: [],
       examples: [['arn:aws:sagemaker:us-west-2:111122223333:mlflow-tracking-server/shared']],
     }),
@@ -88,12 +88,12 @@ export const team = z.strictObject({
     .optional()
     .meta({
       description:
-        "What the team's runs may cost in a calendar month (UTC), in USD by the ledger of runs. Once it is spent, no run starts for the first time and none is resumed by a person; runs that have begun go on. Addresses of `notifications` get mail at 50, 80 and 100 percent of it from AWS Budgets. Default: no limit.",
+        'Maximum recorded spend of the runs of the team in a calendar month (UTC), in USD. When it is reached, new runs do not start and users cannot resume runs; started runs continue. AWS Budgets sends email to the addresses of `notifications` at 50, 80 and 100 percent. Default: no limit.',
       examples: [50_000],
     }),
   dashboards: z.boolean().optional().meta({
     description:
-      'Whether the team has a dashboard in CloudWatch: its queue, instances, spend of the month and failed runs, and the GPUs of all jobs of the environment. Costs about 4.50 USD a month: the dashboard and five metrics.',
+      'Whether the team has a CloudWatch dashboard with its queue, instances, spend of the month and failed runs, and the GPUs of all jobs of the environment. The dashboard and five metrics cost about 4.50 USD per month.',
     default: false,
   }),
   kmsKey: z
@@ -101,12 +101,12 @@ export const team = z.strictObject({
     .optional()
     .meta({
       description:
-        "Key of what the team's people, jobs and runs write: `shared` is that of the environment; `own` is one of the team's alone, which the stack makes and which stays when the team goes; an ARN names an existing key of the account, such as the one that an earlier stack made. Costs 1 USD a month. The team's jobs then may not write without naming the key: no `checkpoints.mode: managed` and no `observability.tensorBoard`.",
+        'KMS key for everything that users, jobs and runs of the team write: `shared` is the key of the environment; `own` is a key for this team only, which the stack creates and retains when the team is removed; an ARN specifies an existing key of the account, such as a key that an earlier stack created. A key costs 1 USD per month. With its own key, jobs of the team must specify the key for each write and cannot use `checkpoints.mode: managed` or `observability.tensorBoard`.',
       default: 'shared',
       examples: ['own'],
     }),
   notifications: notifications.optional().meta({
-    description: "Who is notified of the team's runs, beside those whom the environment names. Default: nobody.",
+    description: 'Additional recipients of notifications about runs of the team. Default: none.',
     examples: [{ emails: ['nlp@example.com'] }],
   }),
 });
@@ -114,6 +114,6 @@ export const team = z.strictObject({
 /** Section `access`. */
 export const access = z.strictObject({
   platformAdmins: principals('IAM roles and users that may use every team alias and all data.'),
-  auditors: principals('IAM roles and users that may read what happened, and no data.'),
-  ci: principals('IAM roles and users of a pipeline that may run the checks before a launch.'),
+  auditors: principals('IAM roles and users that may read settings, runs, logs and costs, but no data.'),
+  ci: principals('IAM roles and users of a CI pipeline that may run the checks before a launch.'),
 });

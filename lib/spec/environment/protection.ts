@@ -4,10 +4,10 @@ import { z } from 'zod';
 export const protection = z.strictObject({
   terminationProtection: z.boolean().optional().meta({
     description:
-      'Whether CloudFormation refuses to delete the stack until this is false and deployed. Default: `storage.retain`.',
+      'Whether CloudFormation rejects the deletion of the stack until this is deployed as false. Default: `storage.retain`.',
   }),
   tableDeletionProtection: z.boolean().optional().meta({
-    description: 'Whether DynamoDB refuses to delete the run table until this is false and deployed.',
+    description: 'Whether DynamoDB rejects the deletion of the run table until this is deployed as false.',
     default: false,
   }),
 });

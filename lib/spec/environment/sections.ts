@@ -14,8 +14,7 @@ export const sections = {
     examples: [{ permissionsBoundary: 'ml-boundary', rolePath: '/ml/', rolePrefix: 'acme-' }],
   }),
   tags: tags.optional().meta({
-    description:
-      'Tags of every resource that takes tags, and of every job. Default: none beside `slipway:environment`.',
+    description: 'Tags of all resources that support tags, and of all jobs. Default: only `slipway:environment`.',
     examples: [{ CostCenter: '1234' }],
   }),
   network: network.optional().meta({

@@ -12,11 +12,11 @@ const external = z
   .strictObject({
     s3: s3Prefix.meta({ description: 'S3 prefix.', examples: ['s3://company-lake/tokens/'] }),
     access: z.enum(['read', 'read-write']).optional().meta({
-      description: 'What jobs may do there.',
+      description: 'Access of the jobs.',
       default: 'read',
     }),
     kmsKeyArn: keyArn.optional().meta({
-      description: 'KMS key of the bucket. Default: none, for buckets without a key of their own.',
+      description: 'KMS key of the bucket. Default: none, for buckets without a KMS key.',
       examples: ['arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab'],
     }),
   })
@@ -25,11 +25,11 @@ const external = z
 const fileSystem = z
   .strictObject({
     fsxLustre: fileSystemId.optional().meta({
-      description: 'Id of an FSx for Lustre file system; give this or `efs`. Default: none.',
+      description: 'ID of an FSx for Lustre file system; specify this or `efs`. Default: none.',
       examples: ['fs-0123456789abcdef0'],
     }),
     efs: fileSystemId.optional().meta({
-      description: 'Id of an EFS file system; give this or `fsxLustre`. Default: none.',
+      description: 'ID of an EFS file system; specify this or `fsxLustre`. Default: none.',
       examples: ['fs-0123456789abcdef1'],
     }),
     directoryPath: z
@@ -45,7 +45,8 @@ const fileSystem = z
 /** Section `storage`. */
 export const storage = z.strictObject({
   retain: z.boolean().optional().meta({
-    description: 'Whether buckets, keys, the run table and the image repository stay when the stack is deleted.',
+    description:
+      'Whether buckets, keys, the run table and the image repository are retained when the stack is deleted.',
     default: true,
   }),
   checkpointExpirationDays: z
@@ -55,35 +56,35 @@ export const storage = z.strictObject({
     .optional()
     .meta({
       description:
-        'Age at which leftovers of incomplete checkpoints expire, in days. Complete checkpoints do not expire.',
+        'Age at which objects of incomplete checkpoints expire, in days. Complete checkpoints do not expire.',
       default: 90,
       examples: [30],
     }),
   adopt: z.boolean().optional().meta({
     description:
-      'Whether the stack takes over the buckets, key, table and repository that an earlier environment of this name left.',
+      'Whether the stack imports the buckets, key, table and repository that an earlier environment of this name retained.',
     default: false,
   }),
   buckets: z
     .strictObject({
       data: bucketName.optional().meta({
-        description: 'Bucket of the data, instead of one that the stack makes. Default: none.',
+        description: 'Bucket for data, instead of a bucket that the stack creates. Default: none.',
         examples: ['company-training-data'],
       }),
       checkpoints: bucketName.optional().meta({
-        description: 'Bucket of the checkpoints, instead of one that the stack makes. Default: none.',
+        description: 'Bucket for checkpoints, instead of a bucket that the stack creates. Default: none.',
         examples: ['company-training-checkpoints'],
       }),
     })
     .optional()
     .meta({
       description:
-        'Existing buckets of the account in the region that the environment uses. They are checked before anything is made, and never changed or deleted. Default: none.',
+        'Existing buckets of the account in the region that the environment uses. They are checked before any resource is created, and are never changed or deleted. Default: none.',
       examples: [{ data: 'company-training-data', checkpoints: 'company-training-checkpoints' }],
     }),
   kmsKeyArn: keyArn.optional().meta({
     description:
-      'Existing KMS key of the account in the region, instead of one that the stack makes, for buckets, volumes, run table and image repository. Its policy is checked before anything is made. Default: none.',
+      'Existing KMS key of the account in the region, instead of a key that the stack creates, for buckets, volumes, run table and image repository. Its policy is checked before any resource is created. Default: none.',
     examples: ['arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab'],
   }),
   replicateCheckpoints: z
@@ -91,19 +92,19 @@ export const storage = z.strictObject({
       region: z.string().meta({ description: 'Region of the copies.', examples: ['us-east-1'] }),
       kmsKeyArn: keyArn.meta({
         description:
-          'Key of that region which encrypts the copies: that of the environment there, `kmsKeyArn` of its descriptor.',
+          'KMS key in that region that encrypts the copies: the key of the environment there, `kmsKeyArn` in its descriptor.',
         examples: ['arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab'],
       }),
       bucket: bucketName.optional().meta({
         description:
-          'Bucket of the account in that region, which must be there and keep versions. Default: the checkpoint bucket that the environment of this name makes in that region.',
+          'Existing bucket of the account in that region, with versioning enabled. Default: the checkpoint bucket that the environment of this name creates in that region.',
         examples: ['company-checkpoints-east'],
       }),
     })
     .optional()
     .meta({
       description:
-        'Region that new checkpoints are copied to, by S3 replication, so that a run can continue there (`checkpoints.startFrom`). Costs traffic between regions and the storage of the copies. Default: none.',
+        'Region to which S3 replication copies new checkpoints, so that a run can continue there (`checkpoints.startFrom`). Data transfer between regions and storage of the copies are billed. Default: none.',
       examples: [
         {
           region: 'us-east-1',
@@ -115,7 +116,7 @@ export const storage = z.strictObject({
     .array(external)
     .optional()
     .meta({
-      description: 'Data in buckets of others that jobs may use. Default: none.',
+      description: 'Data in external buckets that jobs may use. Default: none.',
       examples: [[{ s3: 's3://company-lake/tokens/', access: 'read' }]],
     }),
   hubs: unique(z.array(hubArn))
@@ -143,11 +144,11 @@ export const storage = z.strictObject({
           default: 250,
           examples: [500],
         }),
-      zoneId: zoneId.meta({ description: 'Zone of the file system, by zone id.', examples: ['usw2-az2'] }),
+      zoneId: zoneId.meta({ description: 'ID of the Availability Zone of the file system.', examples: ['usw2-az2'] }),
     })
     .optional()
     .meta({
-      description: 'An FSx for Lustre file system that the stack makes; `{fsx}` in run files. Default: none.',
+      description: 'An FSx for Lustre file system that the stack creates; `{fsx}` in run files. Default: none.',
       examples: [{ sizeGiB: 1200, throughputMBpsPerTiB: 250, zoneId: 'usw2-az2' }],
     }),
   fileSystems: z

@@ -4,14 +4,17 @@ import { count } from './formats';
 const layerNumbers = z.array(z.int().min(0)).min(1);
 
 const slidingWindow = z.strictObject({
-  size: count.meta({ description: 'Positions that a query sees, itself included.', examples: [4096] }),
+  size: count.meta({
+    description: 'Size of the window in positions, including the position of the query.',
+    examples: [4096],
+  }),
   pattern: z
     .union([z.enum(['all', 'alternate']), layerNumbers], {
       error: 'must be all, alternate or a list of layer numbers from 0 on',
     })
     .meta({
       description:
-        'Layers with the window: all, every second one beginning with the first, or a list of layer numbers.',
+        'Layers with the window: all, every second layer starting with the first, or a list of layer indexes.',
       examples: ['alternate', [0, 1, 2]],
     }),
 });
@@ -49,7 +52,7 @@ const latentAttention = z.strictObject({
 /** What attention has beside its heads. */
 export const attentionFields = {
   qkNorm: z.boolean().optional().meta({
-    description: 'Whether queries and keys pass through an RMS norm over each head (Qwen 3).',
+    description: 'Whether an RMS norm over each head is applied to queries and keys (Qwen 3).',
     default: false,
   }),
   attentionBias: z.boolean().optional().meta({
@@ -57,19 +60,19 @@ export const attentionFields = {
     default: false,
   }),
   slidingWindow: slidingWindow.optional().meta({
-    description: 'Layers whose queries see only the last positions. Default: none.',
+    description: 'Layers with sliding window attention. Default: none.',
     examples: [{ size: 4096, pattern: 'alternate' }],
   }),
   attentionSinks: z.boolean().optional().meta({
-    description: 'Whether each head has a learned score that takes attention and gives nothing (GPT-OSS).',
+    description: 'Whether each head has a learned attention sink (GPT-OSS).',
     default: false,
   }),
   logitSoftcap: logitSoftcap.optional().meta({
-    description: 'Caps of attention scores and logits (Gemma 2). Default: none.',
+    description: 'Soft caps of attention scores and logits (Gemma 2). Default: none.',
     examples: [{ attention: 50, final: 30 }],
   }),
   latentAttention: latentAttention.optional().meta({
-    description: 'Multi-head latent attention (DeepSeek); `kvHeads` and `headSize` must be left out. Default: none.',
+    description: 'Multi-head latent attention (DeepSeek); `kvHeads` and `headSize` must not be set. Default: none.',
     examples: [{ qRank: 1536, kvRank: 512, nopeHeadSize: 128, ropeHeadSize: 64, valueHeadSize: 128 }],
   }),
 };

@@ -11,19 +11,17 @@ const routing = z.strictObject({
     default: 'softmax',
   }),
   normalise: z.boolean().optional().meta({
-    description: 'Whether the weights of the chosen experts are divided by their sum.',
+    description: 'Whether the weights of the selected experts are divided by their sum.',
     default: true,
   }),
   bias: z.boolean().optional().meta({
     description:
-      'Whether a bias per expert, which is loaded and not trained, is added for the choice of experts alone.',
+      'Whether a bias per expert is added to the scores for the selection of experts only. The bias is loaded and not trained.',
     default: false,
   }),
-  groups: count
-    .optional()
-    .meta({ description: 'Number of groups that the experts stand in.', default: 1, examples: [8] }),
+  groups: count.optional().meta({ description: 'Number of expert groups.', default: 1, examples: [8] }),
   topGroups: count.optional().meta({
-    description: 'Number of groups whose experts a token may visit. Default: `groups`.',
+    description: 'Number of groups from which experts can be selected for a token. Default: `groups`.',
     examples: [4],
   }),
 });
@@ -47,17 +45,17 @@ export const mixtureFields = {
     .min(0)
     .optional()
     .meta({
-      description: 'Number of experts that every token visits, beside the routed ones.',
+      description: 'Number of shared experts, which process every token in addition to the routed experts.',
       default: 0,
       examples: [1],
     }),
   denseLayers: layers.optional().meta({
     description:
-      'Layers without experts: how many of the first ones, or a list of layer numbers from 0 on. Default: none.',
+      'Layers without experts: the number of first layers, or a list of layer indexes, starting at 0. Default: none.',
     examples: [3, [0, 1]],
   }),
   routing: routing.optional().meta({
-    description: 'How the router weighs and chooses experts. Default: softmax, normalised.',
+    description: 'How the router weights and selects experts. Default: softmax, normalized.',
     examples: [{ score: 'sigmoid', bias: true, groups: 8, topGroups: 4 }],
   }),
 };

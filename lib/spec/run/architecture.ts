@@ -7,7 +7,7 @@ const factor = z
   .number()
   .min(1)
   .meta({
-    description: 'How many times longer the context is than that of pre-training.',
+    description: 'Ratio of the context length to that of pre-training.',
     examples: [4],
   });
 const originalMaxPositionEmbeddings = count.meta({
@@ -26,20 +26,24 @@ const ropeScaling = z.discriminatedUnion(
       .meta({ description: 'Linear position interpolation.' }),
     z
       .strictObject({
-        type: z.literal('llama3').meta({ description: 'Low frequencies are divided by `factor`, high ones are kept.' }),
+        type: z
+          .literal('llama3')
+          .meta({ description: 'Low frequencies are divided by `factor`, high frequencies are unchanged.' }),
         factor,
         lowFreqFactor: z
           .number()
           .positive()
           .meta({
-            description: 'Wavelengths above the original context length divided by this are divided by `factor`.',
+            description:
+              'Frequencies with a wavelength above the original context length divided by this value are divided by `factor`.',
             examples: [1],
           }),
         highFreqFactor: z
           .number()
           .positive()
           .meta({
-            description: 'Wavelengths below the original context length divided by this are kept.',
+            description:
+              'Frequencies with a wavelength below the original context length divided by this value are unchanged.',
             examples: [4],
           }),
         originalMaxPositionEmbeddings,
@@ -55,7 +59,7 @@ const ropeScaling = z.discriminatedUnion(
           .positive()
           .optional()
           .meta({
-            description: 'Dimensions with more rotations than this over the original context are kept.',
+            description: 'Dimensions with more rotations than this over the original context are unchanged.',
             default: 32,
             examples: [32],
           }),
@@ -73,7 +77,7 @@ const ropeScaling = z.discriminatedUnion(
           .positive()
           .optional()
           .meta({
-            description: 'Factor on the sines and cosines. Default: 0.1 ln(factor) + 1.',
+            description: 'Factor by which sines and cosines are multiplied. Default: 0.1 ln(factor) + 1.',
             examples: [1.0],
           }),
         truncate: z.boolean().optional().meta({
@@ -86,7 +90,7 @@ const ropeScaling = z.discriminatedUnion(
           .optional()
           .meta({
             description:
-              'Sines and cosines are multiplied by (0.1 mscale ln(factor) + 1) over the same of `mscaleAllDim`, as DeepSeek does. Default: no such factor.',
+              'Sines and cosines are multiplied by (0.1 mscale ln(factor) + 1) / (0.1 mscaleAllDim ln(factor) + 1), as in DeepSeek. Default: no factor.',
             examples: [1.0],
           }),
         mscaleAllDim: z
@@ -95,7 +99,7 @@ const ropeScaling = z.discriminatedUnion(
           .optional()
           .meta({
             description:
-              'With `latentAttention`, scores are multiplied by the square of 0.1 mscaleAllDim ln(factor) + 1, as DeepSeek does. Default: no such factor.',
+              'With `latentAttention`, scores are multiplied by the square of 0.1 mscaleAllDim ln(factor) + 1, as in DeepSeek. Default: no factor.',
             examples: [1.0],
           }),
       })
@@ -108,10 +112,9 @@ const ropeScaling = z.discriminatedUnion(
 export const architecture = z.strictObject({
   layers: count.meta({ description: 'Number of transformer blocks.', examples: [32] }),
   hiddenSize: count.meta({ description: 'Width of the residual stream.', examples: [4096] }),
-  attentionHeads: count.meta({ description: 'Number of query heads of one layer.', examples: [32] }),
+  attentionHeads: count.meta({ description: 'Number of query heads per layer.', examples: [32] }),
   kvHeads: count.optional().meta({
-    description:
-      'Number of key and value heads of one layer. Default: `attentionHeads`, which is multi-head attention.',
+    description: 'Number of key and value heads per layer. Default: `attentionHeads`, which is multi-head attention.',
     examples: [8],
   }),
   headSize: count.optional().meta({
@@ -119,17 +122,16 @@ export const architecture = z.strictObject({
     examples: [128],
   }),
   ffnHiddenSize: count.meta({
-    description:
-      'Inner width of the feed-forward block, and of one expert unless `expertFfnHiddenSize` says otherwise.',
+    description: 'Inner width of the feed-forward block, and of one expert unless `expertFfnHiddenSize` is set.',
     examples: [14336],
   }),
-  vocabularySize: count.meta({ description: 'Number of token ids.', examples: [128256] }),
+  vocabularySize: count.meta({ description: 'Number of token IDs.', examples: [128256] }),
   gatedMlp: z.boolean().optional().meta({
     description: 'Whether the feed-forward block is gated (SwiGLU, three matrices) instead of plain (two matrices).',
     default: true,
   }),
   tiedEmbeddings: z.boolean().optional().meta({
-    description: 'Whether the output projection is the embedding matrix.',
+    description: 'Whether the output projection shares the embedding matrix.',
     default: false,
   }),
   ...mixtureFields,
@@ -141,26 +143,27 @@ export const architecture = z.strictObject({
     .meta({ description: 'Base of the rotary position embedding.', default: 10_000, examples: [500_000] }),
   ropeScaling: ropeScaling.optional().meta({
     description:
-      'How rotary frequencies are changed for contexts longer than those of pre-training, in the terms of `rope_parameters` of Hugging Face. Default: unchanged.',
+      'Scaling of rotary frequencies for contexts longer than in pre-training, as in `rope_parameters` of Hugging Face. Default: unchanged.',
     examples: [{ type: 'llama3', factor: 8, lowFreqFactor: 1, highFreqFactor: 4, originalMaxPositionEmbeddings: 8192 }],
   }),
   normEpsilon: z
     .number()
     .positive()
     .optional()
-    .meta({ description: 'Epsilon of the RMS normalisation.', default: 1e-5, examples: [1e-6] }),
+    .meta({ description: 'Epsilon of the RMS normalization.', default: 1e-5, examples: [1e-6] }),
   partialRotary: z
     .number()
     .positive()
     .max(1)
     .optional()
     .meta({
-      description: 'Share of each head that rotary positions turn.',
+      description: 'Fraction of each head to which rotary positions are applied.',
       default: 1,
       examples: [0.5],
     }),
   normPlacement: z.enum(['pre', 'post', 'sandwich']).optional().meta({
-    description: 'Whether norms stand before attention and feed-forward block, after them (OLMo 2), or both (Gemma 2).',
+    description:
+      'Whether norms are before the attention and feed-forward blocks, after them (OLMo 2), or both (Gemma 2).',
     default: 'pre',
   }),
   embeddingScale: z
@@ -168,13 +171,13 @@ export const architecture = z.strictObject({
     .positive()
     .optional()
     .meta({
-      description: 'Factor on the embeddings; Gemma has the square root of `hiddenSize`.',
+      description: 'Factor by which embeddings are multiplied; Gemma uses the square root of `hiddenSize`.',
       default: 1,
       examples: [48],
     }),
   mtpLayers: count.optional().meta({
     description:
-      'Number of modules that predict further tokens (multi-token prediction of DeepSeek-V3), each with a block like the last one. Their weights stand behind the layers under the published names, which transformers does not read. Default: none.',
+      'Number of multi-token prediction modules (DeepSeek-V3), each with a block like the last layer. Their weights follow those of the layers under the published names, which transformers does not read. Default: none.',
     examples: [1],
   }),
 });

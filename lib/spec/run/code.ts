@@ -9,14 +9,14 @@ const commandLine = z.array(z.string().max(256)).min(1).max(100);
 export const code = z.strictObject({
   source: words(1024).meta({
     description:
-      '`builtin` (the built-in trainer), `builtin-tokenize` (tokenisation for processing runs), a folder relative to this file, an archive in S3 (`.tar.gz`), a prefix in S3 (with `/` at its end; its objects are packed at the launch), or `image` (the program in the image, started by the image itself). A folder must lie in the repository of the run file; outside a repository, in the folder of the run file.',
+      '`builtin` (the built-in trainer), `builtin-tokenize` (tokenization for processing runs), a folder relative to this file, an archive in S3 (`.tar.gz`), a prefix in S3 (ending in `/`; its objects are packed at launch), or `image` (the program in the image, started by the image itself). A folder must be in the repository of the run file, or, without a repository, in the folder of the run file.',
     examples: ['builtin', '../src', 's3://my-code/train.tar.gz', 's3://my-code/train/', 'image'],
   }),
   entryPoint: words(256)
     .optional()
     .meta({
       description:
-        'Script (.py, .sh) or Python module in `source` that is started. Default: train.py; the built-in trainer has its own.',
+        'Script (.py, .sh) or Python module in `source` that is started. Default: train.py; the built-in trainer has its own entry point.',
       examples: ['train.py', 'my_package.train'],
     }),
   arguments: z
@@ -29,7 +29,7 @@ export const code = z.strictObject({
     .optional()
     .meta({
       description:
-        'Arguments of the script, passed as `--key value` in this order and never through a shell. Under `contract: toolkit` they join `hyperparameters`.',
+        'Arguments of the script, passed as `--key value` in this order and never through a shell. With `contract: toolkit` they are added to `hyperparameters`.',
       default: {},
       examples: [{ 'learning-rate': 3.0e-4, 'warmup-steps': 2000 }],
     }),
@@ -37,7 +37,7 @@ export const code = z.strictObject({
     .optional()
     .meta({
       description:
-        'File in `source` with Python packages to install before the start; needs an index or wheels that the network of the environment reaches. Default: none.',
+        'File in `source` with Python packages to install before the start; requires a package index or wheels that are reachable from the network of the environment. Default: none.',
       examples: ['requirements.txt'],
     }),
   containerEntrypoint: commandLine.optional().meta({
@@ -52,7 +52,7 @@ export const code = z.strictObject({
   }),
   sha256: sha256.optional().meta({
     description:
-      'SHA-256 digest of the archive when `source` is in S3; the driver refuses any other. Default: the archive is not checked.',
+      'SHA-256 digest of the archive when `source` is in S3; the driver rejects an archive with another digest. Default: no check.',
     examples: ['e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'],
   }),
 });
@@ -61,12 +61,12 @@ export const code = z.strictObject({
 export const image = z.strictObject({
   kind: z.enum(['environment', 'dlc', 'smp', 'huggingface', 'uri']).optional().meta({
     description:
-      'Container image: the one that the environment built, an AWS Deep Learning Container, the image of the SageMaker model parallel library, the Hugging Face image, or any by `uri`.',
+      'Container image: the image of the environment, an AWS Deep Learning Container, the image of the SageMaker model parallel library, the Hugging Face image, or an image by `uri`.',
     default: 'environment',
   }),
   version: text.optional().meta({
     description:
-      'PyTorch version of a dlc or smp image, transformers version of a huggingface image, in quotes. Default: none; these three kinds require it.',
+      'PyTorch version of a dlc or smp image, transformers version of a huggingface image, in quotes. Default: none; required for these three kinds.',
     examples: ['2.5.1'],
   }),
   uri: z
@@ -90,7 +90,7 @@ export const image = z.strictObject({
     }),
   credentialsProviderArn: functionArn.optional().meta({
     description:
-      'Lambda function that gives SageMaker the credentials of a private registry, with `repositoryAccess: vpc`; one of `image.credentialsProviders` of the environment. Default: none, the registry asks for no credentials.',
+      'Lambda function that returns the credentials of a private registry to SageMaker, with `repositoryAccess: vpc`; one of `image.credentialsProviders` of the environment. Default: none, for a registry without authentication.',
     examples: ['arn:aws:lambda:us-west-2:111122223333:function:registry-credentials'],
   }),
 });

@@ -5,7 +5,7 @@ const instanceType = 'SageMaker instance type.';
 
 const instanceGroup = z
   .strictObject({
-    name: groupName.meta({ description: 'Name of the group, by which channels refer to it.', examples: ['gpu'] }),
+    name: groupName.meta({ description: 'Name of the group, to which channels refer.', examples: ['gpu'] }),
     instanceType: text.meta({ description: instanceType, examples: ['ml.p4d.24xlarge'] }),
     instanceCount: count.meta({ description: 'Number of instances of the group.', examples: [2] }),
   })
@@ -17,8 +17,8 @@ const instanceCount = z.union(
     count.meta({ description: 'Number of instances.' }),
     z
       .strictObject({
-        min: count.meta({ description: 'Fewest instances that an attempt may start with.', examples: [2] }),
-        max: count.meta({ description: 'Most instances of an attempt.', examples: [8] }),
+        min: count.meta({ description: 'Minimum number of instances of an attempt.', examples: [2] }),
+        max: count.meta({ description: 'Maximum number of instances of an attempt.', examples: [8] }),
       })
       .meta({ description: 'Each attempt has as many instances as there is room for.' }),
   ],
@@ -52,8 +52,8 @@ const placement = z.strictObject({
         .strictObject({
           id: words(256)
             .optional()
-            .meta({ description: 'Id of the UltraServer. Default: any.', examples: ['us-0123456789abcdef0'] }),
-          instanceCount: count.meta({ description: 'Instances that lie on it together.', examples: [9] }),
+            .meta({ description: 'ID of the UltraServer. Default: any.', examples: ['us-0123456789abcdef0'] }),
+          instanceCount: count.meta({ description: 'Number of instances on this UltraServer.', examples: [9] }),
         })
         .meta({ description: 'One UltraServer.' }),
     )
@@ -61,7 +61,7 @@ const placement = z.strictObject({
     .max(10)
     .optional()
     .meta({
-      description: 'Instances that must lie on one UltraServer together. Default: the service divides them.',
+      description: 'Instances that must be on the same UltraServer. Default: SageMaker distributes them.',
       examples: [[{ instanceCount: 9 }, { instanceCount: 9 }]],
     }),
 });
@@ -74,7 +74,7 @@ export const compute = z.strictObject({
   }),
   instanceCount: instanceCount.optional().meta({
     description:
-      'Number of instances that train, or `{ min, max }` for an elastic run, in which each attempt has as many as there is room for.',
+      'Number of training instances, or `{ min, max }` for an elastic run, in which each attempt uses as many instances as are available.',
     default: 1,
     examples: [64, { min: 16, max: 64 }],
   }),
@@ -84,7 +84,7 @@ export const compute = z.strictObject({
     .max(100)
     .optional()
     .meta({
-      description: 'Hosts in the job beside `instanceCount` that take the place of one whose hardware breaks.',
+      description: 'Additional hosts in the job that replace hosts with a hardware failure.',
       default: 0,
       examples: [2],
     }),
@@ -95,7 +95,7 @@ export const compute = z.strictObject({
     .optional()
     .meta({
       description:
-        'Groups of a heterogeneous cluster, instead of `instanceType` and `instanceCount`. Default: one group of equal instances.',
+        'Groups of a heterogeneous cluster, instead of `instanceType` and `instanceCount`. Default: one group of identical instances.',
       examples: [
         [
           { name: 'gpu', instanceType: 'ml.p4d.24xlarge', instanceCount: 2 },
@@ -108,12 +108,12 @@ export const compute = z.strictObject({
     .optional()
     .meta({
       description:
-        'Other instance types to take, in this order, when the ones before have no capacity (InstancePreferences of the API).',
+        'Other instance types to use, in this order, if the preceding types have no capacity (InstancePreferences of the API).',
       default: [],
       examples: [[{ instanceType: 'ml.p4de.24xlarge' }]],
     }),
   capacity: z.enum(['on-demand', 'spot', 'training-plan']).optional().meta({
-    description: 'How the instances are bought. Default: on-demand; training-plan when `trainingPlanArn` is given.',
+    description: 'Purchase option of the instances. Default: on-demand; training-plan when `trainingPlanArn` is given.',
   }),
   trainingPlanArn: trainingPlanArn.optional().meta({
     description: 'Training plan that holds the instances, with `capacity: training-plan`. Default: none.',
@@ -130,7 +130,7 @@ export const compute = z.strictObject({
     .max(21600)
     .optional()
     .meta({
-      description: 'How long the instances stay in a warm pool after the job, in seconds; 0 for no warm pool.',
+      description: 'Time for which instances are kept in a warm pool after the job, in seconds; 0 for no warm pool.',
       default: 0,
       examples: [1800],
     }),
@@ -139,29 +139,29 @@ export const compute = z.strictObject({
     .optional()
     .meta({
       description:
-        "Whether SageMaker itself checks the hardware and the network of the cluster before the job starts (InfraCheckConfig of the API), beside `healthCheck`. Default: the service's own.",
+        'Whether SageMaker checks the hardware and the network of the cluster before the job starts (InfraCheckConfig of the API), in addition to `healthCheck`. Default: the default of SageMaker.',
       examples: [true],
     }),
   placement: placement.optional().meta({
     description:
-      'Where instances of an UltraServer type lie (InstancePlacementConfig of the API). Default: the service places them.',
+      'Placement of instances of an UltraServer type (InstancePlacementConfig of the API). Default: SageMaker places them.',
     examples: [{ multipleJobs: false, ultraServers: [{ instanceCount: 9 }] }],
   }),
   healthCheck: z.enum(['off', 'quick', 'full']).optional().meta({
     description:
-      'Examination of each host before training: quick takes seconds, full about a minute. Default: quick on GPU instances under `contract: entrypoint`, off elsewhere.',
+      'Health check of each host before training: quick takes seconds, full about a minute. Default: quick on GPU instances with `contract: entrypoint`, otherwise off.',
   }),
 });
 
 /** Section `distribution`. */
 export const distribution = z.strictObject({
   library: text.optional().meta({
-    description: 'Library that distributes the training. Default: fsdp for the built-in trainer, custom for own code.',
+    description: 'Library that distributes the training. Default: fsdp for the built-in trainer, custom for user code.',
     examples: ['fsdp'],
   }),
   launcher: z.enum(['torchrun', 'mpi', 'ray', 'script']).optional().meta({
     description:
-      'What starts the processes of each host; ray starts a Ray cluster over all hosts, and the entry point on the first. Default: mpi for smp-v1 and for smddp under the toolkit contract; torchrun for fsdp, ddp, smp-v2, deepspeed, megatron, and for custom Python scripts on accelerators; script elsewhere.',
+      'Launcher of the processes on each host; ray starts a Ray cluster on all hosts, and the entry point on the first host. Default: mpi for smp-v1 and for smddp with the toolkit contract; torchrun for fsdp, ddp, smp-v2, deepspeed, megatron, and for custom Python scripts on accelerators; otherwise script.',
   }),
   collectives: z.enum(['auto', 'nccl', 'smddp', 'gloo']).optional().meta({
     description: 'Library of the collective operations; auto is nccl on GPUs and gloo on CPUs.',
@@ -169,7 +169,7 @@ export const distribution = z.strictObject({
   }),
   contract: z.enum(['entrypoint', 'toolkit', 'container']).optional().meta({
     description:
-      'How the container starts: by the driver of Slipway (entrypoint), by the SageMaker training toolkit in the image, or by the image itself (container). Default: container with `code.source: image`, toolkit for smp-v1 and Hugging Face images, entrypoint elsewhere.',
+      'What starts the training in the container: the Slipway driver (entrypoint), the SageMaker training toolkit in the image (toolkit), or the entrypoint of the image (container). Default: container with `code.source: image`, toolkit for smp-v1 and Hugging Face images, otherwise entrypoint.',
   }),
   processesPerHost: count.optional().meta({
     description:
@@ -181,12 +181,12 @@ export const distribution = z.strictObject({
     .optional()
     .meta({
       description:
-        "Parameters of the library under the library's own names: `tensor_parallel_degree` of smp-v2, the JSON configuration of deepspeed, the flags of megatron, `shard_degree` of fsdp, options of `ray start` with `launcher: ray`.",
+        'Parameters of the library, with the names that the library uses: `tensor_parallel_degree` of smp-v2, the JSON configuration of deepspeed, the flags of megatron, `shard_degree` of fsdp, options of `ray start` with `launcher: ray`.',
       default: {},
       examples: [{ shard_degree: 64, compile: true }],
     }),
   mpiOptions: text.optional().meta({
-    description: 'Options that are added to the mpirun command, with `launcher: mpi`.',
+    description: 'Additional options of the mpirun command, with `launcher: mpi`.',
     default: '',
     examples: ['-x SMDATAPARALLEL_OPTIMIZE_SDP=true'],
   }),

@@ -5,18 +5,18 @@ const fileSystem = (kind: string, directory: string) =>
   z
     .strictObject({
       fileSystemId: fileSystemId.meta({
-        description: `Id of the ${kind} file system.`,
+        description: `ID of the ${kind} file system.`,
         examples: ['fs-0123456789abcdef0'],
       }),
       directoryPath: z
         .string()
         .max(4096)
         .meta({
-          description: 'Folder of the file system that the channel shows.',
+          description: 'Folder of the file system that the channel provides.',
           examples: [directory],
         }),
       access: z.enum(['ro', 'rw']).optional().meta({
-        description: 'Whether jobs may only read (ro) or also write (rw).',
+        description: 'Whether jobs can only read (ro) or also write (rw).',
         default: 'ro',
       }),
     })
@@ -26,24 +26,24 @@ const fileSystem = (kind: string, directory: string) =>
 export const channel = z
   .strictObject({
     channel: channelName.meta({
-      description: 'Name of the channel; jobs find its data in /opt/ml/input/data/<name>.',
+      description: 'Name of the channel; its data is in /opt/ml/input/data/<name>.',
       examples: ['train'],
     }),
     s3: s3Uri.optional().meta({
       description:
-        'S3 prefix or manifest. `{dataBucket}`, `{checkpointBucket}`, `{team}` and `{runId}` are filled in. Give this, `fsxLustre` or `efs`. Default: none.',
+        'S3 prefix or manifest. The placeholders `{dataBucket}`, `{checkpointBucket}`, `{team}` and `{runId}` are replaced. Give this, `fsxLustre` or `efs`. Default: none.',
       examples: ['s3://{dataBucket}/c4-tokens/'],
     }),
     inputMode: z.enum(['File', 'FastFile', 'Pipe']).optional().meta({
       description:
-        'How S3 data reaches the container: copied before the start (File), read on demand as files (FastFile), or streamed (Pipe). Default: FastFile for the built-in trainer, File for own code.',
+        'Input mode of S3 data: copied before the start (File), read on demand as files (FastFile), or streamed (Pipe). Default: FastFile for the built-in trainer, File for user code.',
     }),
     s3DataType: z.enum(['S3Prefix', 'ManifestFile', 'AugmentedManifestFile']).optional().meta({
-      description: 'What `s3` names: a prefix, a manifest of objects, or an augmented manifest (JSON lines).',
+      description: 'Type of `s3`: a prefix, a manifest of objects, or an augmented manifest (JSON lines).',
       default: 'S3Prefix',
     }),
     s3DataDistribution: z.enum(['FullyReplicated', 'ShardedByS3Key']).optional().meta({
-      description: 'Whether each instance gets all objects, or a part of them.',
+      description: 'Whether each instance gets all objects or a subset.',
       default: 'FullyReplicated',
     }),
     attributeNames: z
@@ -70,7 +70,7 @@ export const channel = z
       .min(0)
       .optional()
       .meta({
-        description: 'Seed by which SageMaker shuffles the objects or manifest entries. Default: not shuffled.',
+        description: 'Seed with which SageMaker shuffles the objects or manifest entries. Default: no shuffling.',
         examples: [7],
       }),
     hubContentArn: z
@@ -93,7 +93,7 @@ export const channel = z
       .optional()
       .meta({
         description:
-          'Whether the license of the gated model in `s3` is accepted (ModelAccessConfig of the API). Default: not sent; a gated model needs true.',
+          'Whether the license of the gated model in `s3` is accepted (ModelAccessConfig of the API). Default: not sent; a gated model requires true.',
         examples: [true],
       }),
     contentType: z
@@ -116,7 +116,7 @@ export const channel = z
 export const checkpoints = z.strictObject({
   mode: z.enum(['direct', 'managed', 'fsx', 'none']).optional().meta({
     description:
-      'Who writes checkpoints where: the trainer to S3 (direct), SageMaker from a local folder to S3 (managed), the trainer to an FSx channel (fsx), or nobody. Default: direct for the built-in trainer, managed for own code that has this section, none elsewhere.',
+      'How checkpoints are written: by the trainer to S3 (direct), by SageMaker from a local folder to S3 (managed), by the trainer to an FSx channel (fsx), or not at all (none). Default: direct for the built-in trainer, managed for user code with this section, otherwise none.',
   }),
   s3: s3Uri.optional().meta({
     description: 'S3 prefix of the checkpoints.',
@@ -129,7 +129,7 @@ export const checkpoints = z.strictObject({
     .max(4096)
     .optional()
     .meta({
-      description: 'Folder in the container that SageMaker copies to S3, with `mode: managed`.',
+      description: 'Folder in the container that SageMaker synchronizes to S3, with `mode: managed`.',
       default: '/opt/ml/checkpoints',
       examples: ['/opt/ml/checkpoints'],
     }),
@@ -148,12 +148,12 @@ export const checkpoints = z.strictObject({
     .optional()
     .meta({
       description:
-        'Time between two checkpoints, in minutes; auto is the optimum of Young and Daly, between 3 and 60 minutes, computed again from the measured time of a save.',
+        'Time between two checkpoints, in minutes; auto uses the Young/Daly optimum, between 3 and 60 minutes, recomputed from the measured time of a save.',
       default: 'auto',
       examples: ['auto', 30],
     }),
   keep: count.optional().meta({
-    description: 'Number of complete checkpoints that are kept; older ones are deleted.',
+    description: 'Number of complete checkpoints to keep; older checkpoints are deleted.',
     default: 3,
     examples: [3],
   }),
@@ -163,14 +163,14 @@ export const checkpoints = z.strictObject({
     .optional()
     .meta({
       description:
-        'Own code: pattern of the object whose appearance makes a checkpoint complete. Default: none; the built-in trainer writes COMMITTED.json.',
+        'User code: pattern of the object that marks a checkpoint as complete. Default: none; the built-in trainer writes COMMITTED.json.',
       examples: ['step-*/DONE'],
     }),
   startFrom: words(1024)
     .optional()
     .meta({
       description:
-        'Run id or S3 prefix of an earlier run: its weights, optimizer state and data position are continued. Default: none.',
+        'Run ID or S3 prefix of an earlier run, from whose weights, optimizer state and data position this run continues. Default: none.',
       examples: ['llama2-13b-pretrain-261101090000'],
     }),
 });

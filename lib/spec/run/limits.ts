@@ -10,7 +10,7 @@ export const limits = z.strictObject({
     .optional()
     .meta({
       description:
-        'Longest run time of one attempt, in seconds. A run that needs longer is handed over to its next attempt at this limit, which is no failure.',
+        'Maximum run time of one attempt, in seconds. At this limit, a run continues in the next attempt (planned hand-over), which does not count as a failure.',
       default: 432_000,
       examples: [86_400],
     }),
@@ -20,7 +20,7 @@ export const limits = z.strictObject({
     .optional()
     .meta({
       description:
-        'Spot only: longest time of one attempt with its waiting, in seconds; at least `maxRuntimeSeconds`. Default: `maxRuntimeSeconds + 86400` for spot, none elsewhere.',
+        'Spot only: maximum time of one attempt including the wait for capacity, in seconds; at least `maxRuntimeSeconds`. Default: `maxRuntimeSeconds + 86400` for spot, otherwise none.',
       examples: [518_400],
     }),
   maxPendingSeconds: z
@@ -29,8 +29,7 @@ export const limits = z.strictObject({
     .max(2_419_200)
     .optional()
     .meta({
-      description:
-        'Longest time for which a job on accelerated instances waits for capacity, in seconds. Default: none.',
+      description: 'Maximum time that a job on accelerated instances waits for capacity, in seconds. Default: none.',
       examples: [86_400],
     }),
   maxCostUsd: z
@@ -39,11 +38,11 @@ export const limits = z.strictObject({
     .optional()
     .meta({
       description:
-        'Most that the whole run may cost, in USD: a launch whose plan is above it is refused, a run that has spent it is stopped after a checkpoint. Default: none.',
+        'Maximum cost of the whole run, in USD: a launch with a higher planned cost is rejected, and a run that reaches it is stopped after a checkpoint. Default: none.',
       examples: [60_000],
     }),
   maxAttempts: count.optional().meta({
-    description: 'Most failed attempts of the whole run.',
+    description: 'Maximum number of failed attempts of the whole run.',
     default: 20,
     examples: [20],
   }),
@@ -53,7 +52,7 @@ export const limits = z.strictObject({
     .max(30)
     .optional()
     .meta({
-      description: 'How often SageMaker itself starts a job again after an internal error (RetryStrategy of the API).',
+      description: 'Number of times that SageMaker restarts a job after an internal error (RetryStrategy of the API).',
       default: 5,
       examples: [5],
     }),
@@ -62,20 +61,20 @@ export const limits = z.strictObject({
 /** Section `network` of a run file. */
 export const network = z.strictObject({
   isolation: z.boolean().optional().meta({
-    description: 'Whether containers are cut off from all networks but each other (EnableNetworkIsolation of the API).',
+    description: 'Whether containers have no network access except to each other (EnableNetworkIsolation of the API).',
     default: false,
   }),
   interContainerEncryption: z.boolean().optional().meta({
-    description: 'Whether traffic between instances is encrypted by SageMaker. EFA traffic is not covered.',
+    description: 'Whether SageMaker encrypts traffic between instances. EFA traffic is not encrypted.',
     default: false,
   }),
   efa: z.enum(['required', 'preferred', 'off']).optional().meta({
     description:
-      'What a fall-back from EFA to sockets means: required ends the job, preferred reports it, off does not expect EFA. Default: required on several instances of types with EFA, off elsewhere.',
+      'Reaction to a fallback from EFA to sockets: required ends the job, preferred reports it, off does not expect EFA. Default: required on several instances of types with EFA, otherwise off.',
   }),
   efaVariables: z.enum(['auto', 'guide-2023']).optional().meta({
     description:
-      'Environment variables of EFA: by instance type and version (auto), or the set that AWS published for p4d in 2023, unchanged.',
+      'Environment variables of EFA: selected by instance type and version (auto), or the variables that AWS published for p4d in 2023 (guide-2023).',
     default: 'auto',
   }),
 });
@@ -84,7 +83,7 @@ const metric = z
   .strictObject({
     name: words(255).meta({ description: 'Name of the metric.', examples: ['train:loss'] }),
     regex: words(500).meta({
-      description: 'Regular expression with one group that finds the value in a log line.',
+      description: 'Regular expression with one group that matches the value in a log line.',
       examples: ['loss=([0-9.eE+-]+)'],
     }),
   })
@@ -108,7 +107,7 @@ export const observability = z.strictObject({
     .transform((v) => (v === false ? 'off' : v))
     .optional()
     .meta({
-      description: 'Profiler: that of PyTorch, that of SageMaker, or none (off).',
+      description: 'Profiler: the PyTorch profiler (pytorch), the SageMaker profiler (sagemaker), or none (off).',
       default: 'off',
       examples: ['pytorch'],
     }),
@@ -118,7 +117,7 @@ export const observability = z.strictObject({
   }),
   remoteDebug: z.boolean().optional().meta({
     description:
-      'Whether AWS Systems Manager may open a shell in the containers (RemoteDebugConfig of the API); the guardrails of the environment must allow it.',
+      'Whether users can open a shell in the containers with AWS Systems Manager (RemoteDebugConfig of the API); the guardrails of the environment must allow it.',
     default: false,
   }),
   wandb: z
@@ -127,7 +126,7 @@ export const observability = z.strictObject({
       entity: words(128)
         .optional()
         .meta({
-          description: 'Team or person of Weights & Biases. Default: that of the API key.',
+          description: 'Team or user of Weights & Biases. Default: the owner of the API key.',
           examples: ['acme'],
         }),
       baseUrl: z
@@ -135,14 +134,14 @@ export const observability = z.strictObject({
         .optional()
         .meta({
           description:
-            'Server of your own, which a network without the internet can reach. Default: that of Weights & Biases.',
+            'URL of a self-hosted server, which can be reachable without internet access. Default: the server of Weights & Biases.',
           examples: ['https://wandb.example.com'],
         }),
     })
     .optional()
     .meta({
       description:
-        'Where runs are logged in Weights & Biases. The built-in trainer writes its progress there; scripts of your own find WANDB_PROJECT, WANDB_ENTITY, WANDB_BASE_URL, WANDB_RUN_ID, WANDB_NAME and WANDB_RESUME set, so that all attempts of a run are one run there. The image must have the package; `secrets.WANDB_API_KEY` names the secret with the API key. Default: nowhere.',
+        'Weights & Biases project for the runs. The built-in trainer logs its progress there; user scripts have the variables WANDB_PROJECT, WANDB_ENTITY, WANDB_BASE_URL, WANDB_RUN_ID, WANDB_NAME and WANDB_RESUME, so that all attempts of a run are one run in Weights & Biases. The image must contain the package; `secrets.WANDB_API_KEY` names the secret with the API key. Default: none.',
       examples: [{ project: 'pretrain', entity: 'acme' }],
     }),
   mlflow: z
@@ -154,19 +153,19 @@ export const observability = z.strictObject({
           'must be the ARN of an MLflow tracking server or app',
         )
         .meta({
-          description: 'ARN of an MLflow tracking server or app; the environment must name it for the team.',
+          description: 'ARN of an MLflow tracking server or app; the environment must declare it for the team.',
           examples: ['arn:aws:sagemaker:us-west-2:111122223333:mlflow-tracking-server/shared'],
         }),
       experiment: words(256)
         .optional()
         .meta({
-          description: 'Name of the MLflow experiment. Default: none is sent.',
+          description: 'Name of the MLflow experiment. Default: not sent.',
           examples: ['pretrain'],
         }),
     })
     .optional()
     .meta({
-      description: 'Where runs are logged in MLflow. Default: nowhere.',
+      description: 'MLflow tracking of the runs. Default: none.',
       examples: [
         { arn: 'arn:aws:sagemaker:us-west-2:111122223333:mlflow-tracking-server/shared', experiment: 'pretrain' },
       ],

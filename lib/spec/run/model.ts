@@ -6,17 +6,16 @@ import { s3Uri, text } from './formats';
 export const model = z.strictObject({
   preset: text.optional().meta({
     description:
-      'A model of the catalog. The built-in trainer needs a preset, a `config` or an `architecture`; for own code both are optional and let the planner judge memory and time. Default: none.',
+      'A model of the catalog. The built-in trainer needs a preset, a `config` or an `architecture`; for user code they are optional, and the planner uses them to predict memory and time. Default: none.',
     examples: ['llama3-8b'],
   }),
   config: text.optional().meta({
     description:
-      'A config.json of Hugging Face, instead of a `preset`: a path beside the run file, an S3 URI (read with `--environment`), or the text of the file itself. Default: none.',
+      'A Hugging Face config.json, instead of a `preset`: a path relative to the run file, an S3 URI (read with `--environment`), or the content of the file. Default: none.',
     examples: ['./config.json', 's3://{dataBucket}/weights/qwen3-8b/config.json'],
   }),
   weights: s3Uri.optional().meta({
-    description:
-      'Published weights (safetensors) to start from, staged in S3 beforehand. Default: training starts from random weights.',
+    description: 'Pretrained weights (safetensors) in S3 to start from. Default: random initialization.',
     examples: ['s3://{dataBucket}/weights/llama3-8b/'],
   }),
   architecture: architecture.optional().meta({

@@ -8,7 +8,7 @@ const mixturePhase = z
       .min(0)
       .optional()
       .meta({
-        description: 'Step with which the phase begins; batches that are left out after a spike count. Default: 0.',
+        description: 'Step at which the phase starts; skipped batches after a loss spike also count. Default: 0.',
         examples: [10000],
       }),
     weights: z
@@ -20,7 +20,8 @@ const mixturePhase = z
           .meta({ description: 'Weight of one channel.', examples: [0.2] }),
       )
       .meta({
-        description: 'Weight of each channel of `data`: its share of the samples is its weight over their sum.',
+        description:
+          'Weight of each channel of `data`: the share of a channel is its weight divided by the sum of all weights.',
         examples: [{ web: 0.8, books: 0.2 }],
       }),
   })
@@ -33,7 +34,7 @@ export const training = z.strictObject({
     .optional()
     .meta({
       description:
-        'What the built-in trainer minimises: the loss of every token (pretrain), of the tokens that the tokenise step marked in conversations and completions (sft), or of preferences by direct preference optimisation (dpo).',
+        'Training objective of the built-in trainer: the loss of all tokens (pretrain), of the tokens that the tokenise step marked in conversations and completions (sft), or direct preference optimization (dpo).',
       default: 'pretrain',
       examples: ['sft'],
     }),
@@ -42,7 +43,7 @@ export const training = z.strictObject({
     .optional()
     .meta({
       description:
-        'Pre-training only: whether documents that share a row are kept apart. Attention does not cross the end of a document, positions restart behind it, and the first token of a document is no target.',
+        'Pre-training only: whether documents in the same sequence are separated. Attention does not cross document boundaries, positions restart at each document, and the first token of a document is not a target.',
       default: false,
       examples: [true],
     }),
@@ -53,7 +54,7 @@ export const training = z.strictObject({
     .optional()
     .meta({
       description:
-        'Channels of `data` that the built-in trainer takes samples from, in fixed proportions that may change by step. Default: the channel `train`, or the one that the argument `data-channel` names.',
+        'Channels of `data` that the built-in trainer samples from, in fixed proportions that can change by step. Default: the channel `train`, or the channel in the argument `data-channel`.',
       examples: [
         [{ weights: { web: 0.8, books: 0.2 } }, { fromStep: 10000, weights: { web: 0.4, books: 0.4, math: 0.2 } }],
       ],
@@ -86,27 +87,27 @@ export const training = z.strictObject({
   }),
   precision: z.enum(['bf16', 'fp16', 'fp32', 'fp8', 'mxfp8', 'nvfp4']).optional().meta({
     description:
-      'Number format of the forward and backward pass; of matrix products only with fp8, mxfp8 and nvfp4, the last two on B200, B300 and GB200 with own code. Default: bf16 where the instance type has it, fp16 on older GPUs, fp32 on CPUs.',
+      'Number format of the forward and backward pass. fp8, mxfp8 and nvfp4 apply only to matrix products; mxfp8 and nvfp4 require user code on B200, B300 or GB200. Default: bf16 if the instance type supports it, fp16 on older GPUs, fp32 on CPUs.',
   }),
   fp8Recipe: z.enum(['tensorwise', 'rowwise', 'blockwise']).optional().meta({
     description:
-      'What shares one scale with precision fp8: a tensor, a row, or blocks of 1 x 128 activations and 128 x 128 weights (own code on Hopper only).',
+      'Granularity of scales with precision fp8: a tensor, a row, or blocks of 1 x 128 activations and 128 x 128 weights (only user code on Hopper).',
     default: 'tensorwise',
   }),
   activationCheckpointing: z.enum(['none', 'selective', 'full']).optional().meta({
     description:
-      'Which activations are computed again in the backward pass instead of being stored: none, those that are cheap to compute (selective), or those of whole layers (full).',
+      'Which activations are recomputed in the backward pass instead of stored: none, those that are cheap to compute (selective), or those of whole layers (full).',
     default: 'none',
   }),
   activationOffload: z.boolean().optional().meta({
-    description: 'Whether activations are kept in host memory between the forward and the backward pass.',
+    description: 'Whether activations are moved to host memory between the forward and the backward pass.',
     default: false,
   }),
   seed: z
     .int()
     .min(0)
     .optional()
-    .meta({ description: 'Seed of initialisation and data order.', default: 1234, examples: [42] }),
+    .meta({ description: 'Seed of initialization and data order.', default: 1234, examples: [42] }),
   lora: z
     .strictObject({
       rank: count.meta({ description: 'Rank of the adapter matrices.', examples: [16] }),
@@ -120,14 +121,14 @@ export const training = z.strictObject({
         .min(1)
         .optional()
         .meta({
-          description: 'Linear layers that get an adapter, by name.',
+          description: 'Names of the linear layers with adapters.',
           default: ['q_proj', 'v_proj'],
           examples: [['q_proj', 'k_proj', 'v_proj', 'o_proj']],
         }),
     })
     .optional()
     .meta({
-      description: 'Trains low-rank adapters and leaves the weights of the model frozen. Default: all weights train.',
+      description: 'Trains low-rank adapters and freezes the weights of the model. Default: all weights are trained.',
       examples: [{ rank: 16, alpha: 32 }],
     }),
 });
@@ -141,12 +142,12 @@ export const tokenizer = z.strictObject({
     .optional()
     .meta({
       description:
-        "Chat template that turns messages into text: Jinja, or the path of a file with it in an input of the job. Default: the tokenizer's own.",
+        'Chat template that converts messages to text: a Jinja template, or the path of a template file in an input of the job. Default: the template of the tokenizer.',
       examples: ['/opt/ml/processing/input/tokenizer/chat_template.jinja'],
     }),
   trainOn: z.enum(['assistant', 'all']).optional().meta({
     description:
-      'What the loss is on in conversations and completions: what the assistant says and what completes a prompt (assistant), or every token (all).',
+      'Tokens that contribute to the loss in conversations and completions: assistant messages and completions (assistant), or all tokens (all).',
     default: 'assistant',
   }),
 });
@@ -159,7 +160,7 @@ export const progress = z.strictObject({
     .optional()
     .meta({
       description:
-        'Regular expression with one group that finds the step number in a log line of own code. Without it a run that makes no progress raises an alert and is never stopped. Default: none; the built-in trainer reports its own progress.',
+        'Regular expression with one group that matches the step number in a log line of user code. Without it, a run without progress raises an alert but is never stopped. Default: none; the built-in trainer reports its own progress.',
       examples: ['step=(\\d+)'],
     }),
   lossRegex: z
@@ -167,17 +168,17 @@ export const progress = z.strictObject({
     .max(500)
     .optional()
     .meta({
-      description: 'Regular expression with one group that finds the loss in a log line of own code. Default: none.',
+      description: 'Regular expression with one group that matches the loss in a log line of user code. Default: none.',
       examples: ['loss=([-+.0-9e]+)'],
     }),
   startupMinutes: z
     .number()
     .positive()
     .optional()
-    .meta({ description: 'Longest time before the first step, in minutes.', default: 30, examples: [60] }),
+    .meta({ description: 'Maximum time before the first step, in minutes.', default: 30, examples: [60] }),
   silenceMinutes: z
     .number()
     .positive()
     .optional()
-    .meta({ description: 'Longest time between two steps, in minutes.', default: 20, examples: [45] }),
+    .meta({ description: 'Maximum time between two steps, in minutes.', default: 20, examples: [45] }),
 });
