@@ -1,7 +1,7 @@
 import type { Command, Option } from 'commander';
 import { REGIONS } from '../../catalog/regions';
+import type { CommandLine } from '../command-line';
 import { EXIT, UsageError } from '../exit';
-import type { Terminal } from '../terminal';
 
 /** The environment and region whose runs are offered. */
 export interface CompletionOptions {
@@ -26,9 +26,8 @@ const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export async function completion(
   action: string,
   words: readonly string[],
-  root: Command,
+  { root, terminal }: Pick<CommandLine, 'root' | 'terminal'>,
   names: Names,
-  terminal: Terminal,
 ): Promise<number> {
   if (action === 'candidates') {
     for (const found of await candidates(words, root, names)) terminal.out(found);

@@ -30,32 +30,52 @@ interface Tool {
 }
 
 const TOOLS: readonly Tool[] = [
-  tool('validate', 'Checks a run file or an environment file against every rule', ['file'], ['validate']),
-  tool('plan', 'Memory fit, step time, hours and dollars of a run file', ['file'], ['plan']),
-  tool(
-    'dry_run',
-    'The exact CreateTrainingJob request that a run file would make; creates nothing',
-    ['file'],
-    ['launch'],
-    ['--dry-run'],
-  ),
-  tool(
-    'import',
-    'Makes a run file of a training job, a captured request, a recipe or a command line',
-    ['source'],
-    ['import'],
-  ),
-  tool('status', 'State, attempts, step, progress, end and spend of a run', ['run'], ['status']),
-  tool('list', 'The runs of the team', [], ['list']),
-  tool('logs', 'Log lines of all attempts and hosts of a run', ['run'], ['logs']),
-  tool('events', 'Decisions, attempts, commits and notices of a run', ['run'], ['events']),
-  tool('launch', 'Launches a run file: this starts training and costs money', ['file'], ['launch'], ['--yes']),
-  tool('stop', 'Asks a run to save a checkpoint and stop', ['run'], ['stop']),
+  {
+    name: 'validate',
+    description: 'Checks a run file or an environment file against every rule',
+    places: ['file'],
+    words: ['validate'],
+  },
+  {
+    name: 'plan',
+    description: 'Memory fit, step time, hours and dollars of a run file',
+    places: ['file'],
+    words: ['plan'],
+  },
+  {
+    name: 'dry_run',
+    description: 'The exact CreateTrainingJob request that a run file would make; creates nothing',
+    places: ['file'],
+    words: ['launch', '--dry-run'],
+  },
+  {
+    name: 'import',
+    description: 'Makes a run file of a training job, a captured request, a recipe or a command line',
+    places: ['source'],
+    words: ['import'],
+  },
+  {
+    name: 'status',
+    description: 'State, attempts, step, progress, end and spend of a run',
+    places: ['run'],
+    words: ['status'],
+  },
+  { name: 'list', description: 'The runs of the team', places: [], words: ['list'] },
+  { name: 'logs', description: 'Log lines of all attempts and hosts of a run', places: ['run'], words: ['logs'] },
+  {
+    name: 'events',
+    description: 'Decisions, attempts, commits and notices of a run',
+    places: ['run'],
+    words: ['events'],
+  },
+  {
+    name: 'launch',
+    description: 'Launches a run file: this starts training and costs money',
+    places: ['file'],
+    words: ['launch', '--yes'],
+  },
+  { name: 'stop', description: 'Asks a run to save a checkpoint and stop', places: ['run'], words: ['stop'] },
 ];
-
-function tool(name: string, description: string, places: string[], verb: string[], more: string[] = []): Tool {
-  return { name, description, places, words: [...verb, ...more] };
-}
 
 interface Request {
   jsonrpc?: unknown;

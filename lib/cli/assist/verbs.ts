@@ -35,7 +35,7 @@ function completionVerb(cli: CommandLine): void {
     )
     .action(async (shell: string, words: string[]) => {
       const { completion } = await import('./completion.js');
-      cli.done(await completion(shell, words, cli.root, NAMES, cli.terminal));
+      cli.done(await completion(shell, words, cli, NAMES));
     });
 }
 

@@ -39,7 +39,7 @@ export async function quota(file: string, options: QuotaOptions, terminal: Termi
   const short = shortRows(rows).filter((r) => r.code !== undefined);
   const requests = options.request ? await fileAll(client, short) : await openRequests(client, short);
   if (options.json) terminal.out(json({ region, quotas: rows.map(quotaJson), requests }));
-  else printQuotas(rows, requests, region, options.request ?? false, terminal);
+  else printQuotas({ region, rows, requests }, options.request ?? false, terminal);
   if (!options.wait) return EXIT.done;
   const ended = await untilApplied(client, short, terminal);
   if (ended === EXIT.refused) terminal.err(nextCommands(file, options, region));
@@ -134,9 +134,7 @@ async function openRequests(client: ServiceQuotasClient, short: readonly QuotaRo
 }
 
 function printQuotas(
-  rows: QuotaRow[],
-  requests: IncreaseRequest[],
-  region: string,
+  { region, rows, requests }: { region: string; rows: QuotaRow[]; requests: IncreaseRequest[] },
   asked: boolean,
   terminal: Terminal,
 ): void {

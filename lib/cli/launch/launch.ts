@@ -4,15 +4,7 @@ import { orList } from '../../spec/issue';
 import { findDescriptor } from '../environment/environment';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, UsageError } from '../exit';
-import {
-  type CheckedRun,
-  type CommonOptions,
-  checkRead,
-  type ReadRun,
-  readRunFile,
-  requireChecked,
-  requireSupported,
-} from '../inputs';
+import { type CommonOptions, checkRead, type ReadRun, readRunFile, requireChecked, requireSupported } from '../inputs';
 import { withoutOk } from '../runs/read-status';
 import { waitForEnd } from '../runs/wait';
 import { issueLine, json, type Terminal } from '../terminal';
@@ -21,7 +13,7 @@ import { dryRun, writeDryRun } from './dry-run';
 import { RUN_ID } from './run-target';
 import { withS3Config } from './s3-config';
 import { mentionSmoke } from './smoke-record';
-import { submit } from './submit';
+import { type LaunchedFile, submit } from './submit';
 
 /** Options of `slipway launch`. */
 export interface LaunchOptions extends CommonOptions {
@@ -80,8 +72,9 @@ export async function launch(file: string, given: LaunchOptions, terminal: Termi
     return (await import('./matrix/launches-of-matrix.js')).launchMatrix(file, descriptor, options, terminal);
   const checked = requireChecked(checkRead(read ?? readRunFile(file, options), options, descriptor));
   for (const found of checked.issues) terminal.err(issueLine(found, file, checked.positionOf));
-  if (options.dryRun) return printDryRun(file, checked, descriptor, options, terminal);
-  return submitRun(file, checked, descriptor, { ...options, startAt }, terminal);
+  const launched = { checked, file, descriptor };
+  if (options.dryRun) return printDryRun(launched, options, terminal);
+  return submitRun(launched, { ...options, startAt }, terminal);
 }
 
 /** Options that stand for options of the run file, as `--set`. What the file waits for it still waits for. */
@@ -127,12 +120,8 @@ async function environmentOf(
   return { descriptor: await findDescriptor(options, run.environment), read };
 }
 
-type Checked = CheckedRun & { run: NonNullable<CheckedRun['run']> };
-
 async function printDryRun(
-  file: string,
-  { run }: Checked,
-  descriptor: Descriptor,
+  { checked: { run }, file, descriptor }: LaunchedFile,
   options: LaunchOptions,
   terminal: Terminal,
 ): Promise<number> {
@@ -148,17 +137,16 @@ async function printDryRun(
 }
 
 async function submitRun(
-  file: string,
-  checked: Checked,
-  descriptor: Descriptor,
+  launched: LaunchedFile,
   options: LaunchOptions & { startAt?: string },
   terminal: Terminal,
 ): Promise<number> {
+  const { checked, file, descriptor } = launched;
   requireSupported(checked);
   mentionSmoke(checked.run, file, terminal);
   await preflightRun(checked.run, descriptor, terminal);
   const acceptsUnknownPrice = await confirmCost(checked.run, descriptor, options.yes ?? false, terminal);
-  const answer = withoutOk(await submit(checked, file, descriptor, { ...options, acceptsUnknownPrice }, terminal));
+  const answer = withoutOk(await submit(launched, { ...options, acceptsUnknownPrice }, terminal));
   if (!options.wait) {
     if (options.json) terminal.out(json(answer));
     else terminal.err(`${answer.runId}: ${answer.state}; slipway status ${answer.runId} --wait follows it`);

@@ -44,7 +44,11 @@ export async function launchSmoke(
   const small = scaledDown(file, { ...options, set }, descriptor);
   await preflightRun(small.run, descriptor, terminal);
   const acceptsUnknownPrice = await confirmCost(small.run, descriptor, options.yes ?? false, terminal);
-  const { runId } = await submit(small, file, descriptor, { ...options, set, acceptsUnknownPrice }, terminal);
+  const { runId } = await submit(
+    { checked: small, file, descriptor },
+    { ...options, set, acceptsUnknownPrice },
+    terminal,
+  );
   const checks = await (small.run.code.builtin && small.run.checkpoints.mode !== 'none'
     ? interrupted(descriptor, runId, terminal)
     : undisturbed(descriptor, runId, terminal));
@@ -86,7 +90,7 @@ function scaledDown(file: string, options: LaunchOptions, descriptor: Descriptor
 }
 
 async function undisturbed(descriptor: Descriptor, runId: string, terminal: Terminal): Promise<SmokeCheck[]> {
-  return [completes(await follow(descriptor, runId, terminal, hasEnded))];
+  return [completes(await follow(descriptor, runId, terminal))];
 }
 
 /**
@@ -98,15 +102,15 @@ async function interrupted(descriptor: Descriptor, runId: string, terminal: Term
     callControl<DesiredAnswer>(descriptor, { action: 'stop', runId, reason: 'smoke run: seen what it is for' });
   const isBeyond = (step: number) => async (status: StatusAnswer) =>
     hasEnded(status) || (await newestCommitted(descriptor, runId)) > step;
-  const saved = await follow(descriptor, runId, terminal, isBeyond(0));
+  const saved = await follow(descriptor, runId, terminal, { until: isBeyond(0) });
   if (hasEnded(saved)) return [{ name: 'checkpoint', ok: false, detail: `${saved.state}: ${saved.reason}` }];
   await stop();
-  await follow(descriptor, runId, terminal, hasEnded);
+  await follow(descriptor, runId, terminal);
   const first = await newestCommitted(descriptor, runId);
   await callControl<DesiredAnswer>(descriptor, { action: 'resume', runId });
-  const again = await follow(descriptor, runId, terminal, isBeyond(first));
+  const again = await follow(descriptor, runId, terminal, { until: isBeyond(first) });
   if (!hasEnded(again)) await stop();
-  const ended = await follow(descriptor, runId, terminal, hasEnded);
+  const ended = await follow(descriptor, runId, terminal);
   const second = await newestCommitted(descriptor, runId);
   return [
     { name: 'checkpoint', ok: first > 0, detail: `committed step ${first}` },

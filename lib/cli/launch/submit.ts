@@ -20,13 +20,18 @@ export interface SubmitOptions extends CommonOptions {
   acceptsUnknownPrice: boolean;
 }
 
+/** A checked run, the file that it is in, and the environment that it is for. */
+export interface LaunchedFile {
+  checked: CheckedRun & { run: NonNullable<CheckedRun['run']> };
+  file: string;
+  descriptor: Descriptor;
+}
+
 const UPLOAD_TRIES = 3;
 
 /** Sends the run file's text and the digest of its code, uploads what is asked for, confirms. */
 export async function submit(
-  { run, text, overrides }: CheckedRun & { run: NonNullable<CheckedRun['run']> },
-  file: string,
-  descriptor: Descriptor,
+  { checked: { run, text, overrides }, file, descriptor }: LaunchedFile,
   options: SubmitOptions,
   terminal: Terminal,
 ): Promise<StartAnswer> {

@@ -56,10 +56,10 @@ export async function plan(file: string | undefined, options: PlanOptions, termi
   if (Array.isArray(result)) throw new Refusal(result);
   if (descriptor && !options.environment?.endsWith('.json')) await sayTrainingPlans(run, descriptor, terminal);
   if (by !== undefined)
-    return printDatePlan(run, result, { by, region: facts.region }, { descriptor, json: options.json }, terminal);
+    return printDatePlan(run, result, { by, region: facts.region, descriptor, json: options.json }, terminal);
   const search =
     options.search || options.searchLibraries ? searchAround(run, facts, options.searchLibraries) : undefined;
-  if (options.html) writePage(options.html, run, facts, result, search);
+  if (options.html) writePage(options.html, run, facts, { plan: result, search });
   if (options.json) terminal.out(json({ ...result, ...(search && { search }) }));
   else {
     const parts = [
@@ -91,13 +91,12 @@ function printNeuronPlan(
 async function printDatePlan(
   run: RunSpec,
   plan: RunPlan,
-  at: { by: number; region: string },
-  { descriptor, json: asJson }: { descriptor?: Descriptor; json?: boolean },
+  { by, region, descriptor, json: asJson }: { by: number; region: string; descriptor?: Descriptor; json?: boolean },
   terminal: Terminal,
 ): Promise<number> {
-  if (plan.fits === 'oom') throw new Refusal(memoryIssues(run, at.region));
+  if (plan.fits === 'oom') throw new Refusal(memoryIssues(run, region));
   const { planByDate, datePlanText } = await import('./by-date.js');
-  const found = await planByDate(run, plan, { ...at, now: Date.now() }, descriptor);
+  const found = await planByDate(run, plan, { by, region, now: Date.now() }, descriptor);
   terminal.out(asJson ? json(found) : datePlanText(found));
   return EXIT.done;
 }
@@ -135,17 +134,22 @@ function searchAround(run: RunSpec, facts: PlanFacts, libraries: string | undefi
   return { considered: found.considered, seconds, candidates: found.candidates, pareto: found.pareto };
 }
 
-function writePage(file: string, run: RunSpec, facts: PlanFacts, result: RunPlan, search: Search | undefined): void {
+function writePage(
+  file: string,
+  run: RunSpec,
+  facts: PlanFacts,
+  { plan, search }: { plan: RunPlan; search?: Search },
+): void {
   const page = renderPlanPage({
     name: run.name,
     library: run.distribution.library,
     spareInstances: run.compute.spareInstances,
     instances: instanceGroupsOf(run.compute).map((g) => ({ instanceType: g.instanceType, count: g.instanceCount })),
     region: facts.region,
-    plan: result,
+    plan,
     scaling: scalingOf(run, facts),
     search,
-    published: publishedBeside(run, result, facts),
+    published: publishedBeside(run, plan, facts),
   });
   savePage(file, page);
 }

@@ -23,7 +23,7 @@ export async function waitForEnd(
   terminal: Terminal,
 ): Promise<number> {
   const status = await whileInterruptible([runId], descriptor, terminal, () =>
-    follow(descriptor, runId, terminal, hasEnded, options.everySeconds),
+    follow(descriptor, runId, terminal, { everySeconds: options.everySeconds }),
   );
   if (options.json) terminal.out(json(status));
   return status.state === 'completed' ? EXIT.done : EXIT.runFailed;
@@ -39,9 +39,11 @@ export const waitForAll = (
   whileInterruptible(runIds, descriptor, terminal, () =>
     Promise.all(
       runIds.map((runId) =>
-        follow(descriptor, runId, terminal, async (status) => {
-          await look(status);
-          return hasEnded(status);
+        follow(descriptor, runId, terminal, {
+          until: async (status) => {
+            await look(status);
+            return hasEnded(status);
+          },
         }),
       ),
     ),
@@ -76,13 +78,18 @@ export const goesOn = (runIds: readonly string[], environment: string): string[]
 /** Seconds between two polls: `SLIPWAY_POLL_SECONDS` where it is set, so that tests and demos need not wait. */
 export const pollSeconds = (usual: number): number => Number(process.env.SLIPWAY_POLL_SECONDS ?? usual);
 
+/** How long a run is followed, and how often it is looked at. */
+export interface FollowOptions extends Pick<WaitOptions, 'everySeconds'> {
+  /** @default - until the run has ended */
+  until?: (status: StatusAnswer) => boolean | Promise<boolean>;
+}
+
 /** A line for each change, until `until` holds of the run. */
 export async function follow(
   descriptor: Descriptor,
   runId: string,
   terminal: Terminal,
-  until: (status: StatusAnswer) => boolean | Promise<boolean>,
-  everySeconds = pollSeconds(10),
+  { until = hasEnded, everySeconds = pollSeconds(10) }: FollowOptions = {},
 ): Promise<StatusAnswer> {
   let said = '';
   for (let failures = 0; ; await sleep(everySeconds * 1000)) {

@@ -17,11 +17,16 @@ export interface DeployOptions extends Pick<CommonOptions, 'json' | 'set'> {
   raiseQuotas?: boolean;
 }
 
+/** What a running embedded AWS wrote about itself, and the folder of its state. */
+export interface RunningSandbox {
+  record: RunRecord;
+  stateDir: string;
+}
+
 /** `slipway sandbox deploy FILE`: bootstrap and deploy of an environment file's regions into the running embedded AWS. */
 export async function deployIntoSandbox(
   file: string | undefined,
-  record: RunRecord,
-  stateDir: string,
+  { record, stateDir }: RunningSandbox,
   options: DeployOptions,
   terminal: Terminal,
 ): Promise<number> {

@@ -38,7 +38,7 @@ export async function sandbox(
       return env(requireRunning(stateDir), options, terminal);
     case 'deploy': {
       const { deployIntoSandbox } = await import('./deploy.js');
-      return deployIntoSandbox(file, requireRunning(stateDir), stateDir, options, terminal);
+      return deployIntoSandbox(file, { record: requireRunning(stateDir), stateDir }, options, terminal);
     }
     case 'serve':
       await serveSandbox({

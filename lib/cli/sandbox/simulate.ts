@@ -40,7 +40,8 @@ export async function simulate(file: string, options: SimulateOptions, terminal:
     return refuse(issues, file, positionOf, terminal);
   }
   const elsewhere = options.html ? undefined : await playOnThread({ file, text, seed, histories }, value);
-  const result = elsewhere ?? (await playHere(value, read, { seed, histories }, file, options.html, terminal));
+  const result =
+    elsewhere ?? (await playHere({ file, scenario: value, read }, { seed, histories }, options.html, terminal));
   terminal.out(options.json ? json(result) : simulationText(result));
   return result.ok ? EXIT.done : EXIT.refused;
 }
@@ -57,11 +58,16 @@ function refuseOthers(file: string, text: string, issues: readonly Issue[]): voi
 const playOnThread = ({ histories, ...play }: ThreadPlay, scenario: Scenario): Promise<SimulationResult | undefined> =>
   histories === undefined ? playInThread(play, scenario) : playOnThreads({ ...play, histories });
 
+interface ScenarioOfFile {
+  file: string;
+  scenario: Scenario;
+  /** Text of a file that the scenario names. */
+  read: (named: string) => string;
+}
+
 async function playHere(
-  scenario: Scenario,
-  read: (named: string) => string,
+  { file, scenario, read }: ScenarioOfFile,
   histories: HistoryOptions,
-  file: string,
   html: string | undefined,
   terminal: Terminal,
 ): Promise<SimulationResult> {

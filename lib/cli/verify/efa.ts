@@ -49,7 +49,7 @@ export function efaRun(
     const options = { environment: `${descriptor.name}/${descriptor.team}`, region: descriptor.region, runId };
     launched = launchFrom(instanceType, options, said);
     await launched;
-    await follow(descriptor, runId, said, hasEnded);
+    await follow(descriptor, runId, said);
     return observationOf(descriptor, runId, instanceType);
   };
   return {
@@ -72,7 +72,7 @@ async function stopped(descriptor: Descriptor, runId: string, terminal: Terminal
     if (!status || hasEnded(status)) return [];
     terminal.err('stopping the run');
     await callControl<DesiredAnswer>(descriptor, { action: 'stop', runId, reason: 'slipway verify has ended' });
-    await follow(descriptor, runId, terminal, hasEnded);
+    await follow(descriptor, runId, terminal);
     return [];
   } catch (error) {
     const command = `slipway stop ${runId} --environment ${descriptor.name}/${descriptor.team} --region ${descriptor.region}`;

@@ -49,12 +49,17 @@ export interface LevelOptions {
   report(text: string): void;
 }
 
+/** What the probes of a level look at, and how they run. */
+interface LevelParts<World> extends Pick<PreparedLevel, 'atOnce' | 'cleanUp'> {
+  /** Made once, when the first probe needs it. */
+  world: () => Promise<World> | World;
+  now: () => number;
+}
+
 const prepared = <World>(
   level: Level,
   probes: readonly Probe<World>[],
-  world: () => Promise<World> | World,
-  now: () => number,
-  more: Pick<PreparedLevel, 'atOnce' | 'cleanUp'>,
+  { world, now, ...more }: LevelParts<World>,
 ): PreparedLevel => {
   let making: Promise<World> | undefined;
   const byId = new Map(probes.map((probe) => [probe.assumption, probe]));
@@ -78,7 +83,7 @@ export function prepareLevel(level: Level, read: ReadWorld, options: LevelOption
   const { now } = read;
   switch (level) {
     case 'read':
-      return prepared(level, READ_PROBES, () => read, now, { atOnce: READS_AT_ONCE, cleanUp: nothing });
+      return prepared(level, READ_PROBES, { world: () => read, now, atOnce: READS_AT_ONCE, cleanUp: nothing });
     case 'deploy':
       return prepareDeploy(read, options);
     case 'train':
@@ -117,7 +122,9 @@ function prepareDeploy(read: ReadWorld, options: LevelOptions): PreparedLevel {
     return call;
   };
   const world = deployWorld(read, place, run, (stage) => options.report(`deploy: ${stage}`));
-  return prepared('deploy', DEPLOY_PROBES, () => world, read.now, {
+  return prepared('deploy', DEPLOY_PROBES, {
+    world: () => world,
+    now: read.now,
     atOnce: 1,
     cleanUp: async () => {
       await current.catch(() => undefined);
@@ -155,7 +162,9 @@ function prepareTrain(read: ReadWorld, options: LevelOptions): PreparedLevel {
     options.report(`train: jobs on ${options.cpuType} as ${descriptor.name}/${descriptor.team}`);
     return trainWorld(read, place, options.pollMs);
   };
-  return prepared('train', TRAIN_PROBES, world, read.now, {
+  return prepared('train', TRAIN_PROBES, {
+    world,
+    now: read.now,
     atOnce: TRAIN_PROBES.length,
     cleanUp: () => (made ? cleanUpTraining(read, place) : nothing()),
   });
@@ -169,6 +178,10 @@ function prepareEfa(read: ReadWorld, options: LevelOptions): PreparedLevel {
       '--efa-type: must name an instance type with EFA for --level efa, got nothing; use one such as ml.p4d.24xlarge',
     );
   const run = efaRun(descriptor, efaType, options);
-  const more = { atOnce: EFA_PROBES.length, cleanUp: run.cleanUp };
-  return prepared<EfaWorld>('efa', EFA_PROBES, () => run, read.now, more);
+  return prepared<EfaWorld>('efa', EFA_PROBES, {
+    world: () => run,
+    now: read.now,
+    atOnce: EFA_PROBES.length,
+    cleanUp: run.cleanUp,
+  });
 }

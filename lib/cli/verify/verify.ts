@@ -68,7 +68,7 @@ export async function verify(environment: string, options: VerifyOptions, termin
     report: (text) => terminal.err(pc.dim(text)),
   };
   const prepared = levels.map((level) => prepareLevel(level, read, levelOptions));
-  const costUsd = await confirmMost(levels, region, { cpu: cpuType, efa: options.efaType }, options, terminal);
+  const costUsd = await confirmMost(levels, { region, cpuType }, options, terminal);
   const record: VerifyRecord = {
     schema: 1,
     ...place,
@@ -79,7 +79,7 @@ export async function verify(environment: string, options: VerifyOptions, termin
     costUsd,
     left: [],
   };
-  return runAll(prepared, record, new RecordFiles(id), options, terminal);
+  return runAll(prepared, { record, files: new RecordFiles(id) }, options, terminal);
 }
 
 /** `20261123-091500`: names the record, and what the levels make. */
@@ -134,12 +134,11 @@ function standingUsd(region: string): number {
 /** Says the most that the levels can cost and asks, unless it is nothing. */
 async function confirmMost(
   levels: readonly Level[],
-  region: string,
-  types: { cpu: string; efa?: string },
+  { region, cpuType }: { region: string; cpuType: string },
   options: VerifyOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const costs = mostCost(levels, region, types, standingUsd(region));
+  const costs = mostCost(levels, region, { cpu: cpuType, efa: options.efaType }, standingUsd(region));
   const unknown = costs.filter((cost) => cost.usd === undefined);
   const total = costs.reduce((sum, cost) => sum + (cost.usd ?? 0), 0);
   const parts = costs.map(({ level, usd: most }) => `${level} ${most === undefined ? 'not known' : usd(most)}`);
@@ -149,10 +148,15 @@ async function confirmMost(
   return total;
 }
 
+/** The record of this call, and the files that it is written to. */
+interface KeptRecord {
+  record: VerifyRecord;
+  files: RecordFiles;
+}
+
 async function runAll(
   prepared: readonly PreparedLevel[],
-  record: VerifyRecord,
-  files: RecordFiles,
+  kept: KeptRecord,
   options: VerifyOptions,
   terminal: Terminal,
 ): Promise<number> {
@@ -167,22 +171,21 @@ async function runAll(
   try {
     for (const level of prepared) {
       if (interrupted.signal.aborted) break;
-      await runLevel(level, record, files, interrupted.signal, terminal);
+      await runLevel(level, kept, interrupted.signal, terminal);
     }
   } finally {
     process.off('SIGINT', onSignal);
     process.off('SIGTERM', onSignal);
   }
-  record.endedAt = new Date().toISOString();
-  files.write(record);
-  return finish(record, files, interrupted.signal.aborted, options, terminal);
+  kept.record.endedAt = new Date().toISOString();
+  kept.files.write(kept.record);
+  return finish(kept, interrupted.signal.aborted, options, terminal);
 }
 
 /** Runs the probes of one level that have no answer yet, and cleans up after them whatever happens. */
 async function runLevel(
   level: PreparedLevel,
-  record: VerifyRecord,
-  files: RecordFiles,
+  { record, files }: KeptRecord,
   signal: AbortSignal,
   terminal: Terminal,
 ): Promise<void> {
@@ -215,8 +218,7 @@ const resultLine = ({ id, verdict, expected, seen }: ProbeResult) =>
   `${TONES[verdict](verdict.padEnd(7))} ${id}: ${verdict === 'holds' ? seen : `expected ${expected}; seen ${seen}`}`;
 
 function finish(
-  record: VerifyRecord,
-  files: RecordFiles,
+  { record, files }: KeptRecord,
   interrupted: boolean,
   options: VerifyOptions,
   terminal: Terminal,

@@ -30,9 +30,11 @@ afterEach(() => vi.unstubAllGlobals());
 
 const launched = () =>
   submit(
-    { run, text: '', overrides: [], issues: [], positionOf: () => undefined },
-    'run.yaml',
-    descriptor,
+    {
+      checked: { run, text: '', overrides: [], issues: [], positionOf: () => undefined },
+      file: 'run.yaml',
+      descriptor,
+    },
     { acceptsUnknownPrice: true },
     {
       out: () => undefined,

@@ -5,21 +5,26 @@ import type { Descriptor } from '../../../spec/descriptor';
 import { hasErrors } from '../../../spec/issue';
 import { preflightRun } from '../../environment/preflight';
 import { EXIT, Refusal, UsageError } from '../../exit';
-import { type CheckedRun, checkRunFile } from '../../inputs';
+import { checkRunFile } from '../../inputs';
 import { comparisonText } from '../../runs/reports/comparison-text';
 import { waitForAll } from '../../runs/wait';
 import { json, type Terminal } from '../../terminal';
 import { ask, confirmCost } from '../confirm';
 import type { LaunchOptions } from '../launch';
-import { submit } from '../submit';
+import { type LaunchedFile, submit } from '../submit';
 import { compareRuns, type Launched } from './compare-runs';
 import { earlyStop } from './early-stop';
 import { type MatrixCell, matrixCells } from './matrix';
 import { parseStopRule, type StopRule } from './stop-rule';
 
 /** One run of the comparison, checked. */
-interface Candidate extends MatrixCell {
-  checked: CheckedRun & { run: NonNullable<CheckedRun['run']> };
+type Candidate = MatrixCell & Pick<LaunchedFile, 'checked'>;
+
+/** The runs of a comparison, and the rule that stops some of them early. */
+interface Comparison {
+  group: string;
+  launched: readonly Launched[];
+  rule?: StopRule;
 }
 
 /**
@@ -49,16 +54,14 @@ export async function launchMatrix(
     await confirmCost(checked.run, descriptor, true, terminal);
   }
   if (!options.yes) await ask(`Launch ${candidates.length} runs?`);
-  const launched = await submitAll(file, candidates, descriptor, options, terminal);
+  const launched = await submitAll(candidates, { file, descriptor }, options, terminal);
   if (!options.wait) return print({ matrix: group, runs: launched }, launched, options, terminal);
-  return followMatrix(group, launched, rule, descriptor, options, terminal);
+  return followMatrix({ group, launched, rule }, descriptor, options, terminal);
 }
 
 /** Waits for all runs, and closes with the comparison of their results; what the rule has stopped is no failure. */
 async function followMatrix(
-  group: string,
-  launched: readonly Launched[],
-  rule: StopRule | undefined,
+  { group, launched, rule }: Comparison,
   descriptor: Descriptor,
   options: LaunchOptions,
   terminal: Terminal,
@@ -98,15 +101,14 @@ function checkAll(file: string, descriptor: Descriptor, options: LaunchOptions, 
 }
 
 async function submitAll(
-  file: string,
   candidates: readonly Candidate[],
-  descriptor: Descriptor,
+  place: Pick<LaunchedFile, 'file' | 'descriptor'>,
   options: LaunchOptions,
   terminal: Terminal,
 ): Promise<Launched[]> {
   const launched: Launched[] = [];
   for (const { label, set, checked } of candidates) {
-    const started = await submit(checked, file, descriptor, { ...options, set, acceptsUnknownPrice: false }, terminal);
+    const started = await submit({ checked, ...place }, { ...options, set, acceptsUnknownPrice: false }, terminal);
     terminal.err(`${started.runId}: ${started.state} (${label})`);
     const { runId, state, queuePosition } = started;
     launched.push({ label, set, runId, state, queuePosition });

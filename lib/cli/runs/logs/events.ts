@@ -38,7 +38,7 @@ export async function events(target: string | undefined, options: EventOptions, 
   for (;;) {
     // Asked first: what was written until the end of the run is among the lines that follow.
     const isOver = options.follow && runId !== undefined && hasEnded(await readStatus(descriptor, runId));
-    const last = await printFresh(descriptor, { runId, since: from }, seen, options, terminal);
+    const last = await printFresh(descriptor, { runId, since: from, seen }, options, terminal);
     if (!options.follow || isOver) return EXIT.done;
     from = Math.max(from ?? 0, (last ?? 0) - LATE_MS) || undefined;
     await sleep(1000 * pollSeconds(POLL_SECONDS));
@@ -59,8 +59,7 @@ export function runOf(target: string | undefined, environment: string | undefine
 /** Prints what was not printed before, page by page; answers when the last line was written. */
 async function printFresh(
   descriptor: Descriptor,
-  { runId, since }: { runId?: string; since?: number },
-  seen: Set<string>,
+  { runId, since, seen }: { runId?: string; since?: number; seen: Set<string> },
   options: EventOptions,
   terminal: Terminal,
 ): Promise<number | undefined> {
