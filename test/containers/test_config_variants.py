@@ -4,6 +4,7 @@ Each key of a family's config.json is left out, set to null, turned round or dou
 write them. What the reader takes and the trainer computes must have the logits of transformers' module for the same file.
 """
 
+import copy
 import json
 import random
 import warnings
@@ -134,7 +135,8 @@ def distance(config: Config, shape: Architecture, folder: Path) -> float | None:
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         try:
-            theirs = their_model(CONFIG_MAPPING[config["model_type"]].from_dict(dict(config)))
+            # transformers completes nested dictionaries where they are.
+            theirs = their_model(CONFIG_MAPPING[config["model_type"]].from_dict(copy.deepcopy(config)))
             logits = theirs(tokens).logits
             theirs.save_pretrained(folder)
         except Exception:  # each family raises its own

@@ -56,7 +56,7 @@ class DeadLetters extends Judge {
 const MOST_WRITES = 10;
 
 test(`a look writes a run as often as there is something to write (HISTORIES_SEED=${FRESH})`, async () => {
-  const drawn = concrete(scenarioOf({ random: { runs: 3, faultsPerDay: 48 }, until: '24h' }), FRESH, noFiles);
+  const drawn = concrete(scenarioOf({ random: { runs: 8, faultsPerDay: 48 }, until: '24h' }), FRESH, noFiles);
   const judge = new Writes();
   await new World(drawn, FRESH, judge).play();
   expect(judge.most).toBeGreaterThan(0);
