@@ -1,19 +1,10 @@
 import { PRESETS, presetShape } from './model/presets';
 import type { ModelShape, RopeScaling } from './model/shape';
 
-const llama = (
-  layers: number,
-  hiddenSize: number,
-  attentionHeads: number,
-  kvHeads: number,
-  ffnHiddenSize: number,
-  vocabularySize: number,
-) => ({
-  layers,
-  hiddenSize,
-  attentionHeads,
-  kvHeads,
-  ffnHiddenSize,
+type Size = Pick<ModelShape, 'layers' | 'hiddenSize' | 'attentionHeads' | 'kvHeads' | 'ffnHiddenSize'>;
+
+const llama = (size: Size, vocabularySize: number) => ({
+  ...size,
   vocabularySize,
   gatedMlp: true,
   tiedEmbeddings: false,
@@ -31,13 +22,12 @@ const llama3Scaling = (factor: number): RopeScaling => ({
 const llama31 = { ropeTheta: 500_000, ropeScaling: llama3Scaling(8) };
 const llama32 = { tiedEmbeddings: true, ropeTheta: 500_000, ropeScaling: llama3Scaling(32) };
 
-const gpt = (
-  layers: number,
-  hiddenSize: number,
-  attentionHeads: number,
-  vocabularySize: number,
-  tiedEmbeddings = true,
-) => ({
+/** Sizes that several models have. */
+const SIZE_8B: Size = { layers: 32, hiddenSize: 4096, attentionHeads: 32, kvHeads: 8, ffnHiddenSize: 14_336 };
+const SIZE_70B: Size = { layers: 80, hiddenSize: 8192, attentionHeads: 64, kvHeads: 8, ffnHiddenSize: 28_672 };
+const SIZE_405B: Size = { layers: 126, hiddenSize: 16_384, attentionHeads: 128, kvHeads: 8, ffnHiddenSize: 53_248 };
+
+const gpt = (layers: number, hiddenSize: number, attentionHeads: number, vocabularySize: number) => ({
   layers,
   hiddenSize,
   attentionHeads,
@@ -45,7 +35,7 @@ const gpt = (
   ffnHiddenSize: 4 * hiddenSize,
   vocabularySize,
   gatedMlp: false,
-  tiedEmbeddings,
+  tiedEmbeddings: true,
 });
 
 /**
@@ -58,30 +48,45 @@ const gpt = (
  * guidance are given there by size only, the shapes here are the usual ones for that size. Retrieved 2026-11-20.
  */
 const MODELS: Readonly<Record<string, ModelShape>> = {
-  'gpt-tiny': { ...gpt(4, 128, 4, 257), tiedEmbeddings: true },
+  'gpt-tiny': gpt(4, 128, 4, 257),
   'gpt2-1.5b': gpt(48, 1600, 25, 50257),
   'gpt2-10b': gpt(50, 4096, 32, 50257),
   'gpt2-30b': gpt(48, 7168, 64, 50257),
   'gpt2-60b': gpt(72, 8192, 64, 50257),
   'gpt3-175b': gpt(96, 12288, 96, 50257),
-  'gpt-j-6b': gpt(28, 4096, 16, 50400, false),
-  'gpt-neox-20b': gpt(44, 6144, 64, 50432, false),
-  'gpt-neox-65b': gpt(80, 8192, 64, 50432, false),
-  'llama2-7b': llama(32, 4096, 32, 32, 11008, 32000),
-  'llama2-13b': llama(40, 5120, 40, 40, 13824, 32000),
-  'llama2-70b': llama(80, 8192, 64, 8, 28672, 32000),
-  'llama2-175b': llama(96, 12288, 96, 96, 33024, 32000),
-  'llama3-8b': { ...llama(32, 4096, 32, 8, 14336, 128256), ropeTheta: 500_000 },
-  'llama3-70b': { ...llama(80, 8192, 64, 8, 28672, 128256), ropeTheta: 500_000 },
-  'llama3-405b': { ...llama(126, 16384, 128, 8, 53248, 128256), ...llama31 },
-  'llama3.1-8b': { ...llama(32, 4096, 32, 8, 14336, 128256), ...llama31 },
-  'llama3.1-70b': { ...llama(80, 8192, 64, 8, 28672, 128256), ...llama31 },
-  'llama3.1-405b': { ...llama(126, 16384, 128, 8, 53248, 128256), ...llama31 },
-  'llama3.2-1b': { ...llama(16, 2048, 32, 8, 8192, 128256), ...llama32 },
-  'llama3.2-3b': { ...llama(28, 3072, 24, 8, 8192, 128256), headSize: 128, ...llama32 },
-  'mistral-7b': { ...llama(32, 4096, 32, 8, 14336, 32768), ropeTheta: 1_000_000 },
-  'mixtral-8x7b': { ...llama(32, 4096, 32, 8, 14336, 32000), experts: 8, expertsPerToken: 2, ropeTheta: 1_000_000 },
-  'mixtral-8x22b': { ...llama(56, 6144, 48, 8, 16384, 32768), experts: 8, expertsPerToken: 2, ropeTheta: 1_000_000 },
+  'gpt-j-6b': { ...gpt(28, 4096, 16, 50400), tiedEmbeddings: false },
+  'gpt-neox-20b': { ...gpt(44, 6144, 64, 50432), tiedEmbeddings: false },
+  'gpt-neox-65b': { ...gpt(80, 8192, 64, 50432), tiedEmbeddings: false },
+  'llama2-7b': llama({ layers: 32, hiddenSize: 4096, attentionHeads: 32, kvHeads: 32, ffnHiddenSize: 11_008 }, 32_000),
+  'llama2-13b': llama({ layers: 40, hiddenSize: 5120, attentionHeads: 40, kvHeads: 40, ffnHiddenSize: 13_824 }, 32_000),
+  'llama2-70b': llama(SIZE_70B, 32_000),
+  'llama2-175b': llama(
+    { layers: 96, hiddenSize: 12_288, attentionHeads: 96, kvHeads: 96, ffnHiddenSize: 33_024 },
+    32_000,
+  ),
+  'llama3-8b': { ...llama(SIZE_8B, 128_256), ropeTheta: 500_000 },
+  'llama3-70b': { ...llama(SIZE_70B, 128_256), ropeTheta: 500_000 },
+  'llama3-405b': { ...llama(SIZE_405B, 128_256), ...llama31 },
+  'llama3.1-8b': { ...llama(SIZE_8B, 128_256), ...llama31 },
+  'llama3.1-70b': { ...llama(SIZE_70B, 128_256), ...llama31 },
+  'llama3.1-405b': { ...llama(SIZE_405B, 128_256), ...llama31 },
+  'llama3.2-1b': {
+    ...llama({ layers: 16, hiddenSize: 2048, attentionHeads: 32, kvHeads: 8, ffnHiddenSize: 8192 }, 128_256),
+    ...llama32,
+  },
+  'llama3.2-3b': {
+    ...llama({ layers: 28, hiddenSize: 3072, attentionHeads: 24, kvHeads: 8, ffnHiddenSize: 8192 }, 128_256),
+    headSize: 128,
+    ...llama32,
+  },
+  'mistral-7b': { ...llama(SIZE_8B, 32_768), ropeTheta: 1_000_000 },
+  'mixtral-8x7b': { ...llama(SIZE_8B, 32_000), experts: 8, expertsPerToken: 2, ropeTheta: 1_000_000 },
+  'mixtral-8x22b': {
+    ...llama({ layers: 56, hiddenSize: 6144, attentionHeads: 48, kvHeads: 8, ffnHiddenSize: 16_384 }, 32_768),
+    experts: 8,
+    expertsPerToken: 2,
+    ropeTheta: 1_000_000,
+  },
 };
 
 /** Names of all presets: those above, and those that a config.json describes. */

@@ -83,7 +83,7 @@ export interface Judgement {
 export function judge(record: RunRecord, verdict: Verdict, seen: AttemptEvidence, now: EpochMs): Judgement {
   const policy = CLASS_POLICY[verdict.failureClass];
   const isUnseenHandOver = verdict.failureClass === 'planned' && seen.trained && !record.policy.seesCommits;
-  const budgets = count(record.budgets, verdict.failureClass, seen, isUnseenHandOver, now);
+  const budgets = count(record.budgets, verdict.failureClass, { ...seen, isUnseenHandOver }, now);
   const fail = (why: string, runbook = policy.runbook): Judgement => ({
     budgets,
     next: { kind: 'fail', why, runbook },
@@ -145,8 +145,7 @@ export function capacityOverdue({ budgets, policy }: Pick<RunRecord, 'budgets' |
 function count(
   before: Budgets,
   failureClass: FailureClass,
-  seen: AttemptEvidence,
-  isUnseenHandOver: boolean,
+  seen: AttemptEvidence & { isUnseenHandOver: boolean },
   now: EpochMs,
 ): Budgets {
   const { burnsAttempt, breaker } = CLASS_POLICY[failureClass];
@@ -155,7 +154,7 @@ function count(
   const isCapacity = failureClass === 'capacity';
   const waiting = seen.hadCapacity ? capacityCame(before) : before;
   return {
-    failures: before.failures + ((burnsAttempt || isUnseenHandOver) && !seen.madeProgress ? 1 : 0),
+    failures: before.failures + ((burnsAttempt || seen.isUnseenHandOver) && !seen.madeProgress ? 1 : 0),
     stale: start.stale + (breaker === 'stale' && counts ? 1 : 0),
     stalePlatform: start.stalePlatform + (breaker === 'stale-platform' && counts ? 1 : 0),
     byClass: { ...before.byClass, [failureClass]: (before.byClass[failureClass] ?? 0) + 1 },

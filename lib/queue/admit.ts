@@ -53,7 +53,7 @@ export function admit(input: QueueInput): Admission {
   const lines = new QueueLines(input.waiting, input.running, input, input.now);
   for (let run = lines.next(); run; run = lines.next()) {
     const isAbove = lines.isAbove(run.team);
-    const reasonFor = (size: QueuedRun) => reasonToWait(size, input, used, kept, isAbove);
+    const reasonFor = (size: QueuedRun) => reasonToWait(size, input, { used, kept }, isAbove);
     const sizes = sizesOf(run);
     const size = sizes.find((one) => reasonFor(one.run) === undefined);
     if (size) {
@@ -78,13 +78,13 @@ const sizesOf = ({ smaller = [], ...run }: QueuedRun): { run: QueuedRun; rungId?
   ...smaller.map(({ rungId, instances, needs }) => ({ run: { ...run, instances, needs }, rungId })),
 ];
 
-function reasonToWait(
-  run: QueuedRun,
-  input: QueueInput,
-  used: ReadonlyMap<string, number>,
-  kept: ReadonlyMap<string, Reservation>,
-  isAbove: boolean,
-): string | undefined {
+/** What of the pools is in use and what is kept, by pool. */
+interface Taken {
+  used: ReadonlyMap<string, number>;
+  kept: ReadonlyMap<string, Reservation>;
+}
+
+function reasonToWait(run: QueuedRun, input: QueueInput, { used, kept }: Taken, isAbove: boolean): string | undefined {
   const why = notReady(run, input);
   if (why) return why;
   for (const [pool, needed] of Object.entries(run.needs)) {

@@ -50,9 +50,7 @@ interface Placed {
 export function checkEnvironment(file: EnvironmentFile): Issue[] {
   const specs = resolveEnvironments(file);
   const placed = specs.flatMap((spec) => ENVIRONMENT_RULES.flatMap((rule) => placedFindings(rule, spec, file)));
-  const said = placed.filter(
-    ({ found, path }) => !found.isIgnored || isIgnoredEverywhere(path, found, placed, specs, file),
-  );
+  const said = placed.filter((one) => !one.found.isIgnored || isIgnoredEverywhere(one, placed, specs, file));
   const issues = said.map(({ rule, found: { isIgnored, ...finding }, path }) => issueOf(rule, { ...finding, path }));
   return [...new Map(issues.map((i) => [`${i.rule} ${i.message}`, i])).values()];
 }
@@ -62,8 +60,7 @@ function placedFindings(rule: EnvironmentRule, spec: EnvironmentSpec, file: Envi
 }
 
 function isIgnoredEverywhere(
-  path: string,
-  found: EnvironmentFinding,
+  { path, found }: Placed,
   placed: readonly Placed[],
   specs: readonly EnvironmentSpec[],
   file: EnvironmentFile,

@@ -55,7 +55,7 @@ export class Admin {
           const [account, region, code] = [accountOf(p), p.region ?? '', p.code ?? ''];
           return value === null
             ? found(quotas.remove(account, region, code))
-            : quotas.set(account, region, code, value, name);
+            : quotas.set(account, region, { code, value, name });
         },
       ],
     ];

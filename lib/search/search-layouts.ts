@@ -105,7 +105,7 @@ export function searchLayouts(
     const start = { ...base, accelerator, nodes, gpusPerNode, networkGbps, domainNodes };
     for (const layout of layoutsOf(start, space)) {
       counts.considered += 1;
-      const one = judge(layout, gpu, choice, limits, k);
+      const one = judge(layout, { ...choice, gpu }, limits, k);
       if (one === 'refused') counts.refused += 1;
       else if (one === 'oom') counts.outOfMemory += 1;
       else if (one) found.push(one);
@@ -149,8 +149,7 @@ function refined(found: Found, k: PlannerConstants): Found {
 /** One layout: refused, out of memory, beyond a limit (undefined), or found. */
 function judge(
   layout: LayoutInput,
-  gpu: Gpu,
-  choice: ClusterChoice,
+  { gpu, name, usdPerHour }: ClusterChoice & { gpu: Gpu },
   limits: SearchLimits,
   k: PlannerConstants,
 ): Found | 'refused' | 'oom' | undefined {
@@ -160,11 +159,11 @@ function judge(
   const fits = memoryVerdict(wanted, available);
   if (fits === 'oom') return 'oom';
   const seconds = plainStepSeconds(layout, gpu, k.time).total;
-  const usdPerStep = choice.usdPerHour === undefined ? null : (choice.usdPerHour * seconds) / 3600;
+  const usdPerStep = usdPerHour === undefined ? null : (usdPerHour * seconds) / 3600;
   if (breaksLimit(seconds, usdPerStep, limits)) return undefined;
   return {
     layout,
-    cluster: choice.name,
+    cluster: name,
     fits,
     memoryGiB: withinReach(wanted, available).total,
     stepSeconds: seconds,

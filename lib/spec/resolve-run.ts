@@ -202,7 +202,7 @@ function resolveDistribution(file: RunFile, compute: ComputeSpec): DistributionS
   const accelerated = groups.some((g) => acceleratorCount(g.instanceType) > 0);
   const contract = given.contract ?? defaultContract(file, library, imageKind);
   const collectives = given.collectives ?? 'auto';
-  const launcher = given.launcher ?? defaultLauncher(library, contract, collectives, file, accelerated);
+  const launcher = given.launcher ?? defaultLauncher(file.code, { library, contract, collectives, accelerated });
   const first = groups[0]?.instanceType ?? '';
   return {
     library,
@@ -226,18 +226,23 @@ function defaultContract(file: RunFile, library: string, imageKind: string): Con
 
 const TORCHRUN_LIBRARIES = ['fsdp', 'ddp', 'smp-v2', 'deepspeed', 'megatron'];
 
+/** What of a distribution tells its launcher. */
+interface LauncherFacts {
+  library: string;
+  contract: string;
+  collectives: string;
+  accelerated: boolean;
+}
+
 function defaultLauncher(
-  library: string,
-  contract: string,
-  collectives: string,
-  file: RunFile,
-  accelerated: boolean,
+  code: RunFile['code'],
+  { library, contract, collectives, accelerated }: LauncherFacts,
 ): Launcher {
   if (library === 'smp-v1') return 'mpi';
   if (contract === 'container') return 'script';
   if (collectives === 'smddp' && contract === 'toolkit') return 'mpi';
   if (TORCHRUN_LIBRARIES.includes(library)) return 'torchrun';
-  const entryPoint = file.code.entryPoint ?? 'train.py';
+  const entryPoint = code.entryPoint ?? 'train.py';
   return accelerated && entryPoint.endsWith('.py') ? 'torchrun' : 'script';
 }
 

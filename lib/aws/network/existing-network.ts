@@ -15,8 +15,8 @@ import { type Routes, routesOf } from './routes';
 import { selfReachingGroups } from './security-groups';
 
 const PATH = 'network.existing';
-const problem = (level: Issue['level'], option: string, must: string, got: string, fix: string): Issue =>
-  issue('preflight/network', level, `${PATH}.${option}`, { must, got, fix });
+const problem = (level: Issue['level'], option: string, said: { must: string; got: string; fix: string }): Issue =>
+  issue('preflight/network', level, `${PATH}.${option}`, said);
 
 /**
  * What is wrong with a VPC that an environment uses and does not make: ids, routes to S3 and to what its options need, rules of the groups (errors), and
@@ -63,14 +63,20 @@ async function orMissing<T>(answer: Promise<T[] | undefined>): Promise<T[] | und
 }
 
 const missing = (option: string, ids: string): Issue =>
-  problem('error', option, 'must exist in the region', ids, 'correct the ids, or have them shared with the account');
+  problem('error', option, {
+    must: 'must exist in the region',
+    got: ids,
+    fix: 'correct the ids, or have them shared with the account',
+  });
 
 function elsewhere(option: string, vpcId: string, found: readonly (Subnet | SecurityGroup)[]): Issue[] {
   const ids = found
     .filter((one) => one.VpcId !== vpcId)
     .map((one) => `${'SubnetId' in one ? one.SubnetId : (one as SecurityGroup).GroupId} in ${one.VpcId}`);
   if (ids.length === 0) return [];
-  return [problem('error', option, `must be in ${vpcId}`, ids.join(', '), 'name those of that VPC')];
+  return [
+    problem('error', option, { must: `must be in ${vpcId}`, got: ids.join(', '), fix: 'name those of that VPC' }),
+  ];
 }
 
 /** Services with an interface endpoint that carries calls of the jobs, by the last part of their names, and route tables with the endpoint of S3. */
@@ -108,13 +114,11 @@ async function reachIssues(ec2: EC2Client, network: ExistingNetwork, subnets: re
     const level = OwnerId === account ? 'error' : 'warning';
     if (routes === undefined)
       return [
-        problem(
-          'warning',
-          'subnetIds',
-          'must reach S3',
-          `${SubnetId} of account ${OwnerId}, whose routes this account does not see`,
-          'ask its owner whether its route table has an endpoint of S3',
-        ),
+        problem('warning', 'subnetIds', {
+          must: 'must reach S3',
+          got: `${SubnetId} of account ${OwnerId}, whose routes this account does not see`,
+          fix: 'ask its owner whether its route table has an endpoint of S3',
+        }),
       ];
     if (routes.leavesVpc) return [];
     const hasS3 = interfaces.has('s3') || tablesWithS3.has(routes.tableId);
@@ -122,13 +126,11 @@ async function reachIssues(ec2: EC2Client, network: ExistingNetwork, subnets: re
     return [
       ...(hasS3 ? [] : [noWayToS3(level, network, SubnetId, routes)]),
       ...noService.map(({ service, option }) =>
-        problem(
-          level,
-          'vpcId',
-          `must have an interface endpoint of ${service} with private DNS, which ${option} needs`,
-          `${vpcId}, of which ${SubnetId} has no other way to it`,
-          'make it, or give the subnet a route to a NAT gateway',
-        ),
+        problem(level, 'vpcId', {
+          must: `must have an interface endpoint of ${service} with private DNS, which ${option} needs`,
+          got: `${vpcId}, of which ${SubnetId} has no other way to it`,
+          fix: 'make it, or give the subnet a route to a NAT gateway',
+        }),
       ),
     ];
   });
@@ -136,13 +138,13 @@ async function reachIssues(ec2: EC2Client, network: ExistingNetwork, subnets: re
 
 function noWayToS3(level: Issue['level'], { vpcId, region }: ExistingNetwork, subnetId: string, routes: Routes): Issue {
   const only = routes.hasInternetGateway ? 'only an internet gateway' : 'no way out';
-  return problem(
-    level,
-    'subnetIds',
-    routes.hasInternetGateway ? 'must reach S3 from private addresses, which is all that jobs have' : 'must reach S3',
-    `${subnetId}, whose route table ${routes.tableId} has ${only}`,
-    `add a gateway endpoint: aws ec2 create-vpc-endpoint --region ${region} --vpc-id ${vpcId} --service-name com.amazonaws.${region}.s3 --route-table-ids ${routes.tableId}`,
-  );
+  return problem(level, 'subnetIds', {
+    must: routes.hasInternetGateway
+      ? 'must reach S3 from private addresses, which is all that jobs have'
+      : 'must reach S3',
+    got: `${subnetId}, whose route table ${routes.tableId} has ${only}`,
+    fix: `add a gateway endpoint: aws ec2 create-vpc-endpoint --region ${region} --vpc-id ${vpcId} --service-name com.amazonaws.${region}.s3 --route-table-ids ${routes.tableId}`,
+  });
 }
 
 /** Hosts of a job reach each other through their group; EFA takes no rule that names addresses. */
@@ -150,13 +152,11 @@ function groupIssues({ securityGroupIds, usesEfa }: ExistingNetwork, groups: rea
   if (selfReachingGroups(groups).length > 0) return [];
   const [first = ''] = securityGroupIds;
   return [
-    problem(
-      usesEfa ? 'error' : 'warning',
-      'securityGroupIds',
-      'must have a group with all traffic from and to itself, which jobs of several instances and EFA need',
-      securityGroupIds.join(', '),
-      `add both rules: aws ec2 authorize-security-group-ingress --group-id ${first} --protocol=-1 --source-group ${first} and aws ec2 authorize-security-group-egress --group-id ${first} --ip-permissions IpProtocol=-1,UserIdGroupPairs=[{GroupId=${first}}]`,
-    ),
+    problem(usesEfa ? 'error' : 'warning', 'securityGroupIds', {
+      must: 'must have a group with all traffic from and to itself, which jobs of several instances and EFA need',
+      got: securityGroupIds.join(', '),
+      fix: `add both rules: aws ec2 authorize-security-group-ingress --group-id ${first} --protocol=-1 --source-group ${first} and aws ec2 authorize-security-group-egress --group-id ${first} --ip-permissions IpProtocol=-1,UserIdGroupPairs=[{GroupId=${first}}]`,
+    }),
   ];
 }
 
@@ -165,12 +165,10 @@ function addressIssues({ addresses }: ExistingNetwork, subnets: readonly Subnet[
   const most = Math.max(...subnets.map(({ AvailableIpAddressCount = 0 }) => AvailableIpAddressCount));
   if (most >= addresses) return [];
   return [
-    problem(
-      'warning',
-      'subnetIds',
-      `must have ${addresses} free addresses in one subnet for the largest entry of quotas.require`,
-      `${most} in the largest`,
-      'name a larger subnet, or free addresses before such a run starts',
-    ),
+    problem('warning', 'subnetIds', {
+      must: `must have ${addresses} free addresses in one subnet for the largest entry of quotas.require`,
+      got: `${most} in the largest`,
+      fix: 'name a larger subnet, or free addresses before such a run starts',
+    }),
   ];
 }

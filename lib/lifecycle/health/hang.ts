@@ -59,16 +59,18 @@ export interface SignsOfLife {
   newestWriteAt?: EpochMs;
 }
 
+/** An attempt, its job, and how long that may be silent. */
+export interface WatchedJob {
+  attempt: Attempt;
+  job: PresentJob;
+  policy: RunPolicy;
+}
+
 /** Whether a job that the service calls Training stands still. `attempt.progress` is already the newest. */
-export function judgeHang(
-  attempt: Attempt,
-  job: PresentJob,
-  policy: RunPolicy,
-  signs: SignsOfLife,
-  now: EpochMs,
-): HangVerdict {
+export function judgeHang(watched: WatchedJob, signs: SignsOfLife, now: EpochMs): HangVerdict {
+  const { attempt, job } = watched;
   if (job.status !== 'InProgress' || job.secondaryStatus !== 'Training') return { kind: 'moving' };
-  const silence = findSilence(attempt, job, policy, signs, now);
+  const silence = findSilence(watched, signs, now);
   if (!silence) return { kind: 'moving' };
   if (signs.isUnreadable || (attempt.progress && !signs.isRead)) return { kind: 'unknown' };
   const since = attempt.suspectedHangAt;
@@ -79,9 +81,7 @@ export function judgeHang(
 }
 
 function findSilence(
-  attempt: Attempt,
-  job: PresentJob,
-  policy: RunPolicy,
+  { attempt, job, policy }: WatchedJob,
   signs: SignsOfLife,
   now: EpochMs,
 ): { text: string; maySee: boolean } | undefined {

@@ -143,7 +143,7 @@ function wantsStop({ record, attempt, job, observed, now }: JobSituation, newCom
   if (spend.kind === 'stop') return { stop: { why: 'spend', at: now, text: spend.text }, alerts: [] };
   const leaves = handOverStop(attempt, job, record.policy, now);
   if (leaves) return { stop: leaves, alerts: [] };
-  const hang = judgeHang(attempt, job, record.policy, signsOfLife(observed), now);
+  const hang = judgeHang({ attempt, job, policy: record.policy }, signsOfLife(observed), now);
   if (hang.kind === 'moving') return { alerts: [] };
   if (hang.kind === 'unknown') return { suspectedHangAt: attempt.suspectedHangAt, alerts: [] };
   const suspectedHangAt = attempt.suspectedHangAt ?? now;

@@ -34,6 +34,13 @@ export function memoryOf(l: LayoutInput, k: MemoryConstants): MemoryGiB {
   return last.total > first.total ? last : first;
 }
 
+/** What a stage has through a whole step, in bytes. */
+interface Held {
+  state: HeldState;
+  /** Activations that are kept for the backward pass. */
+  kept: number;
+}
+
 /** What a stage has beside state and kept activations at one moment of a step, in bytes. */
 interface Moment {
   passing: number;
@@ -48,7 +55,7 @@ function stageMemory(l: LayoutInput, k: MemoryConstants, isFirst: boolean): Memo
   const held = heldActivations(l, k, layers, isFirst);
   const logits = isFirst && l.pipeline > 1 ? 0 : logitBytes(l, k);
   const gathered = workingBytes(l, k);
-  const at = (moment: Moment) => reserved(l, k, state, held.kept, moment);
+  const at = (moment: Moment) => reserved(l, k, { state, kept: held.kept }, moment);
   const atLoss = at({ passing: held.scores, logits, working: gathered.atLoss });
   const inFirstBlock = at({ passing: held.scores + held.oneBlock, logits: 0, working: gathered.inBlock });
   return atLoss.total > inFirstBlock.total ? atLoss : inFirstBlock;
@@ -117,7 +124,7 @@ function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inB
  * What lives, and what the allocator holds beyond it: little of what keeps its size from step to step, more of what comes and goes, and
  * the room of the last step's gradients. Kept activations have their holes counted already.
  */
-function reserved(l: LayoutInput, k: MemoryConstants, state: HeldState, kept: number, moment: Moment): MemoryGiB {
+function reserved(l: LayoutInput, k: MemoryConstants, { state, kept }: Held, moment: Moment): MemoryGiB {
   const activations = kept + moment.passing;
   const late = lateGradients(l, state.gradients, activations + moment.logits);
   const gradients = state.gradients - late;

@@ -27,16 +27,20 @@ export interface PriceFacts {
   prices?: Readonly<Record<string, number>>;
 }
 
-type Seen = Pick<Price, 'usdPerHour' | 'note'>;
+/** Prices of one kind, and what a note calls them. */
+interface PriceList {
+  what: string;
+  find: (instanceType: string) => Pick<Price, 'usdPerHour' | 'note'> | undefined;
+}
 
 /** Dollars of every host of the job for `hours`, spare ones too; spot and plans beside on-demand where somebody has seen their price. */
 export function runCost(run: RunSpec, facts: PriceFacts, hours: number | null): RunCost {
   const find = (instanceType: string) => findPrice(instanceType, facts.region, facts.prices);
-  const { usd, ...onDemand } = costOf(run, facts, hours, find, 'price');
+  const { usd, ...onDemand } = costOf(run, facts, hours, { what: 'price', find });
   const [first] = requestedGroupsOf(run.compute);
   const basis = onDemand.perHour === null || !first ? null : (find(first.instanceType)?.basis ?? null);
-  const of = (capacity: PricedCapacity, name: string) =>
-    costOf(run, facts, hours, (type) => findCapacityPrice(capacity, type, facts.region), name);
+  const of = (capacity: PricedCapacity, what: string) =>
+    costOf(run, facts, hours, { what, find: (type) => findCapacityPrice(capacity, type, facts.region) });
   return {
     onDemand: usd,
     ...onDemand,
@@ -46,13 +50,7 @@ export function runCost(run: RunSpec, facts: PriceFacts, hours: number | null): 
   };
 }
 
-function costOf(
-  run: RunSpec,
-  facts: PriceFacts,
-  hours: number | null,
-  find: (instanceType: string) => Seen | undefined,
-  what: string,
-): CapacityCost {
+function costOf(run: RunSpec, facts: PriceFacts, hours: number | null, { what, find }: PriceList): CapacityCost {
   const groups = requestedGroupsOf(run.compute).map((g) => ({ ...g, price: find(g.instanceType) }));
   const unknown = groups.filter((g) => g.price === undefined).map((g) => g.instanceType);
   if (unknown.length > 0)

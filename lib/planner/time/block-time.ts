@@ -41,6 +41,12 @@ export function blockOf(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): B
   return Object.fromEntries(mean) as unknown as Block;
 }
 
+/** Seconds of the passes of one block, with the time that launching their kernels takes. */
+interface Passes {
+  forward: number;
+  backward: number;
+}
+
 function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Block {
   const b = blockSeconds(l, gpu, k);
   const again = RECOMPUTED[l.recompute];
@@ -56,6 +62,7 @@ function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Bloc
   // A pass takes at least the time that launching its kernels takes.
   const idleForward = Math.max(0, b.launchForward - forward);
   const idleBackward = Math.max(0, (2 + again.traffic) * b.launchForward - backward);
+  const passes = { forward: forward + idleForward, backward: backward + idleBackward };
   const reference = referenceOf(l, net, k, b);
   return {
     matmul: matmul + reference.matmul,
@@ -65,8 +72,8 @@ function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Bloc
     tensorParallel,
     contextParallel,
     expertParallel: expertSeconds(l, net),
-    dataParallel: shardSeconds(l, net, k, forward + idleForward, backward + idleBackward) + reference.dataParallel,
-    offload: activationOffloadSeconds(l, gpu, forward + idleForward, backward + idleBackward),
+    dataParallel: shardSeconds(l, net, k, passes) + reference.dataParallel,
+    offload: activationOffloadSeconds(l, gpu, passes),
     host: idleForward + idleBackward + reference.host,
   };
 }
@@ -134,7 +141,7 @@ function expertSeconds(l: LayoutInput, net: Network): number {
 }
 
 /** Gathers and scatters of one micro-batch, beside the passes that hide them; a scatter that comes once a step counts in equal parts. */
-function shardSeconds(l: LayoutInput, net: Network, k: Constants, forward: number, backward: number): number {
+function shardSeconds(l: LayoutInput, net: Network, k: Constants, { forward, backward }: Passes): number {
   const traffic = shardTraffic(l);
   if (traffic.gathers === 0) return 0;
   const group = shardGroup(l, net);
@@ -158,7 +165,7 @@ function overlapTax(l: LayoutInput, k: Constants): number {
 }
 
 /** Block inputs go to the host in the forward pass and come back in the backward pass. */
-function activationOffloadSeconds(l: LayoutInput, gpu: Gpu, forward: number, backward: number): number {
+function activationOffloadSeconds(l: LayoutInput, gpu: Gpu, { forward, backward }: Passes): number {
   if (!l.offloadActivations) return 0;
   const seconds = (2 * tokensPerRank(l) * l.model.hidden) / l.tensor / gpu.hostBytesPerSecond;
   return added(forward, seconds, 0.1) + added(backward, seconds, 0.1);

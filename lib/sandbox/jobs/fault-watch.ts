@@ -14,6 +14,14 @@ type InstanceFault = FaultOf<'instance-killed' | 'instance-frozen' | 'disk-full'
 const POLL_MS = 50;
 const STEP_LINE = /^slipway (\{.*\})\s*$/;
 
+/** A job that trains, as faults meet it. */
+export interface WatchedJob {
+  target: FaultTarget;
+  fleet: Fleet;
+  control: RunControl;
+  say(message: string): void;
+}
+
 /** Lets planned faults strike a job while it trains: by time, by step or by a line of its output. */
 export class FaultWatch {
   private readonly startedAt = Date.now();
@@ -23,10 +31,7 @@ export class FaultWatch {
 
   constructor(
     private readonly plan: FaultPlan,
-    private readonly target: FaultTarget,
-    private readonly fleet: Fleet,
-    private readonly control: RunControl,
-    private readonly say: (message: string) => void,
+    private readonly job: WatchedJob,
   ) {
     this.timer = setInterval(() => this.look(), POLL_MS);
   }
@@ -46,13 +51,17 @@ export class FaultWatch {
   }
 
   private watched(): FaultEntry[] {
-    return this.plan.armed(KINDS, { ...this.target, state: 'Training' });
+    return this.plan.armed(KINDS, { ...this.job.target, state: 'Training' });
   }
 
   private look(): void {
     for (const entry of this.watched()) {
       // A fault on processes that are not there yet waits for them.
-      if (this.isDue(entry) && this.hasVictims(entry.fault as RunningFault) && this.plan.claim(entry, this.target)) {
+      if (
+        this.isDue(entry) &&
+        this.hasVictims(entry.fault as RunningFault) &&
+        this.plan.claim(entry, this.job.target)
+      ) {
         this.lines.delete(entry);
         this.strike(entry.fault as RunningFault);
       }
@@ -75,13 +84,13 @@ export class FaultWatch {
   }
 
   private hit(fault: InstanceFault): RunningInstance[] {
-    return this.fleet.instances.filter((i) => fault.host === undefined || i.host === `algo-${fault.host}`);
+    return this.job.fleet.instances.filter((i) => fault.host === undefined || i.host === `algo-${fault.host}`);
   }
 
   private strike(fault: RunningFault): void {
-    this.say(`fault ${fault.kind} strikes at step ${this.step}`);
-    if (fault.kind === 'internal-error') this.control.end({ kind: 'internal-error' });
-    else if (fault.kind === 'spot-interruption') this.control.end({ kind: 'spot' });
+    this.job.say(`fault ${fault.kind} strikes at step ${this.step}`);
+    if (fault.kind === 'internal-error') this.job.control.end({ kind: 'internal-error' });
+    else if (fault.kind === 'spot-interruption') this.job.control.end({ kind: 'spot' });
     else this.strikeInstances(fault);
   }
 
@@ -90,7 +99,7 @@ export class FaultWatch {
     const hit = this.hit(fault);
     if (fault.kind === 'instance-killed') {
       // A machine that is gone is the platform's fault, whatever its processes' exit codes say.
-      if (fault.as === 'platform') this.control.end({ kind: 'internal-error' });
+      if (fault.as === 'platform') this.job.control.end({ kind: 'internal-error' });
       for (const instance of hit) instance.kill(pattern);
       return;
     }

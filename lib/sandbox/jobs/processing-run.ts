@@ -107,7 +107,12 @@ export class ProcessingRun {
     const outputs = this.outputs(attempt, cluster, (error) => failures.push(error));
     for (const { sync, continuous } of outputs) if (continuous) await sync.start();
     const fleet = attempt.start();
-    this.watch = new FaultWatch(this.services.faults, this.target, fleet, this.control, (message) => this.say(message));
+    this.watch = new FaultWatch(this.services.faults, {
+      target: this.target,
+      fleet,
+      control: this.control,
+      say: (message) => this.say(message),
+    });
     const exit = await this.control.race(fleet.decided).catch((error: Error) => error);
     this.watch.stop();
     const abrupt = this.control.ending?.kind === 'internal-error' || this.control.ending?.kind === 'shutdown';

@@ -167,7 +167,12 @@ export class TrainingRun {
   }
 
   private async train(fleet: Fleet, attempt: Attempt): Promise<void> {
-    this.watch = new FaultWatch(this.services.faults, this.target, fleet, this.control, (message) => this.say(message));
+    this.watch = new FaultWatch(this.services.faults, {
+      target: this.target,
+      fleet,
+      control: this.control,
+      say: (message) => this.say(message),
+    });
     try {
       const exit = await this.control.race(fleet.decided);
       if (exit.exitCode !== 0) throw algorithmError(await attempt.lastWords(exit.host, 'failure'), exit.exitCode);

@@ -25,6 +25,9 @@ const OPEN: readonly IncreaseStatus[] = ['PENDING', 'CASE_OPENED'];
 /** Open requests that one account may have at a time: docs.aws.amazon.com servicequotas, retrieved 2026-11-20. */
 const MAX_OPEN = 20;
 
+/** What somebody asks for. */
+export type AskedIncrease = Pick<IncreaseRequest, 'desiredValue' | 'requester'>;
+
 /** Requests for more of a quota. Nothing is granted by itself: a person (or a test) approves or denies. */
 export class IncreaseRequests {
   private readonly requests: IncreaseRequest[] = [];
@@ -32,7 +35,8 @@ export class IncreaseRequests {
   constructor(private readonly quotas: QuotaStore) {}
 
   /** @throws ServiceError for a value that is no increase, a second open request, and too many open requests */
-  file(account: string, region: string, row: QuotaRow, desiredValue: number, requester: string): IncreaseRequest {
+  file(account: string, region: string, row: QuotaRow, asked: AskedIncrease): IncreaseRequest {
+    const { desiredValue } = asked;
     if (desiredValue <= row.value) {
       throw new ServiceError(
         'IllegalArgumentException',
@@ -51,7 +55,7 @@ export class IncreaseRequests {
     }
     const now = Date.now();
     const times = { createdAt: now, updatedAt: now };
-    const filed = { account, region, code: row.code, quotaName: row.name, desiredValue, requester, ...times };
+    const filed = { account, region, code: row.code, quotaName: row.name, ...asked, ...times };
     const request: IncreaseRequest = { id: randomUUID().replaceAll('-', ''), status: 'PENDING', ...filed };
     this.requests.push(request);
     return request;
@@ -83,7 +87,7 @@ export class IncreaseRequests {
     for (const request of open) {
       request.status = status;
       request.updatedAt = Date.now();
-      if (status === 'APPROVED') this.quotas.set(account, region, request.code, request.desiredValue);
+      if (status === 'APPROVED') this.quotas.set(account, region, { code: request.code, value: request.desiredValue });
     }
     return open;
   }

@@ -44,6 +44,9 @@ function instanceRows(): QuotaRow[] {
   );
 }
 
+/** A value that is applied; a row that the Region has none of yet is made under `name`. */
+interface AppliedValue extends Pick<QuotaRow, 'code' | 'value'>, Partial<Pick<QuotaRow, 'name'>> {}
+
 /** The SageMaker quotas of every account and Region, as Service Quotas shows them and CreateTrainingJob obeys them. */
 export class QuotaStore {
   private readonly tables = new Map<string, Map<string, QuotaRow>>();
@@ -65,7 +68,7 @@ export class QuotaStore {
   }
 
   /** Applies a value, or makes the row when the Region has none yet. */
-  set(account: string, region: string, code: string, value: number, name?: string): QuotaRow {
+  set(account: string, region: string, { code, value, name }: AppliedValue): QuotaRow {
     const table = this.table(account, region);
     const row = table.get(code) ?? { code, name: name ?? code, defaultValue: 0, value };
     const changed = { ...row, value, name: name ?? row.name };

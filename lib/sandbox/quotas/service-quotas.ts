@@ -55,7 +55,7 @@ export class ServiceQuotas {
   private request(call: ApiCall): unknown {
     const desired = Number(call.input.DesiredValue);
     const requester = call.caller.arn ?? call.caller.accessKeyId;
-    const filed = this.increases.file(call.account, call.region, this.row(call), desired, requester);
+    const filed = this.increases.file(call.account, call.region, this.row(call), { desiredValue: desired, requester });
     return { RequestedQuota: requestedQuota(filed) };
   }
 

@@ -21,33 +21,29 @@ function convert(found: ZodIssue, keysAt: (path: readonly PropertyKey[]) => stri
       return [typeIssue(path, found)];
     case 'invalid_value':
       return [
-        schemaIssue(
-          'schema/value',
-          path,
-          `must be ${orList(found.values.map(String))}`,
-          found.input ?? 'nothing',
-          found.values.length === 1 ? `write ${String(found.values[0])}` : 'use one of them',
-        ),
+        schemaIssue('schema/value', path, {
+          must: `must be ${orList(found.values.map(String))}`,
+          got: found.input ?? 'nothing',
+          fix: found.values.length === 1 ? `write ${String(found.values[0])}` : 'use one of them',
+        }),
       ];
     case 'too_small':
     case 'too_big':
       return [rangeIssue(path, found)];
     case 'invalid_key':
       return found.issues.map(({ message }) =>
-        schemaIssue('schema/format', path, message, lastOf(found.path), 'rename it'),
+        schemaIssue('schema/format', path, { must: message, got: lastOf(found.path), fix: 'rename it' }),
       );
     case 'invalid_union':
       return [
-        schemaIssue(
-          'schema/type',
-          path,
-          found.message || 'has a form that is not known here',
-          found.input ?? 'nothing',
-          'see the example in the docs',
-        ),
+        schemaIssue('schema/type', path, {
+          must: found.message || 'has a form that is not known here',
+          got: found.input ?? 'nothing',
+          fix: 'see the example in the docs',
+        }),
       ];
     default:
-      return [schemaIssue('schema/format', path, found.message, found.input, 'correct the value')];
+      return [schemaIssue('schema/format', path, { must: found.message, got: found.input, fix: 'correct the value' })];
   }
 }
 
@@ -56,22 +52,23 @@ const lastOf = (path: readonly PropertyKey[]) => String(path[path.length - 1]);
 function unknownKey(path: readonly PropertyKey[], known: readonly string[]): Issue {
   const key = lastOf(path);
   const guess = known.length > 8 ? nearest(key, known) : known;
-  return schemaIssue(
-    'schema/unknown-key',
-    formatPath(path),
-    'must be a known option',
-    key,
-    guess.length > 0 ? `use ${orList(guess)}, or remove it` : 'remove it',
-  );
+  return schemaIssue('schema/unknown-key', formatPath(path), {
+    must: 'must be a known option',
+    got: key,
+    fix: guess.length > 0 ? `use ${orList(guess)}, or remove it` : 'remove it',
+  });
 }
 
 function typeIssue(path: string, found: Extract<ZodIssue, { code: 'invalid_type' }>): Issue {
   if (found.input === undefined) {
     const key = path.split('.').pop() ?? path;
-    return schemaIssue('schema/required', path, `must be given (${typeName(found.expected)})`, undefined, `add ${key}`);
+    return schemaIssue('schema/required', path, {
+      must: `must be given (${typeName(found.expected)})`,
+      fix: `add ${key}`,
+    });
   }
   const fix = found.expected === 'string' && typeof found.input === 'number' ? 'put it in quotes' : 'change the value';
-  return schemaIssue('schema/type', path, `must be ${typeName(found.expected)}`, found.input, fix);
+  return schemaIssue('schema/type', path, { must: `must be ${typeName(found.expected)}`, got: found.input, fix });
 }
 
 function rangeIssue(path: string, found: Extract<ZodIssue, { code: 'too_small' | 'too_big' }>): Issue {
@@ -79,7 +76,11 @@ function rangeIssue(path: string, found: Extract<ZodIssue, { code: 'too_small' |
   const [within, beyond] = found.code === 'too_small' ? ['at least', 'more than'] : ['at most', 'less than'];
   const word = found.inclusive === false ? beyond : within;
   const unit = found.origin === 'string' ? ' characters' : found.origin === 'array' ? ' entries' : '';
-  return schemaIssue('schema/range', path, `must be ${word} ${limit}${unit}`, found.input, `use ${word} ${limit}`);
+  return schemaIssue('schema/range', path, {
+    must: `must be ${word} ${limit}${unit}`,
+    got: found.input,
+    fix: `use ${word} ${limit}`,
+  });
 }
 
 function typeName(expected: string): string {
@@ -95,5 +96,12 @@ function typeName(expected: string): string {
   return names[expected] ?? expected;
 }
 
-const schemaIssue = (rule: string, path: string, must: string, got: unknown, fix: string): Issue =>
+/** The parts of a message; without `got` nothing was given. */
+interface Said {
+  must: string;
+  got?: unknown;
+  fix: string;
+}
+
+const schemaIssue = (rule: string, path: string, { must, got, fix }: Said): Issue =>
   issue(rule, 'error', path, got === undefined ? { must, fix } : { must, got, fix });

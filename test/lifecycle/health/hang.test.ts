@@ -12,7 +12,7 @@ const progress = (changes: Partial<Progress> = {}): Progress => ({
   ...changes,
 });
 const judge = (changes: Parameters<typeof attempt>[0], now: number, own = policy()) =>
-  judgeHang(attempt(changes), job(), own, { isRead: true }, now).kind;
+  judgeHang({ attempt: attempt(changes), job: job(), policy: own }, { isRead: true }, now).kind;
 
 describe('silence of the heartbeat', () => {
   test('needs a second look some minutes later before it is a hang', () => {
@@ -54,9 +54,11 @@ describe('beats without progress', () => {
   test('alert only when steps cannot be seen', () => {
     const now = T0 + HOUR;
     const verdict = judgeHang(
-      attempt({ progress: beating(now), suspectedHangAt: T0 }),
-      job(),
-      policy({ seesSteps: false }),
+      {
+        attempt: attempt({ progress: beating(now), suspectedHangAt: T0 }),
+        job: job(),
+        policy: policy({ seesSteps: false }),
+      },
       { isRead: true },
       now,
     );
@@ -65,7 +67,8 @@ describe('beats without progress', () => {
 });
 
 test('a job that never sent a heartbeat is told of, not stopped', () => {
-  const verdict = judgeHang(attempt({ suspectedHangAt: T0 }), job(), policy(), { isRead: false }, T0 + 2 * HOUR);
+  const silent = { attempt: attempt({ suspectedHangAt: T0 }), job: job(), policy: policy() };
+  const verdict = judgeHang(silent, { isRead: false }, T0 + 2 * HOUR);
   expect(verdict).toMatchObject({ kind: 'hung', maySee: false });
 });
 
@@ -73,7 +76,8 @@ test.each(['Starting', 'Pending', 'Downloading', 'Interrupted', 'Uploading'])(
   '%s is never a hang',
   (secondaryStatus) => {
     const silent = attempt({ progress: progress(), suspectedHangAt: T0 });
-    expect(judgeHang(silent, job({ secondaryStatus }), policy(), { isRead: true }, T0 + 24 * HOUR).kind).toBe('moving');
+    const watched = { attempt: silent, job: job({ secondaryStatus }), policy: policy() };
+    expect(judgeHang(watched, { isRead: true }, T0 + 24 * HOUR).kind).toBe('moving');
   },
 );
 

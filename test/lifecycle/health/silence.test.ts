@@ -7,12 +7,14 @@ import { attempt, HOUR, job, MINUTE, policy, T0 } from '../support/records';
 const READ: SignsOfLife = { isRead: true };
 const judge = (progress: Partial<Progress> | undefined, seconds: number, own: Partial<RunPolicy> = {}, signs = READ) =>
   judgeHang(
-    attempt({
-      progress: progress && { step: 100, phase: '', beatAt: T0, movedAt: T0, ...progress },
-      suspectedHangAt: T0 - HOUR,
-    }),
-    job(),
-    policy(own),
+    {
+      attempt: attempt({
+        progress: progress && { step: 100, phase: '', beatAt: T0, movedAt: T0, ...progress },
+        suspectedHangAt: T0 - HOUR,
+      }),
+      job: job(),
+      policy: policy(own),
+    },
     signs,
     T0 + seconds * 1000,
   );
@@ -89,9 +91,11 @@ describe('other signs of life', () => {
 test('a second look must come at least four minutes after the first', () => {
   const look = (since: number | undefined) =>
     judgeHang(
-      attempt({ progress: { step: 1, phase: '', beatAt: T0, movedAt: T0 }, suspectedHangAt: since }),
-      job(),
-      policy(),
+      {
+        attempt: attempt({ progress: { step: 1, phase: '', beatAt: T0, movedAt: T0 }, suspectedHangAt: since }),
+        job: job(),
+        policy: policy(),
+      },
       READ,
       T0 + HOUR,
     ).kind;
@@ -105,7 +109,7 @@ describe('after an interruption', () => {
       suspectedHangAt: T0,
       progress: { step: 100, phase: '', beatAt: T0, movedAt: T0, ...progress },
     };
-    return judgeHang(attempt(own), job(), policy(), READ, T0 + HOUR + seconds * 1000);
+    return judgeHang({ attempt: attempt(own), job: job(), policy: policy() }, READ, T0 + HOUR + seconds * 1000);
   };
 
   test('beats from before it say nothing, but show that the driver beats', () => {

@@ -11,13 +11,17 @@ import type { RunSpec } from '../../../spec/run-spec';
 import type { RunIntent } from '../../shared/items';
 import type { ControlDeps } from '../deps';
 
+/** What a run is besides its file. */
+interface NewRun extends Pick<StartRequest, 'startAt' | 'note'>, Pick<Descriptor, 'prices'> {
+  runId: string;
+  team: string;
+}
+
 /** A new record, with everything `decide` must know of the file. */
 export function recordOf(
   deps: Pick<ControlDeps, 'environment' | 'region'>,
-  team: string,
   run: RunSpec,
-  runId: string,
-  { prices, startAt, note }: { prices: Descriptor['prices']; startAt?: string; note?: string },
+  { runId, team, prices, startAt, note }: NewRun,
   now: number,
 ): RunRecord {
   return newRun(
@@ -42,19 +46,22 @@ export function recordOf(
 /** sha256 over the resolved spec: two files that mean the same have the same hash. */
 const configHash = (run: RunSpec): string => createHash('sha256').update(configText(run)).digest('hex');
 
+/** Where the code and the results of a run lie. */
+type Place = Parameters<typeof codeUri>[0];
+
 /** What every attempt of the run is made from. */
 export function intentOf(
   deps: Pick<ControlDeps, 'randomSecret'>,
   run: RunSpec,
   request: StartRequest,
-  descriptor: Descriptor,
-  runId: string,
+  place: Place,
 ): RunIntent {
+  const { descriptor } = place;
   if (!descriptor.driver)
     throw new Error(`the descriptor of environment ${descriptor.name} names no driver; deploy it again`);
   return {
     spec: run,
-    code: codeOf(run, request, descriptor, runId),
+    code: codeOf(run, request, place),
     driver: { uri: descriptor.driver.uri, hash: descriptor.driver.hash },
     secret: deps.randomSecret(),
     trainingImageUri: descriptor.trainingImageUri ?? null,
@@ -62,13 +69,13 @@ export function intentOf(
 }
 
 /** Where the code is. An archive that lay in S3 before stays there, held to the digest that it had at the start. */
-function codeOf(run: RunSpec, { code }: StartRequest, descriptor: Descriptor, runId: string): RunIntent['code'] {
+function codeOf(run: RunSpec, { code }: StartRequest, place: Place): RunIntent['code'] {
   const { source } = run.code;
   if (isArchiveInS3(source))
     return {
-      uri: fillPlaceholders(source, { descriptor, runId }),
+      uri: fillPlaceholders(source, place),
       sha256: run.code.sha256 ?? code?.sha256 ?? null,
       bytes: null,
     };
-  return code ? { ...code, uri: codeUri({ descriptor, runId }, run, code.sha256) } : null;
+  return code ? { ...code, uri: codeUri(place, run, code.sha256) } : null;
 }

@@ -34,7 +34,7 @@ export async function startRun(
   if (twin) return repeatStart(deps, team, twin);
   const refused = (await closedRefusal(deps)) ?? (await budgetRefusal(deps, team));
   if (refused) return refused;
-  const made = await writeIntent(deps, team, request, run, descriptor);
+  const made = await writeIntent(deps, team, request, { run, descriptor });
   if (!made) return refusal(issue('run-id/taken', 'error', '', takenText(request.runId ?? run.name)));
   await deps.s3.send(
     new PutObjectCommand({
@@ -64,14 +64,13 @@ async function writeIntent(
   deps: ControlDeps,
   team: string,
   request: StartRequest,
-  run: RunSpec,
-  descriptor: Descriptor,
+  { run, descriptor }: { run: RunSpec; descriptor: Descriptor },
 ): Promise<{ runId: string; intent: RunIntent } | undefined> {
   const now = deps.now();
   for (let tries = 0; tries < MOST_ID_TRIES; tries++) {
     const runId = request.runId ?? runIdAt(run.name, new Date(now.getTime() + tries * 1000));
-    const intent = intentOf(deps, run, request, descriptor, runId);
-    const record = recordOf(deps, team, run, runId, { ...request, prices: descriptor.prices }, now.getTime());
+    const intent = intentOf(deps, run, request, { descriptor, runId });
+    const record = recordOf(deps, run, { ...request, runId, team, prices: descriptor.prices }, now.getTime());
     const line = event(now.getTime(), 'run-intended', `start asked by team ${team}`, { configHash: record.configHash });
     if (await deps.store.create(record, intent, request.clientRequestId, line)) return { runId, intent };
     // The write may have taken effect although its answer was lost: then the request is known now.
