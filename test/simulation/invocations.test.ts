@@ -16,16 +16,14 @@ class FindCommand {
 /** A reconcile function with one client of a service that answers at once; `reached` counts the calls that came to the service. */
 function functionWith(...faults: Fault[]) {
   const clock = new VirtualClock();
-  const gateway = new Gateway(clock, 1, new CallFaults(faults), new Kills(faults), {});
+  const gateway = new Gateway(clock, 1, { faults: new CallFaults(faults), kills: new Kills(faults), rates: {} });
   const seen = { reached: 0, endings: [] as Ending['kind'][] };
   gateway.add('table', { Find: { latencyMs: 5, run: () => ++seen.reached } });
-  const reconcile = new LambdaFunction(
-    'reconcile',
-    clock,
-    60,
-    (slot) => ({ table: gateway.client(Client, 'table', {}, slot), sleep: (ms: number) => clock.sleep(ms) }),
-    () => 1,
-  );
+  const reconcile = new LambdaFunction('reconcile', clock, {
+    timeoutSeconds: 60,
+    makeDeps: (slot) => ({ table: gateway.client(Client, 'table', {}, slot), sleep: (ms: number) => clock.sleep(ms) }),
+    nextId: () => 1,
+  });
   const invoke = (handle: Parameters<typeof reconcile.invoke>[0]) =>
     reconcile.invoke(handle, ({ kind }) => seen.endings.push(kind));
   return { clock, invoke, seen };

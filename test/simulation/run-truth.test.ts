@@ -5,7 +5,10 @@ import { PRETRAIN } from './support';
 
 function truth(): RunTruth {
   const behaviour = { totalSteps: 100, secondsPerStep: 10, commitEveryMs: 60_000, startMs: 0, checkpointObjects: 4 };
-  return new RunTruth('a', runOf(PRETRAIN), behaviour, { bucket: 'checkpoints', prefix: 'a/' }, undefined);
+  return new RunTruth('a', runOf(PRETRAIN), behaviour, {
+    place: { bucket: 'checkpoints', prefix: 'a/' },
+    heartbeat: undefined,
+  });
 }
 
 const listed = (run: RunTruth) => run.objects().map(({ key, at }) => [key, at]);

@@ -17,6 +17,15 @@ interface Environment<Deps> extends Slot {
   deps: Deps;
 }
 
+/** What a function is made from. */
+export interface FunctionSettings<Deps> {
+  timeoutSeconds: number;
+  /** What it calls, made for each of its execution environments. */
+  makeDeps(slot: Slot): Deps;
+  /** Ids of invocations, across all functions. */
+  nextId(): number;
+}
+
 /** Time between the event and the first line of the handler. */
 const START_MS = 10;
 
@@ -36,11 +45,9 @@ export class LambdaFunction<Deps> {
   constructor(
     readonly name: FunctionName,
     private readonly clock: VirtualClock,
-    timeoutSeconds: number,
-    private readonly makeDeps: (slot: Slot) => Deps,
-    private readonly nextId: () => number,
+    private readonly settings: FunctionSettings<Deps>,
   ) {
-    this.atLimit = clock.lane(timeoutSeconds * 1000);
+    this.atLimit = clock.lane(settings.timeoutSeconds * 1000);
     this.atStart = clock.lane(START_MS);
   }
 
@@ -62,7 +69,7 @@ export class LambdaFunction<Deps> {
       onEnd(ending, invocation);
     };
     const invocation: Invocation = {
-      id: this.nextId(),
+      id: this.settings.nextId(),
       name: this.name,
       startedAt: clock.now,
       isDead: false,
@@ -97,6 +104,6 @@ export class LambdaFunction<Deps> {
 
   private makeEnvironment(): Environment<Deps> {
     const slot: Slot = { invocation: undefined };
-    return Object.assign(slot, { deps: this.makeDeps(slot) });
+    return Object.assign(slot, { deps: this.settings.makeDeps(slot) });
   }
 }

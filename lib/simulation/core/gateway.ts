@@ -27,6 +27,13 @@ interface SdkCommand {
 /** A bundle may give the class another name; the name in the schema is the service's own. */
 const operationOf = ({ schema }: SdkCommand): string => String(schema?.[2]);
 
+/** A client of a service, in an execution environment of a function. */
+interface Client {
+  service: string;
+  settings: ClientSettings;
+  slot: Slot;
+}
+
 interface Send {
   name: string;
   service: string;
@@ -53,6 +60,13 @@ const MOST_DELAY_MS = 20_000;
 /** A connection that breaks is noticed after this long. */
 const BREAK_MS = 1000;
 
+/** What of a scenario calls meet: their faults, deaths of the functions that make them, and rates other than the usual ones. */
+export interface Troubles {
+  faults: CallFaults;
+  kills: Kills;
+  rates: Readonly<Record<string, number>>;
+}
+
 /** All services behind the SDK's clients: latency, rates, faults, the SDK's own retries, and the count of every call. */
 export class Gateway {
   readonly tallies = new Map<string, Tally>();
@@ -64,9 +78,7 @@ export class Gateway {
   constructor(
     private readonly clock: VirtualClock,
     private readonly seed: number,
-    private readonly faults: CallFaults,
-    private readonly kills: Kills,
-    private readonly rates: Readonly<Record<string, number>>,
+    private readonly troubles: Troubles,
   ) {}
 
   add(service: string, operations: Operations): void {
@@ -79,12 +91,13 @@ export class Gateway {
 
   /** A client of the SDK whose calls come here. An instance of its class, because paginators ask for one. */
   client<T extends object>(kind: { prototype: T }, service: string, settings: ClientSettings, slot: Slot): T {
-    const send = (command: SdkCommand) => this.send(service, operationOf(command), command.input, settings, slot);
+    const send = (command: SdkCommand) => this.send({ service, settings, slot }, command);
     return Object.assign(Object.create(kind.prototype) as T, { send });
   }
 
-  private send(service: string, operationName: string, input: never, settings: ClientSettings, slot: Slot) {
-    const name = `${service}:${operationName}`;
+  private send({ service, settings, slot }: Client, command: SdkCommand) {
+    const { input } = command;
+    const name = `${service}:${operationOf(command)}`;
     const operation = this.operations.get(name);
     const { invocation } = slot;
     if (!operation || !invocation) {
@@ -119,13 +132,13 @@ export class Gateway {
       else send.resolve(known.answer);
       return;
     }
-    if (this.kills.takes(invocation.name, invocation.effects, now)) {
+    if (this.troubles.kills.takes(invocation.name, invocation.effects, now)) {
       invocation.die(KILLED);
       return;
     }
     const tally = this.count(name);
     const key = operation.key?.(send.input);
-    const outcome = this.faults.outcomeOf(name, key, now);
+    const outcome = this.troubles.faults.outcomeOf(name, key, now);
     const latency = this.latencyOf(operation, invocation);
     if (this.limitOf(name)?.take(now) === false) {
       tally.throttled += 1;
@@ -228,15 +241,15 @@ export class Gateway {
   mayDisturb(names: readonly string[]): boolean {
     const { now } = this.clock;
     return (
-      this.kills.isArmed('reconcile', now) ||
-      names.some((name) => this.limitOf(name) !== undefined || this.faults.mayTouch(name, now))
+      this.troubles.kills.isArmed('reconcile', now) ||
+      names.some((name) => this.limitOf(name) !== undefined || this.troubles.faults.mayTouch(name, now))
     );
   }
 
   /** Whether such a call may take longer now than the SDK needs to try again, or its answer say nothing. */
   mayStall(names: readonly string[]): boolean {
     const { now } = this.clock;
-    return names.some((name) => this.limitOf(name) !== undefined || this.faults.mayStall(name, now));
+    return names.some((name) => this.limitOf(name) !== undefined || this.troubles.faults.mayStall(name, now));
   }
 
   private latencyOf({ latencyMs }: Operation, invocation: Invocation): number {
@@ -263,7 +276,7 @@ export class Gateway {
 
   private limitOf(name: string): RateLimit | undefined {
     if (!this.limits.has(name)) {
-      const rate = this.rates[name] ?? DEFAULT_RATES[name];
+      const rate = this.troubles.rates[name] ?? DEFAULT_RATES[name];
       this.limits.set(name, rate === undefined ? undefined : new RateLimit(rate));
     }
     return this.limits.get(name);

@@ -50,7 +50,12 @@ export function draw(
   const types = TYPES.filter((type) => isAllowed(type, environment.guardrails.allowedInstanceTypes));
   const most = environment.guardrails.maxInstancesPerRun ?? 8;
   const usual = Array.from({ length: wanted.runs ?? 0 }, (_, i) =>
-    drawRun(random, `r${i + 1}`, teams, types.length > 0 ? types : TYPES.slice(0, 1), Math.min(8, most), untilSeconds),
+    drawRun(random, `r${i + 1}`, {
+      teams,
+      types: types.length > 0 ? types : TYPES.slice(0, 1),
+      most: Math.min(8, most),
+      until: untilSeconds,
+    }),
   );
   const { runs, calls } = drawOptions(usual, seed, types);
   const all = [...(file.runs ?? []), ...runs];
@@ -86,14 +91,17 @@ function drawLimits(random: Random, types: readonly string[]): Record<string, nu
 
 const minutesFrom = (random: Random, least: number, most: number): number => random.int(least, most) * 60;
 
-function drawRun(
-  random: Random,
-  id: string,
-  teams: readonly string[],
-  types: readonly string[],
-  most: number,
-  until: number,
-): RunEntry {
+/** What a run is drawn from. */
+interface Choice {
+  teams: readonly string[];
+  types: readonly string[];
+  /** Most instances. */
+  most: number;
+  /** Seconds that the scenario lasts. */
+  until: number;
+}
+
+function drawRun(random: Random, id: string, { teams, types, most, until }: Choice): RunEntry {
   const isOwn = random.chance(0.15);
   const spot = random.chance(0.3);
   const trainsHours = random.int(2, 40);

@@ -19,6 +19,17 @@ interface Tick {
   hasSent: boolean;
 }
 
+/** What the sources of events need of the world. */
+export interface EventHooks {
+  readonly environment: string;
+  readonly faults: readonly Fault[];
+  queue(): SimQueue;
+  /** There is no stack any more. */
+  isDeleted(): boolean;
+  /** Handles messages and ticks, by the function where nothing else knows what it would do. */
+  direct(): DirectReconcile;
+}
+
 /** What invokes reconcile: the schedule, state changes of jobs on the bus, and the messages of the queue. */
 export class EventSources {
   /** Events that no invocation took, in the end. */
@@ -33,21 +44,15 @@ export class EventSources {
     private readonly clock: VirtualClock,
     private readonly random: Random,
     private readonly functions: Functions,
-    private readonly queue: () => SimQueue,
-    private readonly environment: string,
-    faults: readonly Fault[],
-    /** There is no stack any more. */
-    private readonly isDeleted: () => boolean,
-    /** Handles messages and ticks, by the function where nothing else knows what it would do. */
-    private readonly direct: () => DirectReconcile,
+    private readonly hooks: EventHooks,
   ) {
-    this.busFaults = faults.filter(({ events }) => events !== undefined);
+    this.busFaults = hooks.faults.filter(({ events }) => events !== undefined);
   }
 
   /** Ticks for as long as the scenario lasts. */
   startSchedule(): void {
     const tick = () => {
-      if (this.isDeleted()) return;
+      if (this.hooks.isDeleted()) return;
       this.tick();
       this.clock.after(TICK_SECONDS * 1000, tick);
     };
@@ -56,7 +61,7 @@ export class EventSources {
 
   /** A message of the queue: one invocation, and its deletion unless the function names it as failed. */
   deliver(message: Message): void {
-    if (this.isDeleted()) return;
+    if (this.hooks.isDeleted()) return;
     const record = {
       messageId: message.id,
       body: message.body,
@@ -64,12 +69,13 @@ export class EventSources {
       eventSource: 'aws:sqs',
     };
     this.functions.reconcile.invoke(
-      (deps, slot) => this.direct().handle(message, deps, slot, () => onEvent(deps, { Records: [record] })),
+      (deps, slot) => this.hooks.direct().handle(message, deps, slot, () => onEvent(deps, { Records: [record] })),
       (ending, invocation) => {
         message.throttledCalls += invocation.throttledCalls;
         const answer =
           ending.kind === 'answer' ? (ending.value as { batchItemFailures?: unknown[] } | undefined) : undefined;
-        if (ending.kind === 'answer' && (answer?.batchItemFailures ?? []).length === 0) this.queue().done(message);
+        if (ending.kind === 'answer' && (answer?.batchItemFailures ?? []).length === 0)
+          this.hooks.queue().done(message);
       },
     );
   }
@@ -91,7 +97,7 @@ export class EventSources {
 
   /** A job's state changed: an event on the bus, where the rule of the environment takes it by its name. */
   jobChanged(job: SimJob): void {
-    if (this.isDeleted() || !job.name.startsWith(`${this.environment}-`)) return;
+    if (this.hooks.isDeleted() || !job.name.startsWith(`${this.hooks.environment}-`)) return;
     const now = this.clock.now;
     const kind = job.kind === 'training' ? 'Training' : 'Processing';
     const event = {
@@ -127,7 +133,7 @@ export class EventSources {
     const invocation = this.functions.reconcile.invoke(
       (deps, slot) => {
         const real = () => onEvent(deps, event);
-        return tick ? this.direct().tick(deps, slot, real) : real();
+        return tick ? this.hooks.direct().tick(deps, slot, real) : real();
       },
       (ending, ended) => {
         this.tickOf.delete(ended);

@@ -55,10 +55,26 @@ export function functionsOf(context: FunctionContext) {
   const guards = guardDeps(context);
   const registeredRun = registeredRunDeps(context);
   return {
-    control: new LambdaFunction('control', clock, CONTROL_TIMEOUT_SECONDS, control, nextId),
-    reconcile: new LambdaFunction('reconcile', clock, RECONCILE_TIMEOUT_SECONDS, reconcile, nextId),
-    guards: new LambdaFunction('guards', clock, GUARDS_TIMEOUT_SECONDS, guards, nextId),
-    registeredRun: new LambdaFunction('registered-run', clock, REGISTERED_RUN_TIMEOUT_SECONDS, registeredRun, nextId),
+    control: new LambdaFunction('control', clock, {
+      timeoutSeconds: CONTROL_TIMEOUT_SECONDS,
+      makeDeps: control,
+      nextId,
+    }),
+    reconcile: new LambdaFunction('reconcile', clock, {
+      timeoutSeconds: RECONCILE_TIMEOUT_SECONDS,
+      makeDeps: reconcile,
+      nextId,
+    }),
+    guards: new LambdaFunction('guards', clock, {
+      timeoutSeconds: GUARDS_TIMEOUT_SECONDS,
+      makeDeps: guards,
+      nextId,
+    }),
+    registeredRun: new LambdaFunction('registered-run', clock, {
+      timeoutSeconds: REGISTERED_RUN_TIMEOUT_SECONDS,
+      makeDeps: registeredRun,
+      nextId,
+    }),
   };
 }
 

@@ -49,8 +49,7 @@ export class People {
   constructor(
     private readonly clock: VirtualClock,
     private readonly functions: Functions,
-    private readonly names: Deployed,
-    private readonly s3: SimS3,
+    private readonly account: { names: Deployed; s3: SimS3 },
     private readonly hooks: PeopleHooks,
   ) {}
 
@@ -115,7 +114,7 @@ export class People {
       if (!answer.ok) return this.refuse(run, answer.issues);
       const intent = answer as IntentAnswer;
       this.hooks.onTaken(run, intent.runId);
-      for (const { key } of intent.uploads) this.s3.put(run.descriptor.artifactBucket, key, '', CODE_BYTES);
+      for (const { key } of intent.uploads) this.account.s3.put(run.descriptor.artifactBucket, key, '', CODE_BYTES);
       this.ask(run, { action: 'start', runId: intent.runId, confirm: true }, () => {});
     });
   }
@@ -135,7 +134,7 @@ export class People {
   private call(team: string, payload: ControlPayload, on: Outcome, tries = 0): void {
     if (this.hooks.isDeleted()) return;
     this.functions.control.invoke(
-      (deps) => onRequest(deps, payload, this.names.aliasArn(team)),
+      (deps) => onRequest(deps, payload, this.account.names.aliasArn(team)),
       (ending) => {
         if (ending.kind === 'answer') return on.onAnswer(ending.value as ControlAnswer);
         if (tries < MOST_REPETITIONS) this.clock.after(AGAIN_MS, () => this.call(team, payload, on, tries + 1));
@@ -157,13 +156,13 @@ export class People {
     this.byHash.set(hash, run);
     const runFileKey = `${hash}.yaml`;
     const codeKey = `${hash}.tar.gz`;
-    this.s3.put(this.names.assetBucket, runFileKey, text);
-    if (code) this.s3.put(this.names.assetBucket, codeKey, 'x'.repeat(CODE_BYTES));
+    this.account.s3.put(this.account.names.assetBucket, runFileKey, text);
+    if (code) this.account.s3.put(this.account.names.assetBucket, codeKey, 'x'.repeat(CODE_BYTES));
     const properties = {
       ServiceToken: 'registered-run',
-      controlAliasArn: this.names.aliasArn(run.team),
+      controlAliasArn: this.account.names.aliasArn(run.team),
       hash,
-      assetBucket: this.names.assetBucket,
+      assetBucket: this.account.names.assetBucket,
       runFileKey,
       ...(code && { codeKey, codeSha256: code.sha256 }),
     };

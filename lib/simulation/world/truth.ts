@@ -27,8 +27,7 @@ export function truthOf(entry: ScenarioRun, spec: RunSpec, descriptor: Descripto
       startMs: (entry.startMinutes ?? DEFAULT_START_MINUTES) * 60_000,
       checkpointObjects: entry.checkpointObjects ?? DEFAULT_CHECKPOINT_OBJECTS,
     },
-    place,
-    beats ? { bucket: beat.bucket, key: beat.prefix } : undefined,
+    { place, heartbeat: beats ? { bucket: beat.bucket, key: beat.prefix } : undefined },
   );
 }
 

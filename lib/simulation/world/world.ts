@@ -78,7 +78,7 @@ export class World {
       (entry) => new SimRun(entry, descriptors.get(entry.team) as Descriptor, plannedId(entry)),
     );
     const rates = Object.fromEntries(Object.entries(scenario.rates ?? {}).map(([key, rate]) => [rateName(key), rate]));
-    this.gateway = new Gateway(clock, seed, new CallFaults(faults), new Kills(faults), rates);
+    this.gateway = new Gateway(clock, seed, { faults: new CallFaults(faults), kills: new Kills(faults), rates });
     this.limits = new AccountLimits(scenario.limits);
     this.state = new StateFaults(faults, () => clock.now);
     this.capacity = new Capacity(scenario.capacity ?? []);
@@ -157,26 +157,28 @@ export class World {
       log: () => {},
       upload: (url, bytes) => this.s3.upload(url, bytes),
     });
-    this.events = new EventSources(
-      clock,
-      this.random,
-      this.functions,
-      () => this.queue,
-      environment.name,
+    this.events = new EventSources(clock, this.random, this.functions, {
+      environment: environment.name,
       faults,
-      () => this.stack.isDeleted,
-      () => this.direct,
-    );
-    this.jobFaults = new JobFaults(clock, this.fleet, (target) => this.findJob(target), faults);
-    this.people = new People(clock, this.functions, this.names, this.s3, {
-      runs: () => this.runs,
+      queue: () => this.queue,
       isDeleted: () => this.stack.isDeleted,
-      onTaken: (run, runId) => this.onTaken(run, runId),
-      onGranted: (run, action) => this.watch.onGranted(run, action),
-      onDenied: (run, action, reason) => this.watch.onDenied(run, action, reason),
-      onStranger: (run, action, answer) => this.watch.onStranger(run, action, answer),
-      onGivenUp: (run, action) => this.watch.onGivenUp(run, action),
+      direct: () => this.direct,
     });
+    this.jobFaults = new JobFaults(clock, this.fleet, (target) => this.findJob(target), faults);
+    this.people = new People(
+      clock,
+      this.functions,
+      { names: this.names, s3: this.s3 },
+      {
+        runs: () => this.runs,
+        isDeleted: () => this.stack.isDeleted,
+        onTaken: (run, runId) => this.onTaken(run, runId),
+        onGranted: (run, action) => this.watch.onGranted(run, action),
+        onDenied: (run, action, reason) => this.watch.onDenied(run, action, reason),
+        onStranger: (run, action, answer) => this.watch.onStranger(run, action, answer),
+        onGivenUp: (run, action) => this.watch.onGivenUp(run, action),
+      },
+    );
     this.stack = new StackChanges(clock, this.functions, environment.name, {
       onChange: (what, refusal) => this.watch.onStackChange(what, refusal),
     });

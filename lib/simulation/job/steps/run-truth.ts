@@ -38,6 +38,9 @@ export class RunTruth {
   baseStep = 0;
   /** The last heartbeat of an attempt that is over. */
   lastBeat: S3Object | undefined;
+  /** Bucket and key prefix of its checkpoints; undefined when they are not in S3. */
+  readonly place: { bucket: string; prefix: string } | undefined;
+  readonly heartbeat: { bucket: string; key: string } | undefined;
   /** Saves that were under way when an attempt died, and when it last did, by step: folders without a marker. */
   private readonly torn = new Map<number, SimMs>();
   private readonly commitCounts = new Map<number, number>();
@@ -49,10 +52,11 @@ export class RunTruth {
     readonly runId: string,
     readonly spec: RunSpec,
     readonly behaviour: Behaviour,
-    /** Bucket and key prefix of its checkpoints; undefined when they are not in S3. */
-    readonly place: { bucket: string; prefix: string } | undefined,
-    readonly heartbeat: { bucket: string; key: string } | undefined,
-  ) {}
+    { place, heartbeat }: Pick<RunTruth, 'place' | 'heartbeat'>,
+  ) {
+    this.place = place;
+    this.heartbeat = heartbeat;
+  }
 
   get isBuiltin(): boolean {
     return this.spec.code.builtin !== undefined;
