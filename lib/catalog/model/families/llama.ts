@@ -116,7 +116,7 @@ export const apertus: Family = (f, modelType) => {
 
 /** Helium: Llama with interleaved rotary positions. */
 export const helium: Family = (f, modelType) => {
-  const m = biased({ theta: 100_000, epsilon: 1e-8, windowed: never, headSize: 128 })(f, modelType);
+  const m = biased({ theta: 100_000, epsilon: 1e-8, windowed: never, headSize: 128, kvHeads: 20 })(f, modelType);
   if (m.headSize !== undefined && m.headSize * m.attentionHeads !== m.hiddenSize)
     f.refuse('head_dim', `must be hidden_size / num_attention_heads for ${modelType}`, 'correct one of the three');
   return withTraits(m, { outputBias: false, interleavedRope: true });
