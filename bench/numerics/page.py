@@ -6,16 +6,16 @@ from row import Row
 
 from runs import LEARNING_RATE
 
-HEAD = """# The trainer's arithmetic beside transformers
+HEAD = """# Numerical comparison of the trainer with transformers
 
-Written by `npm run docs:numerics`, which ends with 1 when a difference is larger than its tolerance. Last run: {date}, {versions}, on a
+Written by `npm run docs:numerics`, which exits with 1 if a difference exceeds its tolerance. Last run: {date}, {versions}, on a
 CPU in float32 with gloo.
 
-Every figure is the largest absolute difference. The models have three layers and a vocabulary of 257. Runs start from the same first
-values, take 20 AdamW steps at a learning rate of {learning_rate} with clipping at 1.0, and go through the trainer's own entry point; the
-reference is a plain loop around transformers' model, on whole batches, with torch's own AdamW, clipping and cross entropy. What runs on
-GPUs only (NCCL, fused kernels, float8 and bfloat16 kernels) is not compared here. A zero means that both sides call the same operations in
-the same order; a test changes one weight and sees the difference.
+Every value is the maximum absolute difference. The models have three layers and a vocabulary of 257. Runs start from the same initial
+weights, take 20 AdamW steps at a learning rate of {learning_rate} with clipping at 1.0, and use the entry point of the trainer; the
+reference is a plain training loop with the transformers model, full batches, and AdamW, clipping and cross entropy of PyTorch. Code that
+runs only on GPUs (NCCL, fused kernels, float8 and bfloat16 kernels) is not compared. A zero means that both sides call the same operations
+in the same order; a test changes one weight and checks that the difference is detected.
 """
 
 

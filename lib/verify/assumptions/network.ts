@@ -21,7 +21,7 @@ export const NETWORK: AssumptionArea = {
       basis: 'documented',
       source: 'https://docs.aws.amazon.com/global-infrastructure/latest/regions/aws-availability-zones.html',
       usedBy: 'checks of availabilityZoneIds',
-      ifWrong: 'a right zone id is refused',
+      ifWrong: 'a valid zone ID is rejected',
       embedded: 'independent',
       probe: 'read',
     },
