@@ -338,10 +338,6 @@ export interface WarmPool {
 /** Whether the run is completed, failed or stopped. */
 export const isOver = (record: Pick<RunRecord, 'state'>): boolean => OVER.includes(record.state);
 
-/** The run is over, and the service has not said yet how long it kept the warm pool of the last job. */
-export const hasOpenPool = (record: RunRecord): boolean =>
-  isOver(record) && record.leftPool !== undefined && !record.leftPool.isFinal;
-
 /** A time or a back-off that it was told to wait for is not over. */
 export const isWaiting = ({ notBefore }: Pick<RunRecord, 'notBefore'>, now: EpochMs): boolean =>
   notBefore !== undefined && notBefore > now;

@@ -2,10 +2,10 @@ import { DescribeTrainingJobCommand, UpdateTrainingJobCommand, type WarmPoolStat
 import type { Refusal, ReleaseAnswer } from '../../contracts/control';
 import { keptPool, warmPoolUsd } from '../../lifecycle/accounting/spend';
 import { endPool } from '../../lifecycle/intent';
+import { poolEnded } from '../../lifecycle/phases/settle-pool';
 import { isOver, liveAttempt, type RunRecord, type WarmPool } from '../../lifecycle/record';
 import { event } from '../../lifecycle/timeline';
 import { issue } from '../../spec/issue';
-import { isNamed } from '../shared/custom-resource';
 import { isJobNotFound } from '../shared/errors';
 import { changeRun } from './change-run';
 import type { ControlDeps } from './deps';
@@ -28,10 +28,7 @@ export async function releasePool(
   const trainingJobName = own.kind === 'training' ? (own.attempt?.jobName ?? null) : null;
   const pool = keptPool(own);
   if (trainingJobName === null || !pool) return { ...none, trainingJobName, warmPoolStatus: null };
-  let seen = await poolOf(deps, trainingJobName);
-  const released = seen?.Status === 'Available' && (await endPoolOf(deps, trainingJobName));
-  // Another job was faster than the release.
-  if (seen?.Status === 'Available' && !released) seen = await poolOf(deps, trainingJobName);
+  const { released, seen } = await endIfAvailable(deps, trainingJobName);
   const answer = {
     ...{ ...none, trainingJobName, released },
     warmPoolStatus: seen?.Status ?? null,
@@ -53,15 +50,18 @@ async function poolOf({ sagemaker }: ControlDeps, TrainingJobName: string): Prom
   }
 }
 
-/** Whether the service has ended the pool; it refuses one that is no longer available. */
-async function endPoolOf({ sagemaker }: ControlDeps, TrainingJobName: string): Promise<boolean> {
+/** Ends the pool where it is available; a call that fails because another job was faster is no error. */
+async function endIfAvailable(deps: ControlDeps, job: string): Promise<{ released: boolean; seen?: WarmPoolStatus }> {
+  const before = await poolOf(deps, job);
+  if (before?.Status !== 'Available') return { released: false, seen: before };
+  const change = { TrainingJobName: job, ResourceConfig: { KeepAlivePeriodInSeconds: 0 } };
   try {
-    const ResourceConfig = { KeepAlivePeriodInSeconds: 0 };
-    await sagemaker.send(new UpdateTrainingJobCommand({ TrainingJobName, ResourceConfig }));
-    return true;
+    await deps.sagemaker.send(new UpdateTrainingJobCommand(change));
+    return { released: true, seen: before };
   } catch (error) {
-    if (isNamed(error, 'ValidationException') || isJobNotFound(error)) return false;
-    throw error;
+    const seen = await poolOf(deps, job);
+    if (seen?.Status === 'Available') throw error;
+    return { released: false, seen };
   }
 }
 
@@ -80,9 +80,8 @@ async function bookKept(
   job: string,
   pool: WarmPool & { seconds: number },
 ): Promise<void> {
-  const text = `the warm pool of ${job} had ended after ${pool.seconds} s`;
   const until = pool.since + pool.seconds * 1000;
-  await changeRun(deps, run, (r) => endPool(r, until, event(deps.now().getTime(), 'warm-pool-ended', text)));
+  await changeRun(deps, run, (r) => endPool(r, until, poolEnded(job, pool.seconds, deps.now().getTime())));
 }
 
 const liveIssue = ({ runId, state }: RunRecord) =>

@@ -18,7 +18,8 @@ import {
   TEAM_INDEX_SORT_KEY,
 } from '../../contracts/run-table';
 import type { TimelineEvent } from '../../lifecycle/action';
-import { type Attempt, hasOpenPool, isOver, type RunRecord } from '../../lifecycle/record';
+import { waitsForPoolAlone } from '../../lifecycle/phases/settle-pool';
+import { type Attempt, isOver, type RunRecord } from '../../lifecycle/record';
 import type { QueueUsage } from '../../queue/usage';
 import type { RunSpec } from '../../spec/run-spec';
 
@@ -78,7 +79,8 @@ const documentAttributes = (document: unknown, written = asJson): Item => ({
  * A run leaves the index of active runs when it is over, no notice is pending, and the cost of its warm pool is known.
  */
 export function runItem(record: RunRecord, written = asJson): Item {
-  const isActive = !isOver(record) || record.outbox.length > 0 || hasOpenPool(record);
+  const isPoolOnly = waitsForPoolAlone(record);
+  const isActive = !isOver(record) || record.outbox.length > 0 || isPoolOnly;
   const item: Item = {
     [RUN_TABLE_PARTITION_KEY]: text(record.runId),
     [RUN_TABLE_SORT_KEY]: text(RUN_ITEM),
@@ -92,7 +94,7 @@ export function runItem(record: RunRecord, written = asJson): Item {
     document: written(record),
   };
   if (isActive) item[ACTIVE_INDEX_PARTITION_KEY] = text(ACTIVE_VALUE);
-  if (isActive && isOver(record) && record.outbox.length === 0) item[POOL_ONLY_ATTRIBUTE] = { BOOL: true };
+  if (isPoolOnly) item[POOL_ONLY_ATTRIBUTE] = { BOOL: true };
   return item;
 }
 

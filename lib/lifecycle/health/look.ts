@@ -2,8 +2,8 @@ import { attemptCostUsd, expectedRate } from '../accounting/spend';
 import { deterministicUnit } from '../backoff';
 import { isEqual } from '../is-equal';
 import type { PresentJob } from '../observed';
-import { isPoolDue } from '../phases/settle-pool';
-import { type Attempt, type EpochMs, hasOpenPool, type RunRecord } from '../record';
+import { isPoolDue, waitsForPoolAlone } from '../phases/settle-pool';
+import type { Attempt, EpochMs, RunRecord } from '../record';
 
 /**
  * How closely a run is looked at. One that trains as it should is looked at in every second tick, its checkpoints are listed once an hour, and
@@ -41,7 +41,7 @@ function hasTimedStep(progress: Attempt['progress']): boolean {
  * ended, unless a notice of it is still to be published.
  */
 export function isDueForLook(record: RunRecord, now: EpochMs): boolean {
-  if (hasOpenPool(record) && record.outbox.length === 0) return isPoolDue(record, now);
+  if (waitsForPoolAlone(record)) return isPoolDue(record, now);
   return !isSteady(record) || isTurn(record.runId, now, TICKS_BETWEEN_LOOKS);
 }
 

@@ -135,11 +135,14 @@ describe('nothing is ended', () => {
     expect((await read()).spentUsd).toBeCloseTo(before + (rate * 5) / 60, 6);
   });
 
-  test('fails: a call that the service denies is not taken for a pool that has ended', async () => {
-    await stopAndWait();
-    world.sagemaker.mock.on(UpdateTrainingJobCommand).rejects(serviceError('AccessDeniedException', 'no', 400));
-    await expect(release()).rejects.toThrow('no');
-  });
+  test.each(['AccessDeniedException', 'ValidationException'])(
+    'fails: a refusal (%s) of a pool that is still available is not taken for its end',
+    async (name) => {
+      await stopAndWait();
+      world.sagemaker.mock.on(UpdateTrainingJobCommand).rejects(serviceError(name, 'no', 400));
+      await expect(release()).rejects.toThrow('no');
+    },
+  );
 
   test('of a run that asked for no warm pool, and SageMaker is not asked', async () => {
     await begin(RUN_FILE);

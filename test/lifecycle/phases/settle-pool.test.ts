@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { isDueForLook } from '../../../lib/lifecycle/health/look';
 import type { JobObservation } from '../../../lib/lifecycle/observed';
-import { hasOpenPool, type RunRecord } from '../../../lib/lifecycle/record';
+import { hasOpenPool } from '../../../lib/lifecycle/phases/settle-pool';
+import type { RunRecord } from '../../../lib/lifecycle/record';
 import { admitted, attempt, HOUR, job, MINUTE, run, running, seeing, T0 } from '../support/records';
 
 /** Kept from the first hour on, booked for an hour at 60 USD. */
