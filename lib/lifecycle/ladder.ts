@@ -3,7 +3,7 @@ import { findPrice } from '../catalog/prices/prices';
 import { hostCount, onInstances, requestedAlternativesOf, requestedGroupsOf, totalSteps } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import type { Observed } from './observed';
-import type { Rung, RunPolicy, RunRecord } from './record';
+import type { Attempt, Rung, RunPolicy, RunRecord } from './record';
 
 /** Id of the first rung: the capacity that the run file names. */
 export const AS_WRITTEN = 'as-written';
@@ -91,6 +91,12 @@ function clusterPrice(
     0,
   );
 }
+
+/** What the job of an attempt has: what the service chose, else what its rung asks for. Undefined for a rung that the run no longer has. */
+export const instancesOfAttempt = (
+  record: Pick<RunRecord, 'policy'>,
+  { selected, rungId }: Pick<Attempt, 'selected' | 'rungId'>,
+): Rung['instances'] | undefined => (selected ? [selected] : rungWithId(record, rungId)?.instances);
 
 /** Kind of capacity and number of instances of a rung: `on-demand@4`; without a number as many as the run file says at most. */
 export function partsOfRung(rungId: string): { kind: string; instances?: number } {

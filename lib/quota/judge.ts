@@ -1,4 +1,4 @@
-import type { QuotaNeed } from './need';
+import { neededToStart, type QuotaNeed } from './need';
 
 /** An applied limit as Service Quotas gave it, or why there is none. A limit that could not be read is never guessed. */
 export type AppliedLimit = { value: number; code?: string } | { unknown: string };
@@ -49,7 +49,7 @@ export type LaunchOutcome = 'start' | 'wait' | 'refuse' | 'unknown';
 
 /** What a launch may do, given its rows (docs/decisions/0007-where-sources-differ.md, "quota: refused or queued"). */
 export function launchOutcome(rows: readonly QuotaRow[]): LaunchOutcome {
-  const needed = rows.filter((row) => !row.isOptional);
+  const needed = neededToStart(rows);
   if (needed.some((row) => row.limit !== null && row.needed > row.limit)) return 'refuse';
   if (needed.some((row) => row.verdict === 'short')) return 'wait';
   return needed.some((row) => row.verdict === 'unknown') ? 'unknown' : 'start';

@@ -71,7 +71,8 @@ export function runQuotaNeeds(run: RunSpec): QuotaNeed[] {
 }
 
 /** The needs without which a job does not start. */
-export const neededToStart = (needs: readonly QuotaNeed[]): QuotaNeed[] => needs.filter((need) => !need.isOptional);
+export const neededToStart = <T extends Pick<QuotaNeed, 'isOptional'>>(needs: readonly T[]): T[] =>
+  needs.filter((need) => !need.isOptional);
 
 /**
  * What an environment must be able to hold: each entry of `quotas.require` beside the others, and each of its runs alone, warm pools included.

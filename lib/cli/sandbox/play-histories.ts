@@ -33,15 +33,18 @@ export function mergeParts(results: readonly SimulationResult[]): SimulationResu
   return { ...shown, histories: { played: sum('played'), failed: sum('failed'), firstFailedSeed } };
 }
 
-/** Plays many histories on all processors; undefined where they are too few, or where the threads' code was not built. */
-export async function playOnThreads(whole: HistoriesPart): Promise<SimulationResult | undefined> {
-  const parts = existsSync(WORKER) ? historyParts(whole) : undefined;
+/**
+ * Plays many histories on all processors, or one long scenario in a thread, whose young generation may be larger than that of the process. Undefined
+ * where this would not be quicker, or where the code of the threads was not built.
+ */
+export async function playOnThreads(
+  { histories, ...play }: ThreadPlay,
+  scenario: Scenario,
+): Promise<SimulationResult | undefined> {
+  if (!existsSync(WORKER)) return undefined;
+  if (histories === undefined) return isLong(scenario) ? playPart(play) : undefined;
+  const parts = historyParts({ ...play, histories });
   return parts && mergeParts(await Promise.all(parts.map(playPart)));
-}
-
-/** Plays one scenario in a thread, whose young generation may be larger than that of the process; undefined where that would not be quicker. */
-export async function playInThread(play: ThreadPlay, scenario: Scenario): Promise<SimulationResult | undefined> {
-  return existsSync(WORKER) && isLong(scenario) ? playPart(play) : undefined;
 }
 
 /** A thread saves more than its start takes from about this many hours of runs on. */

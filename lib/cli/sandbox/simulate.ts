@@ -16,8 +16,7 @@ import { EXIT, Refusal, UsageError } from '../exit';
 import { readText } from '../inputs';
 import { writePage } from '../page-file';
 import { issueLine, json, type Terminal } from '../terminal';
-import type { ThreadPlay } from './histories-worker';
-import { playInThread, playOnThreads } from './play-histories';
+import { playOnThreads } from './play-histories';
 
 /** Options of `slipway simulate`. */
 export interface SimulateOptions {
@@ -39,7 +38,7 @@ export async function simulate(file: string, options: SimulateOptions, terminal:
     if (options.json) throw new Refusal(issues);
     return refuse(issues, file, positionOf, terminal);
   }
-  const elsewhere = options.html ? undefined : await playOnThread({ file, text, seed, histories }, value);
+  const elsewhere = options.html ? undefined : await playOnThreads({ file, text, seed, histories }, value);
   const result =
     elsewhere ?? (await playHere({ file, scenario: value, read }, { seed, histories }, options.html, terminal));
   terminal.out(options.json ? json(result) : simulationText(result));
@@ -53,10 +52,6 @@ function refuseOthers(file: string, text: string, issues: readonly Issue[]): voi
   if (kind && isAbout('name') && isAbout('schema'))
     throw new UsageError(`${file}: must be a scenario, got ${kind}; write one whose runs: name it (docs/simulate.md)`);
 }
-
-/** The result of other threads; undefined where this one is as quick. */
-const playOnThread = ({ histories, ...play }: ThreadPlay, scenario: Scenario): Promise<SimulationResult | undefined> =>
-  histories === undefined ? playInThread(play, scenario) : playOnThreads({ ...play, histories });
 
 interface ScenarioOfFile {
   file: string;

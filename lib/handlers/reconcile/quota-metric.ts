@@ -4,6 +4,7 @@ import { rungWithId } from '../../lifecycle/ladder';
 import type { RunRecord } from '../../lifecycle/record';
 import { type JobInstances, quotaUsage } from '../../quota';
 import { describeError } from '../shared/errors';
+import { instancesOfJob } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
 import { othersUsage } from './queue/others-usage';
 import { type QuotaUse, tellOfQuotas } from './quota-notice';
@@ -55,16 +56,9 @@ async function readUses(
 /** The job of a run, from its request on; undefined without one, and for capacity of a training plan, which no instance quota counts. */
 function liveJob(run: RunRecord): { jobName: string; instances: JobInstances } | undefined {
   const { attempt } = run;
-  if (attempt?.phase !== 'created') return undefined;
-  const rung = rungWithId(run, attempt.rungId);
-  if (!rung || rung.usage === 'training-plan') return undefined;
-  const held = attempt.selected ? [attempt.selected] : rung.instances;
-  const instances = held.map(({ instanceType, instanceCount }) => ({ instanceType, count: instanceCount }));
-  const kind = rung.usage === 'processing' ? 'processing' : 'training';
-  return {
-    jobName: attempt.jobName,
-    instances: { kind, status: 'InProgress', spot: rung.usage === 'spot', instances },
-  };
+  const usage = attempt && rungWithId(run, attempt.rungId)?.usage;
+  const instances = usage === undefined || usage === 'training-plan' ? undefined : instancesOfJob(run);
+  return attempt && instances && { jobName: attempt.jobName, instances };
 }
 
 function quotasOf(jobs: readonly JobInstances[]): QuotaRef[] {

@@ -1,8 +1,9 @@
 import { WITHOUT_INSTANCES } from '../../lifecycle/accounting/pauses';
-import { instancesOn } from '../../lifecycle/ladder';
+import { instancesOfAttempt, instancesOn, rungWithId } from '../../lifecycle/ladder';
 import { queuedSince } from '../../lifecycle/phases/wait';
 import { isOver, type RunRecord } from '../../lifecycle/record';
 import type { PoolNeeds, QueuedRun, RunningRun } from '../../queue/run';
+import type { JobInstances } from '../../quota';
 
 /** Waits for the queue to let it start. */
 export const isQueued = (record: RunRecord): boolean =>
@@ -31,4 +32,15 @@ export function queuedRun(record: RunRecord, needs: PoolNeeds): QueuedRun {
     after: record.after,
     notBefore: record.notBefore,
   };
+}
+
+/** What the live job of a run holds, as quotas count it; undefined without one. */
+export function instancesOfJob(record: RunRecord): JobInstances | undefined {
+  const { attempt } = record;
+  const held = attempt?.phase === 'created' ? instancesOfAttempt(record, attempt) : undefined;
+  if (!attempt || !held) return undefined;
+  const instances = held.map(({ instanceType, instanceCount }) => ({ instanceType, count: instanceCount }));
+  const usage = rungWithId(record, attempt.rungId)?.usage;
+  const kind = usage === 'processing' ? 'processing' : 'training';
+  return { kind, status: 'InProgress', spot: usage === 'spot', instances };
 }

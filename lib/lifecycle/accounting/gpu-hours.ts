@@ -1,5 +1,5 @@
 import { findInstanceType } from '../../catalog/instances/instances';
-import { rungWithId } from '../ladder';
+import { instancesOfAttempt } from '../ladder';
 import type { Attempt, EpochMs, RunRecord } from '../record';
 import { trainedMs } from './pauses';
 
@@ -8,8 +8,7 @@ import { trainedMs } from './pauses';
  * them. 0 without GPUs; undefined for a type that the catalog does not know, or a rung that the run no longer has.
  */
 export function gpuHours(record: Pick<RunRecord, 'policy'>, attempt: Attempt, until: EpochMs): number | undefined {
-  const instances = attempt.selected ? [attempt.selected] : rungWithId(record, attempt.rungId)?.instances;
-  const types = instances?.map(({ instanceType, instanceCount }) => ({
+  const types = instancesOfAttempt(record, attempt)?.map(({ instanceType, instanceCount }) => ({
     type: findInstanceType(instanceType),
     instanceCount,
   }));

@@ -1,5 +1,5 @@
 import type { Attempt, EpochMs, RunRecord } from '../record';
-import { addUsd, attemptCostUsd, warmPoolUsd } from './spend';
+import { attemptCostUsd, endedUsd } from './spend';
 
 /** A calendar month, UTC. */
 export interface Month {
@@ -41,7 +41,7 @@ function attemptsUsd(record: RunRecord, attempts: readonly Attempt[], month: Mon
 
 /** What the books have beside the attempts. */
 function poolsUsd(record: RunRecord, attempts: readonly Attempt[], { start, end }: Month, now: EpochMs): number {
-  const booked = addUsd(record.spentUsd, warmPoolUsd(record.warmPool, now));
+  const booked = endedUsd(record, now);
   const ended = attempts.filter(({ phase }) => phase === 'ended');
   const lastEnd = Math.max(...ended.map(({ endedAt = 0 }) => endedAt));
   if (booked === null || lastEnd < start || lastEnd >= end) return 0;

@@ -70,10 +70,14 @@ export function warmPoolUsd(pool: WarmPool | undefined, until: EpochMs): number 
 
 /** What a run has cost until now, USD: ended attempts, the live one, and the warm pool that waits for the next one; null = a price is not known. */
 export function runSpendUsd(record: RunRecord, now: EpochMs): number | null {
-  const { attempt, spentUsd, warmPool } = record;
+  const { attempt } = record;
   const live = attempt?.phase === 'created' ? attemptCostUsd(record, attempt, now) : 0;
-  return addUsd(addUsd(spentUsd, warmPoolUsd(warmPool, now)), live);
+  return addUsd(endedUsd(record, now), live);
 }
+
+/** The same without the live attempt. */
+export const endedUsd = ({ spentUsd, warmPool }: RunRecord, now: EpochMs): number | null =>
+  addUsd(spentUsd, warmPoolUsd(warmPool, now));
 
 /** The books of a run that was over, as they are when the pool that it left ends at `until` instead. */
 export function rebookPool(

@@ -1,4 +1,4 @@
-import { addUsd, keptPoolUntil, spendRefusal, warmPoolUsd } from '../accounting/spend';
+import { endedUsd, keptPoolUntil, spendRefusal } from '../accounting/spend';
 import { changeAttempt, type Effect, type Move, move, NO_MOVE } from '../action';
 import { CLASS_POLICY, judge } from '../budgets';
 import { rungAfterCapacityFailure, unusableRungs } from '../ladder';
@@ -244,8 +244,8 @@ function adopt(
 }
 
 /** The job takes the warm pool of the one before it over: until it was created, the pool was billed by itself. */
-const takenPool = ({ spentUsd, warmPool }: RunRecord, createdAt: EpochMs): Partial<RunRecord> =>
-  warmPool ? { spentUsd: addUsd(spentUsd, warmPoolUsd(warmPool, createdAt)), warmPool: undefined } : {};
+const takenPool = (record: RunRecord, createdAt: EpochMs): Partial<RunRecord> =>
+  record.warmPool ? { spentUsd: endedUsd(record, createdAt), warmPool: undefined } : {};
 
 /** A job of the attempt may exist although nobody has seen it: it has a size then, and is not created on another rung. */
 export const isInDoubt = ({ phase, createTries, unmadeTries = 0 }: Attempt): boolean =>

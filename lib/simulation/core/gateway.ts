@@ -61,7 +61,7 @@ const MOST_DELAY_MS = 20_000;
 const BREAK_MS = 1000;
 
 /** What of a scenario calls meet: their faults, deaths of the functions that make them, and rates other than the usual ones. */
-export interface Troubles {
+export interface Disturbances {
   faults: CallFaults;
   kills: Kills;
   rates: Readonly<Record<string, number>>;
@@ -78,7 +78,7 @@ export class Gateway {
   constructor(
     private readonly clock: VirtualClock,
     private readonly seed: number,
-    private readonly troubles: Troubles,
+    private readonly disturbances: Disturbances,
   ) {}
 
   add(service: string, operations: Operations): void {
@@ -132,13 +132,13 @@ export class Gateway {
       else send.resolve(known.answer);
       return;
     }
-    if (this.troubles.kills.takes(invocation.name, invocation.effects, now)) {
+    if (this.disturbances.kills.takes(invocation.name, invocation.effects, now)) {
       invocation.die(KILLED);
       return;
     }
     const tally = this.count(name);
     const key = operation.key?.(send.input);
-    const outcome = this.troubles.faults.outcomeOf(name, key, now);
+    const outcome = this.disturbances.faults.outcomeOf(name, key, now);
     const latency = this.latencyOf(operation, invocation);
     if (this.limitOf(name)?.take(now) === false) {
       tally.throttled += 1;
@@ -241,15 +241,15 @@ export class Gateway {
   mayDisturb(names: readonly string[]): boolean {
     const { now } = this.clock;
     return (
-      this.troubles.kills.isArmed('reconcile', now) ||
-      names.some((name) => this.limitOf(name) !== undefined || this.troubles.faults.mayTouch(name, now))
+      this.disturbances.kills.isArmed('reconcile', now) ||
+      names.some((name) => this.limitOf(name) !== undefined || this.disturbances.faults.mayTouch(name, now))
     );
   }
 
   /** Whether such a call may take longer now than the SDK needs to try again, or its answer say nothing. */
   mayStall(names: readonly string[]): boolean {
     const { now } = this.clock;
-    return names.some((name) => this.limitOf(name) !== undefined || this.troubles.faults.mayStall(name, now));
+    return names.some((name) => this.limitOf(name) !== undefined || this.disturbances.faults.mayStall(name, now));
   }
 
   private latencyOf({ latencyMs }: Operation, invocation: Invocation): number {
@@ -276,7 +276,7 @@ export class Gateway {
 
   private limitOf(name: string): RateLimit | undefined {
     if (!this.limits.has(name)) {
-      const rate = this.troubles.rates[name] ?? DEFAULT_RATES[name];
+      const rate = this.disturbances.rates[name] ?? DEFAULT_RATES[name];
       this.limits.set(name, rate === undefined ? undefined : new RateLimit(rate));
     }
     return this.limits.get(name);

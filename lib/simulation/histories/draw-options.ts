@@ -1,8 +1,5 @@
 import { Random } from '../core/random';
-import type { ScenarioFile } from '../scenario/schema';
-
-type RunEntry = NonNullable<ScenarioFile['runs']>[number];
-type CallEntry = NonNullable<ScenarioFile['calls']>[number];
+import type { CallEntry, RunEntry } from '../scenario/schema';
 
 /** The part of a drawn run file that options are added to. */
 interface DrawnFile {

@@ -1,10 +1,7 @@
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import { Random } from '../core/random';
-import type { Fault, ScenarioFile } from '../scenario/schema';
+import type { CallEntry, Fault, RunEntry, ScenarioFile } from '../scenario/schema';
 import { drawOptions } from './draw-options';
-
-type RunEntry = NonNullable<ScenarioFile['runs']>[number];
-type CallEntry = NonNullable<ScenarioFile['calls']>[number];
 
 const HOUR = 3600;
 

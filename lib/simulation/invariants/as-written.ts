@@ -32,11 +32,7 @@ export class AsWritten extends Invariant {
 
   override onCreate(run: SimRun | undefined, job: SimJob): void {
     if (!run || !job.truth) return;
-    const { startAt = 0 } = run.entry;
-    // Who stops and resumes a run that waits for its time wants it now.
-    const isResumed = run.wishes.some(({ want }) => want === 'stop');
-    const isEarly = this.now < startAt * 1000 - this.skewMs();
-    if (isEarly && !isResumed) this.break(`${job.name} was created before its run may start`);
+    if (this.now < run.mayStartAt - this.skewMs()) this.break(`${job.name} was created before its run may start`);
     const { tags, checkpoints } = job.truth.spec;
     const given = new Map((job.request.Tags ?? []).map(({ Key, Value }) => [Key, Value]));
     const missing = Object.entries(tags).find(([key, value]) => given.get(key) !== value);

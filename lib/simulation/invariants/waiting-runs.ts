@@ -69,7 +69,7 @@ export class WaitingRuns {
     const last = run.jobs.at(-1);
     const ended = last ? (last.deletedAt ?? last.history.at(-1)?.at ?? 0) : 0;
     const asked = run.wishes.findLast(({ want }) => want === 'run')?.at ?? 0;
-    return Math.max(run.startedAt ?? 0, ended, asked, plannedStart(run));
+    return Math.max(run.startedAt ?? 0, ended, asked, run.mayStartAt);
   }
 
   /** Its place in the queue: since when it waits, and of a run that made room for another when it had joined. */
@@ -268,7 +268,3 @@ export class WaitingRuns {
     );
   }
 }
-
-/** When it may start at the earliest; a resume before then wants it at once. */
-const plannedStart = ({ entry, wishes }: SimRun): SimMs =>
-  wishes.some(({ want }) => want === 'stop') ? 0 : (entry.startAt ?? 0) * 1000;

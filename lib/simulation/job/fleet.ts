@@ -130,7 +130,6 @@ export class Fleet {
 
   delete(job: SimJob): void {
     if (isLive(job)) this.end(job, 'Stopped', 'Stopped');
-    // The service deletes no job with an available pool; its caller has ended the pool before.
     this.pools.release(job);
     job.deletedAt = this.clock.now;
     this.jobs.delete(job.name);

@@ -54,7 +54,7 @@ export class WarmPools {
     return before && this.end(before, job.name);
   }
 
-  /** Ends the pool of a job before its time. Returns whether it had one. */
+  /** Ends the pool of a job before its time, as also somebody must who deletes the job. Returns whether it had one. */
   release(job: SimJob): boolean {
     return this.end(job) !== undefined;
   }

@@ -24,7 +24,7 @@ import type { VirtualClock } from '../core/clock';
 import { dateAt } from '../core/epoch';
 import { LambdaFunction } from '../core/functions';
 import type { Gateway } from '../core/gateway';
-import type { Slot } from '../core/invocation';
+import type { FunctionName, Slot } from '../core/invocation';
 import type { Random } from '../core/random';
 import type { Deployed } from './descriptors';
 
@@ -50,31 +50,13 @@ export function functionsOf(context: FunctionContext) {
   const { clock } = context;
   let count = 0;
   const nextId = () => ++count;
-  const control = controlDeps(context);
-  const reconcile = reconcileDeps(context);
-  const guards = guardDeps(context);
-  const registeredRun = registeredRunDeps(context);
+  const lambda = <Deps>(name: FunctionName, timeoutSeconds: number, makeDeps: DepsOf<Deps>) =>
+    new LambdaFunction(name, clock, { timeoutSeconds, makeDeps, nextId });
   return {
-    control: new LambdaFunction('control', clock, {
-      timeoutSeconds: CONTROL_TIMEOUT_SECONDS,
-      makeDeps: control,
-      nextId,
-    }),
-    reconcile: new LambdaFunction('reconcile', clock, {
-      timeoutSeconds: RECONCILE_TIMEOUT_SECONDS,
-      makeDeps: reconcile,
-      nextId,
-    }),
-    guards: new LambdaFunction('guards', clock, {
-      timeoutSeconds: GUARDS_TIMEOUT_SECONDS,
-      makeDeps: guards,
-      nextId,
-    }),
-    registeredRun: new LambdaFunction('registered-run', clock, {
-      timeoutSeconds: REGISTERED_RUN_TIMEOUT_SECONDS,
-      makeDeps: registeredRun,
-      nextId,
-    }),
+    control: lambda('control', CONTROL_TIMEOUT_SECONDS, controlDeps(context)),
+    reconcile: lambda('reconcile', RECONCILE_TIMEOUT_SECONDS, reconcileDeps(context)),
+    guards: lambda('guards', GUARDS_TIMEOUT_SECONDS, guardDeps(context)),
+    registeredRun: lambda('registered-run', REGISTERED_RUN_TIMEOUT_SECONDS, registeredRunDeps(context)),
   };
 }
 

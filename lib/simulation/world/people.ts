@@ -49,7 +49,7 @@ export class People {
   constructor(
     private readonly clock: VirtualClock,
     private readonly functions: Functions,
-    private readonly account: { names: Deployed; s3: SimS3 },
+    private readonly account: { readonly names: Deployed; readonly s3: SimS3 },
     private readonly hooks: PeopleHooks,
   ) {}
 

@@ -78,6 +78,11 @@ export class SimRun {
     return ['completed', 'failed', 'stopped', 'refused'].includes(this.state);
   }
 
+  /** When its first job may start, at the earliest. Who stops and resumes a run that waits for its time wants it at once. */
+  get mayStartAt(): SimMs {
+    return this.wishes.some(({ want }) => want === 'stop') ? 0 : (this.entry.startAt ?? 0) * 1000;
+  }
+
   get wantsToRun(): boolean {
     return this.item?.desired?.S !== 'stop';
   }

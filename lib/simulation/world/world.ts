@@ -165,20 +165,15 @@ export class World {
       direct: () => this.direct,
     });
     this.jobFaults = new JobFaults(clock, this.fleet, (target) => this.findJob(target), faults);
-    this.people = new People(
-      clock,
-      this.functions,
-      { names: this.names, s3: this.s3 },
-      {
-        runs: () => this.runs,
-        isDeleted: () => this.stack.isDeleted,
-        onTaken: (run, runId) => this.onTaken(run, runId),
-        onGranted: (run, action) => this.watch.onGranted(run, action),
-        onDenied: (run, action, reason) => this.watch.onDenied(run, action, reason),
-        onStranger: (run, action, answer) => this.watch.onStranger(run, action, answer),
-        onGivenUp: (run, action) => this.watch.onGivenUp(run, action),
-      },
-    );
+    this.people = new People(clock, this.functions, this, {
+      runs: () => this.runs,
+      isDeleted: () => this.stack.isDeleted,
+      onTaken: (run, runId) => this.onTaken(run, runId),
+      onGranted: (run, action) => this.watch.onGranted(run, action),
+      onDenied: (run, action, reason) => this.watch.onDenied(run, action, reason),
+      onStranger: (run, action, answer) => this.watch.onStranger(run, action, answer),
+      onGivenUp: (run, action) => this.watch.onGivenUp(run, action),
+    });
     this.stack = new StackChanges(clock, this.functions, environment.name, {
       onChange: (what, refusal) => this.watch.onStackChange(what, refusal),
     });

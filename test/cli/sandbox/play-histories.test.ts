@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { historyParts, mergeParts } from '../../../lib/cli/sandbox/play-histories';
+import { historyParts, isLong, mergeParts } from '../../../lib/cli/sandbox/play-histories';
 import type { SimulationResult } from '../../../lib/simulation';
 
 const whole = { file: 'a.yaml', text: '', seed: 5, histories: 21 };
@@ -17,6 +17,17 @@ test.each([
   [1, 1000],
 ])('%i processors and %i histories need no second thread', (threads, histories) => {
   expect(historyParts({ ...whole, histories }, threads)).toBeUndefined();
+});
+
+test.each([
+  [50, undefined, 100, true],
+  [50, undefined, 99, false],
+  [10, { runs: 40 }, 100, true],
+  [0, undefined, 720, false],
+])('a thread is started for %i runs and %j drawn ones of %i hours: %s', (count, random, hours, long) => {
+  expect(
+    isLong({ runs: Array.from({ length: count }), random, until: hours * 3600 } as Parameters<typeof isLong>[0]),
+  ).toBe(long);
 });
 
 test('the result is that of the first history that fails, with the counts of all', () => {

@@ -1,9 +1,10 @@
 import { fitsMemory } from '../../../admission';
 import { instancesOn, partsOfRung, runOnRung } from '../../../lifecycle/ladder';
-import type { Attempt, RunRecord } from '../../../lifecycle/record';
+import type { RunRecord } from '../../../lifecycle/record';
 import { ENVIRONMENT_POOL, type PoolNeeds, type QueueSize } from '../../../queue/run';
 import { neededToStart, type QuotaNeed, quotaUsage, runQuotaNeeds } from '../../../quota';
 import type { RunIntent } from '../../shared/items';
+import { instancesOfJob } from '../../shared/queue-runs';
 import type { ReconcileDeps } from '../deps';
 import { isolateFailure } from './isolate-failure';
 
@@ -37,8 +38,7 @@ export class RunNeeds {
    */
   of(run: RunRecord, rungId = run.rungId): PoolNeeds {
     const needs = this.found.get(run.runId)?.get(rungId) ?? [];
-    const selected = selectedOn(run, rungId);
-    if (selected) return needsOfSelected(needs, selected, run);
+    if (hasChosen(run, rungId)) return needsOfJob(needs, run);
     const instances = instancesOn(run, rungId);
     const known = poolsOf.get(needs);
     if (known?.[ENVIRONMENT_POOL] === instances) return known;
@@ -61,24 +61,20 @@ export class RunNeeds {
   }
 }
 
-type Selected = NonNullable<Attempt['selected']>;
+/** The service has chosen among alternatives for the run's live job. */
+const hasChosen = ({ admitted, attempt }: RunRecord, rungId: string): boolean =>
+  admitted && attempt?.phase === 'created' && attempt.rungId === rungId && attempt.selected !== undefined;
 
-/** The instances that the service chose for the run's live job; undefined where it had no choice, or has not chosen yet. */
-function selectedOn({ admitted, attempt }: RunRecord, rungId: string): Selected | undefined {
-  const isLive = admitted && attempt?.phase === 'created' && attempt.rungId === rungId;
-  return isLive ? attempt.selected : undefined;
-}
-
-/** A part of what the alternatives need together: the quotas that the chosen instances count in. */
-function needsOfSelected(needs: readonly QuotaNeed[], selected: Selected, { kind, rungId }: RunRecord): PoolNeeds {
-  const { instanceType, instanceCount } = selected;
-  const spot = partsOfRung(rungId).kind === 'spot';
-  const used = quotaUsage([{ kind, status: 'InProgress', spot, instances: [{ instanceType, count: instanceCount }] }]);
+/** A part of what the alternatives need together: the quotas that the instances of the job count in. */
+function needsOfJob(needs: readonly QuotaNeed[], run: RunRecord): PoolNeeds {
+  const job = instancesOfJob(run);
+  const used = quotaUsage(job ? [job] : []);
   const held = needs.flatMap(({ name }): [string, number][] => {
     const count = used.get(name);
     return count === undefined ? [] : [[name, count]];
   });
-  return { ...Object.fromEntries(held), [ENVIRONMENT_POOL]: instanceCount };
+  const instances = job?.instances.reduce((sum, { count }) => sum + count, 0) ?? 0;
+  return { ...Object.fromEntries(held), [ENVIRONMENT_POOL]: instances };
 }
 
 /** Instances that each run needs of each pool, by what its run file decided. */
