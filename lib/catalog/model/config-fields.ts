@@ -9,9 +9,12 @@ export interface ConfigProblem {
 /** A Hugging Face config.json as parsed, before anything of it is judged. */
 export type Config = Readonly<Record<string, unknown>>;
 
+/** Keys of a text, which white space separates. */
+export const keysOf = (text: string): string[] => text.split(/\s+/).filter((key) => key !== '');
+
 /** Keys that say nothing of the model's shape: bookkeeping of libraries, generation, dropout, how training was done. */
 const BOOKKEEPING = new Set(
-  `_name_or_path add_cross_attention architectures attention_dropout attn_implementation attn_pdrop auto_map aux_loss_alpha
+  keysOf(`_name_or_path add_cross_attention architectures attention_dropout attn_implementation attn_pdrop auto_map aux_loss_alpha
   bad_words_ids begin_suppress_tokens bos_token_id cache_implementation chunk_size_feed_forward classifier_dropout cls_token_id
   cross_attention_hidden_size decoder_start_token_id diversity_penalty do_sample dtype early_stopping embd_pdrop embedding_dropout
   embedding_initializer_range encoder_no_repeat_ngram_size eod_token_id eos_token_id ep_size exponential_decay_length_penalty
@@ -25,9 +28,7 @@ const BOOKKEEPING = new Set(
   seq_aux seq_length summary_activation summary_first_dropout summary_proj_to_labels summary_type summary_use_proj suppress_tokens
   task_specific_params temperature tf_legacy_loss tie_encoder_decoder tokenizer_class top_k top_p torch_dtype torchscript
   transformers_version typical_p unk_token_id use_bfloat16 use_cache use_flash_attn image_token_id vision_token_id video_token_id
-  n_ctx moe_norm_min reorder_and_upcast_attn slow_but_exact init_device dropout eos_token eos_token_ids`
-    .split(/\s+/)
-    .filter((key) => key !== ''),
+  n_ctx moe_norm_min reorder_and_upcast_attn slow_but_exact init_device dropout eos_token eos_token_ids`),
 );
 
 /**

@@ -13,8 +13,11 @@ export interface Advice {
   fits: LayoutPlan['fits'];
 }
 
+/** Options of the run file with their new values; a text without a value is a change that is no single option. */
+type Options = Readonly<Record<string, string | number | boolean>>;
+
 interface Candidate {
-  change: string;
+  change: Options;
   why: string;
   layout: Partial<LayoutInput>;
 }
@@ -37,7 +40,7 @@ const hasTensorParallelism = (library: string) => library in DEGREE_NAMES;
 type Change = (l: LayoutInput, library: string) => Candidate | undefined;
 
 const recompute = (mode: 'none' | 'selective' | 'full', why: string, l: LayoutInput): Candidate => ({
-  change: `training.activationCheckpointing: ${mode}`,
+  change: { 'training.activationCheckpointing': mode },
   why,
   layout: { recompute: mode !== 'selective' ? mode : l.stack === 'fsdp' ? 'op' : 'core' },
 });
@@ -52,13 +55,13 @@ const SMALLER: readonly Change[] = [
     const microBatch = Math.floor(l.microBatch / 2);
     const why = 'halves activations and logits';
     return l.microBatch > 1
-      ? { change: `training.microBatchSize: ${microBatch}`, why, layout: { microBatch } }
+      ? { change: { 'training.microBatchSize': microBatch }, why, layout: { microBatch } }
       : undefined;
   },
   (l, library) =>
     l.zeroStage === 3 && l.replicate > 1
       ? {
-          change: `${parameterOf(library, 'shard')}: ${l.shard * l.replicate}`,
+          change: { [parameterOf(library, 'shard')]: l.shard * l.replicate },
           why: 'less state on each GPU',
           layout: shardEverywhere(l),
         }
@@ -66,7 +69,7 @@ const SMALLER: readonly Change[] = [
   (l) =>
     l.zeroStage < 3 && l.stack !== 'megatron'
       ? {
-          change: 'shard parameters too (FSDP, ZeRO-3)',
+          change: { 'shard parameters too (FSDP, ZeRO-3)': '' },
           why: 'less state on each GPU',
           layout: { zeroStage: 3, ...shardEverywhere(l) },
         }
@@ -74,7 +77,7 @@ const SMALLER: readonly Change[] = [
   (l) =>
     l.recompute === 'full' && !l.offloadActivations
       ? {
-          change: 'training.activationOffload: true',
+          change: { 'training.activationOffload': true },
           why: 'block inputs go to host memory',
           layout: { offloadActivations: true },
         }
@@ -105,9 +108,9 @@ const canDivideOnce = (l: LayoutInput): boolean =>
   l.expert === 1 && l.tensor < domainGpusOf(l) && l.shard % 2 === 0 && l.model.heads % (2 * l.tensor) === 0;
 
 /** FSDP's degrees multiply to the world size, so that twice the one is half the other; the other libraries count differently. */
-function dividedOnce(l: LayoutInput, library: string): string {
-  const tensor = `${parameterOf(library, 'tensor')}: ${2 * l.tensor}`;
-  return library === 'fsdp' ? `${tensor}, ${parameterOf(library, 'shard')}: ${l.shard / 2}` : tensor;
+function dividedOnce(l: LayoutInput, library: string): Options {
+  const tensor = { [parameterOf(library, 'tensor')]: 2 * l.tensor };
+  return library === 'fsdp' ? { ...tensor, [parameterOf(library, 'shard')]: l.shard / 2 } : tensor;
 }
 
 /** FSDP's own degree; SMP v2 counts its ranks among the shards, which would change with it. */
@@ -115,7 +118,7 @@ const spreadWithin: Change = (l, library) => {
   const expert = library === 'fsdp' ? expertsWithinDomain(l) : undefined;
   if (expert === undefined) return undefined;
   const why = l.domainNodes ? 'experts stay inside an UltraServer' : 'experts stay inside a node';
-  return { change: `distribution.parameters.expert_parallel_degree: ${expert}`, why, layout: { expert } };
+  return { change: { 'distribution.parameters.expert_parallel_degree': expert }, why, layout: { expert } };
 };
 
 /** Changes that make a layout faster while it still fits. */
@@ -126,7 +129,7 @@ const FASTER: readonly Change[] = [
   (l) =>
     l.globalBatch % (2 * l.microBatch * l.shard * l.replicate) === 0
       ? {
-          change: `training.microBatchSize: ${2 * l.microBatch}`,
+          change: { 'training.microBatchSize': 2 * l.microBatch },
           why: 'larger products, fewer gathers',
           layout: { microBatch: 2 * l.microBatch },
         }
@@ -134,7 +137,7 @@ const FASTER: readonly Change[] = [
   (l) =>
     l.offloadActivations
       ? {
-          change: 'training.activationOffload: false',
+          change: { 'training.activationOffload': false },
           why: 'no copies to host memory',
           layout: { offloadActivations: false },
         }
@@ -142,7 +145,7 @@ const FASTER: readonly Change[] = [
   (l, library) =>
     l.zeroStage === 3 && l.shard > domainGpusOf(l) && l.shard % domainGpusOf(l) === 0
       ? {
-          change: `${parameterOf(library, 'shard')}: ${domainGpusOf(l)}`,
+          change: { [parameterOf(library, 'shard')]: domainGpusOf(l) },
           why: l.domainNodes ? 'gathers stay inside an UltraServer' : 'gathers stay inside a node',
           layout: { shard: domainGpusOf(l), replicate: (l.shard * l.replicate) / domainGpusOf(l) },
         }
@@ -150,7 +153,7 @@ const FASTER: readonly Change[] = [
   (l, library) =>
     l.kernels === 'eager' && library === 'fsdp' && l.tensor === 1
       ? {
-          change: 'distribution.parameters.compile: true',
+          change: { 'distribution.parameters.compile': true },
           why: 'fewer passes over memory',
           layout: { kernels: 'compiled' },
         }
@@ -178,7 +181,7 @@ function tried(layout: LayoutInput, candidates: readonly Candidate[], k: Planner
 }
 
 const adviceOf = (c: Candidate, next: LayoutPlan): Advice => ({
-  change: c.change,
+  change: textOf(c.change),
   why: c.why,
   memoryGiB: next.memoryGiB.total,
   stepSeconds: next.step.total,
@@ -221,12 +224,12 @@ function combined(layout: LayoutInput, plan: LayoutPlan, library: string, k: Pla
     reached = best.next;
   }
   if (changes.length === 0) return undefined;
-  return adviceOf({ change: lastOfEach(changes).join(', '), why: 'together', layout: {} }, reached);
+  // Each option once, with the value that it ends with.
+  const change: Options = Object.assign({}, ...changes.map((candidate) => candidate.change));
+  return adviceOf({ change, why: 'together', layout: {} }, reached);
 }
 
-/** Each option once, with the value that it ends with. */
-const lastOfEach = (changes: readonly Candidate[]): string[] => [
-  ...new Map(
-    changes.flatMap(({ change }) => change.split(', ')).map((option) => [option.split(':', 1)[0], option]),
-  ).values(),
-];
+const textOf = (options: Options): string =>
+  Object.entries(options)
+    .map(([option, value]) => (value === '' ? option : `${option}: ${value}`))
+    .join(', ');

@@ -1,4 +1,4 @@
-import type { ConfigFields } from '../config-fields';
+import { type ConfigFields, keysOf } from '../config-fields';
 import { allBut, layersWhere, never } from '../config-window';
 import { hasWindow } from '../parameters';
 import type { ModelShape, Routing } from '../shape';
@@ -168,12 +168,11 @@ export const mellum: Family = (f, modelType) => {
 };
 
 /** Keys of Hunyuan's published files that its modules do not read. */
-const HUNYUAN_IGNORED =
+const HUNYUAN_IGNORED = keysOf(
   `use_qk_norm use_cla cla_share_factor org_vocab_size attention_head_dim add_classification_head class_num mlp_bias norm_type pool_type
   use_rotary_pos_emb use_mixed_mlp_moe num_shared_expert moe_layer_num_skipped moe_drop_tokens moe_random_routing_dropped_token
-  num_experts_per_tok_dense use_mla`
-    .split(/\s+/)
-    .filter((key) => key !== '');
+  num_experts_per_tok_dense use_mla`,
+);
 
 /** Hunyuan: the shared expert of the mixture is as large as a dense block. */
 const hunyuanOf = (f: ConfigFields, modelType: string): ModelShape => {

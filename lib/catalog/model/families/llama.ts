@@ -1,4 +1,4 @@
-import type { ConfigFields } from '../config-fields';
+import { type ConfigFields, keysOf } from '../config-fields';
 import { allBut, layersWhere, never } from '../config-window';
 import { headSizeOf } from '../parameters';
 import type { FamilyTraits, ModelShape } from '../shape';
@@ -63,11 +63,10 @@ export const mixtral: Family = (f, modelType) => {
 };
 
 /** Keys of the published files that say nothing of these layers: of MiniMax M1's others, and of modules that predict further tokens. */
-const MINIMAX_IGNORED =
+const MINIMAX_IGNORED = keysOf(
   `attn_type_list mtp_transformer_layers num_mtp_modules use_mtp mlp_intermediate_size layernorm_full_attention_beta
-  layernorm_linear_attention_beta layernorm_mlp_beta shared_moe_mode`
-    .split(/\s+/)
-    .filter((key) => key !== '');
+  layernorm_linear_attention_beta layernorm_mlp_beta shared_moe_mode`,
+);
 
 /** MiniMax M2: QK norm over all heads, sigmoid routing with a bias, rotary positions on part of each head. */
 export const minimaxM2: Family = (f, modelType) => {

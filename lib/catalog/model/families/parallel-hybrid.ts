@@ -1,14 +1,14 @@
+import { keysOf } from '../config-fields';
 import { always, layersWhere, never } from '../config-window';
 import { attentionBiasOf, decoder, type Family, withTraits } from './decoder';
 import { HYBRID_MAMBA, MAMBA_UNTRAINED, mamba2 } from './recurrent';
 
 /** Multipliers and numerics: nothing that has parameters. */
-const SCALES =
+const SCALES = keysOf(
   `attention_in_multiplier attention_out_multiplier key_multiplier lm_head_multiplier embedding_multiplier mlp_multipliers
   ssm_multipliers ssm_in_multiplier ssm_out_multiplier mamba_expand mamba_d_ssm mamba_norm_before_gate mamba_use_mlp time_step_limit
-  time_step_min time_step_max time_step_floor time_step_rank num_logits_to_keep layers_block_type layer_types attn_layer_indices mlp_expansion_factor`.split(
-    /\s+/,
-  );
+  time_step_min time_step_max time_step_floor time_step_rank num_logits_to_keep layers_block_type layer_types attn_layer_indices mlp_expansion_factor`,
+);
 
 /**
  * Falcon-H1 (https://arxiv.org/abs/2507.22448): attention and Mamba-2 read the same input in every layer, and what they give is summed;

@@ -1,4 +1,4 @@
-import type { ConfigFields } from '../config-fields';
+import { type ConfigFields, keysOf } from '../config-fields';
 import { allBut, layersWhere } from '../config-window';
 import type { ModelShape, Recurrence } from '../shape';
 import {
@@ -253,10 +253,9 @@ function nemotronExperts(f: ConfigFields, model: ModelShape, types: readonly Nem
 }
 
 /** Numerics and initialisation of Mamba-2, and keys of parts that a model without them still names. */
-const NEMOTRON_IGNORED =
+const NEMOTRON_IGNORED = keysOf(
   `expand mamba_proj_bias use_mamba_kernels mamba_hidden_act time_step_min time_step_max time_step_limit time_step_floor
   mamba_ssm_cache_dtype moe_shared_expert_overlap mtp_layers_block_type residual_in_fp32 rescale_prenorm_residual num_logits_to_keep
   num_hidden_layers attention_head_dim rms_norm_eps time_step_rank n_routed_experts n_shared_experts moe_intermediate_size moe_shared_expert_intermediate_size num_experts_per_tok
-  routed_scaling_factor n_group topk_group norm_topk_prob sliding_window`
-    .split(/\s+/)
-    .filter((key) => key !== '');
+  routed_scaling_factor n_group topk_group norm_topk_prob sliding_window`,
+);
