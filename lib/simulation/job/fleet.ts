@@ -286,8 +286,7 @@ export class Fleet {
     if (job.status === status && job.secondaryStatus === secondaryStatus) return;
     job.status = status;
     job.secondaryStatus = secondaryStatus;
-    const { now } = this.clock;
-    job.history.push(viewOf(job, now, endedAt, this.hooks.billedShare(job)));
+    job.history.push(viewOf(job, this.clock.now, endedAt, this.hooks.billedShare(job)));
     this.hooks.onChange(job);
   }
 
