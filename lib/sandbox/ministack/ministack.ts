@@ -17,8 +17,8 @@ export interface MiniStackOptions {
   folder: string;
   /** Account of callers whose key is not a 12-digit account id. */
   accountId: string;
-  /** Port; default: a free one. */
-  port?: number;
+  /** A port that is free now; default: any. */
+  findPort?: () => Promise<number>;
   /** Keep tables, stacks and objects over a clean stop; default false. */
   persist?: boolean;
   /** Enforce IAM and signatures, over TLS with this certificate; default: neither. */
@@ -48,9 +48,24 @@ const READY_TIMEOUT_MS = 120_000;
 /** It does not exit on SIGTERM while a custom resource waits for its answer. */
 const STOP_GRACE_MS = 5_000;
 
-/** Starts MiniStack in its own process group with a minimal environment and waits until it answers. */
+/** Another process may take a port between the moment it is found free and the moment MiniStack listens on it. */
+const MOST_STARTS = 3;
+
+/**
+ * Starts MiniStack in its own process group with a minimal environment and waits until it answers. If it exits first, it is started again on
+ * another port.
+ */
 export async function startMiniStack(options: MiniStackOptions): Promise<MiniStack> {
-  const port = options.port ?? (await freePort());
+  for (let starts = 1; ; starts++) {
+    try {
+      return await startOn(await (options.findPort ?? freePort)(), options);
+    } catch (error) {
+      if (!(error instanceof ExitedEarly) || starts === MOST_STARTS) throw error;
+    }
+  }
+}
+
+async function startOn(port: number, options: MiniStackOptions): Promise<MiniStack> {
   const token = randomBytes(24).toString('hex');
   const logFile = path.join(options.folder, 'ministack.log');
   const child = launch(options, port, token, logFile);
@@ -65,6 +80,9 @@ export async function startMiniStack(options: MiniStackOptions): Promise<MiniSta
   }
   return { endpoint, pid: child.pid ?? 0, logFile, hook, stop: () => stopChild(child) };
 }
+
+/** MiniStack ended before its first answer, as it does where its port is in use. */
+class ExitedEarly extends Error {}
 
 function launch(options: MiniStackOptions, port: number, token: string, logFile: string): ChildProcess {
   const temporary = path.join(options.folder, 'tmp');
@@ -129,7 +147,12 @@ function tlsEnv({ certFile, keyFile }: Certificate): Record<string, string> {
 async function untilReady(child: ChildProcess, hook: Hook, logFile: string): Promise<void> {
   const deadline = Date.now() + READY_TIMEOUT_MS;
   while (Date.now() < deadline) {
-    if (child.exitCode !== null || child.signalCode !== null) break;
+    const end = child.exitCode ?? child.signalCode;
+    if (end !== null) {
+      throw new ExitedEarly(
+        `sandbox: MiniStack must answer, but it ended (${end}) before its first answer; see ${logFile}`,
+      );
+    }
     if (await hook.ready()) return;
     await sleep(50);
   }
