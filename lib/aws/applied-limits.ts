@@ -1,5 +1,5 @@
 import { GetServiceQuotaCommand, type ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
-import type { AppliedLimit } from '../quota';
+import { type AppliedLimit, limitOf, quotaRequest, unreadLimit } from '../quota';
 import { findQuotasByName, type Pause } from './quota-listing';
 
 /** GetServiceQuota allows 5 calls a second (docs.aws.amazon.com servicequotas reference_limits, 2026-11-20). */
@@ -35,12 +35,9 @@ export async function readAppliedLimits(
 /** The applied limit behind one code, or why it is not known. */
 export async function readAppliedLimit(client: ServiceQuotasClient, code: string): Promise<AppliedLimit> {
   try {
-    const { Quota } = await client.send(new GetServiceQuotaCommand({ ServiceCode: 'sagemaker', QuotaCode: code }));
-    if (Quota?.Value === undefined || Quota.ErrorReason)
-      return { unknown: Quota?.ErrorReason?.ErrorMessage ?? 'Service Quotas gave no value' };
-    return { value: Quota.Value, code };
+    return limitOf(code, await client.send(new GetServiceQuotaCommand(quotaRequest(code))));
   } catch (error) {
-    return { unknown: reasonOf(error) };
+    return unreadLimit(error);
   }
 }
 
@@ -56,13 +53,6 @@ async function readByName(
     }
     for (const name of names) if (!limits.has(name)) limits.set(name, { unknown: 'the region has no such quota' });
   } catch (error) {
-    for (const name of names) if (!limits.has(name)) limits.set(name, { unknown: reasonOf(error) });
+    for (const name of names) if (!limits.has(name)) limits.set(name, unreadLimit(error));
   }
-}
-
-function reasonOf(error: unknown): string {
-  const { name, message } = error as { name?: string; message?: string };
-  if (name === 'NoSuchResourceException') return 'the region has no such quota, or no value was ever applied';
-  if (name === 'AccessDeniedException') return `servicequotas:GetServiceQuota is not permitted (${message})`;
-  return `${name ?? 'error'}: ${message ?? String(error)}`;
 }

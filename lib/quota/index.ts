@@ -1,3 +1,4 @@
+export * from './applied-limit';
 export * from './judge';
 export * from './need';
 export * from './table';

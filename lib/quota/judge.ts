@@ -1,10 +1,5 @@
+import type { AppliedLimit, Limits } from './applied-limit';
 import { neededToStart, type QuotaNeed } from './need';
-
-/** An applied limit as Service Quotas gave it, or why there is none. A limit that could not be read is never guessed. */
-export type AppliedLimit = { value: number; code?: string } | { unknown: string };
-
-/** Applied limits by quota name. */
-export type Limits = ReadonlyMap<string, AppliedLimit>;
 
 /** What live jobs and warm pools hold, by quota name; a pool that is not named holds nothing. */
 export type Usage = ReadonlyMap<string, number>;

@@ -1,7 +1,9 @@
 // Every scenario, and looks whose calls fail, come to the same whether quiet looks are skipped or not; `npm test` plays a few, drawn by its seed.
 import { expect, test } from 'vitest';
 import { compareQuietLooks, compareScenario, SCENARIOS, scenarioOf } from '../simulation/compare-quiet-looks';
-import { run } from '../simulation/support';
+import { LIMITS, run } from '../simulation/support';
+
+const ALL = 'Number of instances across all training jobs';
 
 test.each(SCENARIOS)('%s', async (name) => {
   await compareScenario(name);
@@ -21,4 +23,27 @@ test.each([
   const runs = [run('a', { trainsHours: 20 }), run('b', { trainsHours: 20, set: elastic })];
   const faults = [{ at: '3h', to: '5h', call, ...fault }];
   expect((await compareQuietLooks(scenarioOf({ runs, faults, until: '12h' }), 1)).looks).toBeGreaterThan(10);
+});
+
+test.each([
+  ['ssm:GetParameter', { error: 'ThrottlingException' }],
+  ['ssm:GetParameter', { takesSeconds: 3 }],
+  ['servicequotas:GetServiceQuota', { error: 'TooManyRequestsException' }],
+  ['sagemaker:ListTrainingJobs', { error: 'ThrottlingException' }],
+  ['sagemaker:ListTrainingJobs', { empty: true }],
+  ['dynamodb:BatchGetItem', { error: 'InternalServerError' }],
+  ['dynamodb:GetItem', { error: 'ProvisionedThroughputExceededException' }],
+])('passes in which runs wait while %s fails come to the same: %o', async (call, fault) => {
+  const elastic = { 'compute.instanceCount': { min: 2, max: 4 } };
+  const runs = [
+    run('a', { trainsHours: 10 }),
+    run('b', { at: '5m', trainsHours: 1, set: elastic }),
+    run('c', { at: '7m', trainsHours: 1, team: 'speech', set: { after: ['a'] } }),
+  ];
+  const faults = [{ at: '3h', to: '5h', call, ...fault }];
+  const skipped = await compareQuietLooks(
+    scenarioOf({ runs, limits: { ...LIMITS, [ALL]: 4 }, faults, until: '14h' }),
+    1,
+  );
+  expect(skipped.waited).toBeGreaterThan(50);
 });

@@ -38,6 +38,8 @@ interface Skipped {
   looks: number;
   queued: number;
   passes: number;
+  /** Those of the passes in which runs wait. */
+  waited: number;
 }
 
 const skippedIn = ({ world: { direct } }: Play): Skipped => ({
@@ -45,13 +47,14 @@ const skippedIn = ({ world: { direct } }: Play): Skipped => ({
   looks: direct.looks.count,
   queued: direct.queued.count,
   passes: direct.passes.count,
+  waited: direct.passes.waited,
 });
 
 /** Plays a scenario with the function at every invocation, and without it where its course is known; both must come to the same. */
 export async function compareQuietLooks(scenario: Scenario, seed: number): Promise<Skipped> {
   const skipping = await play(scenario, seed);
   const whole = await play(scenario, seed, { skipsQuietLooks: false });
-  expect(skippedIn(whole)).toEqual({ quiet: 0, looks: 0, queued: 0, passes: 0 });
+  expect(skippedIn(whole)).toEqual({ quiet: 0, looks: 0, queued: 0, passes: 0, waited: 0 });
   expect(outcomeOf(skipping)).toEqual(outcomeOf(whole));
   return skippedIn(skipping);
 }

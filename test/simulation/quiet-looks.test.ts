@@ -24,7 +24,7 @@ test(`drawn histories come to the same (QUIET_SEED=${SEED})`, async () => {
   const skipped: Awaited<ReturnType<typeof compareQuietLooks>>[] = [];
   for (let seed = SEED; seed < SEED + 3; seed++)
     skipped.push(await compareQuietLooks(concrete(drawn, seed, noFiles), seed));
-  for (const kind of ['quiet', 'looks', 'passes'] as const)
+  for (const kind of ['quiet', 'looks', 'passes', 'waited'] as const)
     expect(Math.max(...skipped.map((one) => one[kind]))).toBeGreaterThan(0);
 });
 
@@ -53,8 +53,21 @@ test('looks at a run that waits in the queue come to the same, also where their 
   const calm = await compareQuietLooks(scenarioOf({ runs, limits, until: '16h' }), 1);
   // Ten hours are 120 ticks.
   expect(calm.queued).toBeGreaterThan(100);
+  expect(calm.waited).toBeGreaterThan(80);
   const faults = [{ at: '2h', to: '4h', call: 'dynamodb:GetItem', error: 'InternalServerError' }];
   const touched = await compareQuietLooks(scenarioOf({ runs, limits, faults, until: '16h' }), 1);
   expect(touched.queued).toBeGreaterThan(60);
   expect(touched.queued).toBeLessThan(calm.queued);
+});
+
+test('passes and looks at elastic runs that wait, and at runs that wait for another one, come to the same', async () => {
+  const runs = [
+    run('a', { trainsHours: 10 }),
+    run('b', { at: '5m', trainsHours: 1, set: { 'compute.instanceCount': { min: 2, max: 4 } } }),
+    run('c', { at: '7m', trainsHours: 1, team: 'speech', set: { after: ['a'] } }),
+  ];
+  const limits = { ...LIMITS, 'Number of instances across all training jobs': 4 };
+  const calm = await compareQuietLooks(scenarioOf({ runs, limits, until: '16h' }), 1);
+  expect(calm.queued).toBeGreaterThan(60);
+  expect(calm.waited).toBeGreaterThan(80);
 });

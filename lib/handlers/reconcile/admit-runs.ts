@@ -1,24 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
 import { admitRun } from '../../lifecycle/intent';
-import { sizesToAsk } from '../../lifecycle/ladder';
 import { mayGrow } from '../../lifecycle/phases/grow';
-import { isInDoubt } from '../../lifecycle/phases/launch';
 import type { RunRecord } from '../../lifecycle/record';
-import { type Admission, admit, type QueueInput } from '../../queue/admit';
-import type { QueuedRun } from '../../queue/run';
-import { advanceUsage, heldBy, NO_USAGE, type QueueUsage } from '../../queue/usage';
+import type { Admission } from '../../queue/admit';
+import { advanceUsage, NO_USAGE, type QueueUsage } from '../../queue/usage';
 import { describeError } from '../shared/errors';
-import { holdsCapacity, isQueued, queuedRun, runningRun, usesInstances } from '../shared/queue-runs';
+import { holdsCapacity, isQueued } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
 import { announce } from './effects/apply-effects';
 import { wake } from './queue/ask-to-leave';
 import { isolateFailure } from './queue/isolate-failure';
 import { makeRoom } from './queue/make-room';
+import { heldNow, planPass } from './queue/plan-pass';
 import { poolsOf } from './queue/queue-pools';
 import { readAgain } from './queue/read-again';
-import { growNow, hasLeft, keepRoom, roomChanges, takeRoomBack } from './queue/resize';
-import { needsOf, type RunNeeds } from './queue/run-needs';
-import { holdOf, teamHolds } from './queue/team-holds';
+import { growNow, keepRoom, takeRoomBack } from './queue/resize';
+import { needsOf } from './queue/run-needs';
+import { teamHolds } from './queue/team-holds';
 import { type AwaitedRuns, awaitedRuns, tellBlocked } from './queue/waits-for';
 
 /**
@@ -30,22 +28,16 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
   const active = await newest(deps, await deps.store.active(), changed);
   const waiting = active.filter(isQueued);
   const holding = active.filter(holdsCapacity);
-  const now = deps.now().getTime();
   const needs = await needsOf(deps, [...waiting, ...holding]);
-  const running = holding.map((run) => runningRun(run, needs.of(run, heldRung(run))));
-  const using = holding.filter(usesInstances).map((run) => runningRun(run, needs.of(run)));
-  const before = await rememberedUsage(deps);
-  const usage = advanceUsage(before ?? NO_USAGE, heldBy(using), now);
-  if (before) await rememberUsage(deps, before, usage);
-  if (waiting.length === 0 && !holding.some((run) => mayGrow(run, now))) return;
+  const usage = await rememberedUsage(deps);
+  const started = deps.now().getTime();
+  if (usage) await rememberUsage(deps, { before: usage, held: heldNow(holding, needs), now: started });
+  if (waiting.length === 0 && !holding.some((run) => mayGrow(run, started))) return;
   const pools = await poolsOf(deps, active, needs.all);
   const awaited = await awaitedRuns(deps, waiting);
   const holds = await teamHolds(deps, active);
-  const queued = waiting.map((run) => ({ ...queuedOnItsSizes(run, needs), ...holdOf(run, holds) }));
-  const completed = completedOf(awaited);
-  const input: QueueInput = { waiting: queued, running, pools, shares: deps.shares, usage, completed, now };
-  const admission = admit(input);
-  const room = roomChanges(input, admission, holding, needs);
+  const now = deps.now().getTime();
+  const { input, admission, room } = planPass(deps, { waiting, holding, needs, usage, pools, awaited, holds, now });
   if (!(await takeRoomBack(deps, room))) return;
   await startOrWait(deps, waiting, { ...admission, awaited, now });
   // What has just been let start holds its room from the next pass on.
@@ -53,9 +45,6 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
   await keepRoom(deps, room);
   await growNow(deps, holding, room);
 }
-
-const completedOf = (awaited: AwaitedRuns): Set<string> =>
-  new Set([...awaited].filter(([, run]) => run?.state === 'completed').map(([wanted]) => wanted));
 
 /** Lets the admitted runs start, and tells the others what they wait for. */
 async function startOrWait(
@@ -74,22 +63,6 @@ async function startOrWait(
   }
 }
 
-/** The room of a run that was asked to leave for more is taken already. */
-const heldRung = (run: RunRecord): string => (hasLeft(run) ? (run.roomFor?.rungId ?? run.rungId) : run.rungId);
-
-/** An elastic run takes smaller sizes too, unless a job of its attempt may exist, which has a size. */
-function queuedOnItsSizes(run: RunRecord, needs: RunNeeds): QueuedRun {
-  const queued = queuedRun(run, needs.of(run));
-  if (run.attempt && isInDoubt(run.attempt)) return queued;
-  const smaller = needs.sizes(
-    run,
-    sizesToAsk(run)
-      .slice(1)
-      .map((rung) => rung.id),
-  );
-  return smaller.length > 0 ? { ...queued, smaller } : queued;
-}
-
 /** Undefined when it cannot be read: the queue goes on, and the teams are equal in this pass. */
 async function rememberedUsage(deps: ReconcileDeps): Promise<QueueUsage | undefined> {
   try {
@@ -101,10 +74,13 @@ async function rememberedUsage(deps: ReconcileDeps): Promise<QueueUsage | undefi
 }
 
 /** What is held for long is counted by the next reader: only a change is written. */
-async function rememberUsage(deps: ReconcileDeps, before: QueueUsage, usage: QueueUsage): Promise<void> {
-  if (isDeepStrictEqual(before.held, usage.held)) return;
+async function rememberUsage(
+  deps: ReconcileDeps,
+  { before, held, now }: { before: QueueUsage; held: QueueUsage['held']; now: number },
+): Promise<void> {
+  if (isDeepStrictEqual(before.held, held)) return;
   try {
-    await deps.store.saveQueue({ usage, shares: deps.shares });
+    await deps.store.saveQueue({ usage: advanceUsage(before, held, now), shares: deps.shares });
   } catch (error) {
     deps.log('warn', 'what the teams have used was not written', { error: describeError(error) });
   }

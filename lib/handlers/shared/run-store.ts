@@ -93,6 +93,11 @@ export class RunStore {
     return item && recordOf(textOf(item));
   }
 
+  /** What the run was made from, where the process has read it. */
+  knownIntent(runId: string): RunIntent | undefined {
+    return this.intents.get(runId);
+  }
+
   /** What the run was made from. It is written once, so that a process reads it once. */
   async findIntent(runId: string): Promise<RunIntent | undefined> {
     const known = this.intents.get(runId);

@@ -239,17 +239,23 @@ export class Gateway {
 
   /** Whether something besides the service may decide on such a call now. */
   mayDisturb(names: readonly string[]): boolean {
-    const { now } = this.clock;
-    return (
-      this.disturbances.kills.isArmed('reconcile', now) ||
-      names.some((name) => this.limitOf(name) !== undefined || this.disturbances.faults.mayTouch(name, now))
-    );
+    const isArmed = this.disturbances.kills.isArmed('reconcile', this.clock.now);
+    return isArmed || names.some((name) => this.limitOf(name) !== undefined) || this.mayTouch(names);
+  }
+
+  /** Whether a fault of now may decide on such a call. */
+  mayTouch(names: readonly string[]): boolean {
+    return names.some((name) => this.disturbances.faults.mayTouch(name, this.clock.now));
   }
 
   /** Whether such a call may take longer now than the SDK needs to try again, or its answer say nothing. */
   mayStall(names: readonly string[]): boolean {
-    const { now } = this.clock;
-    return names.some((name) => this.limitOf(name) !== undefined || this.disturbances.faults.mayStall(name, now));
+    return names.some((name) => this.limitOf(name) !== undefined) || this.mayComeLate(names);
+  }
+
+  /** Whether a fault of now makes the answer of such a call late, or empty. */
+  mayComeLate(names: readonly string[]): boolean {
+    return names.some((name) => this.disturbances.faults.mayStall(name, this.clock.now));
   }
 
   private latencyOf({ latencyMs }: Operation, invocation: Invocation): number {

@@ -18,7 +18,19 @@ export interface DirectWork<Deps> {
   settle(outcome: unknown): void;
 }
 
-type Known = Invocation['known'];
+/** An answer that the function would not ask for again is left out: its process has kept it. */
+type Known = (Invocation['known'][number] | undefined)[];
+
+/** A call of which a process keeps the answer. */
+interface KeptCall {
+  name: string;
+  input: object;
+  /** False = the answer is not kept, and the function takes over. */
+  keep(answer: object): boolean;
+  /** The same for an error. @default - an error is not kept */
+  keepError?(error: unknown): boolean;
+  next(): void;
+}
 
 /**
  * The calls of one invocation whose function is not run: each takes its time at the services and is answered as to the function. The function
@@ -48,10 +60,26 @@ export class DirectCalls<Deps extends { queueUrl: string }> {
     this.world.gateway.direct(call, resolve, reject);
   }
 
+  /** A call whose answer the function keeps for later invocations of its process, as `keep` does here. */
+  keptCall({ name, input, keep, keepError = () => false, next }: KeptCall): void {
+    const place = this.known.length;
+    const end = (isKept: boolean) => {
+      if (!isKept) return this.goOn();
+      this.known[place] = undefined;
+      next();
+    };
+    this.call(
+      name,
+      input,
+      (answer) => end(keep(answer)),
+      (error) => end(keepError(error)),
+    );
+  }
+
   /** The function does what is left. Nothing may be under way. */
   goOn(): void {
     const { invocation, settle, real } = this.work;
-    invocation.known.push(...this.known);
+    invocation.known.push(...this.known.filter((answer) => answer !== undefined));
     this.world.clock.wake();
     settle(real());
   }

@@ -1,17 +1,18 @@
 import { mayHaveChanged } from '../../handlers/reconcile/admit-runs';
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
+import { heldNow } from '../../handlers/reconcile/queue/plan-pass';
 import { MOST_IN_READ } from '../../handlers/reconcile/queue/read-again';
 import { needsKnown } from '../../handlers/reconcile/queue/run-needs';
 import { type Item, queueKey, runKey } from '../../handlers/shared/items';
-import { holdsCapacity, isQueued, runningRun, usesInstances } from '../../handlers/shared/queue-runs';
+import { holdsCapacity, isQueued } from '../../handlers/shared/queue-runs';
 import { queueDocumentOf } from '../../handlers/shared/run-store';
 import { isEqual } from '../../lifecycle/is-equal';
 import { mayGrow } from '../../lifecycle/phases/grow';
 import type { RunRecord } from '../../lifecycle/record';
-import { heldBy } from '../../queue/usage';
 import { recordOfItem } from '../services/kept-document';
 import { readActive } from './active-runs';
 import { DirectCalls, type DirectWork } from './direct-work';
+import { WaitingPass } from './waiting-pass';
 import { NOTHING_FAILED, type WorldOfLooks } from './world-of-looks';
 
 const READ = 'dynamodb:GetItem';
@@ -20,69 +21,72 @@ const READ_SEVERAL = 'dynamodb:BatchGetItem';
 type WorldOfPasses = Pick<WorldOfLooks, 'clock' | 'gateway' | 'table' | 'names'>;
 
 /**
- * Passes of `reconcile` over a queue in which nobody waits and nothing has changed that its usage depends on: they read, and decide nothing.
- * Played call by call as `admitRuns` makes them; in every other case the function takes over from what has been read.
+ * Passes of `reconcile` over a queue that decide nothing: nobody waits, or those who wait are told nothing new, and what teams hold has not
+ * changed. Played call by call as `admitRuns` makes them; in every other case the function takes over from what has been read.
  */
 export class DirectPasses {
   /** Passes at which the function was not called. */
   count = 0;
+  /** Those of them in which runs wait. */
+  waited = 0;
 
   constructor(private readonly world: WorldOfPasses) {}
 
   play(work: DirectWork<ReconcileDeps>): void {
     const { tableName } = this.world.names;
     const calls = new DirectCalls(this.world, work);
-    readActive(calls, tableName, (listed) => this.rereadElastic(calls, listed));
+    readActive(calls, tableName, (listed) => this.readNewest(calls, listed));
   }
 
-  /** The index lags behind; what an elastic run holds changes from one attempt to the next. */
-  private rereadElastic(calls: DirectCalls<ReconcileDeps>, listed: readonly RunRecord[]): void {
-    const elastic = listed.filter(mayHaveChanged).map(({ runId }) => runId);
-    if (listed.some(isQueued) || elastic.length > MOST_IN_READ) {
+  /** The index lags behind; what an elastic run holds changes from one attempt to the next, and who starts is decided on what is written. */
+  private readNewest(calls: DirectCalls<ReconcileDeps>, listed: readonly RunRecord[]): void {
+    const asked = listed.filter(mayHaveChanged).map(({ runId }) => runId);
+    if (asked.length > MOST_IN_READ) {
       calls.goOn();
       return;
     }
-    if (elastic.length === 0) {
-      this.judge(calls, listed);
+    if (asked.length === 0) {
+      this.readQueue(calls, listed);
       return;
     }
     const { tableName } = this.world.names;
-    const input = { RequestItems: { [tableName]: { Keys: elastic.map(runKey), ConsistentRead: true } } };
-    calls.call(READ_SEVERAL, input, ({ Responses }: { Responses?: Record<string, Item[]> }) => {
+    const input = { RequestItems: { [tableName]: { Keys: asked.map(runKey), ConsistentRead: true } } };
+    calls.call(READ_SEVERAL, input, (answer) => {
+      const { Responses, UnprocessedKeys } = answer as { Responses?: Record<string, Item[]>; UnprocessedKeys?: object };
+      if (Object.keys(UnprocessedKeys ?? {}).length > 0) return calls.goOn();
       const records = (Responses?.[tableName] ?? []).map(recordOfItem);
       const seen = new Map(records.map((run) => [run.runId, run]));
-      this.judge(
-        calls,
-        listed.flatMap((run) => (elastic.includes(run.runId) ? (seen.get(run.runId) ?? []) : run)),
-      );
+      const newest = (run: RunRecord) => (asked.includes(run.runId) ? (seen.get(run.runId) ?? []) : run);
+      this.readQueue(calls, listed.flatMap(newest));
     });
   }
 
   /** What has to be written has the time of this moment: whether the function is needed is known before the queue's own item is read. */
-  private judge(calls: DirectCalls<ReconcileDeps>, active: readonly RunRecord[]): void {
+  private readQueue(calls: DirectCalls<ReconcileDeps>, active: readonly RunRecord[]): void {
     const { deps, settle } = calls.work;
-    const now = deps.now().getTime();
+    const waiting = active.filter(isQueued);
     const holding = active.filter(holdsCapacity);
-    if (active.some(isQueued) || holding.some((run) => mayGrow(run, now))) {
-      calls.goOn();
-      return;
-    }
-    const needs = needsKnown(deps.store, holding);
+    const needs = needsKnown(deps.store, [...waiting, ...holding]);
     const queue = this.world.table.find(queueKey);
-    if (!needs || !queue) {
+    const usage = queue && queueDocumentOf(queue).usage;
+    if (!needs || !usage || !isEqual(usage.held, heldNow(holding, needs))) {
       calls.goOn();
       return;
     }
-    const using = holding.filter(usesInstances).map((run) => runningRun(run, needs.of(run)));
-    if (!isEqual(queueDocumentOf(queue).usage.held, heldBy(using))) {
-      calls.goOn();
-      return;
-    }
+    const end = () => {
+      this.count += 1;
+      settle(NOTHING_FAILED);
+    };
     const input = { TableName: this.world.names.tableName, Key: queueKey, ConsistentRead: true };
     calls.call(READ, input, ({ Item: item }: { Item?: Item }) => {
       if (item !== queue) this.world.clock.fail(new Error('two passes over the queue at once'));
-      this.count += 1;
-      settle(NOTHING_FAILED);
+      if (waiting.length === 0 && !holding.some((run) => mayGrow(run, deps.now().getTime()))) return end();
+      const known = { active, waiting, holding, needs, usage };
+      const endWaiting = () => {
+        this.waited += 1;
+        end();
+      };
+      new WaitingPass(this.world, calls, known, endWaiting).play();
     });
   }
 }

@@ -1,19 +1,22 @@
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
+import { ladderNeeds, rungsWithin } from '../../handlers/reconcile/observe/rungs';
 import { wanted } from '../../handlers/reconcile/reconcile-run';
 import { type Item, runKey } from '../../handlers/shared/items';
 import { isQueued } from '../../handlers/shared/queue-runs';
-import { NOTHING_OBSERVED } from '../../lifecycle/observed';
+import { NOTHING_OBSERVED, type Observed } from '../../lifecycle/observed';
 import { liveAttempt, type RunRecord } from '../../lifecycle/record';
 import { recordOfItem } from '../services/kept-document';
 import type { SimRun } from '../world/sim-run';
 import { DirectCalls, type DirectWork } from './direct-work';
+import { READ_DESCRIPTOR, readDescriptor, staysAsRecent } from './kept-descriptors';
+import { readLimits } from './kept-limits';
 import { NOTHING_FAILED, type WorldOfLooks } from './world-of-looks';
 
 const READ = 'dynamodb:GetItem';
 
 /**
- * Looks of `reconcile` at a run that waits in the queue, has no job, and has no other kind of capacity to choose: it is read, and nothing
- * is decided. In every other case the function takes over with what was read.
+ * Looks of `reconcile` at a run that waits in the queue and has no job: it is read, of several kinds of capacity those are found that cannot
+ * start, and nothing is decided. In every other case the function takes over with what was read.
  */
 export class DirectQueuedLooks {
   /** Looks at which the function was not called. */
@@ -36,15 +39,32 @@ export class DirectQueuedLooks {
         const record = item && recordOfItem(item);
         // What a look was begun for may have changed since.
         if (!record || !waitsAlone(record)) calls.goOn();
-        else this.judge(calls, record);
+        else if (record.policy.ladder.length < 2) this.judge(calls, record, {});
+        else this.readRungs(calls, record);
       },
       () => calls.fail(),
     );
   }
 
-  private judge(calls: DirectCalls<ReconcileDeps>, record: RunRecord): void {
+  /** Of several rungs the memory and the quotas are known before one is chosen. */
+  private readRungs(calls: DirectCalls<ReconcileDeps>, record: RunRecord): void {
+    const { deps } = calls.work;
+    const intent = deps.store.knownIntent(record.runId);
+    const mayStall = this.world.gateway.mayComeLate([READ_DESCRIPTOR]);
+    if (!intent || mayStall || !staysAsRecent(deps, record.team)) {
+      calls.goOn();
+      return;
+    }
+    const whole = { record, intent };
+    const needs = ladderNeeds(whole).flatMap((rung) => rung.needs);
+    readDescriptor(calls, record.team, () =>
+      readLimits(this.world, calls, needs, (limits) => this.judge(calls, record, rungsWithin(deps, whole, limits))),
+    );
+  }
+
+  private judge(calls: DirectCalls<ReconcileDeps>, record: RunRecord, seen: Partial<Observed>): void {
     const { deps, settle } = calls.work;
-    if (wanted(record, { ...NOTHING_OBSERVED, published: [] }, deps.now().getTime()).length > 0) {
+    if (wanted(record, { ...NOTHING_OBSERVED, ...seen, published: [] }, deps.now().getTime()).length > 0) {
       calls.goOn();
       return;
     }
@@ -53,6 +73,4 @@ export class DirectQueuedLooks {
   }
 }
 
-/** Of one rung nothing is chosen, so that neither memory nor quota is asked for. */
-const waitsAlone = (record: RunRecord): boolean =>
-  isQueued(record) && liveAttempt(record) === undefined && record.policy.ladder.length < 2;
+const waitsAlone = (record: RunRecord): boolean => isQueued(record) && liveAttempt(record) === undefined;

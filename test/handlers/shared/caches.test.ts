@@ -57,7 +57,7 @@ describe('limits', () => {
     expect(calls()).toBe(4);
   });
 
-  test('that cannot be read now stay what they were; ones that never could are asked for again', async () => {
+  test('that cannot be read now stay what they were, and are asked for again after ten seconds', async () => {
     const limits = reader();
     const need = [{ name: 'a', code: 'L-1' }];
     await limits.read(need);
@@ -66,8 +66,25 @@ describe('limits', () => {
     expect((await limits.read(need)).get('a')).toEqual({ value: 3, code: 'L-1' });
     const other = [{ name: 'b', code: 'L-2' }];
     expect((await limits.read(other)).get('b')).toHaveProperty('unknown');
-    await limits.read(other);
-    expect(calls()).toBe(4);
+    now += 10_000 - 1;
+    await limits.read([...need, ...other]);
+    expect(calls()).toBe(3);
+    now += 1;
+    await limits.read([...need, ...other]);
+    expect(calls()).toBe(5);
+  });
+
+  test('that the region does not have are asked for once in a quarter of an hour too', async () => {
+    const limits = reader();
+    const need = [{ name: 'a', code: 'L-1' }];
+    await limits.read(need);
+    now += 900_000;
+    const absent = Object.assign(new Error('none'), { name: 'NoSuchResourceException' });
+    quotas.on(GetServiceQuotaCommand).rejects(absent);
+    expect((await limits.read(need)).get('a')).toHaveProperty('isAbsent', true);
+    now += 900_000 - 1;
+    expect((await limits.read(need)).get('a')).toHaveProperty('isAbsent', true);
+    expect(calls()).toBe(2);
   });
 });
 

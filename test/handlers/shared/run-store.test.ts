@@ -172,6 +172,7 @@ describe('applied limits', () => {
     const read = async () => (await limits.read([{ name: 'a', code: 'L-1' }])).get('a');
     expect(await read()).toHaveProperty('unknown');
     world.answer = { Quota: { Value: 4 } };
+    world.now = 10_000;
     expect(await read()).toMatchObject({ value: 4 });
     world.now = 1_000_000;
     world.answer = new Error('throttled');

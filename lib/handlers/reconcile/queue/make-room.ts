@@ -1,7 +1,8 @@
 import type { RunRecord } from '../../../lifecycle/record';
 import type { QueueInput } from '../../../queue/admit';
-import { choosePreemptions, type PreemptibleRun } from '../../../queue/preempt';
+import { choosePreemptions, type PreemptibleRun, type Preemption } from '../../../queue/preempt';
 import type { PoolNeeds } from '../../../queue/run';
+import type { PreemptionTimes } from '../../../spec/environment/preemption-times';
 import { queuedRun } from '../../shared/queue-runs';
 import type { ReconcileDeps } from '../deps';
 import { askToLeave } from './ask-to-leave';
@@ -15,13 +16,25 @@ export async function makeRoom(
   holding: readonly RunRecord[],
   needs: RunNeeds,
 ): Promise<void> {
-  const preemptible = holding.flatMap((run) => asPreemptible(run, needs.of(run)));
-  for (const { runId, for: other } of choosePreemptions(input, preemptible, deps.preemption)) {
+  for (const { runId, for: other } of preemptions(input, holding, needs, deps.preemption)) {
     const run = holding.find((one) => one.runId === runId);
     const why = { why: 'preempted', text: `asked to save and make room for ${other}` } as const;
     if (run) await isolateFailure(deps, run, () => askToLeave(deps, run, why));
   }
 }
+
+/** Which running jobs should save and leave, and for whom. */
+export const preemptions = (
+  input: QueueInput,
+  holding: readonly RunRecord[],
+  needs: RunNeeds,
+  times?: PreemptionTimes,
+): Preemption[] =>
+  choosePreemptions(
+    input,
+    holding.flatMap((run) => asPreemptible(run, needs.of(run))),
+    times,
+  );
 
 /** A preemptible run whose job trains; empty for every other one. */
 function asPreemptible(record: RunRecord, needs: PoolNeeds): PreemptibleRun[] {

@@ -33,27 +33,64 @@ type Deps = Pick<ReconcileDeps, 'sagemaker' | 'now' | 'sleep' | 'remainingMs' | 
  * @param ours names of jobs that the queue counts itself
  */
 export async function othersUsage(deps: Deps, ours: ReadonlySet<string>): Promise<Map<string, number>> {
-  const cache = caches.get(deps.sagemaker) ?? { shapes: new Map<string, JobInstances>(), names: [], listedAt: 0 };
-  caches.set(deps.sagemaker, cache);
   const now = deps.now().getTime();
-  if (Math.abs(now - cache.listedAt) >= LIST_CACHE_MS) {
-    cache.names = await liveJobs(deps);
-    cache.listedAt = now;
-    // Jobs that are over are forgotten.
-    const live = new Set(cache.names);
-    for (const name of cache.shapes.keys()) if (!live.has(name)) cache.shapes.delete(name);
-  }
-  const names = cache.names.filter((name) => !ours.has(name));
-  const unknown = names.filter((name) => !cache.shapes.has(name));
+  if (!isListed(deps, now)) keepLiveJobs(deps, await liveJobs(deps), now);
+  const cache = cacheOf(deps);
+  const unknown = unknownJobs(cache.names, cache, ours);
   if (unknown.length > MOST_DESCRIBES)
     deps.log('info', 'jobs of others are not all known yet', { unknown: unknown.length });
   await describeAll(deps, unknown.slice(0, MOST_DESCRIBES), cache.shapes);
-  return quotaUsage(names.flatMap((name) => cache.shapes.get(name) ?? []));
+  return usageOf(cache.names, cache, ours);
 }
+
+/** Whether the process has a list of live jobs that is new enough for a pass. */
+export const isListed = (deps: Pick<Deps, 'sagemaker'>, now: number): boolean =>
+  Math.abs(now - cacheOf(deps).listedAt) < LIST_CACHE_MS;
+
+/**
+ * The same as othersUsage where no job has to be asked for; undefined where one has.
+ * @param names live jobs. @default - those of the last list
+ */
+export function knownUsage(
+  deps: Pick<Deps, 'sagemaker'>,
+  ours: ReadonlySet<string>,
+  names?: readonly string[],
+): Map<string, number> | undefined {
+  const cache = cacheOf(deps);
+  const live = names ?? cache.names;
+  return unknownJobs(live, cache, ours).length > 0 ? undefined : usageOf(live, cache, ours);
+}
+
+/**
+ * Keeps a list of live jobs for the passes of the next minute. Jobs that are over are forgotten.
+ * @param at when the service was asked, epoch milliseconds
+ */
+export function keepLiveJobs(deps: Pick<Deps, 'sagemaker'>, names: readonly string[], at: number): void {
+  const cache = cacheOf(deps);
+  cache.names = names;
+  cache.listedAt = at;
+  const live = new Set(names);
+  for (const name of cache.shapes.keys()) if (!live.has(name)) cache.shapes.delete(name);
+}
+
+function cacheOf({ sagemaker }: Pick<Deps, 'sagemaker'>): Cache {
+  const cache = caches.get(sagemaker) ?? { shapes: new Map<string, JobInstances>(), names: [], listedAt: 0 };
+  caches.set(sagemaker, cache);
+  return cache;
+}
+
+const unknownJobs = (names: readonly string[], { shapes }: Cache, ours: ReadonlySet<string>): string[] =>
+  names.filter((name) => !ours.has(name) && !shapes.has(name));
+
+const usageOf = (names: readonly string[], { shapes }: Cache, ours: ReadonlySet<string>): Map<string, number> =>
+  quotaUsage(names.flatMap((name) => (ours.has(name) ? [] : (shapes.get(name) ?? []))));
+
+/** What of ListTrainingJobs counts. */
+export const LIVE_JOBS = { StatusEquals: 'InProgress', MaxResults: 100 } as const;
 
 async function liveJobs(deps: Deps): Promise<string[]> {
   const names: string[] = [];
-  const pages = paginateListTrainingJobs({ client: deps.sagemaker }, { StatusEquals: 'InProgress', MaxResults: 100 });
+  const pages = paginateListTrainingJobs({ client: deps.sagemaker }, { ...LIVE_JOBS });
   for await (const { TrainingJobSummaries = [], NextToken } of pages) {
     for (const { TrainingJobName } of TrainingJobSummaries) if (TrainingJobName) names.push(TrainingJobName);
     if (NextToken && remaining(deps) < LEAST_MS) break;

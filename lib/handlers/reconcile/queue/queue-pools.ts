@@ -1,6 +1,6 @@
 import type { RunRecord } from '../../../lifecycle/record';
 import { ENVIRONMENT_POOL, type PoolLimit } from '../../../queue/run';
-import type { QuotaNeed } from '../../../quota';
+import type { Limits, QuotaNeed } from '../../../quota';
 import { readDescriptor } from '../../shared/descriptors';
 import { describeError } from '../../shared/errors';
 import type { ReconcileDeps } from '../deps';
@@ -14,6 +14,21 @@ export async function poolsOf(
 ): Promise<Record<string, PoolLimit>> {
   const limits = await deps.limits.read(needs);
   const others = await usageOfOthers(deps, active);
+  return poolLimits({ needs, limits, others, mostInstances: await maxConcurrentInstances(deps, active) });
+}
+
+/** What is known of the pools. */
+export interface KnownPools {
+  needs: readonly QuotaNeed[];
+  limits: Limits;
+  /** What jobs of others hold, by quota name; undefined when it could not be read. */
+  others: ReadonlyMap<string, number> | undefined;
+  /** `guardrails.maxConcurrentInstances`; null = no limit. */
+  mostInstances: number | null;
+}
+
+/** The pools of one pass. Pure. */
+export function poolLimits({ needs, limits, others, mostInstances }: KnownPools): Record<string, PoolLimit> {
   const pools: Record<string, PoolLimit> = {};
   for (const { name, code } of needs) {
     const limit = limits.get(name);
@@ -21,9 +36,13 @@ export async function poolsOf(
     const isUnread = (value === null && code !== undefined) || others === undefined;
     pools[name] = { limit: value, usedByOthers: others?.get(name) ?? 0, isUnread, name };
   }
-  const most = await maxConcurrentInstances(deps, active);
-  return { ...pools, [ENVIRONMENT_POOL]: { limit: most, usedByOthers: 0, name: 'guardrails.maxConcurrentInstances' } };
+  const name = 'guardrails.maxConcurrentInstances';
+  return { ...pools, [ENVIRONMENT_POOL]: { limit: mostInstances, usedByOthers: 0, name } };
 }
+
+/** Names of the jobs of active runs, which the queue counts itself. */
+export const ownJobs = (active: readonly RunRecord[]): Set<string> =>
+  new Set(active.flatMap((run) => (run.attempt ? [run.attempt.jobName] : [])));
 
 /** Undefined when it cannot be read. Nothing is held against the waiting then: the service refuses what is too much, and the run waits again. */
 async function usageOfOthers(
@@ -31,8 +50,7 @@ async function usageOfOthers(
   active: readonly RunRecord[],
 ): Promise<Map<string, number> | undefined> {
   try {
-    const ours = active.flatMap((run) => (run.attempt ? [run.attempt.jobName] : []));
-    return await othersUsage(deps, new Set(ours));
+    return await othersUsage(deps, ownJobs(active));
   } catch (error) {
     deps.log('warn', 'what other jobs use could not be read', { error: describeError(error) });
     return undefined;

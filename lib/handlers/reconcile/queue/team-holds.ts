@@ -10,10 +10,16 @@ export type TeamHolds = ReadonlyMap<string, string>;
 
 /** The teams of waiting runs whose budget of the month is spent. A budget that cannot be read holds nothing back, and is logged. */
 export async function teamHolds(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<TeamHolds> {
-  const teams = [...new Set(active.filter((run) => isQueued(run) && isNew(run)).map(({ team }) => team))];
-  const found = await Promise.all(teams.map(async (team) => [team, await holdOfTeam(deps, team, active)] as const));
+  const found = await Promise.all(
+    newTeams(active).map(async (team) => [team, await holdOfTeam(deps, team, active)] as const),
+  );
   return new Map(found.flatMap(([team, why]) => (why === undefined ? [] : [[team, why]])));
 }
+
+/** Teams with waiting runs that have had no attempt. */
+export const newTeams = (active: readonly RunRecord[]): string[] => [
+  ...new Set(active.filter((run) => isQueued(run) && isNew(run)).map(({ team }) => team)),
+];
 
 async function holdOfTeam(
   deps: ReconcileDeps,
