@@ -213,3 +213,9 @@ export function layoutProblem(l: LayoutInput): string | undefined {
   }
   return undefined;
 }
+
+/** Kernels of the same run at another tensor parallel degree: what a trainer compiles by itself depends on the layout. */
+export function kernelsAt({ kernels, compilesUnlessTensor }: LayoutInput, tensor: number): LayoutInput['kernels'] {
+  if (!compilesUnlessTensor || kernels === 'fused') return kernels;
+  return tensor > 1 ? 'eager' : 'compiled';
+}

@@ -1,5 +1,6 @@
 import { type Gpu, gpuOf } from '../planner/gpu';
 import {
+  kernelsAt,
   type LayoutInput,
   layoutProblem,
   needsSequenceParallel,
@@ -186,7 +187,7 @@ function* layoutsOf(start: LayoutInput, space: SearchSpace): Generator<LayoutInp
       for (const context of space.context ?? [start.context]) {
         const ranks = world / (tensor * pipeline * context);
         if (!Number.isInteger(ranks)) continue;
-        const kernels = kernelsOf(start, tensor);
+        const kernels = kernelsAt(start, tensor);
         for (const expert of space.expert ?? [start.expert]) {
           const sequenceParallel = start.sequenceParallel || needsSequenceParallel({ ...start, tensor, expert });
           yield* batchesOf({ ...start, tensor, pipeline, context, expert, kernels, sequenceParallel }, ranks, space);
@@ -226,10 +227,4 @@ function* batchesOf(start: LayoutInput, ranks: number, space: SearchSpace): Gene
       }
     }
   }
-}
-
-/** What the trainer compiles by itself depends on the layout. */
-function kernelsOf(start: LayoutInput, tensor: number): LayoutInput['kernels'] {
-  if (!start.compilesUnlessTensor || start.kernels === 'fused') return start.kernels;
-  return tensor > 1 ? 'eager' : 'compiled';
 }

@@ -1,4 +1,4 @@
-import { domainGpusOf, type LayoutInput } from '../layout';
+import { domainGpusOf, kernelsAt, type LayoutInput } from '../layout';
 import type { LayoutPlan, PlannerConstants } from '../plan';
 import { planLayout } from '../plan';
 
@@ -88,7 +88,7 @@ const SMALLER: readonly Change[] = [
       ? {
           change: dividedOnce(l, library),
           why: 'divides activations and logits',
-          layout: { tensor: 2 * l.tensor, shard: l.shard / 2 },
+          layout: { tensor: 2 * l.tensor, shard: l.shard / 2, kernels: kernelsAt(l, 2 * l.tensor) },
         }
       : undefined,
 ];
@@ -105,7 +105,15 @@ function expertsWithinDomain(l: LayoutInput): number | undefined {
  * both, Megatron wants more flags.
  */
 const canDivideOnce = (l: LayoutInput): boolean =>
-  l.expert === 1 && l.tensor < domainGpusOf(l) && l.shard % 2 === 0 && l.model.heads % (2 * l.tensor) === 0;
+  l.expert === 1 &&
+  !isToldToCompile(l) &&
+  l.tensor < domainGpusOf(l) &&
+  l.shard % 2 === 0 &&
+  l.model.heads % (2 * l.tensor) === 0;
+
+/** `compile: true`, which the built-in trainer refuses beside tensor parallelism. */
+const isToldToCompile = (l: LayoutInput): boolean =>
+  l.isOwnTrainer === true && l.kernels === 'compiled' && !l.compilesUnlessTensor;
 
 /** FSDP's degrees multiply to the world size, so that twice the one is half the other; the other libraries count differently. */
 function dividedOnce(l: LayoutInput, library: string): Options {
@@ -196,38 +204,54 @@ function whatIsFaster(layout: LayoutInput, plan: LayoutPlan, library: string, k:
     .slice(0, SHOWN);
 }
 
-/** Single changes that make it fit, fastest first; when none does, the most helpful changes together. */
+/** The fewest changes that make it fit, fastest first; when none do, those that come closest. */
 function untilItFits(layout: LayoutInput, plan: LayoutPlan, library: string, k: PlannerConstants): Advice[] {
-  const single = tried(layout, candidatesOf(SMALLER, layout, library), k).filter((a) => a.fits !== 'oom');
-  if (single.length > 0) return single.sort((a, b) => a.stepSeconds - b.stepSeconds).slice(0, SHOWN);
-  const together = combined(layout, plan, library, k);
-  return together ? [together] : [];
+  let smallest: Changed = { layout, plan, change: {}, why: '' };
+  let reached = [smallest];
+  for (let changes = 1; changes <= MOST_CHANGES && reached.length > 0; changes++) {
+    const next = distinct(reached.flatMap((one) => changedOnce(one, library, k))).sort(byMemory);
+    const fitting = next.filter((one) => one.plan.fits !== 'oom');
+    if (fitting.length > 0) return fitting.sort(byTime).slice(0, SHOWN).map(adviceOfChanged);
+    const [least] = next;
+    if (least && byMemory(least, smallest) < 0) smallest = least;
+    reached = next.slice(0, MOST_REACHED);
+  }
+  return smallest.plan === plan ? [] : [adviceOfChanged(smallest)];
 }
 
 /** Changes to take together before giving up. */
 const MOST_CHANGES = 6;
+/** Layouts that are changed further, those of the least memory. */
+const MOST_REACHED = 24;
 
-function combined(layout: LayoutInput, plan: LayoutPlan, library: string, k: PlannerConstants): Advice | undefined {
-  const changes: Candidate[] = [];
-  let current = layout;
-  let reached = plan;
-  while (changes.length < MOST_CHANGES && reached.fits === 'oom') {
-    const [best] = candidatesOf(SMALLER, current, library)
-      .flatMap((candidate) => {
-        const next = planLayout({ ...current, ...candidate.layout }, k);
-        return typeof next === 'string' ? [] : [{ candidate, next }];
-      })
-      .sort((a, b) => a.next.memoryGiB.total - b.next.memoryGiB.total);
-    if (!best || best.next.memoryGiB.total >= reached.memoryGiB.total) break;
-    changes.push(best.candidate);
-    current = { ...current, ...best.candidate.layout };
-    reached = best.next;
-  }
-  if (changes.length === 0) return undefined;
-  // Each option once, with the value that it ends with.
-  const change: Options = Object.assign({}, ...changes.map((candidate) => candidate.change));
-  return adviceOf({ change, why: 'together', layout: {} }, reached);
+/** A layout after some changes. */
+interface Changed {
+  layout: LayoutInput;
+  plan: LayoutPlan;
+  /** Each option once, with the value that it ends with. */
+  change: Options;
+  why: string;
 }
+
+const byMemory = (a: Changed, b: Changed): number => a.plan.memoryGiB.total - b.plan.memoryGiB.total;
+const byTime = (a: Changed, b: Changed): number => a.plan.step.total - b.plan.step.total;
+
+function changedOnce(from: Changed, library: string, k: PlannerConstants): Changed[] {
+  return candidatesOf(SMALLER, from.layout, library).flatMap(({ change, why, layout }): Changed[] => {
+    const next = { ...from.layout, ...layout };
+    const plan = planLayout(next, k);
+    if (typeof plan === 'string') return [];
+    return [{ layout: next, plan, change: { ...from.change, ...change }, why: from.why ? 'together' : why }];
+  });
+}
+
+/** The order in which options are changed does not matter. */
+function distinct(all: readonly Changed[]): Changed[] {
+  const keyOf = ({ change }: Changed) => textOf(Object.fromEntries(Object.entries(change).sort()));
+  return [...new Map(all.map((one) => [keyOf(one), one])).values()];
+}
+
+const adviceOfChanged = ({ change, why, plan }: Changed): Advice => adviceOf({ change, why, layout: {} }, plan);
 
 const textOf = (options: Options): string =>
   Object.entries(options)

@@ -8,7 +8,7 @@ import type { PlanReport } from './plan-report';
 
 const TONES = { fits: color('good'), tight: color('warn'), oom: color('bad') } as const;
 
-/** Single changes worth trying; none when the planner has no advice. */
+/** Changes worth trying, each an alternative to the others; none when the planner has no advice. */
 export function adviceSection({ plan }: PlanReport): Section[] {
   if (plan.advice.length === 0) return [];
   return [
@@ -16,7 +16,7 @@ export function adviceSection({ plan }: PlanReport): Section[] {
       id: 'advice',
       title: 'What to change first',
       body: table({
-        caption: 'One change at a time, and what it would do',
+        caption: 'One alternative per row, with its prediction',
         layout: 'cards',
         columns: [
           { head: 'Change', kind: 'long' },

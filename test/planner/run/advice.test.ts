@@ -48,6 +48,10 @@ const RUNS = [
     { shard_degree: 128, expert_parallel_degree: 16 },
     { activationCheckpointing: 'selective' },
   ),
+  run('deepseek-v3', 'ml.p5en.48xlarge', 32, { shard_degree: 256 }),
+  run('llama3-70b', 'ml.p4d.24xlarge', 4, { shard_degree: 32 }),
+  run('llama3-8b', 'ml.p4d.24xlarge', 2, { shard_degree: 16 }, { microBatchSize: 16 }),
+  run('llama3-70b', 'ml.p4d.24xlarge', 2, { shard_degree: 16, compile: true }),
   run('mixtral-8x7b', 'ml.p5.48xlarge', 2, { shard_degree: 16, expert_parallel_degree: 8 }),
   {
     ...run('qwen3-30b-a3b', 'ml.p5.48xlarge', 2, {}, { microBatchSize: 8 }),
@@ -101,4 +105,17 @@ test('experts that are spread over nodes are advised to stay inside one', () => 
   expect(Array.isArray(plan) ? [] : plan.advice.map(({ change }) => change)).toContain(
     'distribution.parameters.expert_parallel_degree: 8',
   );
+});
+
+test('where one change is not enough, the fastest of the smallest combinations comes first', () => {
+  const file = run('deepseek-v3', 'ml.p5en.48xlarge', 32, { shard_degree: 256 });
+  const plan = planRun(errorsOf(file, []).value, FACTS);
+  if (Array.isArray(plan)) throw new Error(JSON.stringify(plan));
+  const [first, ...others] = plan.advice;
+  expect([plan.fits, first?.change, first?.fits]).toEqual([
+    'oom',
+    'distribution.parameters.expert_parallel_degree: 8, training.activationCheckpointing: full',
+    'fits',
+  ]);
+  for (const other of others) expect(other.stepSeconds).toBeGreaterThanOrEqual(first?.stepSeconds ?? 0);
 });
