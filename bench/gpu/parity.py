@@ -63,6 +63,4 @@ def families(_machine: Machine, _folder: Path) -> Found:
     return Found(f"{len(found)} families; largest: {figures}{named}", not too_large)
 
 
-CASES = (
-    Case("logits and gradients of every family, GPU beside CPU", "float32: 2e-4; loss in bf16: 2 %", lacks_gpu, families),
-)
+CASES = (Case("logits and gradients of every family, GPU beside CPU", "float32: 2e-4; loss in bf16: 2 %", lacks_gpu, families),)

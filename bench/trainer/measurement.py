@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import random
+import socket
 import statistics
 import subprocess
 import sys
@@ -81,8 +82,16 @@ def missing(name: str) -> bool:
 
 def one_rank_of(folder: Path, tokens: Path) -> dict[str, str]:
     """The variables of a run of one rank, whose job file lies in `folder`."""
-    rank = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
-    return rank | {"PYTHONPATH": python_path(), "SLIPWAY_JOB_FILE": str(folder / "job.json"), "SM_CHANNEL_TRAIN": str(tokens)}
+    rank = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1"}
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": _free_port()}
+    return rank | meeting | {"PYTHONPATH": python_path(), "SLIPWAY_JOB_FILE": str(folder / "job.json"), "SM_CHANNEL_TRAIN": str(tokens)}
+
+
+def _free_port() -> str:
+    """A port that nobody listens on now: the process that writes checkpoints meets the ranks there too."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return str(held.getsockname()[1])
 
 
 def steps_of(output: str) -> list[dict[str, Any]]:
