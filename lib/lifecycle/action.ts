@@ -1,19 +1,19 @@
 import type { Attempt, Checkpoint, EpochMs, Notice, RunRecord, StopWhy } from './record';
 
-/** The values that an entry of the timeline rests on, as JSON. */
+/** The observed values on which an entry of the timeline is based, as JSON. */
 export type Evidence = Record<string, unknown>;
 
 /** One line of a run's timeline: what was decided, why, and on which evidence. */
 export interface TimelineEvent {
   at: EpochMs;
-  /** A stable word for programs: `attempt-intended`, `job-adopted`, `run-failed`. */
+  /** A stable identifier for programs: `attempt-intended`, `job-adopted`, `run-failed`. */
   what: string;
-  /** One sentence for people. */
+  /** One sentence for human readers. */
   text: string;
   evidence: Evidence;
 }
 
-/** `save` always stands first: nothing is done that was not written down before. */
+/** `save` always comes first: every decision is stored before it is carried out. */
 export type Action =
   | { do: 'save'; record: RunRecord; previousVersion: number; events: TimelineEvent[] }
   | {
@@ -25,14 +25,14 @@ export type Action =
       evidence: Evidence;
     }
   | { do: 'stop'; jobName: string; why: StopWhy; evidence: Evidence }
-  /** Writes the request to save and leave to where the driver looks. */
+  /** Writes the request to save and exit to the place where the driver polls for it. */
   | { do: 'hand-over'; jobName: string; attempt: number; text: string; evidence: Evidence }
   | { do: 'notify'; notice: Notice; evidence: Evidence };
 
-/** What reconcile does in the account after the decision was saved. */
+/** What reconcile does in the account after the decision has been saved. */
 export type Effect = Exclude<Action, { do: 'save' }>;
 
-/** What one concern wants: changes to the record, lines for the timeline, calls to make, people to tell. */
+/** The result of one concern: changes to the record, timeline events, calls to make and people to notify. */
 export interface Move {
   changes: Partial<RunRecord>;
   events: TimelineEvent[];
@@ -43,7 +43,7 @@ export interface Move {
 /** Nothing changes and nothing is done. */
 export const NO_MOVE: Move = { changes: {}, events: [], effects: [], notices: [] };
 
-/** A move with these parts and nothing else. */
+/** A move with the given parts; all other parts are empty. */
 export function move(parts: Partial<Move>): Move {
   return { ...NO_MOVE, ...parts };
 }

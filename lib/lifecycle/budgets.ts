@@ -2,17 +2,20 @@ import { type Backoff, backoffSeconds } from './backoff';
 import type { Verdict } from './classify';
 import type { Budgets, EpochMs, FailureClass, RunRecord } from './record';
 
-/** What a failure class costs and how often it may come. */
+/** What a failure of a class costs and how often it may occur. */
 interface ClassPolicy {
   /** Counts against `limits.maxAttempts`. */
   burnsAttempt: boolean;
-  /** Counts towards the crash-loop breaker: as a failure that may repeat itself, or as one the service took the blame for. */
+  /**
+   * Which crash-loop counter it adds to: the one for failures likely to repeat (`stale`), or the one for failures of the service or the
+   * storage.
+   */
   breaker: 'stale' | 'stale-platform' | 'none';
-  /** How often it may end an attempt of this run; undefined = as often as the other limits let it. */
+  /** How many attempts of a run may end with it. @default - limited only by the other budgets */
   mostPerRun?: number;
-  /** Resumed only when the attempt itself committed something new. */
+  /** The run resumes only when the attempt itself committed a new checkpoint. */
   onlyAfterProgress?: true;
-  /** Never resumed: a person must act first. */
+  /** The run never resumes by itself: a person must act first. */
   needsPerson?: true;
   backoff: Backoff;
   /** Page in docs/runbooks/. */
@@ -20,12 +23,12 @@ interface ClassPolicy {
 }
 
 const AT_ONCE: Backoff = { firstSeconds: 0, mostSeconds: 0 };
-/** The first restart is immediate; from the second without progress on it waits. */
+/** The first restart is immediate; later restarts without progress are delayed. */
 const RESTART: Backoff = { firstSeconds: 60, mostSeconds: 900 };
 const STORAGE: Backoff = { firstSeconds: 120, mostSeconds: 1800 };
 const CAPACITY: Backoff = { firstSeconds: 300, mostSeconds: 3600 };
 
-/** What follows a failure of each class: how many attempts without progress, and the delay before each. */
+/** The policy of each failure class: whether it uses up an attempt, which crash-loop counter it adds to, its backoff and its runbook. */
 export const CLASS_POLICY: Readonly<Record<FailureClass, ClassPolicy>> = {
   capacity: { burnsAttempt: false, breaker: 'none', backoff: CAPACITY, runbook: 'capacity' },
   planned: { burnsAttempt: false, breaker: 'stale', backoff: AT_ONCE, runbook: 'no-progress' },
@@ -51,35 +54,35 @@ export const CLASS_POLICY: Readonly<Record<FailureClass, ClassPolicy>> = {
   'outside-stop': { burnsAttempt: false, breaker: 'none', backoff: AT_ONCE, runbook: 'outside-stop' },
 };
 
-/** Attempts in a row without a newer committed step after which a failure that may repeat itself stops the run. */
+/** Number of consecutive attempts without a newer committed step after which a failure that is likely to repeat stops the run. */
 export const STALE_LIMIT = 2;
-/** The same where the service or the storage failed: at 2,000 nodes two in a row are ordinary luck, five are not. */
+/** The same for failures of the service or the storage: with 2,000 nodes, two in a row are to be expected, five are not. */
 export const STALE_PLATFORM_LIMIT = 5;
 
-/** What follows a failed attempt. */
+/** What happens after a failed attempt. */
 export type NextStep = { kind: 'resume'; delaySeconds: number } | { kind: 'fail'; why: string; runbook: string };
 
-/** What the attempt itself showed. */
+/** What was observed of the attempt itself. */
 export interface AttemptEvidence {
   /** A newer checkpoint was committed during the attempt. */
   madeProgress: boolean;
-  /** It reached training and was not ended by a person: one that never did says nothing about the code. */
+  /** It reached training and was not ended by a person. An attempt that never reached training is no evidence about the code. */
   trained: boolean;
-  /** Its instances trained, regardless of what ended it: the wait for capacity before it is over. @default false */
+  /** Its instances trained, whatever ended it, so the wait for capacity before it is over. @default false */
   hadCapacity?: boolean;
-  /** It could not read its checkpoint, and the next attempt begins from an older one. @default false */
+  /** It could not read its checkpoint, and the next attempt starts from an older one. @default false */
   triesOlderCheckpoint?: boolean;
 }
 
-/** What follows a failed attempt, and the budgets after it. */
+/** The next step after a failed attempt, and the updated budgets. */
 export interface Judgement {
   budgets: Budgets;
   next: NextStep;
-  /** The rule would have stopped the run but cannot see progress: tell somebody instead. */
+  /** Set when the rule would have stopped the run but progress cannot be observed: notify a person instead. */
   alert?: string;
 }
 
-/** What follows a failed attempt: counters and the next step. */
+/** Updates the budgets for a failed attempt and decides the next step. */
 export function judge(record: RunRecord, verdict: Verdict, seen: AttemptEvidence, now: EpochMs): Judgement {
   const policy = CLASS_POLICY[verdict.failureClass];
   const isUnseenHandOver = verdict.failureClass === 'planned' && seen.trained && !record.policy.seesCommits;
@@ -131,7 +134,7 @@ function judgeCapacity(record: RunRecord, budgets: Budgets, verdict: Verdict, no
   return { budgets, next: { kind: 'resume', delaySeconds } };
 }
 
-/** That a run has waited for capacity as long as it may, in words; undefined while it may wait on. */
+/** A text that says how long the run has waited for capacity once its capacity budget is used up; undefined before that. */
 export function capacityOverdue({ budgets, policy }: Pick<RunRecord, 'budgets' | 'policy'>, now: EpochMs) {
   const waitedSeconds = (now - (budgets.capacitySince ?? now)) / 1000;
   if (waitedSeconds < policy.capacityBudgetSeconds) return undefined;
@@ -139,8 +142,8 @@ export function capacityOverdue({ budgets, policy }: Pick<RunRecord, 'budgets' |
 }
 
 /**
- * A failed attempt that committed something new costs nothing: a run of weeks fails often and progresses all the same. A hand-over whose
- * commits nobody sees counts like a failure, because nothing else would bound how often it happens.
+ * A failed attempt that committed a new checkpoint costs nothing: a run of several weeks fails often and still progresses. A hand-over
+ * whose commits cannot be observed counts as a failure, because nothing else would limit how often it happens.
  */
 function count(
   before: Budgets,
@@ -163,7 +166,7 @@ function count(
   };
 }
 
-/** Training has started: the wait for capacity is over, and the next one is judged separately. */
+/** Training has started: this wait for capacity is over, and the next one is judged separately. */
 export const capacityCame = (budgets: Budgets): Budgets =>
   budgets.capacitySince === undefined && budgets.capacityTries === 0
     ? budgets

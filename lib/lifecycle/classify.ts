@@ -2,24 +2,24 @@ import { EXIT_CODES } from '../catalog/exit-codes';
 import type { PresentJob } from './observed';
 import type { Attempt, FailureClass } from './record';
 
-/** The class of a failure, and what speaks for it. */
+/** The class of a failure, and the evidence for it. */
 export interface Verdict {
   failureClass: FailureClass;
-  /** One sentence for people, with the first words of the service's own reason. */
+  /** One sentence for human readers, including the start of the service's own reason. */
   reason: string;
-  /** The reason without what differs from one occurrence to the next: two equal ones are the same failure. */
+  /** The reason without the parts that differ between occurrences: two failures with equal signatures count as the same failure. */
   signature: string;
-  /** The code that the driver or script left with, where it is known. */
+  /** Exit code of the driver or script, if known. */
   exitCode?: number;
-  /** The step that failed, where the trainer names it (`step 1200: ...`), from 1 on. */
+  /** The step that failed, counted from 1, if the trainer names it (`step 1200: ...`). */
   step?: number;
-  /** The last step that the driver saw, where its failure file says it. */
+  /** The last step that the driver saw, if its failure file contains it. */
   lastStep?: number;
-  /** The driver's or script's own text, where a failure file has one. */
+  /** The driver's or script's own text, if the failure file contains one. */
   text?: string;
 }
 
-/** The failure class of each of the driver's words. */
+/** The failure class of each `driver` keyword of the exit code table. */
 const CLASS_BY_WORD: Readonly<Record<Exclude<(typeof EXIT_CODES)[number]['driver'], 'done'>, FailureClass>> = {
   hang: 'hang',
   checkpoint: 'checkpoint',
@@ -36,38 +36,39 @@ const CLASS_BY_EXIT_CODE: Readonly<Record<number, FailureClass>> = Object.fromEn
 );
 
 /**
- * First words of FailureReason as the service writes them (https://github.com/aws/sagemaker-python-sdk/issues/357, 35, 70;
- * https://docs.aws.amazon.com/batch/latest/userguide/sm_job_stuck_in_runnable_capacity.html; read 2026-11-20). The text is no contract of
- * the service. It is matched from its first word on, because what follows may be the user's own text.
+ * Start of FailureReason as the service writes it (https://github.com/aws/sagemaker-python-sdk/issues/357, 35, 70;
+ * https://docs.aws.amazon.com/batch/latest/userguide/sm_job_stuck_in_runnable_capacity.html; read 2026-11-20). The service does not
+ * guarantee the wording. The patterns are anchored at the start, because the rest may be text from user code.
  */
 const CAPACITY =
   /^\s*(ClientError:\s*)?(CapacityError\b|Insufficient_?Capacity(Error|Exception)?\b|insufficient capacity\b|Unable to provision requested ML compute capacity)/i;
 const SERVICE_FAULT = /^\s*InternalServerError|hardware failure|host maintenance/i;
-/** The container ended by itself: all that follows is the text of the driver, the toolkit or the script, never the service's. */
+/** The container itself exited: everything that follows is text from the driver, the toolkit or the script, never from the service. */
 const CONTAINER_FAILURE = /^\s*AlgorithmError\b|\{"slipway"/;
 const ACCESS =
   /AccessDenied|access denied|not authorized|UnauthorizedOperation|Forbidden|KMS|CannotPull|no basic auth credentials|assume(d)? role|could not assume/i;
 /**
- * S3's word, and that of the S3 connector for PyTorch, where a role, a bucket or a key denies the job its checkpoints or data:
- * the next attempt would be denied as well.
+ * The error code of S3, and the one of the S3 connector for PyTorch, when a role, bucket policy or key denies the job access to its
+ * checkpoints or data: the next attempt would be denied as well.
  */
 const STORAGE_DENIED = /\b(AccessDenied|Forbidden)\b/;
 const STORAGE: ReadonlySet<FailureClass> = new Set(['checkpoint', 'data']);
-/** What a rank says when another host went away: the cause lies elsewhere, and no other cause was found. */
+/** What a rank reports when another host disappeared. Used only when no other cause was found. */
 const PEER_LOST =
   /remote process exited|connection (reset|closed) by (remote )?peer|broken pipe|unhandled system error|socket timeout|uncorrectable ECC|\bXid\b|NVLink error|GPU has fallen off the bus/i;
 const HOST_MEMORY =
   /out of memory: kill|oom-kill|OOMKilled|OutOfMemoryError: Please use an instance type with more memory/i;
 /**
- * Words of the driver (containers/driver) for ends without an exit code of their own, and ours for them. They go before the code: who
- * lost a peer and whose hardware broke leave with 75, as a script that asks to be tried again.
+ * Failure classes that the driver (containers/driver) reports without an exit code of their own, and our wording for them. They take
+ * precedence over the exit code: a driver that lost a peer or found broken hardware exits with 75, as does a script that asks to be
+ * retried.
  */
 const BY_WORD: Readonly<Record<string, { failureClass: FailureClass; words: string }>> = {
   'peer-lost': { failureClass: 'platform', words: 'a host was lost' },
   hardware: { failureClass: 'platform', words: "a host's hardware broke" },
   'host-memory': { failureClass: 'memory', words: 'host memory ran out' },
 };
-/** Left by SIGKILL without the kernel's out-of-memory line: the host or its operator ended it. */
+/** Exit codes after SIGKILL or SIGTERM without an out-of-memory line from the kernel: the host or its operator ended the process. */
 const KILLED_EXIT_CODES = new Set([137, 143, -9]);
 
 interface FailureFile {
@@ -78,7 +79,7 @@ interface FailureFile {
   step?: number;
 }
 
-/** The one line of JSON that the driver writes to /opt/ml/output/failure; the service cuts it at 1,024 characters. */
+/** Parses the line of JSON that the driver writes to /opt/ml/output/failure; the service truncates it to 1,024 characters. */
 export function failureFile(reason: string): FailureFile {
   const start = reason.indexOf('{"slipway"');
   if (start < 0) return {};
@@ -111,7 +112,7 @@ function exitCodeOf(reason: string): number | undefined {
   return found === undefined ? undefined : Number(found);
 }
 
-/** Numbers, addresses and times say where and when, not what. */
+/** Removes numbers, addresses and times: they say where and when a failure happened, not what failed. */
 export function signatureOf(reason: string): string {
   return reason
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z?/g, '')
@@ -124,7 +125,8 @@ export function signatureOf(reason: string): string {
 }
 
 /**
- * Why an attempt ended that was not Completed. Never throws: what is not known is the user's code, the class that is not retried blindly.
+ * Classifies an attempt that did not end as Completed. Never throws: an unknown reason is attributed to user code, the class that is not
+ * retried unless the attempt made progress.
  * @param pendingLimitSeconds after which the service stops a job that never got its instances
  */
 export function classify(job: PresentJob, attempt: Attempt, pendingLimitSeconds = Number.POSITIVE_INFINITY): Verdict {
@@ -160,13 +162,13 @@ export function classify(job: PresentJob, attempt: Attempt, pendingLimitSeconds 
     return verdict(ACCESS.test(reason) ? 'access' : 'config', inWords('the service refused', reason), exitCode);
   if (exitCode !== undefined && KILLED_EXIT_CODES.has(exitCode))
     return verdict('platform', inWords('a host was lost', reason), exitCode);
-  // The driver has looked for a lost peer itself; only where nobody looked does the text decide.
+  // The driver looks for a lost peer itself; the text decides only when no driver reported a class.
   if (own === undefined && PEER_LOST.test(reason))
     return verdict('platform', inWords('a host or its network was lost', reason), exitCode);
   return verdict('user-code', inWords('the training code failed', reason), exitCode);
 }
 
-/** Stopped has three meanings: somebody asked, the run-time limit was reached, or capacity never came. */
+/** Stopped has three meanings: a person stopped the job, it reached its run-time limit, or it never got capacity. */
 function classifyStopped(
   job: PresentJob,
   attempt: Attempt,
@@ -185,12 +187,12 @@ function classifyStopped(
   return verdict('outside-stop', 'stopped from outside Slipway (StopTrainingJob was called by someone else)');
 }
 
-/** Times of the service are rounded, and it stops a job some seconds before or after the limit. */
+/** The service rounds its times, and stops a job some seconds before or after the limit. */
 const PENDING_SLACK_SECONDS = 120;
 
 /**
- * The service stops a job at MaxPendingTimeInSeconds with the status Stopped, as it does for a person. One that never trained, that we did
- * not stop, and that had waited for that long was stopped by the limit.
+ * The service stops a job at MaxPendingTimeInSeconds with the status Stopped, the same status as after a manual stop. A job that never
+ * trained, that we did not stop, and that had been pending for that long is taken to have been stopped by the limit.
  */
 function outlivedPending(job: PresentJob, attempt: Attempt, pendingLimitSeconds: number): boolean {
   const hasTrained = job.trainingStartedAt !== undefined || attempt.trainingStartedAt !== undefined;
@@ -212,7 +214,7 @@ const WORDS: Partial<Record<FailureClass, string>> = {
 const describe = (failureClass: FailureClass, reason: string): string =>
   inWords(WORDS[failureClass] ?? failureClass, reason);
 
-/** Our words with the driver's own, or with the service's where the driver left none. Never the failure file's JSON. */
+/** Our wording, followed by the driver's own text, or by the service's when there is none. Never the JSON of the failure file. */
 function inWords(words: string, reason: string): string {
   const { text, host } = failureFile(reason);
   const where = host ? ` on ${host}` : '';

@@ -12,17 +12,17 @@ import { type Attempt, type EpochMs, isOver, isWaiting, liveAttempt, type Notice
 import type { Situation } from './situation';
 import { event } from './timeline';
 
-/** A start whose uploads are never confirmed is given up after this long. */
+/** A start whose uploads are not confirmed within this time is abandoned. */
 const CONFIRM_WITHIN_MS = 3_600_000;
-/** CreationTime of one job as two answers of the service may round it. */
+/** Two answers of the service may round the CreationTime of the same job differently by up to this much. */
 const SAME_JOB_MS = 1000;
 
 /**
- * What to do about one run, from what is written (`record`) and what is seen (`observed`). Pure: the same arguments give the same
- * actions, and after they were carried out the same observation gives none.
+ * Decides what to do about one run, given its stored state (`record`) and what was just observed (`observed`). Pure: the same arguments
+ * give the same actions, and once they have been carried out, the same observation gives none.
  *
- * `save` stands first and must succeed (condition on `previousVersion`) before the rest is done. Every effect can be derived
- * again from the record and a new observation, so that a caller may die between any two of them.
+ * `save` comes first and must succeed (condition on `previousVersion`) before the other actions. Every effect can be derived again from the
+ * record and a new observation, so the caller may crash between any two of them.
  */
 export function decide(record: RunRecord, observed: Observed, now: EpochMs): Action[] {
   const wanted = isOver(record)
@@ -31,7 +31,7 @@ export function decide(record: RunRecord, observed: Observed, now: EpochMs): Act
   return toActions(record, wanted, observed);
 }
 
-/** A run that ends takes no warm pool over any more: what its last job left is billed until it expires. */
+/** A run that has ended will not take over a warm pool: the pool that its last job left is billed until it expires. */
 function bookWarmPool(record: RunRecord, wanted: Move): Move {
   const { state = record.state } = wanted.changes;
   if (!isOver({ state })) return wanted;
@@ -68,7 +68,7 @@ function moveAttempt(situation: Situation): Move {
   return isLive ? watchJob({ ...situation, job }) : finishAttempt({ ...situation, job });
 }
 
-/** A run that fails in the queue ends its attempt as well: no job of it exists. */
+/** A run that fails in the queue also ends its attempt, for which no job exists. */
 function endOpen(record: RunRecord, attempt: Attempt, wanted: Move, now: EpochMs): Move {
   return wanted.changes.state === 'failed' ? endUncreated(record, attempt, wanted, now) : wanted;
 }
@@ -89,7 +89,7 @@ function unconfirmed(record: RunRecord, now: EpochMs): Move {
   return failRun(record, now, { why: 'the uploads of this start were never confirmed', runbook: 'upload' });
 }
 
-/** One save when anything changed, then the calls, then the notices that wait in the outbox. */
+/** One save if anything changed, then the calls, then the notices in the outbox. */
 function toActions(record: RunRecord, wanted: Move, observed: Observed): Action[] {
   const fresh = wanted.notices.filter((n) => !record.alerts.includes(n.id));
   const outbox = [...record.outbox.filter((n) => !observed.published.includes(n.id)), ...fresh];
@@ -105,7 +105,7 @@ function toActions(record: RunRecord, wanted: Move, observed: Observed): Action[
   return [{ do: 'save', record: next, previousVersion: record.version, events }, ...others];
 }
 
-/** The timeline says when somebody was told of what. */
+/** The timeline records when each notice was published. */
 const noticeLine = ({ id, at, text, runbook }: Notice) => event(at, 'notice', text, { notice: id, runbook });
 
 const notifyAction = (notice: Notice): Action => ({ do: 'notify', notice, evidence: { alert: notice.alert } });

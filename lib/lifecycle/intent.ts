@@ -12,13 +12,13 @@ import {
 } from './record';
 import { event } from './timeline';
 
-/** What a person asked for, as a new version of the record. */
+/** A person's request, applied as a new version of the record. */
 export interface IntentChange {
   record: RunRecord;
   events: TimelineEvent[];
 }
 
-/** What a start knows of the run that it creates. */
+/** What is known about a run when it is created. */
 export interface NewRun {
   runId: string;
   name: string;
@@ -29,14 +29,14 @@ export interface NewRun {
   priority: number;
   after: string[];
   policy: RunPolicy;
-  /** Of the run file, and of a person at the launch. @default - none */
+  /** Tags from the run file and from the person who started the run. @default - none */
   tags?: Record<string, string>;
   note?: string;
-  /** Earliest time of its first attempt. @default - as soon as there is room */
+  /** Earliest time of its first attempt. @default - as soon as there is capacity in the queue */
   notBefore?: EpochMs;
 }
 
-/** A run that waits for its uploads. */
+/** Creates the record of a run that waits for its uploads. */
 export function newRun(run: NewRun, now: EpochMs): RunRecord {
   return {
     ...run,
@@ -57,10 +57,10 @@ export function newRun(run: NewRun, now: EpochMs): RunRecord {
   };
 }
 
-/** The uploads are there: the run joins the queue. Undefined when it already has. */
+/** The uploads are complete: the run joins the queue. Undefined when it already has. */
 export function confirmRun(record: RunRecord, now: EpochMs): IntentChange | undefined {
   if (record.confirmed || isOver(record)) return undefined;
-  // A run that waits for its time waits for nobody's room yet.
+  // A run joins the queue no earlier than its `notBefore`.
   const queuedAt = Math.max(now, record.notBefore ?? now);
   const next: RunRecord = {
     ...record,
@@ -72,7 +72,7 @@ export function confirmRun(record: RunRecord, now: EpochMs): IntentChange | unde
   return changed(next, event(now, 'run-confirmed', 'uploads confirmed; joined the queue'));
 }
 
-/** Somebody wants the run to stop. Undefined when nothing is left to stop. */
+/** Requests that the run stops. Undefined when there is nothing left to stop. */
 export function askStop(record: RunRecord, why: string, now: EpochMs): IntentChange | undefined {
   if (isOver(record) || record.desired === 'stop') return undefined;
   const next: RunRecord = { ...record, desired: 'stop', reason: why, notBefore: undefined };
@@ -80,8 +80,8 @@ export function askStop(record: RunRecord, why: string, now: EpochMs): IntentCha
 }
 
 /**
- * Somebody wants the run to go on. While its job is still stopping, the next attempt follows it. A run that had ended joins the
- * queue again with fresh budgets: a person has looked at it. Undefined when it is going on already, is completed, or never had its uploads.
+ * Requests that the run continues. If its job is still stopping, the next attempt follows it. A run that had ended joins the queue again
+ * with fresh budgets, because a person has looked at it. Undefined when it is already running, is completed, or never had its uploads.
  */
 export function askResume(record: RunRecord, now: EpochMs): IntentChange | undefined {
   if (record.state === 'completed' || !record.confirmed) return undefined;
@@ -106,7 +106,7 @@ export function askResume(record: RunRecord, now: EpochMs): IntentChange | undef
   return changed(next, event(now, 'resume-asked', 'resume asked; budgets are reset', { from: record.state }));
 }
 
-/** The next attempt may take over what the run left: it is booked when that is known. */
+/** The next attempt may take over the warm pool that the run left, so its booked cost is taken out of `spentUsd` again. */
 function poolToTakeOver(record: RunRecord): Partial<RunRecord> {
   const { leftPool } = record;
   if (!leftPool) return {};
@@ -115,8 +115,8 @@ function poolToTakeOver(record: RunRecord): Partial<RunRecord> {
 }
 
 /**
- * The warm pool of the last attempt ends at `until`: somebody gave it back, or another job took it over. Undefined where the run has left none,
- * or none that lasts longer by a second, which is what the service counts in.
+ * Ends the warm pool of the last attempt at `until`, because it was released or another job took it over. Undefined when the run has left
+ * no pool, or when its booked end is later by less than a second, the unit in which the service counts.
  */
 export function endPool(record: RunRecord, until: EpochMs, line: TimelineEvent): IntentChange | undefined {
   const pool = keptPool(record);
@@ -125,7 +125,7 @@ export function endPool(record: RunRecord, until: EpochMs, line: TimelineEvent):
   return changed({ ...record, ...changes }, line);
 }
 
-/** The queue lets a run start, of an elastic run with the rung that there is room for. */
+/** The queue admits the run; for an elastic run, with the rung for which there is room. */
 export function admitRun(record: RunRecord, why: string, now: EpochMs, rungId = record.rungId): IntentChange {
   const isOpen = record.attempt?.phase === 'intent';
   const next: RunRecord = {
@@ -141,7 +141,7 @@ export function admitRun(record: RunRecord, why: string, now: EpochMs, rungId = 
   return changed(next, event(now, 'run-admitted', why, rungId === record.rungId ? {} : { rung: rungId }));
 }
 
-/** The queue wants the live job to save and leave. Undefined when none lives, or when it leaves already. */
+/** The queue asks the live job to save and exit. Undefined when there is no live job, or when it has already been asked. */
 export function askHandOver(record: RunRecord, wanted: Omit<HandOver, 'sentAt'>): IntentChange | undefined {
   const attempt = liveAttempt(record);
   if (attempt?.phase !== 'created' || attempt.stop || attempt.handOver || record.desired === 'stop') return undefined;
@@ -149,13 +149,13 @@ export function askHandOver(record: RunRecord, wanted: Omit<HandOver, 'sentAt'>)
   return changed(next, event(wanted.at, 'hand-over-asked', wanted.text, { why: wanted.why }));
 }
 
-/** A person's note in place of the one before. Undefined when it says the same. */
+/** Replaces a person's note on the run. Undefined when the text is the same. */
 export function writeNote(record: RunRecord, note: string, now: EpochMs): IntentChange | undefined {
   if (record.note === note) return undefined;
   return changed({ ...record, note }, event(now, 'note-written', note));
 }
 
-/** Something that was done for a person, and that the timeline keeps. */
+/** A timeline event for an action that a person requested. */
 export const noteEvent = (record: RunRecord, what: string, text: string, now: EpochMs): IntentChange =>
   changed(record, event(now, what, text));
 

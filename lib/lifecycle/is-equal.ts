@@ -1,8 +1,8 @@
 const NONE: readonly string[] = [];
 
 /**
- * Whether two values are written alike in JSON: a field that is undefined is one that is not there.
- * @param but fields of the two themselves that may differ. @default none
+ * Whether two values have the same JSON form; a field that is undefined equals a missing field.
+ * @param but top-level fields that may differ. @default none
  */
 export function isEqual(a: unknown, b: unknown, but = NONE): boolean {
   if (a === b) return true;

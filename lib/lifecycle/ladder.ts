@@ -5,17 +5,17 @@ import type { RunSpec } from '../spec/run-spec';
 import type { Observed } from './observed';
 import type { Attempt, Rung, RunPolicy, RunRecord } from './record';
 
-/** Id of the first rung: the capacity that the run file names. */
+/** Id of the first rung: the capacity that the run file requests. */
 export const AS_WRITTEN = 'as-written';
-/** Id of the rung on demand that follows spot. */
+/** Id of the on-demand rung that follows spot. */
 export const ON_DEMAND = 'on-demand';
 
 type OwnPrices = Readonly<Record<string, number>>;
 
 /**
- * The ways a run may ask for capacity, in order. `compute.alternatives` are no rungs of ours: the service walks them itself
- * within one job (InstancePreferences). Of an elastic run the smaller sizes come first, then spot that found no capacity within
- * `limits.maxWaitSeconds` goes on-demand.
+ * The ways in which a run may ask for capacity, in order. `compute.alternatives` are not separate rungs: the service tries them itself
+ * within one job (InstancePreferences). For an elastic run the smaller sizes come first; a spot run that finds no capacity within
+ * `limits.maxWaitSeconds` then switches to on-demand.
  * @param sizes of an elastic run, largest first
  * @param ownPrices negotiated USD per instance-hour of the environment
  */
@@ -68,7 +68,7 @@ function usageOf(run: RunSpec): Rung['usage'] {
   return run.compute.capacity === 'on-demand' ? 'training' : run.compute.capacity;
 }
 
-/** USD per instance-hour. The time that the service bills for spot is discounted already, so that its price is the on-demand one. */
+/** USD per instance-hour. For spot this is the on-demand price, because the billed time that the service reports is already discounted. */
 function instancePrice(
   usage: Rung['usage'] | 'spot-expected',
   instanceType: string,
@@ -92,30 +92,32 @@ function clusterPrice(
   );
 }
 
-/** What the job of an attempt has: what the service chose, else what its rung asks for. Undefined for a rung that the run no longer has. */
+/**
+ * Instances of an attempt's job: what the service chose, otherwise what its rung requests. Undefined for a rung that the run no longer has.
+ */
 export const instancesOfAttempt = (
   record: Pick<RunRecord, 'policy'>,
   { selected, rungId }: Pick<Attempt, 'selected' | 'rungId'>,
 ): Rung['instances'] | undefined => (selected ? [selected] : rungWithId(record, rungId)?.instances);
 
-/** Kind of capacity and number of instances of a rung: `on-demand@4`; without a number as many as the run file says at most. */
+/** Kind of capacity and number of instances of a rung: `on-demand@4`. Without a number, it is the maximum of the run file. */
 export function partsOfRung(rungId: string): { kind: string; instances?: number } {
   const [kind = '', count] = rungId.split('@');
   return count === undefined ? { kind } : { kind, instances: Number(count) };
 }
 
 /**
- * An elastic run waits for the instances of one size this long before it asks for fewer. The service takes 1,800 s and more; older versions
- * of its model said 7,200.
+ * How long an elastic run waits for the instances of one size before it asks for fewer. The service accepts 1,800 s and more; older
+ * versions of its API model had a minimum of 7,200.
  */
 export const ELASTIC_PENDING_SECONDS = 7200;
 
-/** The run as one rung asks for it. */
+/** The run spec with the capacity of one rung. */
 export function runOnRung(run: RunSpec, rungId: string): RunSpec {
   const { kind, instances } = partsOfRung(rungId);
   const sized = instances === undefined ? run : onInstances(run, instances);
   const { maxPendingSeconds = ELASTIC_PENDING_SECONDS } = run.limits;
-  // Spot waits by its own limit, MaxWaitTimeInSeconds.
+  // Spot has its own limit on waiting, MaxWaitTimeInSeconds.
   const isSpot = run.compute.capacity === 'spot' && kind !== ON_DEMAND;
   const patient =
     run.compute.elastic && !isSpot
@@ -132,32 +134,32 @@ export function runOnRung(run: RunSpec, rungId: string): RunSpec {
   };
 }
 
-/** The rung of that id; undefined when the run's policy has none. */
+/** The rung with that id; undefined when the run's policy has none. */
 export const rungWithId = ({ policy }: Pick<RunRecord, 'policy'>, rungId: string): Rung | undefined =>
   policy.ladder.find(({ id }) => id === rungId);
 
-/** Instances of the rung, spare hosts included; 0 for a rung that the run does not have. */
+/** Number of instances of the rung, including spare hosts; 0 for a rung that the run does not have. */
 export const instancesOn = (record: Pick<RunRecord, 'policy'>, rungId: string): number =>
   hostCount(rungWithId(record, rungId)?.instances ?? []);
 
-/** The rungs of a run's kind of capacity that the queue may choose from: its present one, and the smaller ones after it. */
+/** The rungs that the queue may choose from for the run's kind of capacity: the current one, and the smaller ones after it. */
 export function sizesToAsk({ policy: { ladder }, rungId }: Pick<RunRecord, 'policy' | 'rungId'>): Rung[] {
   const { kind } = partsOfRung(rungId);
   const at = ladder.findIndex((rung) => rung.id === rungId);
   return ladder.filter((rung, i) => i >= at && partsOfRung(rung.id).kind === kind);
 }
 
-/** The largest size of a run's kind of capacity. */
+/** The largest size for the run's kind of capacity. */
 export const largestRung = ({ policy: { ladder }, rungId }: Pick<RunRecord, 'policy' | 'rungId'>): string =>
   ladder.find((rung) => partsOfRung(rung.id).kind === partsOfRung(rungId).kind)?.id ?? rungId;
 
-/** Rungs that no attempt can start on now: the memory check refuses them, or their needs are above the applied quota. */
+/** Rungs on which no attempt can start now: the memory check rejects them, or they need more than the applied quota. */
 export const unusableRungs = ({ rungsThatDoNotFit, rungsAboveQuota = [] }: Observed): string[] => [
   ...rungsThatDoNotFit,
   ...rungsAboveQuota,
 ];
 
-/** The rung after a capacity failure: the next usable one, the first again after the last; the same one where no other is usable. */
+/** The rung to use after a capacity failure: the next usable one, wrapping around to the first; the same one when no other is usable. */
 export function rungAfterCapacityFailure(record: RunRecord, unusable: readonly string[]): string {
   const { ladder } = record.policy;
   const at = ladder.findIndex((r) => r.id === record.rungId);
@@ -169,7 +171,7 @@ const AUTO_INTERVAL_SECONDS = 1800;
 const DEFAULT_CAPACITY_BUDGET_SECONDS = 7 * 86_400;
 
 /**
- * What `decide` must know of a run file, fixed when the run is made.
+ * The parts of a run file that `decide` needs, fixed when the run is created.
  * @param sizes of an elastic run, largest first
  */
 export function policyOf(
@@ -203,7 +205,7 @@ export function policyOf(
     ...(run.compute.spareInstances > 0 && { spareInstances: run.compute.spareInstances }),
     ...(steps !== undefined && { totalSteps: steps }),
     ...(run.preemptible && { preemptible: true }),
-    // An argument of the built-in trainer: own code may have one of that name that means something else.
+    // An argument of the built-in trainer. Custom code may have an argument of the same name with another meaning.
     ...(builtin && run.code.arguments['loss-policy'] === 'rollback' && { lossPolicy: 'rollback' as const }),
   };
 }

@@ -2,7 +2,7 @@ import { lostTime } from './accounting/lost-steps';
 import type { TimelineEvent } from './action';
 import type { EpochMs } from './record';
 
-/** Every second of a run belongs to one of these. */
+/** The causes to which the ledger assigns the time of a run; every second belongs to exactly one. */
 export const CAUSES = [
   'queued',
   'pending',
@@ -16,14 +16,17 @@ export const CAUSES = [
   'gap',
   'stopped',
 ] as const;
-/** What an hour of a run went into. */
+/** What the time of a run was spent on. */
 export type Cause = (typeof CAUSES)[number];
 
-/** Instance-seconds of a run by cause. */
+/** Seconds of a run by cause. */
 export interface Ledger {
   seconds: Record<Cause, number>;
   totalSeconds: number;
-  /** Seconds of kept steps over all seconds since the first job was created; null while no step was seen, or an attempt's were not. */
+  /**
+   * Seconds of kept steps divided by all seconds since the first job was created; null while no step was seen, or when the steps of an
+   * attempt were not seen.
+   */
   goodput: number | null;
 }
 
@@ -52,9 +55,9 @@ const CAUSE_OF_STATUS: Readonly<Record<string, Cause>> = {
 
 const TRAINING: readonly Cause[] = ['step', 'save', 'eval'];
 
-/** The cause that begins with a line of the timeline; undefined when the line changes none. */
+/** The cause that begins with a timeline event; undefined when the event does not change it. */
 function causeAfter(line: TimelineEvent, before: Cause): Cause | undefined {
-  // A clock that was put back writes the end of a run before lines that came earlier: only a resume goes on.
+  // If the clock was set back, the end of a run can be recorded before events that happened earlier: only a resume continues the run.
   if (before === 'stopped' && line.what !== 'resume-asked') return undefined;
   switch (line.what) {
     case 'run-intended':
@@ -74,7 +77,7 @@ function causeAfter(line: TimelineEvent, before: Cause): Cause | undefined {
     case 'run-completed':
       return 'stopped';
     case 'job-status':
-      // Training says nothing new of a job whose steps have been seen.
+      // When steps of the job have been seen already, the status Training adds no information.
       return line.evidence.secondaryStatus === 'Training' && TRAINING.includes(before)
         ? undefined
         : CAUSE_OF_STATUS[String(line.evidence.secondaryStatus)];
@@ -92,8 +95,9 @@ function causeAfter(line: TimelineEvent, before: Cause): Cause | undefined {
 }
 
 /**
- * Books every second from the first line to `until` to one cause. Steps that had to be taken again are lost; time after the last
- * movement of an attempt that hung is the hang. Steps have the driver's own times, everything else those of the look that saw it.
+ * Assigns every second from the first event to `until` to one cause. Steps that had to be repeated are lost; the time after the last sign
+ * of progress of an attempt that hung is the hang. Steps have the driver's timestamps; everything else has the time of the pass that
+ * observed it.
  */
 export function ledger(timeline: readonly TimelineEvent[], until: EpochMs): Ledger {
   const lines = [...timeline].sort((a, b) => a.at - b.at);
@@ -114,7 +118,7 @@ function goodput(
   lines: readonly TimelineEvent[],
   spans: readonly Span[],
 ): number | null {
-  // Of a run that is over the spans end with it, whatever was told afterwards.
+  // When a run is over, its last span ends with it, whatever was recorded afterwards.
   const end = spans.reduce((latest, { to }) => Math.max(latest, to), createdAt);
   const wall = (end - createdAt) / 1000;
   const isSeen = lines.some((l) => l.what === 'first-step') && !lines.some((l) => l.what === 'steps-unseen');
@@ -133,7 +137,7 @@ function spansOf(lines: readonly TimelineEvent[], until: EpochMs): Span[] {
     cause = next;
     from = line.at;
   }
-  // A run that has ended is not on the clock any more.
+  // Time after the end of a run is not counted.
   const end = cause === 'stopped' && lines[lines.length - 1]?.what !== 'resume-asked' ? from : until;
   spans.push({ from, to: Math.max(from, end), cause });
   return spans.filter((s) => s.to > s.from);

@@ -1,14 +1,14 @@
 import type { Checkpoint, EpochMs, JobFiles, Pauses, StartTimes, Vitals } from './record';
 
-/** What Describe said about the job of the current attempt. */
+/** What DescribeTrainingJob returned for the job of the current attempt. */
 export type JobObservation =
   | { kind: 'not-asked' }
   | { kind: 'absent' }
-  /** Describe failed: nothing is known, and nothing may be concluded. */
+  /** Describe failed: the state of the job is unknown, and nothing may be concluded from it. */
   | { kind: 'unreadable'; error: string }
   | PresentJob;
 
-/** A job as Describe answered; times in epoch milliseconds. */
+/** A job as returned by DescribeTrainingJob; times in epoch milliseconds. */
 export interface PresentJob {
   kind: 'present';
   arn: string;
@@ -16,39 +16,39 @@ export interface PresentJob {
   status: string;
   secondaryStatus: string;
   failureReason: string;
-  /** By the service's clock. */
+  /** According to the service's clock. */
   createdAt: EpochMs;
   trainingStartedAt?: EpochMs;
-  /** Start of its newest time in Training; later than `trainingStartedAt` after an interruption. */
+  /** Start of its most recent Training status; later than `trainingStartedAt` after an interruption. */
   trainingSince?: EpochMs;
-  /** When it was without instances after it had had them. */
+  /** Periods without instances after the job had had them. */
   pauses?: Pauses;
   /** Which of the preferred instance types the service chose. */
   selected?: { instanceType: string; instanceCount: number };
   endedAt?: EpochMs;
-  /** Per instance; of spot, what is left of the time after the discount. */
+  /** Per instance; for spot, the time that remains after the discount. */
   billableSeconds?: number;
-  /** The service keeps its instances; `retainedSeconds` once it keeps them no more. */
+  /** The service keeps the instances after the job; `retainedSeconds` is set once it no longer keeps them. */
   warmPool?: { isKept: boolean; retainedSeconds: number };
   /** Last value of the metric `slipway:step`. */
   lastStep?: number;
-  /** Whether it is the job of this run and this attempt. `unread` = neither the job itself nor its tags say so. */
+  /** Whether the job belongs to this run and attempt. `unread`: neither the job itself nor its tags show it. */
   identity: 'ours' | 'foreign' | 'unread';
 }
 
-/** What came back from the create call of this round. */
+/** Result of the create call in this round. */
 export type CreateOutcome =
   | { kind: 'accepted'; arn: string }
-  /** Timeout, connection reset, 5xx: the job may exist. */
+  /** Timeout, connection reset or 5xx: the job may exist. */
   | { kind: 'doubtful'; error: string }
-  /** The name is taken, perhaps by our own earlier call. */
+  /** The name is already taken, perhaps by our own earlier call. */
   | { kind: 'exists'; error: string }
   | { kind: 'throttled'; error: string }
-  /** ResourceLimitExceeded: quota. */
+  /** ResourceLimitExceeded: a quota is used up. */
   | { kind: 'limit'; error: string }
   | { kind: 'refused'; failureClass: 'access' | 'config'; error: string };
 
-/** What the driver wrote of itself last; times in epoch milliseconds by its own clock. */
+/** The latest heartbeat of the driver; times in epoch milliseconds according to its own clock. */
 export interface Heartbeat {
   attempt: number;
   step: number | null;
@@ -56,50 +56,53 @@ export interface Heartbeat {
   /** When the object was last written, by S3's clock. */
   writtenAt: EpochMs;
   vitals?: Vitals;
-  /** Newest starts of the ranks; absent in heartbeats of older drivers. */
+  /** Most recent starts of the ranks; absent in heartbeats of older drivers. */
   starts?: StartTimes[];
 }
 
-/** Complete checkpoints, or that they could not be listed or were not asked for. */
+/** The complete checkpoints, or a marker that they could not be listed or were not requested. */
 export type CheckpointObservation =
   | { kind: 'not-asked' }
   | { kind: 'unreadable'; error: string }
   | {
       kind: 'listed';
-      /** Complete ones (COMMITTED.json there, every object there with its size), newest first. */
+      /** Complete checkpoints (COMMITTED.json exists, and every object has the size that it lists), newest first. */
       committed: Checkpoint[];
-      /** Have a COMMITTED.json but are not whole. */
+      /** Checkpoints that have a COMMITTED.json but are incomplete. */
       torn: { uri: string; why: string }[];
-      /** When any object of the run was last written, by S3's clock: a sign of life where the heartbeat cannot be read. */
+      /** When any object of the run was last written, by S3's clock: a sign of life when the heartbeat cannot be read. */
       newestWriteAt?: EpochMs;
       /** When each checkpoint's marker was written, by its URI. */
       committedAt?: Readonly<Record<string, EpochMs>>;
     };
 
-/** Everything that a decision on a run may turn on. */
+/** Everything that may influence a decision on a run. */
 export interface Observed {
   job: JobObservation;
-  /** What Describe said about the last job, where it is open how long its warm pool was kept. @default - it was not asked */
+  /** What Describe returned for the last job, when it is not yet known how long its warm pool was kept. @default - not requested */
   lastJob?: JobObservation;
   create?: CreateOutcome;
-  /** Undefined when there is none, and when it could not be read: the next field tells the two apart. */
+  /** Undefined when there is none, and when it could not be read; `heartbeatError` distinguishes the two. */
   heartbeat?: Heartbeat;
   /** Why the heartbeat could not be read. */
   heartbeatError?: string;
   checkpoints: CheckpointObservation;
-  /** Where the run's present job writes, by the descriptor of the day; undefined where that was not asked. */
+  /** Where the run's current job writes, according to its descriptor; undefined when it was not read. */
   files?: JobFiles;
-  /** Where the first attempt begins, when `checkpoints.startFrom` is given; `missing` says why there is nothing to begin from, `unreadable` why nobody knows. */
+  /**
+   * Where the first attempt starts when `checkpoints.startFrom` is set; `missing` says why there is nothing to start from, `unreadable` why
+   * it could not be determined.
+   */
   startFrom?: Checkpoint | { missing: string } | { unreadable: string };
-  /** Rungs that the memory check refuses, by id. */
+  /** Ids of the rungs that the memory check rejects. */
   rungsThatDoNotFit: string[];
-  /** Rungs whose needs are above the applied quota, by id. @default none */
+  /** Ids of the rungs that need more than the applied quota. @default none */
   rungsAboveQuota?: string[];
   /** Ids of notices that were published in this round. */
   published: string[];
 }
 
-/** An observation in which nothing was asked. */
+/** An observation in which nothing was requested. */
 export const NOTHING_OBSERVED: Observed = {
   job: { kind: 'not-asked' },
   checkpoints: { kind: 'not-asked' },

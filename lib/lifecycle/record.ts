@@ -1,33 +1,36 @@
 import type { Rollback, Skip } from '../spec/job-file';
 
 /**
- * What the run table holds of one run. Pure data; every write replaces it under a condition on `version`.
- * All times are epoch milliseconds of our own clock unless the comment says whose clock it is.
+ * The item of one run in the run table. Pure data; every write replaces the item, with a condition on `version`. All times are epoch
+ * milliseconds by our own clock unless the comment names another clock.
  */
 export type EpochMs = number;
 
-/** Time in which a job that has had its instances was without them: nobody trains, and nothing is billed. */
+/** Periods in which a job that had had its instances was without them: it neither trains nor is billed. */
 export interface Pauses {
-  /** Of the pauses that are over, milliseconds. */
+  /** Total length of the finished pauses, milliseconds. */
   ms: number;
-  /** Start of the one that is not over. */
+  /** Start of the pause that is still going on. */
   since?: EpochMs;
-  /** How many there were, that one too. @default - none, or not counted: records of older versions */
+  /** Number of pauses, including the current one. @default - none, or not counted: records of older versions */
   times?: number;
 }
 
-/** One start of an attempt's ranks, as the driver timed it. Start 0 begins with the job, each restart in place is the next. */
+/**
+ * One start of an attempt's ranks, with the times that the driver measured. Start 0 begins with the job; each in-place restart is the next
+ * one.
+ */
 export interface StartTimes {
   number: number;
   firstStep: number | null;
   firstStepAt: EpochMs | null;
   step: number | null;
   stepAt: EpochMs | null;
-  /** Null while its ranks run. */
+  /** Null while its ranks are running. */
   endedAt: EpochMs | null;
 }
 
-/** State of a run as the table holds it. */
+/** State of a run as stored in the table. */
 export type RunState =
   | 'queued'
   | 'submitting'
@@ -39,10 +42,10 @@ export type RunState =
   | 'failed'
   | 'stopped';
 
-/** States in which nothing more is done for a run. */
+/** States in which a run needs no further work. */
 export const OVER: readonly RunState[] = ['completed', 'failed', 'stopped'];
 
-/** Why an attempt failed, by what has to follow. */
+/** Why an attempt failed, grouped by the reaction that it needs. */
 export type FailureClass =
   | 'capacity'
   | 'platform'
@@ -61,79 +64,84 @@ export type FailureClass =
   | 'collision'
   | 'outside-stop';
 
-/** One way to ask for capacity. Rung 0 is the run file as written. */
+/** One way to request capacity. Rung 0 is the run file as written. */
 export interface Rung {
-  /** `as-written`, `on-demand`. */
+  /** `as-written` or `on-demand`, for example. */
   id: string;
-  /** Of the whole job, its spare hosts among them. */
+  /** Instances of the whole job, including its spare hosts. */
   instances: { instanceType: string; instanceCount: number }[];
   usage: 'training' | 'spot' | 'training-plan' | 'processing';
-  /** Of the whole cluster, list or negotiated price; null = not known. Spot: the on-demand price, which the service discounts by time. */
+  /**
+   * Price of the whole cluster, from the price list or negotiated; null = not known. For spot this is the on-demand price: the service
+   * discounts spot by billing less time.
+   */
   usdPerHour: number | null;
-  /** Spot only: what an hour is expected to cost while nobody has billed it yet. @default `usdPerHour` times SPOT_SHARE */
+  /** Spot only: expected cost of an hour before the service reports billed time. @default `usdPerHour` times SPOT_SHARE */
   expectedUsdPerHour?: number | null;
   /** Clusters that the service may choose instead, with their own prices. @default none */
   alternatives?: { instanceType: string; instanceCount: number; usdPerHour: number | null }[];
 }
 
-/** What the run file decided once and for all. */
+/** Settings of the run file that stay fixed for the whole run. */
 export interface RunPolicy {
   maxAttempts: number;
   maxRuntimeSeconds: number;
   maxCostUsd: number | null;
-  /** How long the run may wait for capacity in one go before a person is asked. */
+  /** How long the run may wait for capacity in one go before a person is notified. */
   capacityBudgetSeconds: number;
   startupMinutes: number;
   silenceMinutes: number;
-  /** Steps are visible: the built-in trainer, or `progress.stepRegex`. Without it the hang rules alert and never stop. */
+  /** Steps can be observed: the built-in trainer, or `progress.stepRegex`. Without it the hang rules only alert and never stop the run. */
   seesSteps: boolean;
-  /** Committed checkpoints are visible from outside. Without it the no-progress rule alerts and never stops. */
+  /** Committed checkpoints can be observed from outside. Without it the no-progress rule only alerts and never stops the run. */
   seesCommits: boolean;
-  /** The run file names checkpoints at all, seen from outside or not. @default true (records of older versions) */
+  /** The run file configures checkpoints, whether or not they can be observed from outside. @default true (records of older versions) */
   keepsCheckpoints?: boolean;
-  /** The driver writes heartbeats: not under the toolkit contract or network isolation. @default `seesSteps` (records of older versions) */
+  /** The driver writes heartbeats: not with the toolkit contract or network isolation. @default `seesSteps` (records of older versions) */
   beats?: boolean;
   checkpointIntervalSeconds: number;
   ladder: Rung[];
-  /** How long the service keeps the instances of a job that is over. @default 0 */
+  /** How long the service keeps the instances after a job has ended. @default 0 */
   keepAliveSeconds?: number;
   /** How many of the instances of each rung are spare hosts. @default 0 */
   spareInstances?: number;
-  /** What a loss that left its bounds (exit code 73) means. @default stop (records of older versions have none) */
+  /** The reaction to exit code 73, a loss outside its bounds. @default stop (records of older versions have no value) */
   lossPolicy?: 'stop' | 'rollback';
-  /** Steps of the whole run, where the run file says them. */
+  /** Total number of steps, if the run file states it. */
   totalSteps?: number;
-  /** Elastic runs: after this long without instances the service stops a job. @default `capacityBudgetSeconds` */
+  /** Elastic runs: how long a job may be pending before the service stops it. @default `capacityBudgetSeconds` */
   pendingSeconds?: number;
-  /** The queue may ask its job to save and leave for a run that goes first. @default false */
+  /** The queue may ask its job to save and exit in favour of another run. @default false */
   preemptible?: boolean;
 }
 
-/** A complete checkpoint: its step, and where it lies. */
+/** A complete checkpoint: its step, and its location. */
 export interface Checkpoint {
   uri: string;
   step: number;
-  /** The attempt that wrote it; null where nothing says so (an own script's marker). A later attempt may write the same folder again. */
+  /**
+   * The attempt that wrote it; null when it is not known (marker of a custom script). A later attempt may write to the same prefix again.
+   */
   attempt: number | null;
 }
 
-/** What tells one writing of a checkpoint from another. */
+/** A key that distinguishes two checkpoints written to the same URI by different attempts. */
 export const checkpointKey = ({ uri, attempt }: Checkpoint): string => `${uri}@${attempt ?? ''}`;
 
-/** Who or what asked for the end of a job. */
+/** Who or what requested the end of a job. */
 export type StopWhy = 'user' | 'hang' | 'spend' | 'hand-over';
 
-/** The control plane wants the attempt to save and leave before its end. */
+/** A request of the control plane that the attempt saves and exits early. */
 export interface HandOver {
-  /** For another run, or to go on with more instances. */
+  /** `preempted`: in favour of another run; `resized`: to continue with more instances. */
   why: 'preempted' | 'resized';
   at: EpochMs;
-  /** When the request was last written to where the driver looks; undefined = not yet. */
+  /** When the request was last written to where the driver polls for it; undefined = not yet. */
   sentAt?: EpochMs;
   text: string;
 }
 
-/** A stop that was asked for, and when. */
+/** A requested stop, and when it was requested. */
 export interface AttemptStop {
   why: StopWhy;
   at: EpochMs;
@@ -142,78 +150,80 @@ export interface AttemptStop {
   text: string;
 }
 
-/** How training goes, as the heartbeat says it; null = not known. */
+/** Training metrics from the heartbeat; null = not known. */
 export interface Vitals {
   /** The first step that the driver of this attempt saw; absent in heartbeats of older drivers. */
   firstStep?: number | null;
   loss: number | null;
-  /** The trainer's own words about a loss that left its bounds. */
+  /** The trainer's own text about a loss outside its bounds. */
   lossAlert: string | null;
   slowHost: { host: string; what: string; ratio: number } | null;
   stepsPerHour: number | null;
-  /** Median of the hour before. */
+  /** Median of the preceding hour. */
   usualStepsPerHour: number | null;
-  /** Restarts in place of this attempt. */
+  /** In-place restarts of this attempt. */
   restarts: number;
-  /** The driver has passed a request to save and leave on. @default false */
+  /** The driver has passed on a request to save and exit. @default false */
   handOver?: boolean;
-  /** Hosts whose place a spare one took, in this attempt; absent in records of older versions. */
+  /** Hosts that a spare host replaced in this attempt; absent in records of older versions. */
   setAside?: { host: string; reason: string }[];
-  /** Spare hosts that still wait. @default null */
+  /** Number of spare hosts that are still available. @default null */
   sparesLeft?: number | null;
-  /** Mean utilisation of the GPUs over all hosts and looks of the attempt; absent where none tells it. */
+  /** Mean utilisation of the GPUs over all hosts and samples of the attempt; absent when no host reports it. */
   gpuUtilizationPercent?: number;
 }
 
-/** The last sign of movement, by the clock of S3 (`at`) and by ours (`seenAt`). */
+/** The last sign of progress, by the clock of S3 (`at`) and by ours (`seenAt`). */
 export interface Progress {
   step: number | null;
   phase: string;
   /** When the heartbeat object was last written, S3's clock. */
   beatAt: EpochMs;
-  /** When step or phase last changed, our clock. */
+  /** When step or phase last changed, by our clock. */
   movedAt: EpochMs;
-  /** Absent in heartbeats of older drivers. */
+  /** Absent with older drivers. */
   vitals?: Vitals;
-  /** Every start of the attempt's ranks that a heartbeat has named; absent with older drivers. */
+  /** Every start of the attempt's ranks that a heartbeat has reported; absent with older drivers. */
   starts?: StartTimes[];
-  /** How many of them were those of drivers before the present one. @default 0 */
+  /** How many of them belong to earlier driver processes of this attempt. @default 0 */
   earlierStarts?: number;
 }
 
-/** Where the job of an attempt writes: the control plane looks for its signs of life and its work there. */
+/** Where the job of an attempt writes: the control plane reads its heartbeat and checkpoints there. */
 export interface JobFiles {
   /** URI of the object that its driver writes every minute. */
   heartbeat: string;
-  /** Prefix of its checkpoints, and the marker of an own script's; undefined where no commit can be seen. */
+  /** Prefix of its checkpoints, and the marker of a custom script's; undefined when commits cannot be observed. */
   checkpoints?: { prefix: string; marker?: string };
 }
 
-/** One SageMaker job of a run, as last seen. */
+/** One SageMaker job of a run, as last observed. */
 export interface Attempt {
   number: number;
   jobName: string;
-  /** `intent`: name fixed, existence not yet known. `created`: the job is ours. `ended`: it is over. */
+  /** `intent`: the name is fixed, and it is not yet known whether the job exists. `created`: the job is ours. `ended`: the job is over. */
   phase: 'intent' | 'created' | 'ended';
   rungId: string;
   resumeFrom: Checkpoint | null;
   intentAt: EpochMs;
   createTries: number;
   lastCreateAt?: EpochMs;
-  /** How many of the creates certainly made no job: when all of them, another rung may be tried under the same name. @default 0 */
+  /**
+   * How many of the create calls certainly made no job: when none of them did, another rung may be tried under the same name. @default 0
+   */
   unmadeTries?: number;
   jobArn?: string;
-  /** CreationTime of the job, the service's clock: a reused name has another one. */
+  /** CreationTime of the job by the service's clock: a job that reuses the name has another one. */
   jobCreatedAt?: EpochMs;
   acceptedAt?: EpochMs;
-  /** By the descriptor of the first look at the job; absent before it, and in records of older versions. */
+  /** From the descriptor, read with the first observation of the job; absent before it, and in records of older versions. */
   files?: JobFiles;
   status: string;
   secondaryStatus: string;
   trainingStartedAt?: EpochMs;
-  /** When the instances last began to train: after an interruption the driver starts again. Absent in records of older versions. */
+  /** When training last started on the instances: after an interruption the driver starts again. Absent in records of older versions. */
   trainingSince?: EpochMs;
-  /** When it was without instances after it had had them. Absent in records of older versions. */
+  /** Periods without instances after the job had had them. Absent in records of older versions. */
   pauses?: Pauses;
   /** The alternative that the service chose; undefined = the cluster of the rung, or not known yet. */
   selected?: { instanceType: string; instanceCount: number };
@@ -222,13 +232,13 @@ export interface Attempt {
   progress?: Progress;
   firstStep: number | null;
   lastStep: number | null;
-  /** When the service last said that the job was alive although its heartbeat was late; undefined = it was not late. */
+  /** When the service last reported the job as alive although its heartbeat was late; undefined = it was not late. */
   aliveAt?: EpochMs;
-  /** Since when the heartbeat could not be read; undefined = it could, or was not there. */
+  /** Since when the heartbeat could not be read; undefined = it could be read, or did not exist. */
   unreadSince?: EpochMs;
-  /** First time the hang rule was met; the stop needs a second look by our own clock. */
+  /** When the hang rule first matched; a stop requires a second observation, later by our own clock. */
   suspectedHangAt?: EpochMs;
-  /** First time Describe did not know a job that it had known: one wrong answer must not start a second job. */
+  /** When Describe first did not find a job that it had found before: a single wrong answer must not start a second job. */
   absentSince?: EpochMs;
   stop?: AttemptStop;
   handOver?: HandOver;
@@ -240,19 +250,19 @@ export interface Attempt {
 
 /** Counters against the limits of lib/lifecycle/budgets.ts. */
 export interface Budgets {
-  /** Attempts that failed and committed nothing new; `limits.maxAttempts` bounds it. */
+  /** Attempts that failed without committing anything new; limited by `limits.maxAttempts`. */
   failures: number;
-  /** Failed attempts in a row without a newer committed step, whose cause may repeat itself. */
+  /** Consecutive failed attempts without a newer committed step, with a cause that is likely to repeat. */
   stale: number;
-  /** The same for failures that the service itself took the blame for. */
+  /** The same for failures of the service or the storage. */
   stalePlatform: number;
-  /** Failures by class over the whole run. */
+  /** Number of failures of the whole run by class. */
   byClass: Partial<Record<FailureClass, number>>;
   capacitySince?: EpochMs;
   capacityTries: number;
 }
 
-/** Something that people are told once. */
+/** A notification that is sent once. */
 export interface Notice {
   id: string;
   alert: string;
@@ -262,7 +272,7 @@ export interface Notice {
   at: EpochMs;
 }
 
-/** The run as the table holds it, with the version that conditional writes compare. */
+/** The item of a run in the run table, with the version that conditional writes compare. */
 export interface RunRecord {
   runId: string;
   name: string;
@@ -277,50 +287,50 @@ export interface RunRecord {
   reason: string;
   /** The caller has confirmed its uploads. */
   confirmed: boolean;
-  /** The queue has let it start. */
+  /** The queue has admitted it. */
   admitted: boolean;
-  /** When it was last let start: after it was preempted, resumed, or sent back for want of a quota, it is let start again. */
+  /** When the queue last admitted it: a run is admitted again after it was preempted, resumed, or sent back because a quota was used up. */
   admittedAt?: EpochMs;
-  /** Attempts that it had had by then. Absent in records of older versions. */
+  /** Number of attempts that it had had by then. Absent in records of older versions. */
   attemptsAtAdmission?: number;
   priority: number;
   after: string[];
   policy: RunPolicy;
-  /** Tags of the run file. @default - none, or those of a record of an older version, which has none */
+  /** Tags of the run. @default - none; records of older versions have no tags */
   tags?: Record<string, string>;
-  /** What a person wrote about it. */
+  /** A note that a person wrote about the run. */
   note?: string;
   budgets: Budgets;
   attempt?: Attempt;
   rungId: string;
   notBefore?: EpochMs;
   committed: Checkpoint | null;
-  /** Keys of committed checkpoints that could not be read; never resumed from again. */
+  /** Keys of committed checkpoints that could not be read; the run never resumes from them again. */
   badCheckpoints: string[];
-  /** Windows of the data that rollbacks have left out. */
+  /** Windows of the data that rollbacks have skipped. */
   skips?: Skip[];
   /** The newest rollback; every later attempt carries it. */
   rollback?: Rollback;
-  /** Of ended attempts; null once a price was not known. */
+  /** Cost of the ended attempts; null once a price was not known. */
   spentUsd: number | null;
-  /** Share of the on-demand price that ended spot attempts were billed. @default - expected from the catalog's spot price */
+  /** Share of the on-demand price that was billed for ended spot attempts. @default - expected from the catalog's spot price */
   spotShare?: number;
   /** The warm pool that the last attempt left: it is billed until the next attempt takes it over or it expires. */
   warmPool?: WarmPool;
-  /** The same of a run that is over: `spentUsd` has what it costs until then. */
+  /** The warm pool that a finished run left; `spentUsd` already includes its cost. */
   leftPool?: WarmPool;
-  /** When it last joined the queue; a run that was preempted keeps it. @default `createdAt` (records of older versions) */
+  /** When it last joined the queue; a preempted run keeps this time. @default `createdAt` (records of older versions) */
   queuedAt?: EpochMs;
-  /** Room that the queue keeps for its next attempt: a larger rung, and since when. @default - none */
+  /** Room that the queue reserves for its next attempt: a larger rung, and since when. @default - none */
   roomFor?: { rungId: string; since: EpochMs };
-  /** When an elastic run last found no capacity for a size. @default - never */
+  /** When an elastic run last failed to get capacity for a size. @default - never */
   sizeFailedAt?: EpochMs;
-  /** When it last went back to the queue for another run. @default - it never did */
+  /** When it last went back to the queue to make room for another run. @default - never */
   preemptedAt?: EpochMs;
   endedAt?: EpochMs;
-  /** Alerts that have been raised and not cleared, so that each is raised once. */
+  /** Active alerts, so that each is raised only once. */
   alerts: string[];
-  /** Notices that wait to be published. */
+  /** Notices that are not published yet. */
   outbox: Notice[];
 }
 
@@ -329,20 +339,20 @@ export interface WarmPool {
   /** null = the price is not known. */
   usdPerHour: number | null;
   since: EpochMs;
-  /** When they are given back, unless another job takes them over first. */
+  /** When they are released, unless another job takes them over first. */
   until: EpochMs;
-  /** The service has said how long they were kept. @default - it is asked after `until` */
+  /** The service has reported how long they were kept. @default - the service is asked after `until` */
   isFinal?: boolean;
 }
 
 /** Whether the run is completed, failed or stopped. */
 export const isOver = (record: Pick<RunRecord, 'state'>): boolean => OVER.includes(record.state);
 
-/** A time or a back-off that it was told to wait for is not over. */
+/** Whether the run still has to wait for its start time or a backoff. */
 export const isWaiting = ({ notBefore }: Pick<RunRecord, 'notBefore'>, now: EpochMs): boolean =>
   notBefore !== undefined && notBefore > now;
 
-/** Budgets of a run that has not failed. */
+/** Budgets of a run that has not failed yet. */
 export const freshBudgets = (): Budgets => ({
   failures: 0,
   stale: 0,

@@ -1,7 +1,7 @@
 import type { Observed, PresentJob } from './observed';
 import type { Attempt, EpochMs, RunRecord } from './record';
 
-/** What a decision on the live attempt of a run is made from. */
+/** The input of a decision on the live attempt of a run. */
 export interface Situation {
   record: RunRecord;
   attempt: Attempt;
@@ -9,7 +9,7 @@ export interface Situation {
   now: EpochMs;
 }
 
-/** The job of the attempt was described. */
+/** A situation in which the job of the attempt was found. */
 export interface JobSituation extends Situation {
   job: PresentJob;
 }

@@ -1,7 +1,7 @@
 import type { Evidence, TimelineEvent } from './action';
 import type { EpochMs, Notice, RunRecord } from './record';
 
-/** A line of the timeline. */
+/** Creates a timeline event. */
 export const event = (at: EpochMs, what: string, text: string, evidence: Evidence = {}): TimelineEvent => ({
   at,
   what,
@@ -9,7 +9,7 @@ export const event = (at: EpochMs, what: string, text: string, evidence: Evidenc
   evidence,
 });
 
-/** What a notice says: the alert, what it is about, and the runbook that helps. */
+/** Content of a notice: the alert, its subject, and the runbook for it. */
 export interface NoticeParts {
   alert: string;
   about: string;
@@ -17,7 +17,7 @@ export interface NoticeParts {
   runbook: string;
 }
 
-/** Something a person should know. Its id is the alert and what it is about, so that it is told once. */
+/** A notice for people. Its id consists of the alert and its subject, so that it is sent only once. */
 export const notice = (record: RunRecord, at: EpochMs, { alert, about, text, runbook }: NoticeParts): Notice => ({
   id: `${alert}/${about}`,
   alert,

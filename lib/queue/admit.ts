@@ -1,10 +1,10 @@
 import { QueueLines, type TeamFacts } from './order';
 import { type PoolLimit, type PoolNeeds, type QueuedRun, type RunningRun, waitsSince } from './run';
 
-/** A run that lacks room keeps it free for itself once it has waited this long; until then others may pass. */
+/** A run that lacks room has it reserved once it has waited this long; until then other runs may pass it. */
 export const PATIENCE_MS = 3_600_000;
 
-/** Everything that one pass over the queue decides by. */
+/** The complete input of one pass over the queue. */
 export interface QueueInput extends TeamFacts {
   waiting: readonly QueuedRun[];
   running: readonly RunningRun[];
@@ -15,35 +15,38 @@ export interface QueueInput extends TeamFacts {
   now: number;
 }
 
-/** Where a waiting run stands, and why it waits. */
+/** Position of a waiting run in the queue, and why it waits. */
 export interface Place {
   runId: string;
   /** 1 = next. */
   position: number;
-  /** Why it waits, for `list`. */
+  /** Why it waits; shown by `list`. */
   why: string;
 }
 
-/** The outcome of a pass: who starts, and where the others stand. */
+/** The outcome of a pass: which runs start, and the places of the others. */
 export interface Admission {
   admitted: string[];
-  /** Rungs of those that start with a smaller size than they ask for first, by run id. */
+  /** For runs that start with a smaller size than their first choice: the rung, by run id. */
   sizes: Record<string, string>;
   waits: Place[];
 }
 
-/** Room that is kept for a run: nobody who came later takes it. */
+/** Room that is reserved for a run: no run that joined later may take it. */
 interface Reservation {
   runId: string;
   queuedAt: number;
-  /** It has held back a run that would fit: now a team above its entitlement does not get the room either, however long it waits. */
+  /**
+   * The run has been held back although it fits: from now on a team above its entitlement does not get the room either, however long its
+   * run waits.
+   */
   isStrict: boolean;
 }
 
 /**
- * Which waiting runs start now, in queue order, and why each of the others waits. Others may pass a run that does not fit, but only for an
- * hour: then the pools in which it lacks room, and no others, are kept for it against every run that came later. Nothing is kept for a run
- * that could not start although all of ours ended: one in its back-off, above a limit, or against what jobs of others hold.
+ * Decides which waiting runs start now, in queue order, and why each of the others waits. Other runs may pass a run that does not fit, but
+ * only for an hour: after that, the pools in which it lacks room are reserved for it against every run that joined later. Nothing is
+ * reserved for a run that could not start even if all our running jobs ended: one in backoff, above a limit, or blocked by jobs of others.
  */
 export function admit(input: QueueInput): Admission {
   const used = new Map<string, number>();
@@ -72,13 +75,13 @@ export function admit(input: QueueInput): Admission {
   return result;
 }
 
-/** The run on each of its sizes, as it asks first and then smaller. */
+/** The run at each of its sizes, first choice first. */
 const sizesOf = ({ smaller = [], ...run }: QueuedRun): { run: QueuedRun; rungId?: string }[] => [
   { run },
   ...smaller.map(({ rungId, instances, needs }) => ({ run: { ...run, instances, needs }, rungId })),
 ];
 
-/** What of the pools is in use and what is kept, by pool. */
+/** Used and reserved instances by pool. */
 interface Taken {
   used: ReadonlyMap<string, number>;
   kept: ReadonlyMap<string, Reservation>;
@@ -97,7 +100,7 @@ function reasonToWait(run: QueuedRun, input: QueueInput, { used, kept }: Taken, 
   return reasonToYield(run, input, kept, isAbove);
 }
 
-/** The run would fit, but room is kept for another one. */
+/** Why a run that fits must wait: room is reserved for another run. */
 function reasonToYield(
   run: QueuedRun,
   input: QueueInput,
@@ -122,13 +125,13 @@ function notReady(run: QueuedRun, { completed, now }: QueueInput): string | unde
   const open = run.after.filter((id) => !completed.has(id));
   if (open.length > 0) return `waits for ${open.join(', ')}`;
   if (run.notBefore === undefined || run.notBefore <= now) return undefined;
-  // Only a run that was started for a time joins the queue no earlier than it may start.
+  // A run with a start time joins the queue no earlier than that time; other runs wait because of a backoff.
   return run.queuedAt >= run.notBefore
     ? `waiting until ${new Date(run.notBefore).toISOString()}`
     : 'waits before it asks for capacity again';
 }
 
-/** The pools that have no room for a run which has waited for long, and which would start if others of ours ended. */
+/** The pools to reserve for a run that has waited for long and would start if other jobs of ours ended. */
 function poolsToKeep(run: QueuedRun, input: QueueInput, used: ReadonlyMap<string, number>): string[] {
   const isOld = input.now - waitsSince(run) >= PATIENCE_MS;
   if (!isOld || notReady(run, input)) return [];
@@ -144,18 +147,18 @@ function poolsToKeep(run: QueuedRun, input: QueueInput, used: ReadonlyMap<string
 const poolOf = (pool: string, { pools }: Pick<QueueInput, 'pools'>): PoolLimit =>
   pools[pool] ?? { limit: null, usedByOthers: 0, name: pool };
 
-/** What is left of a pool. */
+/** Free instances of a pool. */
 export function freeIn(pool: string, input: Pick<QueueInput, 'pools'>, used: ReadonlyMap<string, number>): number {
   const { limit, usedByOthers } = poolOf(pool, input);
   return limit === null ? Number.POSITIVE_INFINITY : limit - usedByOthers - (used.get(pool) ?? 0);
 }
 
-/** Counts what a run takes. */
+/** Counts the instances that a run takes. */
 export function take(used: Map<string, number>, needs: PoolNeeds): void {
   for (const [pool, count] of Object.entries(needs)) used.set(pool, (used.get(pool) ?? 0) + count);
 }
 
-/** The run that has waited longest keeps a pool. */
+/** The run that has waited longest gets the reservation of a pool. */
 function keep(kept: Map<string, Reservation>, pool: string, { runId, queuedAt }: QueuedRun): void {
   const holder = kept.get(pool);
   if (!holder || queuedAt < holder.queuedAt) {

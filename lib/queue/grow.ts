@@ -1,7 +1,7 @@
 import { type Admission, freeIn, type QueueInput, take } from './admit';
 import type { QueueSize, RunningRun } from './run';
 
-/** A running elastic run, and the larger sizes that it could have. */
+/** A running elastic run, and the larger sizes that it could use. */
 export interface GrowingRun {
   run: RunningRun;
   /** Largest first. */
@@ -9,8 +9,8 @@ export interface GrowingRun {
 }
 
 /**
- * Room that is left after everybody who waits, given to running elastic runs in their order: the rung that each could go on with. A pool in
- * which a waiting run lacks room, or of which the limit or the use by others is not known, is left alone. Pure.
+ * Offers the room that remains after all waiting runs to the running elastic runs, in their order. Returns the rung with which each could
+ * continue. Skips pools in which a waiting run lacks room, or whose limit or use by others is not known. Pure.
  */
 export function chooseGrowth(
   input: QueueInput,

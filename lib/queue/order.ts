@@ -1,31 +1,31 @@
 import { type PoolLimit, type QueuedRun, type RunningRun, waitsSince } from './run';
 import { type ByTeam, dominantHours, heldBy, NO_USAGE, poolsOf, type QueueUsage } from './usage';
 
-/** Each of these that a run has waited counts as one step of priority against other runs of its team. */
+/** For each such period that a run has waited, its priority within its team rises by one. */
 export const AGING_MS = 24 * 3_600_000;
-/** Rounding of sums of hours is no reason to prefer a team. */
+/** Differences of this size are rounding errors and do not decide between teams. */
 const SAME = 1e-9;
 
-/** What the order of teams depends on. */
+/** Inputs of the order of teams. */
 export interface TeamFacts {
   /** Queue shares by team; 1 where not named. */
   shares: Readonly<Record<string, number>>;
-  /** Limits of the pools. @default none is known */
+  /** Limits of the pools. @default none are known */
   pools?: Readonly<Record<string, PoolLimit>>;
-  /** What the teams have used. @default nothing */
+  /** Past use of the teams. @default none */
   usage?: QueueUsage;
 }
 
 /**
- * The waiting runs in the order in which they may start, one at a time. A team that is above its entitlement comes after every team that is
- * not; then the one with the smallest dominant share of what it used and holds for its queue share; of that team the run of highest priority,
- * then the oldest. Total and deterministic.
+ * The waiting runs in the order in which they may start, one at a time. Teams above their entitlement come after all other teams. Among the
+ * rest, the team with the smallest dominant share (used and held instances, divided by its queue share) is next; within that team the run
+ * of highest priority, then the oldest. Total and deterministic.
  */
 export class QueueLines {
   private readonly lines = new Map<string, QueuedRun[]>();
   private readonly above: ReadonlySet<string>;
   private held: Record<string, Record<string, number>>;
-  /** Until a run starts. */
+  /** Cached until a run starts. */
   private load: ReadonlyMap<string, number> | undefined;
 
   constructor(
@@ -59,12 +59,12 @@ export class QueueLines {
     return run;
   }
 
-  /** The team has used more than its entitlement. */
+  /** Whether the team has used more than its entitlement. */
   isAbove(team: string): boolean {
     return this.above.has(team);
   }
 
-  /** The run starts: its team holds its instances from now on. */
+  /** The run starts: its instances count for its team from now on. */
   take(run: QueuedRun): void {
     const pools = this.held[run.team] ?? {};
     for (const [pool, count] of Object.entries(poolsOf(run))) pools[pool] = (pools[pool] ?? 0) + count;
@@ -80,7 +80,7 @@ export class QueueLines {
 }
 
 /**
- * Teams whose part of the dominant shares is larger than their part of the queue shares, among the given teams and all that have used
+ * Teams whose part of the dominant shares exceeds their part of the queue shares, among the given teams and all teams that have used
  * anything.
  */
 export function teamsAbove(teams: readonly string[], { shares, pools = {}, usage = NO_USAGE }: TeamFacts): Set<string> {
@@ -93,7 +93,7 @@ export function teamsAbove(teams: readonly string[], { shares, pools = {}, usage
   return new Set(all.filter(isAbove));
 }
 
-/** The places of waiting runs, first to last, as if each of them could start. */
+/** The order of the waiting runs if each of them could start. */
 export function queueOrder(
   waiting: readonly QueuedRun[],
   running: readonly RunningRun[],
@@ -109,7 +109,7 @@ export function queueOrder(
   return ordered;
 }
 
-/** What a team holds now counts like an hour of it beside what it has used: two teams without a past take turns. */
+/** One hour of the currently held instances is added to the past use, so that two teams without past use take turns. */
 function sum(used: Readonly<Record<string, number>>, held: Readonly<Record<string, number>>): Record<string, number> {
   const pools = new Set([...Object.keys(used), ...Object.keys(held)]);
   return Object.fromEntries([...pools].map((pool) => [pool, (used[pool] ?? 0) + (held[pool] ?? 0)]));

@@ -4,30 +4,31 @@ import { teamsAbove } from './order';
 import { type QueuedRun, type RunningRun, waitsSince } from './run';
 
 const MINUTE_MS = 60_000;
-/** Waiting runs that one pass looks at, in the order of the queue. */
+/** Maximum number of waiting runs that one pass considers, in the order of the queue. */
 const MOST_ASKING = 20;
 
-/** A run whose job trains and may be asked to save and leave. */
+/** A run whose job trains and may be asked to save and exit. */
 export interface PreemptibleRun {
-  /** As it would stand in the queue: its priority, and when it joined. */
+  /** The run as it would be queued: its priority, and when it joined. */
   run: QueuedRun;
   /** Since when its job trains, epoch milliseconds. */
   trainingSince: number;
-  /** When it last went back to the queue for another run. @default - it never did */
+  /** When it last went back to the queue for another run. @default - never */
   preemptedAt?: number;
-  /** It has been asked already. */
+  /** Whether it has already been asked. */
   isAsked: boolean;
 }
 
-/** Who should save and leave, and for whom. */
+/** Which run should save and exit, and in favour of which run. */
 export interface Preemption {
   runId: string;
   for: string;
 }
 
 /**
- * Which running jobs are asked to leave for the first waiting run that this lets start: as few as do, and never one that the queue would
- * start again at once. Nobody leaves for a run of which a pool could not be read. Room that jobs give up which were asked before counts as free. Pure: the same input, the same answer.
+ * Chooses the running jobs that are asked to exit in favour of the first waiting run that they enable to start: as few as possible, and
+ * never one that the queue would restart immediately. No job exits in favour of a run for which a pool could not be read. Room of jobs that
+ * were asked earlier counts as free. Pure and deterministic.
  */
 export function choosePreemptions(
   input: QueueInput,
@@ -61,7 +62,7 @@ function isRipe({ trainingSince, preemptedAt }: PreemptibleRun, times: Preemptio
   return preemptedAt === undefined || now - preemptedAt >= times.protectedMinutes * MINUTE_MS;
 }
 
-/** Within a team the higher priority as written; between teams one below its entitlement before one above. */
+/** Within a team, the run with the higher priority goes first; between teams, a team below its entitlement goes before one above. */
 function goesBefore(run: QueuedRun, other: QueuedRun, above: ReadonlySet<string>): boolean {
   if (run.team === other.team) return run.priority > other.priority;
   return above.has(other.team) && !above.has(run.team);
@@ -70,13 +71,15 @@ function goesBefore(run: QueuedRun, other: QueuedRun, above: ReadonlySet<string>
 const sharesPool = (run: RunningRun, other: RunningRun): boolean =>
   Object.keys(run.needs).some((pool) => (other.needs[pool] ?? 0) > 0);
 
-/** The lowest priority first, then the one that trains for the shortest time. */
+/** Lowest priority first, then the run that has trained for the shortest time. */
 const byLoss = (a: PreemptibleRun, b: PreemptibleRun): number =>
   a.run.priority - b.run.priority ||
   b.trainingSince - a.trainingSince ||
   (a.run.runId < b.run.runId ? -1 : a.run.runId > b.run.runId ? 1 : 0);
 
-/** Of the given runs a set whose room lets the run start, and of which none is superfluous; empty where all of them do not. */
+/**
+ * A subset of the given runs whose room lets the run start and from which none can be removed; empty when even all of them do not suffice.
+ */
 function fewest(input: QueueInput, run: QueuedRun, from: readonly PreemptibleRun[]): PreemptibleRun[] {
   const startsWith = (leaving: readonly PreemptibleRun[]) => admit(withoutRunning(input, leaving)).admitted;
   const lets = (leaving: readonly PreemptibleRun[]) => startsWith(leaving).includes(run.runId);
@@ -91,7 +94,7 @@ function fewest(input: QueueInput, run: QueuedRun, from: readonly PreemptibleRun
   return fewer.some((one) => started.includes(one.run.runId)) ? [] : [...fewer];
 }
 
-/** The queue as it will be when these have left: they wait in it, at their place. */
+/** The queue after these runs have exited: they wait in it at their old places. */
 function withoutRunning(input: QueueInput, leaving: readonly PreemptibleRun[]): QueueInput {
   const ids = new Set(leaving.map((one) => one.run.runId));
   return {

@@ -1,21 +1,24 @@
-/** How many of each pool a run takes: quota codes, and `environment` for the guardrail `maxConcurrentInstances`. */
+/**
+ * Number of instances that a run takes from each pool; the keys are quota codes, and `environment` for the guardrail
+ * `maxConcurrentInstances`.
+ */
 export type PoolNeeds = Readonly<Record<string, number>>;
 
-/** Pool of the environment's own limit of instances. */
+/** Pool of the environment's own limit on instances. */
 export const ENVIRONMENT_POOL = 'environment';
 
 /** A run that holds instances. */
 export interface RunningRun {
   runId: string;
   team: string;
-  /** Instances it holds, for the team's share. */
+  /** Number of instances, for the team's share when its needs by pool are not known. */
   instances: number;
   needs: PoolNeeds;
 }
 
 /** One size of an elastic run. */
 export interface QueueSize {
-  /** Rung of its ladder. */
+  /** Rung of the run's ladder. */
   rungId: string;
   instances: number;
   needs: PoolNeeds;
@@ -25,30 +28,30 @@ export interface QueueSize {
 export interface QueuedRun extends RunningRun {
   name: string;
   priority: number;
-  /** Smaller sizes that it takes as well, largest first. @default none */
+  /** Smaller sizes that it also accepts, largest first. @default none */
   smaller?: readonly QueueSize[];
   /** Epoch milliseconds. */
   queuedAt: number;
-  /** Since when it waits now, epoch milliseconds: a run that made room has trained since it joined. @default `queuedAt` */
+  /** Start of the current wait, epoch milliseconds: a preempted run has trained since it first joined. @default `queuedAt` */
   waitingSince?: number;
-  /** Run ids, or `latest:<run name>`, that must have completed. */
+  /** Run ids, or `latest:<run name>`, that must have completed first. */
   after: readonly string[];
-  /** Why its team may start nothing new now. @default - it may */
+  /** Why its team may not start new runs now. @default - it may */
   hold?: string;
-  /** Not before this time, epoch milliseconds: a back-off is on, or it was started for this time. */
+  /** Earliest start, epoch milliseconds: the end of a backoff, or the requested start time. */
   notBefore?: number;
 }
 
-/** Since when a run waits, epoch milliseconds. */
+/** Start of a run's current wait, epoch milliseconds. */
 export const waitsSince = ({ waitingSince, queuedAt }: QueuedRun): number => waitingSince ?? queuedAt;
 
-/** What a pool holds. `null` = not known: the service will say so itself. */
+/** Limit and use of a pool. `null` = not known: the service itself will refuse. */
 export interface PoolLimit {
   limit: number | null;
-  /** Taken by jobs that are not ours. */
+  /** Used by jobs that are not ours. */
   usedByOthers: number;
-  /** The limit or the use by others could not be read now: no job is asked to leave for room that may not be there. @default false */
+  /** The limit or the use by others could not be read just now: no job is asked to exit for room that may not exist. @default false */
   isUnread?: boolean;
-  /** As a reader knows it: `ml.p5.48xlarge for training job usage`. */
+  /** Display name: `ml.p5.48xlarge for training job usage`. */
   name: string;
 }

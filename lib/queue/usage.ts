@@ -1,25 +1,25 @@
 import { ENVIRONMENT_POOL, type PoolLimit, type RunningRun } from './run';
 
-/** Instance-hours of the past lose half of their weight in this time, as under Slurm's PriorityDecayHalfLife. */
+/** Half-life of past instance-hours, as with Slurm's PriorityDecayHalfLife. */
 export const HALF_LIFE_MS = 24 * 3_600_000;
 
 /** Numbers by team and pool. */
 export type ByTeam = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
-/** What the teams have used, as the queue remembers it from one pass to the next. */
+/** Past use of the teams, stored between two passes of the queue. */
 export interface QueueUsage {
-  /** Until when it is counted, epoch milliseconds. */
+  /** Time up to which it is counted, epoch milliseconds. */
   at: number;
   /** Decayed instance-hours. */
   hours: ByTeam;
-  /** Instances that were held from then on. */
+  /** Instances held from that time on. */
   held: ByTeam;
 }
 
-/** Teams that have used nothing. */
+/** No past use. */
 export const NO_USAGE: QueueUsage = { at: 0, hours: {}, held: {} };
 
-/** Instances by team and pool that runs hold. */
+/** Instances that runs hold, by team and pool. */
 export function heldBy(running: readonly Pick<RunningRun, 'team' | 'instances' | 'needs'>[]): ByTeam {
   const held: Record<string, Record<string, number>> = {};
   for (const run of running) {
@@ -30,7 +30,7 @@ export function heldBy(running: readonly Pick<RunningRun, 'team' | 'instances' |
   return held;
 }
 
-/** The pools of a run; one whose needs are not known counts by its instances. */
+/** The pools of a run; a run whose needs are not known counts with its instances in one pool. */
 export const poolsOf = ({
   needs,
   instances,
@@ -38,13 +38,13 @@ export const poolsOf = ({
   Object.keys(needs).length > 0 ? needs : { [ENVIRONMENT_POOL]: instances };
 
 /**
- * Counts until `now` what was held since the last pass, with the weight that is left of each moment, and remembers what is held now. Exact
- * for what does not change between two passes.
+ * Adds the use since the last pass until `now`, weighted by its decay, and stores what is held now. Exact if nothing changes between two
+ * passes.
  */
 export function advanceUsage(usage: QueueUsage, held: ByTeam, now: number): QueueUsage {
   const elapsed = Math.max(0, now - usage.at);
   const left = 0.5 ** (elapsed / HALF_LIFE_MS);
-  // Integral of the weight over the time since then, in hours.
+  // Integral of the decay weight since the last pass, in hours.
   const weightedHours = ((1 - left) * HALF_LIFE_MS) / Math.LN2 / 3_600_000;
   const hours: Record<string, Record<string, number>> = {};
   for (const team of new Set([...Object.keys(usage.hours), ...Object.keys(usage.held)])) {
@@ -55,15 +55,16 @@ export function advanceUsage(usage: QueueUsage, held: ByTeam, now: number): Queu
       p,
       (before[p] ?? 0) * left + (since[p] ?? 0) * weightedHours,
     ]);
-    // What has decayed to seconds is forgotten, so that the item does not grow with every type that was ever used.
+    // Teams whose use has decayed to seconds are removed, so that the item does not grow with every instance type that was ever used.
     hours[team] = Object.fromEntries(counted.filter(([, value]) => value > 0.001));
   }
   return { at: now, hours, held };
 }
 
 /**
- * Dominant share of each team: of all pools the one of whose capacity it used most, in hours of the whole pool. A pool without a known limit
- * has as capacity what all teams used of it; the guardrail `maxConcurrentInstances` counts only where it is set, or where nothing else is known.
+ * Dominant share of each team: the pool of whose capacity it used the largest part, in hours of the whole pool. For a pool without a known
+ * limit, the use of all teams counts as its capacity; the guardrail `maxConcurrentInstances` counts only where it is set, or when nothing
+ * else is known.
  */
 export function dominantHours(hours: ByTeam, pools: Readonly<Record<string, PoolLimit>>): Map<string, number> {
   const total = new Map<string, number>();

@@ -1,34 +1,34 @@
 import { instancesOn, rungWithId } from '../ladder';
 import type { EpochMs, RunRecord } from '../record';
 
-/** How often other runs were interrupted, and for how long they trained on how many hosts. */
+/** How often another run was interrupted, and for how many host-hours it trained. */
 export interface FleetRun {
   interruptions: number;
   hostHours: number;
 }
 
-/** What is believed of a run's failures before it has shown its own: a Gamma distribution of the failures of one host in an hour. */
+/** Prior belief about a run's failures, before it has had any of its own: a Gamma distribution of the failures of one host per hour. */
 export interface FailureBelief {
   shape: number;
   hostHours: number;
 }
 
 /**
- * Failures of one host in a day: 6.5 in 1,000 node-days, RSC-1 of Meta (https://arxiv.org/abs/2410.21680, read 2026-11-20). Jobs fail more often
- * than their hosts; what other runs of the environment have shown replaces the figure.
+ * Failures of one host per day: 6.5 in 1,000 node-days, RSC-1 of Meta (https://arxiv.org/abs/2410.21680, read 2026-11-20). Jobs fail more
+ * often than their hosts; observations of other runs of the environment replace this figure.
  */
 const FAILURES_PER_HOST_DAY = 6.5e-3;
 /**
- * How many failures that figure counts as much as: runs differ far more from each other (spot, new hosts) than a run from itself, so that the
- * first failure of its own counts for most.
+ * The weight of that figure, as a number of failures. It is small because runs differ from each other (spot, new hosts) far more than one
+ * run varies over time, so a run's own first failure should outweigh it.
  */
 const PRIOR_FAILURES = 0.03;
-/** Expected failures, squared, that the belief in such a difference counts as much as; `npm run bench:eta` has what comes of it. */
+/** Weight of the prior on the spread between runs, in expected failures squared; `npm run bench:eta` shows its effect. */
 const PRIOR_SPREAD = 0.05;
 
 /**
- * The belief that other runs lead to: their mean rate, and as much spread as their counts have beyond chance. Without any it is that of the
- * published figure.
+ * The belief that follows from other runs: their mean rate, and a spread that reflects how much their counts vary beyond chance. Without
+ * other runs it follows from the published figure.
  */
 export function failureBelief(fleet: readonly FleetRun[]): FailureBelief {
   const failures = fleet.reduce((sum, { interruptions }) => sum + interruptions, PRIOR_FAILURES);
@@ -40,15 +40,15 @@ export function failureBelief(fleet: readonly FleetRun[]): FailureBelief {
     return sum + (interruptions - mean) ** 2 - mean;
   }, 0);
   const weight = expected.reduce((sum, mean) => sum + mean ** 2, PRIOR_SPREAD);
-  // A Gamma of shape k has a variance of 1/k times its squared mean.
+  // A Gamma distribution of shape k has a variance of 1/k times its squared mean.
   const spread = (PRIOR_SPREAD / PRIOR_FAILURES + Math.max(0, excess)) / weight;
   return { shape: 1 / spread, hostHours: 1 / spread / rate };
 }
 
 /**
- * What a record says of its run's interruptions since the queue last let it start: how long it trained before that, the record does not say.
- * Undefined where it has not trained since. Attempts after the first count, also those that a person asked for, and of the newest attempt
- * restarts in place and times without instances; time between attempts counts as training.
+ * The interruptions and host-hours of a run since the queue last admitted it; the record does not say how long it trained before that.
+ * Undefined when it has not trained since. Every attempt after the first counts as an interruption, including those that a person
+ * requested, and so do in-place restarts and periods without instances of the newest attempt. Time between attempts counts as training.
  */
 export function fleetRun(record: RunRecord, now: EpochMs): FleetRun | undefined {
   const { attempt } = record;
@@ -62,13 +62,13 @@ export function fleetRun(record: RunRecord, now: EpochMs): FleetRun | undefined 
   return { interruptions, hostHours: hours * Math.max(1, instancesOn(record, attempt.rungId)) };
 }
 
-/** Of those since the last admission; undefined in a record of an older version with more than one attempt. */
+/** Attempts after the first one since the last admission; undefined for a record of an older version with more than one attempt. */
 function attemptsAfterFirst({ attemptsAtAdmission }: RunRecord, number: number): number | undefined {
   if (attemptsAtAdmission === undefined) return number === 1 ? 0 : undefined;
   return number - attemptsAtAdmission - 1;
 }
 
-/** Whether two runs have the same kind of capacity on the same instance types: other runs are not comparable. */
+/** Whether two runs use the same kind of capacity on the same instance types; other runs are not comparable. */
 export function isAlike(a: RunRecord, b: RunRecord): boolean {
   const [one, other] = [a, b].map((record) => {
     const rung = rungWithId(record, record.attempt?.rungId ?? record.rungId);

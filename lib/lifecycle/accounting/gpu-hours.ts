@@ -4,8 +4,8 @@ import type { Attempt, EpochMs, RunRecord } from '../record';
 import { trainedMs } from './pauses';
 
 /**
- * Hours that the GPUs of an attempt were held for until `until`, from the start of training and without its interruptions, as the service bills
- * them. 0 without GPUs; undefined for a type that the catalog does not know, or a rung that the run no longer has.
+ * GPU-hours of an attempt until `until`, from the start of training and without interruptions, as the service bills them. 0 without GPUs;
+ * undefined for a type that is not in the catalog, or a rung that the run no longer has.
  */
 export function gpuHours(record: Pick<RunRecord, 'policy'>, attempt: Attempt, until: EpochMs): number | undefined {
   const types = instancesOfAttempt(record, attempt)?.map(({ instanceType, instanceCount }) => ({

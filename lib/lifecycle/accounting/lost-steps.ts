@@ -1,14 +1,14 @@
 import type { TimelineEvent } from '../action';
 import type { EpochMs } from '../record';
 
-/** Time that the ledger books again, because the steps taken in it were not kept. */
+/** A span of time that the ledger moves to another cause, because the steps made in it were not kept. */
 export interface Rebooking {
   from: EpochMs;
   to: EpochMs;
   cause: 'lost' | 'hang';
 }
 
-/** Steps of one start of the ranks, from its `first-step` and `last-step` lines. */
+/** Steps of one start of the ranks, from its `first-step` and `last-step` events. */
 interface Stepping {
   attempt: number;
   start: number;
@@ -16,16 +16,16 @@ interface Stepping {
   firstAt: EpochMs;
   last?: number;
   lastAt?: EpochMs;
-  /** When the ranks had left. */
+  /** When the ranks had exited. */
   overAt?: EpochMs;
 }
 
 const ENDS = ['attempt-ended', 'ranks-restarted', 'run-stopped', 'run-failed', 'run-completed'];
 
 /**
- * Which time was spent on steps that a later start took again. Where the driver timed the steps, the first step of a start says
- * exactly which steps before it were kept; steps in between are taken to be equally long. Where it did not, or nothing
- * follows, everything after the last commit of a failed attempt is lost.
+ * The time spent on steps that a later start repeated. If the driver reported step times, the first step of a start shows exactly which
+ * earlier steps were kept; the steps in between are assumed to take equally long. If it did not, or no start follows, everything after the
+ * last commit of a failed attempt is lost.
  */
 export function lostTime(lines: readonly TimelineEvent[]): Rebooking[] {
   const timed = steppings(lines);
@@ -45,7 +45,7 @@ function steppings(lines: readonly TimelineEvent[]): Stepping[] {
   return found;
 }
 
-/** Of each start, the time after the last step that no later start took again. */
+/** For each start, the time of the steps that a later start repeated. */
 function retaken(timed: readonly Stepping[]): Rebooking[] {
   return timed.flatMap((s, place): Rebooking[] => {
     const later = timed.slice(place + 1);
@@ -55,7 +55,7 @@ function retaken(timed: readonly Stepping[]): Rebooking[] {
   });
 }
 
-/** When the start had finished this step, by its mean step time. */
+/** When the start finished this step, computed from its mean step time. */
 function endOfStep({ first, firstAt, last = first, lastAt = firstAt }: Stepping, step: number): EpochMs {
   if (step < first) return firstAt;
   return last === first ? firstAt : firstAt + ((lastAt - firstAt) * (step - first)) / (last - first);

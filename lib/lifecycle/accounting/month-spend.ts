@@ -14,13 +14,13 @@ export function monthOf(now: EpochMs): Month {
   return { start: first(0), end: first(1) };
 }
 
-/** Whether a run may have spent something in the month. */
+/** Whether the run may have caused cost in the month. */
 export const touches = ({ createdAt, endedAt }: RunRecord, { start, end }: Month): boolean =>
   createdAt < end && (endedAt ?? Number.POSITIVE_INFINITY) >= start;
 
 /**
- * What a run has spent in a month, USD, at the prices of the ledger: each attempt's cost in proportion to its time in the month, and the warm pools
- * of all attempts in the month in which the last of them ended. Attempts without a known price count nothing.
+ * Cost of a run in a month, USD, at the prices of the ledger: the cost of each attempt in proportion to its time in the month, and the warm
+ * pools of all attempts in the month in which the last of them ended. Attempts without a known price are not counted.
  * @param attempts all attempts of the run
  */
 export function monthSpendUsd(record: RunRecord, attempts: readonly Attempt[], month: Month, now: EpochMs): number {
@@ -33,13 +33,13 @@ function attemptsUsd(record: RunRecord, attempts: readonly Attempt[], month: Mon
     const usd = attempt.phase === 'ended' ? attempt.costUsd : attemptCostUsd(record, attempt, now);
     if (from === undefined || usd === null) return sum;
     const inMonth = Math.max(0, Math.min(until, month.end) - Math.max(from, month.start));
-    // An attempt that began and ended in one moment lies in the month of that moment.
+    // An attempt that started and ended at the same moment belongs to the month of that moment.
     const share = until > from ? inMonth / (until - from) : Number(from >= month.start && from < month.end);
     return sum + usd * share;
   }, 0);
 }
 
-/** What the books have beside the attempts. */
+/** Spend of the record that is not in the attempts. */
 function poolsUsd(record: RunRecord, attempts: readonly Attempt[], { start, end }: Month, now: EpochMs): number {
   const booked = endedUsd(record, now);
   const ended = attempts.filter(({ phase }) => phase === 'ended');

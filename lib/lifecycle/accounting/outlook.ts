@@ -6,23 +6,26 @@ import { type FleetRun, failureBelief } from './fleet-rate';
 
 /** How far a run is and when it will be done. */
 export interface Outlook {
-  /** Share of the run's steps that are made, 0 to 100; null where the file does not say how many there are. */
+  /** Share of the steps that are done, 0 to 100; null when the run file does not state the total. */
   progressPercent: number | null;
-  /** null while no step was made, and once the run is over. */
+  /** null before the first step, and once the run is over. */
   etaAt: EpochMs | null;
-  /** The end lies within these four times of five. */
+  /** The run ends within this interval with a probability of 80 %. */
   etaInterval80: [earliest: EpochMs, latest: EpochMs] | null;
 }
 
-/** Hours that an interruption costs before the run has shown its own beyond its first start: lost steps, and looks a few minutes apart. */
+/**
+ * Assumed hours lost per interruption, beyond the restart itself, before the run has had one: lost steps, and the delay until the control
+ * plane notices.
+ */
 const UNSEEN_LOSS_HOURS = 0.25;
-/** Relative error of a speed: what stays however long it is measured, and what a single step has. */
+/** Relative error of the measured speed: a part that stays however long it is measured, and the part of a single step. */
 const SPEED_ERROR = { floor: 0.01, ofOneStep: 0.3 };
 const HOUR_MS = 3_600_000;
-/** Steps and ends are seen this much later than they happen. */
+/** Steps and ends are observed with up to this delay. */
 const LOOK_MS = 300_000;
 
-/** What was seen of the run beside its record: its ledger, how often it was interrupted, and how often others were. */
+/** What was observed of the run beside its record: its ledger, its interruptions, and those of other runs. */
 export interface Seen {
   ledger: Ledger;
   interruptions: number;
@@ -32,7 +35,7 @@ export interface Seen {
 }
 
 /**
- * When the run will be done, from its own speed and its own failures; honest after a restart, when made steps are made again.
+ * Estimates when the run will be done, from its own speed and its own failures; also correct after a restart, when steps are repeated.
  * @param record with its newest attempt as of now
  */
 export function outlook(record: RunRecord, seen: Seen): Outlook {
@@ -61,19 +64,19 @@ export function outlook(record: RunRecord, seen: Seen): Outlook {
   };
 }
 
-/** Steps that the next attempt would not make again: those of a live one, else those of the newest commit. */
+/** Steps that the next attempt would not repeat: those of a live attempt, otherwise those of the newest commit. */
 function stepsMade({ attempt, committed }: RunRecord): number {
   const isLive = attempt?.phase === 'created';
   return (isLive ? (attempt.progress?.step ?? attempt.resumeFrom?.step) : undefined) ?? committed?.step ?? 0;
 }
 
-/** Hours of one kept step with its share of saves and evaluations; undefined while none was made. */
+/** Hours per kept step, including its share of saves and evaluations; undefined before the first step. */
 function hoursAStep(made: number, { seconds }: Ledger): number | undefined {
   if (made === 0 || seconds.step === 0) return undefined;
   return (seconds.step + seconds.save + seconds.eval) / made / 3600;
 }
 
-/** Failures an hour of training and what one costs: a Gamma prior, updated by what was seen. */
+/** Failures per hour of training and the cost of each: a Gamma prior, updated by what was observed. */
 function failures(record: RunRecord, { ledger, interruptions, fleet = [] }: Seen) {
   const { attempt } = record;
   const { seconds } = ledger;
@@ -87,11 +90,11 @@ function failures(record: RunRecord, { ledger, interruptions, fleet = [] }: Seen
   return { rate: shape / (trainedHours + belief.hostHours / hosts), shape, lossHours: startHours + seenLoss };
 }
 
-/** What is left of a start that is under way. */
+/** Remaining hours of a start that is under way. */
 const restartHours = ({ attempt }: RunRecord, lossHours: number): number =>
   attempt?.phase === 'created' && attempt.progress?.step != null ? 0 : lossHours / 2;
 
-/** The count below which a negative binomial of this shape and mean lies with this probability. */
+/** Quantile of a negative binomial distribution: the smallest count whose cumulative probability reaches `share`. */
 export function countAt(share: number, shape: number, mean: number): number {
   if (mean <= 0) return 0;
   const q = mean / (mean + shape);

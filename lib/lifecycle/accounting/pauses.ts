@@ -1,12 +1,12 @@
 import type { Attempt, EpochMs, Pauses } from '../record';
 
 /**
- * Secondary statuses in which a job holds no instances: before they come, and again after an interruption.
+ * Secondary statuses in which a job holds no instances: before it gets them, and again after an interruption.
  * https://docs.aws.amazon.com/sagemaker/latest/dg/model-managed-spot-training-status.html
  */
 export const WITHOUT_INSTANCES: ReadonlySet<string> = new Set(['', 'Starting', 'Pending', 'Interrupted', 'Restarting']);
 
-/** Statuses that end a pause; a job that is stopped while it is interrupted never gets its instances back. */
+/** Statuses that end a pause; a job that is stopped during an interruption does not get its instances back. */
 const WITH_INSTANCES: ReadonlySet<string> = new Set([
   'Downloading',
   'DownloadingTrainingImage',

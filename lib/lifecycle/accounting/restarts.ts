@@ -3,7 +3,7 @@ import { instancesOn } from '../ladder';
 import type { Attempt, FailureClass, RunRecord } from '../record';
 import { trainedMs } from './pauses';
 
-/** Ends that are not failures of training. */
+/** Outcomes that are not failures of training. */
 const NO_FAILURES: readonly (FailureClass | 'completed' | 'stopped' | undefined)[] = [
   undefined,
   'completed',
@@ -13,11 +13,11 @@ const NO_FAILURES: readonly (FailureClass | 'completed' | 'stopped' | undefined)
   'outside-stop',
 ];
 
-/** What broke in the attempts that are over, and the node-days in which it did: the trainer's save interval follows from it. */
+/** Failures of the finished attempts, and the node-days in which they happened: the trainer derives its save interval from them. */
 export function failureHistory(attempts: readonly Attempt[], record: Pick<RunRecord, 'policy'>): FailureHistory {
   const ended = attempts.filter((a) => a.endedAt !== undefined && a.trainingStartedAt !== undefined);
   const { spareInstances = 0 } = record.policy;
-  // What the trainer takes the rate times are the hosts that train.
+  // The trainer multiplies the rate by the number of hosts that train.
   const nodes = (rungId: string) => Math.max(0, instancesOn(record, rungId) - spareInstances);
   const days = (a: Attempt) => trainedMs(a, a.endedAt ?? 0) / 86_400_000;
   const failed = ended.filter((a) => !NO_FAILURES.includes(a.failureClass)).length;

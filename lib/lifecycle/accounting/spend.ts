@@ -3,16 +3,17 @@ import type { JobObservation, PresentJob } from '../observed';
 import type { Attempt, EpochMs, RunRecord, WarmPool } from '../record';
 import { trainedMs } from './pauses';
 
-/** Above this share of the cap the run is stopped even if no checkpoint comes. */
+/** Above this multiple of the cap the run is stopped even if no checkpoint is committed. */
 const HARD_CAP = 1.05;
 
 /**
- * Share of the on-demand price that spot is expected to cost where neither the catalog nor an ended attempt says it: the one SageMaker spot
- * price that was seen is 0.38 of on-demand (lib/catalog/prices/capacity-prices.ts). Only live figures depend on it; what ended is billed time.
+ * Expected share of the on-demand price for spot when neither the catalog nor an ended attempt shows it: the one SageMaker spot price that
+ * was seen is 0.38 of on-demand (lib/catalog/prices/capacity-prices.ts). Only figures of live attempts depend on it; ended attempts use the
+ * billed time.
  */
 export const SPOT_SHARE = 0.4;
 
-/** USD per hour of the cluster that the attempt has: the rung's, or that of the alternative which the service chose. */
+/** USD per hour of the attempt's cluster: that of the rung, or of the alternative that the service chose. */
 function rateOf(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>): number | null {
   const rung = rungWithId(record, attempt.rungId);
   const { selected } = attempt;
@@ -20,7 +21,7 @@ function rateOf(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>
   return (chosen ? chosen.usdPerHour : rung?.usdPerHour) ?? null;
 }
 
-/** The same as long as nobody has billed it: for spot an expectation, learned from the run's own ended attempts. */
+/** The same before the service reports billed time: for spot this is an estimate, learned from the run's own ended attempts. */
 export function expectedRate(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>): number | null {
   const rate = rateOf(record, attempt);
   const rung = rungWithId(record, attempt.rungId);
@@ -30,8 +31,9 @@ export function expectedRate(record: RunRecord, attempt: Pick<Attempt, 'rungId' 
 }
 
 /**
- * What an attempt has cost, USD; null = the price is not known. Billing starts with training, is by the second, and rests in an interruption.
- * @param billableSeconds what the service says it bills for each instance, once the job is over
+ * Cost of an attempt, USD; null = the price is not known. Billing starts with training, is by the second, and pauses during an
+ * interruption.
+ * @param billableSeconds billed seconds per instance as the service reports them, once the job is over
  */
 export function attemptCostUsd(
   record: RunRecord,
@@ -44,7 +46,7 @@ export function attemptCostUsd(
   return (rate * (billableSeconds ?? Math.ceil(trainedMs(attempt, until) / 1000))) / 3600;
 }
 
-/** Share of the on-demand price that an ended spot attempt was billed; undefined where nothing can be learned. */
+/** Share of the on-demand price that was billed for an ended spot attempt; undefined when it cannot be determined. */
 export function billedShare(
   record: RunRecord,
   attempt: Attempt,
@@ -57,10 +59,10 @@ export function billedShare(
   return Math.min(1, billableSeconds / trained);
 }
 
-/** The warm pool that the last attempt left, whether the run is over or not; it may have ended since. */
+/** The warm pool that the last attempt left, whether or not the run is over; the pool may have ended since. */
 export const keptPool = ({ warmPool, leftPool }: RunRecord): WarmPool | undefined => warmPool ?? leftPool;
 
-/** What the warm pool of the last attempt costs until `until`, USD; 0 without one. */
+/** Cost of the last attempt's warm pool until `until`, USD; 0 without one. */
 export function warmPoolUsd(pool: WarmPool | undefined, until: EpochMs): number | null {
   if (!pool) return 0;
   if (pool.usdPerHour === null) return null;
@@ -68,7 +70,9 @@ export function warmPoolUsd(pool: WarmPool | undefined, until: EpochMs): number 
   return (pool.usdPerHour * seconds) / 3600;
 }
 
-/** What a run has cost until now, USD: ended attempts, the live one, and the warm pool that waits for the next one; null = a price is not known. */
+/**
+ * Cost of a run until now, USD: ended attempts, the live one, and the warm pool that waits for the next one; null = a price is not known.
+ */
 export function runSpendUsd(record: RunRecord, now: EpochMs): number | null {
   const { attempt } = record;
   const live = attempt?.phase === 'created' ? attemptCostUsd(record, attempt, now) : 0;
@@ -79,7 +83,7 @@ export function runSpendUsd(record: RunRecord, now: EpochMs): number | null {
 export const endedUsd = ({ spentUsd, warmPool }: RunRecord, now: EpochMs): number | null =>
   addUsd(spentUsd, warmPoolUsd(warmPool, now));
 
-/** The books of a run that was over, as they are when the pool that it left ends at `until` instead. */
+/** The spend of a finished run, corrected for a warm pool that ended at `until` instead. */
 export function rebookPool(
   record: RunRecord,
   pool: WarmPool,
@@ -91,7 +95,7 @@ export function rebookPool(
   return { spentUsd: addUsd(record.spentUsd, after - before), leftPool };
 }
 
-/** The warm pool that a job leaves behind when it ends; undefined when the service keeps none. */
+/** The warm pool that a job leaves when it ends; undefined when the service keeps none. */
 export function leftPool(
   record: RunRecord,
   attempt: Attempt,
@@ -105,7 +109,7 @@ export function leftPool(
   return { usdPerHour: rateOf(record, attempt), since: endedAt, until, ...(!isKept && { isFinal: true }) };
 }
 
-/** Until when the service kept a pool, by what it says of the job; undefined while it keeps it, or says nothing. */
+/** When the pool ended, from what the service reports for the job; undefined while it is kept, or when nothing is reported. */
 export function keptPoolUntil({ since }: WarmPool, job: JobObservation): EpochMs | undefined {
   if (job.kind !== 'present' || job.identity !== 'ours' || !job.warmPool || job.warmPool.isKept) return undefined;
   return since + job.warmPool.retainedSeconds * 1000;
@@ -120,8 +124,8 @@ export function addUsd(a: number | null, b: number | null): number | null {
 export type SpendVerdict = { kind: 'within' } | { kind: 'stop'; text: string };
 
 /**
- * Whether the spend cap ends the attempt now. It ends at a checkpoint: when the next interval would cross the cap and this
- * observation brought a newer committed step; beyond the cap by a twentieth it ends at once.
+ * Whether the spend cap ends the attempt now. The attempt ends at a checkpoint: when the next interval would exceed the cap and a newer
+ * committed step was just observed. At 5 % above the cap it ends immediately.
  * @param newCommit a newer committed step was seen in this observation
  */
 export function judgeSpend(record: RunRecord, attempt: Attempt, newCommit: boolean, now: EpochMs): SpendVerdict {
@@ -142,8 +146,8 @@ export function judgeSpend(record: RunRecord, attempt: Attempt, newCommit: boole
 }
 
 /**
- * What the run will have cost at its last step, USD: spent so far, and the steps that are left at the speed of the last minutes.
- * Undefined while a price, the length or the speed is not known.
+ * Projected cost of the run at its last step, USD: the cost so far, and the remaining steps at the speed of the last minutes. Undefined
+ * while a price, the number of steps or the speed is not known.
  */
 export function projectedUsd(record: RunRecord, attempt: Attempt, now: EpochMs): number | undefined {
   const { totalSteps } = record.policy;
@@ -156,7 +160,7 @@ export function projectedUsd(record: RunRecord, attempt: Attempt, now: EpochMs):
   return soFar + (rate * Math.max(0, totalSteps - step)) / vitals.stepsPerHour;
 }
 
-/** Why no further attempt may start; undefined when the cap leaves room for one checkpoint interval. */
+/** Why no further attempt may start; undefined when the cap still covers one checkpoint interval. */
 export function spendRefusal(record: RunRecord, rungId: string): string | undefined {
   const cap = record.policy.maxCostUsd;
   const rate = expectedRate(record, { rungId });

@@ -5,12 +5,14 @@ import type { EndedRecord, Situation } from '../situation';
 import { nextProgress } from './hang';
 import { stepsOf } from './step-times';
 
-/** The driver beats every minute until training ends. */
+/** The driver writes a heartbeat every minute until training ends. */
 const BEAT_MS = 60_000;
-/** After StopTrainingJob the containers have this long: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StopTrainingJob.html */
+/**
+ * Time that the containers have after StopTrainingJob: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StopTrainingJob.html
+ */
 const STOP_MS = 120_000;
 
-/** The end of an attempt of whose job the service keeps nothing, booked as far as it was seen to live. */
+/** Ends an attempt whose job the service no longer knows; its cost is booked up to when it was last seen alive. */
 export function goneAttempt(
   { record, attempt, observed, now }: Situation,
   reason: string,
@@ -20,7 +22,7 @@ export function goneAttempt(
   const steps = stepsOf(progress);
   const beatAt = observed.heartbeat?.attempt === attempt.number ? observed.heartbeat.writtenAt : undefined;
   const endedAt = lastSeenAlive(attempt, beatAt, now);
-  // Of a job that was never described the first step is the earliest that is known.
+  // If the job was never described, its first step is the earliest known time.
   const trainingStartedAt = attempt.trainingStartedAt ?? progress?.starts?.[0]?.firstStepAt ?? undefined;
   const pauses = pausesBySteps({ ...attempt, trainingStartedAt, progress });
   const costUsd = attemptCostUsd(record, { ...attempt, trainingStartedAt, pauses }, endedAt);
@@ -45,8 +47,8 @@ export function goneAttempt(
 }
 
 /**
- * The pauses of a job that nobody could describe any more when it came back from the last one: a step made since then shows that it had its
- * instances again, and the first start how long before.
+ * The pauses of a job that could no longer be described when it came back from its last pause: a step made since then shows that it had its
+ * instances again, and the duration of the first start shows how long before that step it got them.
  */
 function pausesBySteps({ pauses, progress, trainingStartedAt }: Attempt): Attempt['pauses'] {
   const since = pauses?.since;
@@ -59,15 +61,16 @@ function pausesBySteps({ pauses, progress, trainingStartedAt }: Attempt): Attemp
 }
 
 /**
- * When a job ended of which the service keeps nothing: with its last heartbeat, with the stop that was sent, or when the service last said
- * that it was alive without beats, whichever is the latest. Only a job that is over can be deleted (DeleteTrainingJob), so that it was billed
- * until then. Without `beatAt`, of a heartbeat read just now, it ended when it was first missed: the beat that the record remembers may be an hour old.
+ * When a deleted job ended: at its last heartbeat, at the stop that was sent, or when the service last reported it as alive without
+ * heartbeats, whichever is the latest. Only a job that is over can be deleted (DeleteTrainingJob), so it was billed until then. Without
+ * `beatAt`, the time of a heartbeat read just now, it ended when it was first found missing: the heartbeat in the record may be an hour
+ * old.
  */
 function lastSeenAlive(attempt: Attempt, beatAt: EpochMs | undefined, now: EpochMs): EpochMs {
   const { absentSince: missedAt = now, aliveAt = 0, stop } = attempt;
   if (beatAt === undefined) return missedAt;
   const stoppedAt = stop?.sentAt === undefined ? 0 : stop.sentAt + STOP_MS;
   const seenAt = Math.max(beatAt + BEAT_MS, stoppedAt, aliveAt);
-  // A beat after the job was missed: our clock is behind that of S3.
+  // A heartbeat that is newer than `missedAt` means that our clock is behind that of S3.
   return beatAt > missedAt ? seenAt : Math.min(missedAt, seenAt);
 }

@@ -2,13 +2,15 @@ import type { Heartbeat, PresentJob } from '../observed';
 import type { Attempt, EpochMs, Progress, RunPolicy } from '../record';
 import { mergeStarts } from './step-times';
 
-/** The platform's watchdog is longer than the one in the container, so that the container's dumps land first. */
+/** The watchdog of the control plane waits longer than the one in the container, so that the container's dumps are written first. */
 const BEYOND_CONTAINER_SECONDS = 600;
-/** The driver beats every 60 s; this long without a beat, and longer than the run's own silence budget, is silence. */
+/**
+ * The driver writes a heartbeat every 60 s; a job is silent after this long without one, or after the run's own limit if that is longer.
+ */
 const LEAST_SILENCE_SECONDS = 1200;
-/** A verdict needs a second look this much later by our own clock: one jump of a clock must not stop a run. */
+/** A hang verdict requires a second observation this much later by our own clock, so that one clock jump cannot stop a run. */
 const SECOND_LOOK_SECONDS = 240;
-/** What a declared phase may take before it counts as silence, seconds (docs/reference/runtime.md names the phases). */
+/** How long a declared phase may take before it counts as a hang, seconds (docs/reference/runtime.md lists the phases). */
 const PHASE_BUDGET_SECONDS: Readonly<Record<string, number>> = {
   start: 3600,
   compile: 5400,
@@ -17,16 +19,16 @@ const PHASE_BUDGET_SECONDS: Readonly<Record<string, number>> = {
   save: 5400,
 };
 
-/** What the heartbeat says of a job that may hang. */
+/** What the heartbeat shows about a job that may hang. */
 export type HangVerdict =
   | { kind: 'moving' }
-  /** The heartbeat could not be read and nothing else was written lately: nothing is known, and nothing follows. */
+  /** The heartbeat could not be read and nothing else was written recently: the state is unknown, and no action follows. */
   | { kind: 'unknown' }
-  /** Met for the first time, or not long enough ago: remember it and look again. */
+  /** The rule matched for the first time, or not long enough ago: record it and check again. */
   | { kind: 'suspected'; text: string }
   | { kind: 'hung'; text: string; maySee: boolean };
 
-/** The newest sign of movement: a beat of this attempt replaces the remembered one when step or phase changed. */
+/** The latest sign of progress: a heartbeat of this attempt replaces the recorded one when step or phase changed. */
 export function nextProgress(attempt: Attempt, beat: Heartbeat | undefined, now: EpochMs): Progress | undefined {
   const before = attempt.progress;
   if (!beat || beat.attempt !== attempt.number) return before;
@@ -42,31 +44,31 @@ export function nextProgress(attempt: Attempt, beat: Heartbeat | undefined, now:
   };
 }
 
-/** When step or phase changed, by our clock. Where the driver times its steps, the age of the newest one in the beat says it. */
+/** When step or phase changed, by our clock. If the driver times its steps, it follows from the age of the newest step in the heartbeat. */
 function movedAt(before: Progress | undefined, { phase, writtenAt, starts = [] }: Heartbeat, now: EpochMs): EpochMs {
   const stepAt = starts[starts.length - 1]?.stepAt;
   if (!before || before.phase !== phase || stepAt == null) return now;
   return Math.max(before.movedAt, now - Math.max(0, writtenAt - stepAt));
 }
 
-/** What of an observation tells whether a job moves. */
+/** The parts of an observation that show whether a job makes progress. */
 export interface SignsOfLife {
-  /** The heartbeat was read in this observation; without it, its remembered age says nothing. */
+  /** The heartbeat was read in this observation; if not, the age of the recorded one means nothing. */
   isRead: boolean;
-  /** It is there, as far as anybody knows, and could not be read. @default false */
+  /** The heartbeat exists, as far as is known, but could not be read. @default false */
   isUnreadable?: boolean;
   /** When any object of the run was last written. */
   newestWriteAt?: EpochMs;
 }
 
-/** An attempt, its job, and how long that may be silent. */
+/** An attempt, its job, and the policy with its time limits. */
 export interface WatchedJob {
   attempt: Attempt;
   job: PresentJob;
   policy: RunPolicy;
 }
 
-/** Whether a job that the service calls Training stands still. `attempt.progress` is already the newest. */
+/** Whether a job in status Training hangs. `attempt.progress` must already be up to date. */
 export function judgeHang(watched: WatchedJob, signs: SignsOfLife, now: EpochMs): HangVerdict {
   const { attempt, job } = watched;
   if (job.status !== 'InProgress' || job.secondaryStatus !== 'Training') return { kind: 'moving' };
@@ -90,7 +92,7 @@ function findSilence(
   const startedAt =
     Math.max(attempt.trainingSince ?? 0, job.trainingStartedAt ?? attempt.trainingStartedAt ?? 0) || now;
   const startup = policy.startupMinutes * 60 + BEYOND_CONTAINER_SECONDS;
-  // After an interruption the driver starts again: beats from before it say nothing.
+  // After an interruption the driver starts again, so heartbeats from before it are not evidence.
   if (!progress || progress.beatAt < startedAt) {
     if (!(policy.beats ?? policy.seesSteps)) return undefined;
     const quiet = (now - Math.max(startedAt, signs.newestWriteAt ?? 0)) / 1000;
@@ -99,7 +101,7 @@ function findSilence(
   }
   const deaf = Math.max(silenceSeconds, LEAST_SILENCE_SECONDS);
   const isDeaf = (now - progress.beatAt) / 1000 > deaf;
-  // While no beat comes, the step of the last one says nothing: what the run writes is all that shows its progress.
+  // While no heartbeat arrives, its last step is not evidence: only the objects that the run writes show progress.
   const wroteAt = isDeaf ? (signs.newestWriteAt ?? 0) : 0;
   const beatAge = (now - Math.max(progress.beatAt, wroteAt)) / 1000;
   if (beatAge > deaf) return { text: `the heartbeat stopped ${minutes(beatAge)} ago`, maySee: true };
@@ -115,7 +117,7 @@ function findSilence(
   return { text, maySee: policy.seesSteps };
 }
 
-/** Before the first step everything is start-up; afterwards only a declared phase may be quiet for long. */
+/** Before the first step, the start-up time applies; afterwards only a declared phase may take long. */
 function phaseBudget(progress: Progress, policy: RunPolicy): number | undefined {
   const declared = PHASE_BUDGET_SECONDS[progress.phase];
   if (progress.step !== null) return declared;

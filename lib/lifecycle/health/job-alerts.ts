@@ -2,12 +2,12 @@ import { projectedUsd } from '../accounting/spend';
 import type { Attempt, EpochMs, Notice, RunRecord } from '../record';
 import { notice } from '../timeline';
 
-/** Below this share of its own usual speed a run is reported. */
+/** A run below this share of its own usual speed is reported. */
 export const SLOW_SHARE = 0.7;
 
 /**
- * Alerts about a job that moves, but not as it should. They never stop anything: whether half the speed is worth a restart is a
- * person's decision. Each is said once an attempt, about a slow host or one that was set aside once for each host.
+ * Alerts about a job that makes progress but not as it should. They never stop a job: whether half the speed is worth a restart is a
+ * person's decision. Each is raised once per attempt; alerts about a slow or replaced host are raised once per host.
  */
 export function jobAlerts(record: RunRecord, attempt: Attempt, now: EpochMs): Notice[] {
   const vitals = attempt.progress?.vitals;
@@ -41,7 +41,7 @@ export function jobAlerts(record: RunRecord, attempt: Attempt, now: EpochMs): No
   return notices;
 }
 
-/** Nothing where the driver does not say. */
+/** Empty when the driver does not report it. */
 function leftText(left: number | null | undefined): string {
   if (left === null || left === undefined) return '';
   return left === 1 ? '; 1 spare host is left' : `; ${left || 'no'} spare hosts are left`;

@@ -6,19 +6,21 @@ import { isPoolDue, waitsForPoolAlone } from '../phases/settle-pool';
 import type { Attempt, EpochMs, RunRecord } from '../record';
 
 /**
- * How closely a run is looked at. One that trains as it should is looked at in every second tick, its checkpoints are listed once an hour, and
- * so is its progress written: nothing follows from it that the next look does not see as well, and these three are most of what
- * 1,000 live runs cost. Whatever is not steady has every tick, every listing and every write.
+ * How often a run is observed. A steady run is observed in every second tick, its checkpoints are listed once an hour, and its progress is
+ * written once an hour: the next observation shows the same facts, and these three calls are most of the cost of 1,000 live runs. A run
+ * that is not steady is observed, listed and written at every tick.
  */
 const TICK_MS = 300_000;
 const TICKS_BETWEEN_LOOKS = 2;
 const TICKS_BETWEEN_LISTINGS = 12;
 /** How often the progress of a steady run is written. */
 export const WRITE_PROGRESS_MS = 3_600_000;
-/** Steps older than this in the newest heartbeat are no longer steps that go on. */
+/** If the newest step in the newest heartbeat is older than this, the run is no longer considered to be making steps. */
 const STEP_AGE_MS = 600_000;
 
-/** Its job trains, its steps were seen, and nobody wants anything of it, as far as the table says. */
+/**
+ * Whether the run trains normally: its job is in status Training, its steps are observed, and the record holds no pending request or doubt.
+ */
 export function isSteady(record: RunRecord): boolean {
   const { attempt, outbox, desired, state } = record;
   if (!attempt || state !== 'running' || desired !== 'run' || outbox.length > 0) return false;
@@ -30,15 +32,15 @@ export function isSteady(record: RunRecord): boolean {
   return isTraining && !isQuestioned && hasTimedStep(progress);
 }
 
-/** The driver says when its newest step was: then a look that was left out is made up for by the next one. */
+/** Whether the driver reports the time of its newest step: then a skipped observation loses nothing, because the next one shows it. */
 function hasTimedStep(progress: Attempt['progress']): boolean {
   const newest = progress?.starts?.[progress.starts.length - 1];
   return newest?.stepAt != null && newest.endedAt === null;
 }
 
 /**
- * Whether a tick looks at the run. Steady runs take turns, so that each tick has half of them; one that is over waits until its warm pool has
- * ended, unless a notice of it is still to be published.
+ * Whether the run is observed in this tick. Steady runs take turns, so that each tick covers half of them; a run that is over waits until
+ * its warm pool has ended, unless one of its notices is still unpublished.
  */
 export function isDueForLook(record: RunRecord, now: EpochMs): boolean {
   if (waitsForPoolAlone(record)) return isPoolDue(record, now);
@@ -46,8 +48,8 @@ export function isDueForLook(record: RunRecord, now: EpochMs): boolean {
 }
 
 /**
- * Whether this look lists the checkpoints of a live job.
- * @param job what Describe said just now
+ * Whether this pass lists the checkpoints of a live job.
+ * @param job as Describe just returned it
  */
 export function isDueForListing(record: RunRecord, job: PresentJob, now: EpochMs): boolean {
   const { attempt } = record;
@@ -56,7 +58,7 @@ export function isDueForListing(record: RunRecord, job: PresentJob, now: EpochMs
   return isTurn(record.runId, now, TICKS_BETWEEN_LISTINGS);
 }
 
-/** A job near the spend cap is stopped at its next commit, which must then be seen. */
+/** A job near the spend cap is stopped at its next commit, so that commit must be observed. */
 function isNearCap(record: RunRecord, attempt: Attempt, now: EpochMs): boolean {
   const { maxCostUsd: cap, checkpointIntervalSeconds } = record.policy;
   if (cap === null || record.spentUsd === null) return cap !== null;
@@ -64,7 +66,7 @@ function isNearCap(record: RunRecord, attempt: Attempt, now: EpochMs): boolean {
   return record.spentUsd + (attemptCostUsd(record, attempt, now) ?? 0) + ahead >= cap;
 }
 
-/** Whether a changed record says more than that steps go on. `next` is what would be written in place of `record`. */
+/** Whether a changed record contains more than newer steps. `next` would be written in place of `record`. */
 export function isWorthWriting(record: RunRecord, next: RunRecord): boolean {
   if (!isSteady(record) || !isSteady(next)) return true;
   const before = record.attempt?.progress;

@@ -2,19 +2,19 @@ import type { TimelineEvent } from '../action';
 import type { Attempt, EpochMs, Progress, StartTimes } from '../record';
 import { event } from '../timeline';
 
-/** A record keeps the newest this many; the heartbeat names fewer. */
+/** Number of starts that a record keeps; a heartbeat contains fewer. */
 const MOST_STARTS = 40;
-/** Times of one host's clock, of which an offset to S3's is taken at each beat. */
+/** The times come from the clock of one host; its offset to S3's clock is measured at each heartbeat. */
 const CLOCK_TOLERANCE_MS = 10_000;
-/** An attempt that trained this long has sent two heartbeats; without any, its steps were not seen. */
+/** An attempt that trained this long has sent two heartbeats; if none arrived, its steps were not observed. */
 const UNSEEN_AFTER_MS = 120_000;
 
-/** What is remembered of an attempt's starts. */
+/** The starts of an attempt that the record keeps. */
 type Remembered = Pick<Progress, 'starts' | 'earlierStarts'>;
 
 /**
- * The remembered starts with what the newest heartbeat says of them, in order. A driver numbers its starts from 0: after an interruption,
- * when the service starts the container again, its numbers follow those of the driver before it.
+ * Merges the recorded starts with those of the newest heartbeat, in order. A driver numbers its starts from 0: after an interruption the
+ * service starts the container again, and the numbers of the new driver continue after those of the driver before it.
  */
 export function mergeStarts(before: Remembered | undefined, said: readonly StartTimes[]): Required<Remembered> {
   const known = new Map((before?.starts ?? []).map((start) => [start.number, start]));
@@ -27,13 +27,13 @@ export function mergeStarts(before: Remembered | undefined, said: readonly Start
   return { starts, earlierStarts };
 }
 
-/** The first step of a start does not move, and is not forgotten. */
+/** The time of the first step of a start neither changes nor disappears; if it does, it is another start. */
 function isAnother(known: StartTimes | undefined, said: StartTimes): boolean {
   if (known?.stepAt == null) return false;
   return said.firstStepAt === null || said.firstStepAt > known.stepAt + CLOCK_TOLERANCE_MS;
 }
 
-/** First and newest step of the attempt over all its starts; null = none was seen. */
+/** First and newest step of the attempt over all its starts; null = none was observed. */
 export function stepsOf(progress: Progress | undefined): { first: number | null; last: number | null } {
   const starts = progress?.starts ?? [];
   const stepped = starts.filter((start) => start.firstStep !== null);
@@ -44,13 +44,13 @@ export function stepsOf(progress: Progress | undefined): { first: number | null;
 }
 
 /**
- * Timeline of what became known about steps between two looks, at the driver's times: `first-step` and `last-step` of each start,
- * `ranks-restarted` between two. `seen` is the attempt after the look; once it has ended, so have all its starts.
+ * Timeline events for steps that became known between two observations, at the driver's times: `first-step` and `last-step` of each start,
+ * `ranks-restarted` between two starts. `seen` is the attempt after the observation; once it has ended, all its starts have ended too.
  */
 export function stepEvents(before: Attempt, seen: Attempt, now: EpochMs): TimelineEvent[] {
   const known = new Map((before.progress?.starts ?? []).map((start) => [start.number, start]));
   const starts = seen.progress?.starts ?? [];
-  // Not after this decision either, by whose clock the end of the run is written.
+  // No later than this decision either: its time is used for the end of the run.
   const last = Math.min(now, seen.endedAt ?? now);
   const within = (at: EpochMs) => Math.min(Math.max(at, seen.trainingStartedAt ?? seen.intentAt), last);
   return starts.flatMap((start, place) => {
@@ -81,7 +81,7 @@ export function stepEvents(before: Attempt, seen: Attempt, now: EpochMs): Timeli
 const isFollowed = (attempt: Attempt, number: number): boolean =>
   (attempt.progress?.starts ?? []).some((start) => start.number > number);
 
-/** Of an attempt that has ended: it trained, and nothing says when it took its steps. */
+/** An attempt that has ended, trained, and has no record of when it made its steps. */
 export function unseenSteps(before: Attempt, ended: Attempt, now: EpochMs): TimelineEvent[] {
   const { trainingStartedAt, endedAt = now, lastStep, progress } = ended;
   const isTimed = before.firstStep !== null || (progress?.starts ?? []).some((start) => start.firstStepAt !== null);

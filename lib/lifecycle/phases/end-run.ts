@@ -2,14 +2,14 @@ import { type Evidence, type Move, move } from '../action';
 import type { EpochMs, RunRecord, RunState } from '../record';
 import { event, notice } from '../timeline';
 
-/** Why a run fails, and the runbook that a person reads. */
+/** Why a run fails, and the runbook for it. */
 export interface Failure {
   why: string;
   runbook: string;
   evidence?: Evidence;
 }
 
-/** The run ends and a person is told why and what to read. */
+/** Fails the run and notifies a person of the reason and the runbook. */
 export function failRun(record: RunRecord, now: EpochMs, { why, runbook, evidence = {} }: Failure): Move {
   const text = `failed: ${why}`;
   return {
@@ -18,7 +18,7 @@ export function failRun(record: RunRecord, now: EpochMs, { why, runbook, evidenc
   };
 }
 
-/** The run is done. */
+/** Completes the run. */
 export function completeRun(record: RunRecord, now: EpochMs, evidence: Evidence = {}): Move {
   const why = 'training completed';
   return {
@@ -34,7 +34,7 @@ export function completeRun(record: RunRecord, now: EpochMs, evidence: Evidence 
   };
 }
 
-/** The run is stopped, by a person or by its own limits. */
+/** Stops the run, on a person's request or because of its own limits. */
 export function stopRun(why: string, now: EpochMs, evidence: Evidence = {}): Move {
   return endRun('stopped', why, now, evidence);
 }

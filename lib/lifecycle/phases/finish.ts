@@ -19,17 +19,17 @@ import { commitEvent, madeProgress } from './watch';
 /** How an attempt ended. */
 interface AttemptEnd {
   verdict: Verdict;
-  /** What the end changes in the record, whatever follows. */
+  /** Changes that the end makes to the record, whatever follows. */
   ended: EndedRecord;
-  /** Whether it committed anything new. */
+  /** Whether the attempt committed anything new. */
   progress: boolean;
   evidence: Evidence;
 }
 
-/** A job that is over: book it, judge it, and decide what follows. */
+/** Handles a job that is over: books its cost, classifies its end, and decides what follows. */
 export const finishAttempt = (situation: JobSituation): Move => withSteps(situation, judgeEnd(situation));
 
-/** The timeline gets the last steps of an attempt that ended before what follows from its end. */
+/** Adds the last steps of an ended attempt to the timeline, before the events that follow from its end. */
 function withSteps({ attempt, now }: Situation, ending: Move): Move {
   const ended = ending.changes.attempt;
   if (ended?.phase !== 'ended') return ending;
@@ -52,11 +52,11 @@ function judgeEnd(situation: JobSituation): Move {
   return withCommit(situation, ended, stopAfter(situation, end) ?? resumeOrFail(situation, end));
 }
 
-/** A run that ends here does not depend on what was committed; a stop must not wait for a listing. */
+/** When the run ends here, the result does not depend on what was committed, and a stop must not wait for a listing of checkpoints. */
 const knownProgress = (situation: Situation): boolean | undefined =>
   madeProgress(situation) ?? (situation.record.desired === 'stop' ? false : undefined);
 
-/** The run stops with this attempt: somebody wanted it, or its spend cap is reached. Undefined when nobody did. */
+/** Stops the run after this attempt, because a person requested it or the spend cap is reached. Otherwise undefined. */
 function stopAfter({ record, attempt, now }: Situation, { verdict, ended, evidence }: AttemptEnd): Move | undefined {
   const { failureClass, reason } = verdict;
   const { jobName, stop } = attempt;
@@ -73,7 +73,10 @@ function stopAfter({ record, attempt, now }: Situation, { verdict, ended, eviden
   return { ...withChanges(ended, stopRun(stop.text, now, evidence)), notices: [said] };
 }
 
-/** A commit that is first seen now, with the end of its attempt, is told before the end: the ledger counts its steps as kept. */
+/**
+ * A commit that is first observed together with the end of its attempt is recorded before the end, so that the ledger counts its steps as
+ * kept.
+ */
 function withCommit({ record, observed, now }: Situation, ended: EndedRecord, wanted: Move): Move {
   const committed = wanted.changes.committed ?? ended.committed;
   if (!committed || committed.step <= (record.committed?.step ?? -1)) return wanted;
@@ -88,7 +91,7 @@ function complete(situation: JobSituation): Move {
   return withCommit(situation, ended, withChanges(ended, completed));
 }
 
-/** Judging without the list of checkpoints would take progress for a crash loop. */
+/** Without the list of checkpoints, an attempt that made progress could be judged as a crash loop. */
 function waitForListing({ record, attempt, observed, now }: Situation): Move {
   const { checkpoints } = observed;
   const why = checkpoints.kind === 'unreadable' ? checkpoints.error : 'they were not listed';
@@ -112,7 +115,7 @@ function evidenceOf(job: PresentJob, verdict: Verdict, progress: boolean): Evide
   };
 }
 
-/** The attempt as its job left it, and what that cost. */
+/** The attempt after its job has ended, with its cost. */
 function endAttempt(
   { record, attempt, job, observed, now }: JobSituation,
   { failureClass, reason }: Pick<Attempt, 'failureClass' | 'reason'>,
@@ -149,7 +152,7 @@ function endAttempt(
   };
 }
 
-/** Steps of an attempt that has ended. A host that was lost could not send its last heartbeat; the metric is read from its log. */
+/** Last steps of an attempt that has ended. A lost host could not send its last heartbeat, so the metric from its log is used as well. */
 function lastSteps(
   attempt: Attempt,
   job: PresentJob,
@@ -172,7 +175,7 @@ const withChanges = (ended: Partial<RunRecord>, ending: Move): Move => ({
   changes: { ...ended, ...ending.changes },
 });
 
-/** What the budgets of the run allow after a failure: another attempt, or its end. */
+/** Starts another attempt or ends the run after a failure, depending on the run's budgets. */
 function resumeOrFail(before: Situation, end: AttemptEnd): Move {
   const { record, now } = before;
   const { verdict, ended, progress, evidence } = end;
@@ -205,7 +208,7 @@ function resumeOrFail(before: Situation, end: AttemptEnd): Move {
   return backToQueue(record, attempt, resumed, now);
 }
 
-/** An attempt that a person stopped and resumed, or that was asked to leave, says nothing about the code. */
+/** An attempt that a person stopped and resumed, or that was asked to exit, is no evidence about the code. */
 function judgeFailure(
   { record, attempt, observed, now }: Situation,
   { verdict, progress }: AttemptEnd,
@@ -223,24 +226,24 @@ function noProgress({ record, attempt, now }: Situation, alert: string | undefin
   return [notice(record, now, { alert: 'no-progress', about: attempt.jobName, text, runbook: 'no-progress' })];
 }
 
-/** The next rung; an elastic run remembers when a size found no instances. */
+/** Switches to the next rung; an elastic run records when a size found no instances. */
 const afterNoCapacity = ({ record, observed, now }: Situation): Partial<RunRecord> => ({
   rungId: rungAfterCapacityFailure(record, unusableRungs(observed)),
   ...(record.policy.pendingSeconds !== undefined && { sizeFailedAt: now, roomFor: undefined }),
 });
 
-/** The next attempt takes the room that the queue keeps for it. */
+/** The next attempt uses the room that the queue reserves for it. */
 const largerNow = ({ roomFor }: RunRecord): Partial<RunRecord> =>
   roomFor ? { rungId: roomFor.rungId, roomFor: undefined } : {};
 
-/** Whether a usable checkpoint is left beside the one that could not be read. */
+/** Whether a usable checkpoint remains besides the one that could not be read. */
 function hasOlder(record: RunRecord, { checkpoints }: Observed, blamed: Checkpoint): boolean {
   if (checkpoints.kind !== 'listed') return false;
   const badCheckpoints = [...record.badCheckpoints, checkpointKey(blamed)];
   return newestUsable({ badCheckpoints }, checkpoints) !== undefined;
 }
 
-/** The job was there and is not any more: somebody deleted it. Its name is never used again; the next attempt has its own. */
+/** The job existed and does not any more, so it was deleted. Its name is never used again; the next attempt has its own. */
 export function vanished(situation: Situation): Move {
   const { record, attempt, now } = situation;
   const progress = knownProgress(situation);
@@ -256,7 +259,10 @@ export function vanished(situation: Situation): Move {
   return withSteps(situation, withCommit(situation, ended, next));
 }
 
-/** A job of our name that is not the one we made: its creation time differs, so the name was freed and taken again. What ours had is booked. */
+/**
+ * A job of our name with another creation time is not the one that we created: the name was freed and reused. The cost of our job is
+ * booked.
+ */
 export function reused(situation: JobSituation): Move {
   const { record, attempt, job, now } = situation;
   const why = `the job named ${attempt.jobName} is not the one this run created; the name was deleted and taken again`;

@@ -1,18 +1,18 @@
 import { instancesOn, partsOfRung } from '../ladder';
 import type { EpochMs, RunRecord } from '../record';
 
-/** Room must have stood for this long before a job is asked to leave for it. */
+/** Room must have been available for this long before a job is asked to exit for it. */
 const STEADY_MS = 1_800_000;
-/** A job is left alone until it has trained this long. */
+/** A job is not asked to exit before it has trained this long. */
 const LEAST_TRAINING_MS = 3_600_000;
-/** After a size found no capacity the run stays at what it has for this long. */
+/** After a size found no capacity, the run keeps its current size for this long. */
 export const SIZE_PAUSE_MS = 12 * 3_600_000;
-/** What is saved must be worth so many starts. */
+/** The time saved must be worth this many starts. */
 const STARTS_WORTH = 4;
-/** A start costs at least this much: instances, image, checkpoint. */
+/** Minimum assumed cost of a start: instances, image, checkpoint. */
 const LEAST_START_MS = 900_000;
 
-/** Whether the run's next attempt may have more instances: it has sizes, a larger one is left, and none was refused lately. */
+/** Whether the run's next attempt may have more instances: it is elastic, a larger size exists, and none was refused recently. */
 export function mayGrow(record: RunRecord, now: EpochMs): boolean {
   const { policy, rungId, sizeFailedAt, desired, attempt } = record;
   if (policy.pendingSeconds === undefined || desired === 'stop' || attempt?.handOver?.why === 'preempted') return false;
@@ -20,7 +20,7 @@ export function mayGrow(record: RunRecord, now: EpochMs): boolean {
   return largerRungs(record).length > 0 && partsOfRung(rungId).instances !== undefined;
 }
 
-/** Ids of the larger rungs of the run's kind of capacity, largest first. */
+/** Ids of the larger rungs for the run's kind of capacity, largest first. */
 export function largerRungs({ policy: { ladder }, rungId }: Pick<RunRecord, 'policy' | 'rungId'>): string[] {
   const at = ladder.findIndex((rung) => rung.id === rungId);
   const { kind } = partsOfRung(rungId);
@@ -28,9 +28,9 @@ export function largerRungs({ policy: { ladder }, rungId }: Pick<RunRecord, 'pol
 }
 
 /**
- * Whether it pays to end the attempt now for the room that is kept, in words; undefined while it does not. The time that the rest of the
- * run would be shorter, at equal speed an instance, must be worth four starts; without visible steps nobody knows, and the room is taken
- * at the next attempt.
+ * A text that says why it pays to end the attempt now for the reserved room; undefined when it does not pay. The rest of the run, at equal
+ * speed per instance, must become shorter by the cost of four starts. If steps cannot be observed, this cannot be computed, and the next
+ * attempt uses the room.
  */
 export function growthPays(record: RunRecord, now: EpochMs): string | undefined {
   const { attempt, policy, roomFor } = record;

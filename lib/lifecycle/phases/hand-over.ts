@@ -5,12 +5,12 @@ import type { PresentJob } from '../observed';
 import type { Attempt, AttemptStop, EpochMs, FailureClass, RunPolicy, RunRecord } from '../record';
 import { event, notice } from '../timeline';
 
-/** A job that was asked to save and leave has this long before StopTrainingJob is sent. */
+/** Time between the request to save and exit and StopTrainingJob. */
 export const HAND_OVER_GRACE_MS = 900_000;
-/** The request is written again until the driver says that it has read it: the first write may have failed. */
+/** The request is written again until the driver confirms that it has read it: the first write may have failed. */
 const ASK_AGAIN_MS = 240_000;
 
-/** The request to save and leave, where the driver must be told; undefined when it has been, or cannot read it. */
+/** The request to save and exit, if it must be sent to the driver; undefined when the driver has confirmed it, or cannot read requests. */
 export function handOverEffect(
   { handOver, progress, jobName, number }: Attempt,
   job: PresentJob,
@@ -24,8 +24,8 @@ export function handOverEffect(
 }
 
 /**
- * The stop of a job that was asked to leave and did not: after the grace time where a driver reads the request, at once where none does,
- * or where the job has no instances on which anything could be saved. SIGTERM then gives the script 120 s.
+ * Stops a job that was asked to exit and did not: after the grace time if a driver reads the request; immediately if none does, or if the
+ * job has no instances on which anything could be saved. SIGTERM then gives the script 120 s.
  */
 export function handOverStop(
   { handOver }: Attempt,
@@ -35,25 +35,25 @@ export function handOverStop(
 ): AttemptStop | undefined {
   if (!handOver) return undefined;
   const canSave = job.secondaryStatus === 'Training' && readsRequests(policy);
-  // Its container has ended; a stop would cut off the upload of what was saved.
+  // The container has ended; a stop would abort the upload of what was saved.
   const hasSaved = job.secondaryStatus === 'Uploading';
   if ((canSave || hasSaved) && now - handOver.at < HAND_OVER_GRACE_MS) return undefined;
   return { why: 'hand-over', at: now, text: handOver.text };
 }
 
-/** The driver looks for requests wherever it beats. */
+/** A driver that writes heartbeats also polls for requests. */
 const readsRequests = ({ beats, seesSteps }: RunPolicy): boolean => beats ?? seesSteps;
 
 const ANSWERS: ReadonlySet<FailureClass> = new Set(['planned', 'retry']);
 
-/** The verdict on an attempt that left because it was asked to: a hand-over, in the words of the request. */
+/** The verdict on an attempt that exited because it was asked to: a hand-over, with the text of the request as its reason. */
 export function asHandOver({ handOver }: Attempt, verdict: Verdict): Verdict {
   return handOver && ANSWERS.has(verdict.failureClass)
     ? { ...verdict, failureClass: 'planned', reason: handOver.text }
     : verdict;
 }
 
-/** A preempted run goes back to the queue, at the place that it had: `queuedAt` stays. */
+/** Returns a preempted run to the queue at its old place: `queuedAt` does not change. */
 export function backToQueue(record: RunRecord, attempt: Attempt, next: Move, now: EpochMs): Move {
   const { handOver } = attempt;
   if (handOver?.why !== 'preempted' || next.changes.state !== 'resuming') return next;
@@ -72,7 +72,7 @@ export function backToQueue(record: RunRecord, attempt: Attempt, next: Move, now
       admitted: false,
       preemptedAt: now,
       reason: handOver.text,
-      // The queue chooses among all sizes again.
+      // The queue may again choose from all sizes.
       rungId: largestRung(record),
       roomFor: undefined,
     },

@@ -11,25 +11,25 @@ import { failRun, stopRun } from './end-run';
 import { vanished } from './finish';
 import { madeProgress } from './watch';
 
-/** Reads after writes of the service may lag: an absent job is believed absent this long after the last create. */
+/** The service is eventually consistent: an absent job is believed to be absent only this long after the last create. */
 const CONSISTENCY_PAUSE_MS = 5000;
-/** Describe may not yet show a job that was accepted a moment ago. */
+/** Describe may not yet return a job that was accepted this recently. */
 export const SETTLE_MS = 600_000;
-/** A job that was there and is not is asked for again this much later before it counts as deleted. */
+/** A job that existed and is not found any more is requested again after this time before it counts as deleted. */
 export const SECOND_LOOK_MS = 60_000;
-/** A stop waits this long for a create whose answer never came: the job might still appear. */
+/** A stop waits this long for a create call without an answer: the job might still appear. */
 const DOUBT_MS = 300_000;
 const THROTTLED_PAUSE_MS = 2000;
-/** Many starts at once are throttled for minutes; so many creates over so long are a person's to look at. */
+/** Many creates at once are throttled for minutes; this many creates of one job over this long are reported to a person. */
 const CREATES_ALARM = 10;
 const CREATES_ALARM_MS = 3_600_000;
 
-/** `<environment>-<runId>-a001`; the same as lib/job gives, which this module may not import (a test compares the two). */
+/** `<environment>-<runId>-a001`; the same as in lib/job, which this module may not import (a test compares the two). */
 export function attemptJobName(environment: string, runId: string, attempt: number): string {
   return `${environment}-${runId}-a${String(attempt).padStart(3, '0')}`;
 }
 
-/** A new attempt: its number, name, rung and checkpoint are written down before anything is created. */
+/** Prepares a new attempt: its number, name, rung and checkpoint are stored before anything is created. */
 export function intendAttempt(record: RunRecord, observed: Observed, now: EpochMs): Move {
   const refusal = spendRefusal(record, record.rungId);
   if (refusal) return failRun(record, now, { why: refusal, runbook: 'spend' });
@@ -62,7 +62,7 @@ export function intendAttempt(record: RunRecord, observed: Observed, now: EpochM
   });
 }
 
-/** The pool of the last attempt may have ended before this one asks for it: another job has taken it over, or somebody gave it back. */
+/** The warm pool of the last attempt may have ended before this attempt asks for it: another job took it over, or it was released. */
 function poolAsSeen({ warmPool }: RunRecord, { lastJob }: Observed): Partial<RunRecord> {
   if (!warmPool || !lastJob) return {};
   const until = keptPoolUntil(warmPool, lastJob);
@@ -117,8 +117,8 @@ function waitForCheckpoints(record: RunRecord, why: string, now: EpochMs): Move 
 }
 
 /**
- * An attempt whose job may or may not exist: name fixed, answer missing or doubtful. The name is never changed to get past an
- * error; Describe decides, and what it shows is adopted only when its tags are ours.
+ * Settles an attempt whose job may or may not exist: its name is fixed, and the answer to the create call is missing or ambiguous. The name
+ * is never changed to avoid an error; Describe decides, and a job that it returns is adopted only if its tags are ours.
  */
 export function settleIntent(situation: Situation): Move {
   const { job, create } = situation.observed;
@@ -137,7 +137,7 @@ function settlePresent(situation: JobSituation): Move {
     runbook: 'collision',
     evidence: { arn: job.arn, createdAt: job.createdAt },
   });
-  // The attempt ends with it: a resume takes the next name.
+  // The attempt ends with the run: a resume uses the next name.
   return endUncreated(record, { ...attempt, failureClass: 'collision' }, failed, now);
 }
 
@@ -145,7 +145,7 @@ function settleAbsent(situation: Situation): Move {
   const { record, attempt, now } = situation;
   const sinceCreate = now - (attempt.lastCreateAt ?? 0);
   if (record.desired === 'stop') {
-    // A run that is back in the queue was told no: nothing can appear any more.
+    // A run that is back in the queue had its create call refused, so no job can appear any more.
     if (record.state !== 'queued' && sinceCreate < DOUBT_MS) return NO_MOVE;
     return endUncreated(record, attempt, stopRun('stopped before a job was created', now), now);
   }
@@ -153,10 +153,10 @@ function settleAbsent(situation: Situation): Move {
   const hasRun = madeProgress(situation);
   if (hasRun === undefined) return NO_MOVE;
   if (!hasRun) return createAgain(record, attempt, now);
-  // What it committed shows that it ran. One answer that does not know it may be an old one: a second look must agree.
+  // Its commits show that the job ran. A single Describe that does not find it may be stale, so a second one must agree.
   if (attempt.absentSince === undefined) return move({ changes: changeAttempt(record, { absentSince: now }) });
   const isSure = now - attempt.absentSince >= SECOND_LOOK_MS && sinceCreate >= SETTLE_MS;
-  // It was deleted, and its name is not used again.
+  // The job was deleted, and its name is not used again.
   return isSure ? vanished(situation) : NO_MOVE;
 }
 
@@ -193,7 +193,7 @@ function createAgain(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
 
 function settleOutcome(situation: Situation, outcome: CreateOutcome): Move {
   const { record, attempt, observed, now } = situation;
-  // An earlier create whose answer was lost may have made the job: a refusal of this one proves nothing about that.
+  // An earlier create call whose answer was lost may have made the job: a refusal of this one does not show that there is none.
   const isAbsent = observed.job.kind === 'absent';
   switch (outcome.kind) {
     case 'accepted':
@@ -213,7 +213,7 @@ function settleOutcome(situation: Situation, outcome: CreateOutcome): Move {
     case 'throttled':
       return isWaiting(record, now) ? NO_MOVE : move({ changes: { notBefore: now + THROTTLED_PAUSE_MS } });
     default:
-      // Doubtful or taken: Describe of the next round decides.
+      // Ambiguous, or the name is taken: the next Describe decides.
       return NO_MOVE;
   }
 }
@@ -243,21 +243,22 @@ function adopt(
   });
 }
 
-/** The job takes the warm pool of the one before it over: until it was created, the pool was billed by itself. */
+/** The job takes over the warm pool of the previous one: until the job was created, the pool was billed on its own. */
 const takenPool = (record: RunRecord, createdAt: EpochMs): Partial<RunRecord> =>
   record.warmPool ? { spentUsd: endedUsd(record, createdAt), warmPool: undefined } : {};
 
-/** A job of the attempt may exist although nobody has seen it: it has a size then, and is not created on another rung. */
+/** A job of the attempt may exist although it was not observed. Its size is then fixed, and it is not created on another rung. */
 export const isInDoubt = ({ phase, createTries, unmadeTries = 0 }: Attempt): boolean =>
   phase === 'intent' && unmadeTries < createTries;
 
-/** The quota is used up: the run goes back to the queue, no attempt is burnt, and the name stays the attempt's own. */
+/** The quota is used up: the run goes back to the queue. This uses up no attempt, and the attempt keeps its name. */
 function waitForQuota({ record, attempt, observed, now }: Situation, error: string): Move {
   const verdict = { failureClass: 'capacity' as const, reason: `quota is used up: ${error}`, signature: 'quota' };
   const { budgets, next } = judge(record, verdict, { madeProgress: false, trained: false }, now);
   if (next.kind === 'fail')
     return endUncreated(record, attempt, failRun(record, now, { why: next.why, runbook: next.runbook }), now);
-  // An earlier create without an answer may still have made a job, on this rung: a later look decides (lib/lifecycle/phases/wait.ts).
+  // An earlier create call without an answer may still have made a job on this rung: a later observation decides
+  // (lib/lifecycle/phases/wait.ts).
   const { createTries, unmadeTries = 0 } = attempt;
   const isUnmade = unmadeTries === createTries - 1;
   const rungId = isUnmade ? rungAfterCapacityFailure(record, unusableRungs(observed)) : record.rungId;
@@ -277,7 +278,7 @@ function waitForQuota({ record, attempt, observed, now }: Situation, error: stri
   });
 }
 
-/** An attempt that never had a job ends together with its run. */
+/** Ends an attempt that never had a job together with its run. */
 export function endUncreated(record: RunRecord, attempt: Attempt, ending: Move, now: EpochMs): Move {
   const reason = ending.changes.reason ?? attempt.reason;
   const { failureClass } = attempt;

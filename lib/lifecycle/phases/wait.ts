@@ -9,15 +9,16 @@ import { failRun } from './end-run';
 import { isInDoubt, SETTLE_MS } from './launch';
 import { madeProgress } from './watch';
 
-/** A run that waits in the queue for this long is told of, with what it waits for. */
+/** A run that waits in the queue for this long is reported, with the reason why it waits. */
 export const QUEUE_ALARM_MS = 24 * 3_600_000;
 
 /** When the run last joined the queue. */
 export const queuedSince = (record: RunRecord): EpochMs => record.queuedAt ?? record.createdAt;
 
 /**
- * A run that the queue holds back. Its capacity budget runs on while it waits for a quota that was used up, a rung that can never start
- * makes way for one that can, and a long wait is told of once. Once no create can have made a job, the queue may choose another size.
+ * Handles a run that the queue holds back. Its capacity budget continues to run while it waits for a used-up quota, a rung that can never
+ * start is replaced by one that can, and a long wait is reported once. Once it is certain that no create call made a job, the queue may
+ * choose another size.
  */
 export function waitInQueue(record: RunRecord, observed: Observed, now: EpochMs): Move {
   const overdue = capacityOverdue(record, now);
@@ -33,7 +34,7 @@ export function waitInQueue(record: RunRecord, observed: Observed, now: EpochMs)
   }
   const unmadeTries = newlyUnmade(record, observed, now);
   if (unmadeTries !== undefined) return move({ changes: changeAttempt(record, { unmadeTries }) });
-  // A run that made room has trained since it joined.
+  // A run that was preempted has trained since it first joined the queue.
   const since = Math.max(queuedSince(record), record.preemptedAt ?? 0);
   if (now - since < QUEUE_ALARM_MS) return NO_MOVE;
   const hours = Math.round((now - since) / 3_600_000);
@@ -43,18 +44,20 @@ export function waitInQueue(record: RunRecord, observed: Observed, now: EpochMs)
   });
 }
 
-/** The creates of an attempt, once the service has not known its job for so long after the last of them that none made it. */
+/**
+ * The number of create calls of an attempt, once Describe has not found its job for so long after the last one that none can have made it.
+ */
 function newlyUnmade(record: RunRecord, observed: Observed, now: EpochMs): number | undefined {
   const { attempt } = record;
   if (!attempt || !isInDoubt(attempt) || observed.job.kind !== 'absent') return undefined;
   if (now - (attempt.lastCreateAt ?? 0) < SETTLE_MS) return undefined;
-  // What it committed would show that it ran.
+  // If it had committed anything, its job would have run.
   return madeProgress({ record, attempt, observed, now }) === false ? attempt.createTries : undefined;
 }
 
 /**
- * A queued run that waits for runs which failed or were stopped: a person is told once of each. Undefined when nobody has to be.
- * @param awaited the runs that it waits for, by what `after` says
+ * Notifies a person once about each failed or stopped run that a queued run waits for. Undefined when there is nothing to report.
+ * @param awaited the runs that it waits for, by the entries of `after`
  */
 export function blockedRun(
   record: RunRecord,

@@ -11,19 +11,19 @@ import type { JobSituation, Situation } from '../situation';
 import { event, notice } from '../timeline';
 import { handOverEffect, handOverStop } from './hand-over';
 
-/** StopTrainingJob is sent again when the job still runs this long after it: the first call may have been lost. */
+/** StopTrainingJob is sent again when the job still runs after this long: the first call may have been lost. */
 const STOP_AGAIN_MS = 180_000;
 const CAPACITY_ALARM_MS = 3_600_000;
-/** A stop takes two minutes; one that takes this long is a person's to ask the service about. */
+/** A stop takes two minutes; one that takes this long is reported, so that a person can contact AWS Support. */
 const STOPPING_ALARM_MS = 3_600_000;
-/** The driver beats every minute: three are missing. */
+/** The driver writes a heartbeat every minute: this is three missing ones. */
 const LATE_BEAT_MS = 180_000;
-/** That a job without beats is alive is written again after this long. */
+/** How often the record is updated for a job that is alive without heartbeats. */
 const ALIVE_AGAIN_MS = 60_000;
-/** A heartbeat that nobody can read for this long is told of: a passing error is not. */
+/** A heartbeat that cannot be read for this long is reported; shorter errors are not. */
 const UNREAD_ALARM_MS = 1_200_000;
 
-/** A job that is alive: copy what is seen, stop it when somebody or something wants it stopped. */
+/** Handles a job that is alive: records what was observed, and stops the job when a person or a rule wants it stopped. */
 export function watchJob(situation: JobSituation): Move {
   const { record, attempt, job, observed, now } = situation;
   const seen = asSeen(situation);
@@ -33,7 +33,7 @@ export function watchJob(situation: JobSituation): Move {
   const isNewStop = stop !== undefined && attempt.stop === undefined;
   const sends = stop !== undefined && job.status === 'InProgress' && isDue(stop, now);
   const asks = stop ? undefined : handOverEffect(seen, job, record.policy, now);
-  // Made in `see` for this look alone.
+  // `see` created this object for this pass only.
   const next: Attempt = Object.assign(
     seen,
     { suspectedHangAt },
@@ -66,7 +66,7 @@ const alarms = (situation: JobSituation): Notice[] => [
   ...jobAlerts(situation.record, situation.attempt, situation.now),
 ];
 
-/** A line of the timeline for a commit, at the time when its marker was written where that is known. */
+/** Timeline event for a commit, at the time when its marker was written if that is known. */
 export function commitEvent(committed: Checkpoint, { checkpoints }: Observed, now: EpochMs): TimelineEvent {
   const writtenAt = checkpoints.kind === 'listed' ? checkpoints.committedAt?.[committed.uri] : undefined;
   const at = Math.min(now, writtenAt ?? now);
@@ -75,7 +75,7 @@ export function commitEvent(committed: Checkpoint, { checkpoints }: Observed, no
 
 const hasInstances = (job: PresentJob): boolean => job.status === 'InProgress' && job.secondaryStatus === 'Training';
 
-/** The attempt with what Describe and the heartbeat say of it now. */
+/** The attempt, updated with what Describe and the heartbeat show. */
 function asSeen({ attempt, job, observed, now }: JobSituation): Attempt {
   const progress = nextProgress(attempt, observed.heartbeat, now);
   const step = progress?.step ?? null;
@@ -99,24 +99,24 @@ function asSeen({ attempt, job, observed, now }: JobSituation): Attempt {
   };
 }
 
-/** Without beats only the service says how long the job lives, and what it is billed for. */
+/** Without heartbeats, only the service shows how long the job lives, and for how long it is billed. */
 const isLate = (progress: Attempt['progress'], now: EpochMs): boolean =>
   progress !== undefined && now - progress.beatAt > LATE_BEAT_MS;
 
-/** Not again at each round of one look, which are less than a minute apart: every round would then ask for another one. */
+/** Not updated again within one pass, whose rounds are less than a minute apart: each update would cause another round. */
 function aliveAt({ aliveAt: before }: Attempt, now: EpochMs): EpochMs {
   const isFresh = before !== undefined && now >= before && now - before < ALIVE_AGAIN_MS;
   return isFresh ? before : now;
 }
 
-/** The service says it, or the status that we saw before was another one. */
+/** As the service reports it, otherwise now if the previous status was one without training. */
 function trainingSince(attempt: Attempt, job: PresentJob, now: EpochMs): EpochMs | undefined {
   if (job.trainingSince !== undefined) return job.trainingSince;
   const again = attempt.trainingStartedAt !== undefined && WAITING_STATUSES.has(attempt.secondaryStatus);
   return job.secondaryStatus === 'Training' && again ? now : attempt.trainingSince;
 }
 
-/** Between two times in Training of one job. */
+/** Statuses between two periods of Training of one job. */
 const WAITING_STATUSES: ReadonlySet<string> = new Set([
   'Interrupted',
   'Restarting',
@@ -125,7 +125,7 @@ const WAITING_STATUSES: ReadonlySet<string> = new Set([
   'Downloading',
 ]);
 
-/** It is not read now although it can be: an error, or a heartbeat that was there before. */
+/** The heartbeat should be readable and is not: reading failed, or an earlier heartbeat has disappeared. */
 const isUnread = (attempt: Attempt, { heartbeat, heartbeatError }: Observed): boolean =>
   heartbeatError !== undefined || (heartbeat === undefined && attempt.progress !== undefined);
 
@@ -135,7 +135,7 @@ interface StopWish {
   alerts: Notice[];
 }
 
-/** First wish wins and stays: an attempt is stopped for one reason, which its end is judged by. */
+/** The first reason to stop is kept: an attempt is stopped for one reason, by which its end is classified. */
 function wantsStop({ record, attempt, job, observed, now }: JobSituation, newCommit: boolean): StopWish {
   if (attempt.stop) return { stop: attempt.stop, alerts: [] };
   if (record.desired === 'stop') return { stop: { why: 'user', at: now, text: 'stopped as asked' }, alerts: [] };
@@ -175,7 +175,7 @@ const stopEffect = (attempt: Attempt, stop: AttemptStop): Effect => ({
 function stateOf(record: RunRecord, attempt: Attempt, job: PresentJob): RunState {
   if (attempt.stop || job.status === 'Stopping') return 'stopping';
   if (job.secondaryStatus === 'Training' || job.secondaryStatus === 'Uploading') return 'running';
-  // The service may start the instances of an attempt again by itself, after they have trained.
+  // The service may restart the instances of an attempt by itself after they have trained.
   const began = attempt.number > 1 || record.state === 'running' || record.state === 'resuming';
   return began ? 'resuming' : 'pending';
 }
@@ -192,18 +192,18 @@ function statusEvents(attempt: Attempt, job: PresentJob, now: EpochMs) {
   return [event(now, 'job-status', text, { status: job.status, secondaryStatus: job.secondaryStatus })];
 }
 
-/** What the ledger needs: when steps began, and when a declared phase did. */
+/** Events that the ledger needs: when steps began, and when a declared phase began. */
 function progressEvents(before: Attempt, seen: Attempt, now: EpochMs) {
   const { progress } = seen;
   if (!progress || progress === before.progress) return [];
   const steps = progress.starts ? stepEvents(before, seen, now) : untimedFirstStep(before, seen, progress.movedAt);
-  // Until its first step every start is in phase `start`: that is what the ledger takes the time for anyway.
+  // Until its first step every start is in phase `start`, which is the ledger's default for that time.
   if (progress.phase === before.progress?.phase || progress.phase === 'start') return steps;
   const text = `phase ${progress.phase || 'train'}`;
   return [...steps, event(progress.movedAt, 'phase', text, { phase: progress.phase, step: progress.step })];
 }
 
-/** An older driver does not say when its first step was; when it was first seen is the nearest that is known. */
+/** An older driver does not report when its first step was; the time of the first observation is the best estimate. */
 const untimedFirstStep = (before: Attempt, seen: Attempt, at: EpochMs) =>
   before.firstStep === null && seen.firstStep !== null
     ? [event(at, 'first-step', `step ${seen.firstStep}`, { step: seen.firstStep })]
@@ -217,7 +217,7 @@ function capacityAlarm(record: RunRecord, attempt: Attempt, job: PresentJob, now
   return [notice(record, now, { alert: 'capacity-wait', about: stretchOf(attempt), text, runbook: 'capacity' })];
 }
 
-/** A job whose instances were taken away and given back is reported again: what was said before is over. */
+/** A job whose instances were taken away and given back may be reported again: the earlier wait is over. */
 const stretchOf = ({ jobName, pauses, trainingSince }: Attempt): string =>
   pauses && (pauses.ms > 0 || pauses.since !== undefined) ? `${jobName}/${pauses.since ?? trainingSince}` : jobName;
 
@@ -236,7 +236,7 @@ function unreadAlarm({ record, attempt, observed, now }: Situation): Notice[] {
   return [notice(record, now, { alert: 'heartbeat-unreadable', about: jobName, text, runbook: 'heartbeat' })];
 }
 
-/** Whether the attempt committed anything new; undefined when that cannot be seen now and must be waited for. */
+/** Whether the attempt committed anything new; undefined when that cannot be observed now, so that the caller must wait. */
 export function madeProgress({ record, attempt, observed }: Situation): boolean | undefined {
   return record.policy.seesCommits ? committedSince(record, attempt, observed) : false;
 }

@@ -2,15 +2,18 @@ import type { Verdict } from '../classify';
 import type { CheckpointObservation, Observed } from '../observed';
 import { type Attempt, type Checkpoint, checkpointKey, type RunRecord } from '../record';
 
-/** The checkpoint that the next attempt begins with, or why there is none. */
+/** The checkpoint from which the next attempt resumes, or why there is none. */
 export type ResumeChoice =
   | { kind: 'from'; checkpoint: Checkpoint; passedOver: string[] }
   | { kind: 'start'; why: string }
-  /** Cannot be decided now: launching would throw work away. */
+  /** Cannot be decided now: starting without this information could discard work. */
   | { kind: 'wait'; why: string }
   | { kind: 'refuse'; why: string };
 
-/** Where the next attempt begins: the newest complete checkpoint, else `startFrom`, else the beginning if nothing was ever committed. */
+/**
+ * Where the next attempt starts: at the newest complete checkpoint, otherwise at `startFrom`, otherwise at step 0 if nothing was ever
+ * committed.
+ */
 export function chooseResume(record: RunRecord, observed: Observed): ResumeChoice {
   const { checkpoints } = observed;
   if (checkpoints.kind !== 'listed') {
@@ -50,7 +53,7 @@ export function newestUsable(record: Pick<RunRecord, 'badCheckpoints'>, listed: 
   return listed.committed.find((c) => !record.badCheckpoints.includes(checkpointKey(c)));
 }
 
-/** The newest step that was ever seen committed: it never goes back, even when its objects are lost later. */
+/** The newest step that was ever observed as committed: it never decreases, even if its objects are lost later. */
 export function newestCommitted(record: RunRecord, observed: Observed): Checkpoint | null {
   const { checkpoints } = observed;
   const seen = checkpoints.kind === 'listed' ? newestUsable(record, checkpoints) : undefined;
@@ -58,7 +61,7 @@ export function newestCommitted(record: RunRecord, observed: Observed): Checkpoi
   return !record.committed || seen.step > record.committed.step ? seen : record.committed;
 }
 
-/** Whether something newer than what the attempt began with is committed; undefined when it cannot be seen now. */
+/** Whether a checkpoint newer than at the start of the attempt is committed; undefined when it cannot be observed now. */
 export function committedSince(record: RunRecord, attempt: Attempt, observed: Observed): boolean | undefined {
   if (observed.checkpoints.kind !== 'listed') return undefined;
   const newest = newestUsable(record, observed.checkpoints);
@@ -66,9 +69,9 @@ export function committedSince(record: RunRecord, attempt: Attempt, observed: Ob
 }
 
 /**
- * The checkpoint that an attempt could not read: the next attempt takes the one before it. Exit code 71 says only that a checkpoint could
- * not be read or written. An attempt that committed something or made a step had read its own, and one that says what it could not write
- * has none to blame.
+ * The checkpoint that an attempt could not read: the next attempt uses the one before it. Exit code 71 only says that some checkpoint could
+ * not be read or written. An attempt that committed something or made a step had read its checkpoint, and an attempt whose failure text
+ * says that it could not write is not blamed on its checkpoint.
  */
 export function blamedCheckpoint(attempt: Attempt, verdict: Verdict, madeProgress: boolean): Checkpoint | undefined {
   const { resumeFrom } = attempt;
@@ -77,5 +80,5 @@ export function blamedCheckpoint(attempt: Attempt, verdict: Verdict, madeProgres
   return reached > resumeFrom.step ? undefined : resumeFrom;
 }
 
-/** Words of the trainer (checkpoint/saver.py) and of most scripts. */
+/** Wording of the trainer (checkpoint/saver.py) and of most scripts. */
 const COULD_NOT_WRITE = /could not be (written|saved)|cannot be (written|saved)|(failed|unable) to (write|save)/i;

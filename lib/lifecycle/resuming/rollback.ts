@@ -6,9 +6,9 @@ import type { Situation } from '../situation';
 import { event } from '../timeline';
 
 /**
- * After a loss that left its bounds: back to the newest checkpoint before the bad step from which the run did not already go
- * wrong, and past the data up to and with the bad batch. How often is bounded by the budget of the class (budgets.ts).
- * Undefined when the run file did not ask for it or nothing is left to go back to: the run then goes on as after any failure.
+ * After a loss outside its bounds: returns to the newest checkpoint before the bad step that no earlier rollback has used, and skips the
+ * data up to and including the bad batch. The number of rollbacks is limited by the budget of the failure class (budgets.ts). Undefined
+ * when the run file did not request it or no such checkpoint exists: the run then continues as after any other failure.
  */
 export function rollBack(
   { record, attempt, observed, now }: Situation,
@@ -36,7 +36,7 @@ export function rollBack(
   });
 }
 
-/** Windows so that after step `from` the batch that follows the one of step `failed` (from 1 on) comes next. Later windows are in it. */
+/** Windows that make the batch after the one of step `failed` (counted from 1) follow step `from`. They replace all later windows. */
 export function skipPast(skips: readonly Skip[], from: number, failed: number): Skip[] {
   const batchesAt = (step: number, windows: readonly Skip[]) =>
     windows.reduce((sum, s) => sum + (s.step <= step ? s.batches : 0), step);
