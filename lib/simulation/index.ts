@@ -12,18 +12,18 @@ export type { AttemptResult, InvariantResult, RunResult, SimulationResult } from
 export { type LoadedScenario, loadScenario, type Scenario } from './scenario/load';
 export type { Play } from './simulate';
 
-/** A scenario file on disk: files that it names lie relative to it. */
+/** Loads a scenario file from disk; files that it names are relative to it. */
 export const readScenarioFile = (file: string): LoadedScenario =>
   loadScenario(readFileSync(file, 'utf8'), readerBeside(file));
 
-/** Reads files that a scenario names. */
+/** Returns a function that reads files named in a scenario, relative to the scenario file. */
 export const readerBeside = (file: string) => (named: string) =>
   readFileSync(path.resolve(path.dirname(file), named), 'utf8');
 
 /**
  * Plays a scenario file with the control plane's own functions on a virtual clock: no process, no port, no sleep.
  * @param file path of a scenario (docs/simulate.md)
- * @throws Error with every issue when the file is no scenario
+ * @throws Error with all issues when the file is not a valid scenario
  */
 export async function simulate(file: string, options: HistoryOptions = {}): Promise<SimulationResult> {
   const { value, issues } = readScenarioFile(file);

@@ -6,12 +6,11 @@ import { timelineOf } from './timeline';
 import type { SimRun } from './world/sim-run';
 import type { World } from './world/world';
 
-/** Lines of the timeline that say how far training is, and decide nothing. */
-// Notices are listed by themselves.
+/** Timeline events that report training progress and decide nothing, and notices, which have a list of their own. */
 const NO_DECISIONS = new Set(['job-status', 'first-step', 'phase', 'checkpoint-committed', 'notice']);
 const WAITS = new Set(['Starting', 'Pending']);
 
-/** What the page about a play shows. */
+/** Data of the page about a play. */
 export function pageOf(world: World, result: SimulationResult, title: string): SimulationPage {
   const lanes = world.runs.map((run, i) => laneOf(world, run, result.runs[i]));
   return {
@@ -59,7 +58,7 @@ function spansOf(world: World, run: SimRun): RunLane['spans'] {
   return spans;
 }
 
-/** A job that is over takes no time after its last state. */
+/** A job that is over spends no time in its last state. */
 const lastOf = (job: SimJob, end: number): number =>
   job.status === 'InProgress' || job.status === 'Stopping' ? end : (job.history.at(-1)?.at ?? end);
 
@@ -74,7 +73,7 @@ function decisionsOf(world: World, run: SimRun): RunLane['decisions'] {
     .map(({ at, what, text }) => ({ at: secondsOf(at - EPOCH_MS), what, text }));
 }
 
-/** Runs that wait and instances that are held, at each change. */
+/** Waiting runs and held instances, at each change. */
 function loadOf(world: World, lanes: readonly RunLane[]): SimulationPage['load'] {
   const changes = lanes.flatMap(({ spans }, i) => {
     const instances = shapeCount(world.runs[i]?.jobs[0]?.wanted[0] ?? []);

@@ -7,7 +7,7 @@ import { heldMs, isLive, type SimJob, shapeCount } from './job/job';
 import type { SimRun } from './world/sim-run';
 import type { World } from './world/world';
 
-/** One attempt of a run, as the service had it. Times are seconds since the start of the scenario. */
+/** One attempt of a run, as recorded by the service. Times are seconds since the start of the scenario. */
 export interface AttemptResult {
   trainingJobName: string;
   status: string;
@@ -21,41 +21,41 @@ export interface AttemptResult {
   endedAt: number | null;
 }
 
-/** One run of a simulation. Times are seconds since its start, money is USD. */
+/** One run of a simulation. Times are seconds since the start of the scenario, amounts are USD. */
 export interface RunResult {
   id: string;
-  /** As the run table has it; `refused` where control refused the start, `not-started` where nobody asked for it in time. */
+  /** State in the run table; `refused` if control refused the start, `not-started` if the scenario ended before the start was requested. */
   state: string;
   desiredState: string;
   reason: string;
   attempts: AttemptResult[];
-  /** From its start to its end without instances. */
+  /** Time without instances, from its start to its end. */
   waitedSeconds: number;
-  /** With instances, over all attempts. */
+  /** Time with instances, over all attempts. */
   trainedSeconds: number;
-  /** Steps of the result, or of the newest commit that can be loaded. */
+  /** Steps of the result, or of the newest readable commit. */
   keptSteps: number;
-  /** Steps that were made and not kept, once for each time. */
+  /** Steps that were made and not kept; a repeated step counts each time. */
   lostSteps: number;
   /** What AWS would bill. */
   billedUsd: number;
-  /** What the run's own ledger says; null where it knows no price. */
+  /** Spend according to the run's own ledger; null where a price is not known. */
   bookedUsd: number | null;
-  /** When it was completed, failed or stopped. */
+  /** When it completed, failed or was stopped. */
   endedAt: number | null;
   notices: { at: number; id: string; text: string }[];
 }
 
-/** Whether an invariant held, and what shows that it did not. */
+/** Whether an invariant held, and the evidence if it did not. */
 export interface InvariantResult {
   name: string;
   holds: boolean;
-  /** When it broke first. */
+  /** When it was first violated. */
   at?: number;
   evidence?: string;
 }
 
-/** What `slipway simulate --json` prints. */
+/** The output of `slipway simulate --json`. */
 export interface SimulationResult {
   ok: boolean;
   seed: number;
@@ -67,14 +67,14 @@ export interface SimulationResult {
   ticks: { count: number; p50Seconds: number; p99Seconds: number };
   startLatencySeconds: { p50: number; p99: number };
   histories?: { played: number; failed: number; firstFailedSeed: number | null };
-  /** The shortest scenario that still fails, as the text of a file. */
+  /** The text of the shortest scenario that still fails. */
   shrunk?: string;
 }
 
 /** Seconds since the start, from ms of the virtual clock. */
 export const secondsOf = (ms: SimMs): number => Math.round(ms) / 1000;
 
-/** What happened to one run, in the words of the output. */
+/** Result of one run, in the terms of the output. */
 export function runResult(world: World, run: SimRun): RunResult {
   const now = world.clock.now;
   const { record, truth } = run;
@@ -115,15 +115,15 @@ function attemptResult(job: SimJob): AttemptResult {
   };
 }
 
-/** When the run came to its end, by the services' clock. */
+/** When the run ended, by the services' clock. */
 export const endOf = (run: SimRun): SimMs | undefined => (run.isOver ? run.overAt : undefined);
 
-/** Steps of the run's result, or of its newest commit that can be loaded. */
+/** Steps of the run's result, or of its newest readable commit. */
 export function keptSteps({ truth }: SimRun): number {
   return truth?.resultStep ?? truth?.newestReadable?.step ?? truth?.baseStep ?? 0;
 }
 
-/** Steps of a live job since its newest commit: neither kept nor lost yet. */
+/** Steps of a live job since its newest commit: not yet kept and not yet lost. */
 function uncommitted({ jobs, truth }: SimRun): number {
   const live = jobs.findLast(isLive);
   if (!live?.stepping?.isGoing || !truth) return 0;
@@ -131,7 +131,7 @@ function uncommitted({ jobs, truth }: SimRun): number {
   return Math.max(0, (live.stepping.at ?? from) - from);
 }
 
-/** As `slipway status` says it. */
+/** Spend as reported by `slipway status`. */
 export function bookedUsd(world: World, { record }: SimRun): number | null {
   if (!record) return 0;
   const now = EPOCH_MS + world.clock.now + world.state.skewMs();
@@ -139,7 +139,7 @@ export function bookedUsd(world: World, { record }: SimRun): number | null {
   return usd === null ? null : cents(usd);
 }
 
-/** Everything about one play, but the invariants. */
+/** The result of one play, without the invariants. */
 export function resultOf(
   world: World,
   seed: number,
@@ -174,7 +174,7 @@ function callsOf({ gateway }: World): Record<string, CallCount> {
   );
 }
 
-/** 0 where there is nothing to look at. */
+/** 0 for an empty list. */
 function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;

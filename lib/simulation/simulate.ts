@@ -3,7 +3,7 @@ import { resultOf, type SimulationResult } from './result';
 import type { Scenario } from './scenario/load';
 import { World } from './world/world';
 
-/** One play of a scenario with the world that it left, for a page about it. */
+/** One play of a scenario with the resulting world, from which the page is made. */
 export interface Play {
   result: SimulationResult;
   world: World;
@@ -11,7 +11,7 @@ export interface Play {
 
 /** How a scenario is played. */
 export interface PlayOptions {
-  /** Whether invocations whose course is known are played without the function (direct/). @default true */
+  /** Whether invocations with a predictable outcome are played without calling the function (direct/). @default true */
   skipsQuietLooks?: boolean;
 }
 

@@ -3,7 +3,7 @@ import type { TimelineEvent } from '../lifecycle/action';
 import type { SimRun } from './world/sim-run';
 import type { World } from './world/world';
 
-/** The lines of a run's timeline, as the run table has them. */
+/** The timeline events of a run in the run table. */
 export const timelineOf = (world: World, { runId = '' }: SimRun): TimelineEvent[] =>
   world.table
     .itemsOf(runId)

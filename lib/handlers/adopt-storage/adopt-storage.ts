@@ -17,7 +17,7 @@ import { type AdoptedBucket, adoptStorageSchema } from '../../contracts/custom-r
 import { LEFTOVER_RULE, LEFTOVER_TAG } from '../../contracts/storage';
 import { isNamed, parseProperties } from '../shared/custom-resource';
 
-/** Clients that the adoption of storage calls. */
+/** Clients that storage adoption uses. */
 export interface AdoptStorageDeps {
   s3: S3Client;
   dynamo: DynamoDBClient;
@@ -26,9 +26,9 @@ export interface AdoptStorageDeps {
 }
 
 /**
- * Takes over what an earlier stack left. Create and update look whether all of it is there, and name everything that is not; then they
- * add to the buckets' policies the statements that are missing and set the expiration of leftovers. Repeating them changes nothing.
- * Delete does nothing: what was adopted stays, with its policies.
+ * Adopts the storage that an earlier stack left behind. Create and update check that all of it exists, and fail with a list of everything
+ * that is missing; then they add the missing statements to the bucket policies and set the expiration of uncommitted checkpoints. Repeating
+ * an event changes nothing. Delete does nothing: the adopted storage and its policies stay.
  */
 export async function onEvent(
   deps: AdoptStorageDeps,
@@ -69,7 +69,7 @@ const NOT_FOUND = [
   'NotFoundException',
 ];
 
-/** The name when the service does not know it; undefined when it does. */
+/** The name if the service does not find it; undefined if it does. */
 async function missing(name: string, look: () => Promise<unknown>): Promise<string | undefined> {
   try {
     await look();

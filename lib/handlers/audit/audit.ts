@@ -6,8 +6,8 @@ import { aliasRefusal, payloadIssue } from '../control/payload';
 import { answerRead } from '../control/reads/answer';
 
 /**
- * The function that auditors invoke, through one alias per team: status, list, events and logs, answered as `control` answers them.
- * Its role may read and nothing else, so that no mistake in this code can change a run. The team is that of the alias.
+ * The function that auditors invoke, through one alias per team: status, list, events and logs, with the same answers as `control`. Its
+ * role has read permissions only, so that no error in this code can change a run. The team is that of the alias.
  */
 export async function onQuestion(deps: ReadDeps, payload: unknown, invokedFunctionArn: string): Promise<ControlAnswer> {
   const team = findTeamOfAlias(invokedFunctionArn);

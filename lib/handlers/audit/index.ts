@@ -12,7 +12,7 @@ import { Deadline } from '../shared/deadline';
 import { RunStore } from '../shared/run-store';
 import { onQuestion } from './audit';
 
-/** Clients and names from the environment of the function. Throws when a name is missing. */
+/** Clients and names from the function's environment variables. Throws when one is missing. */
 export function auditDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): ReadDeps {
   const tableName = requireEnv(env, ENV_RUN_TABLE);
   const logs = deadline.limit(new CloudWatchLogsClient({ ...clientSettings, maxAttempts: 5 }));
@@ -30,7 +30,7 @@ export function auditDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): Re
 const deadline = new Deadline();
 let deps: ReadDeps | undefined;
 
-/** Entry point of audit. */
+/** Entry point of the audit function. */
 export const handler = (event: unknown, context: Context) => {
   deadline.begin(context);
   deps ??= auditDeps(process.env, deadline);

@@ -15,7 +15,7 @@ import { readDescriptor } from '../shared/descriptors';
 import type { ControlDeps, ReadDeps } from './deps';
 import { planByDate } from './plan-by-date';
 
-/** What `slipway validate` says of the run in the team's environment: the folder of its code is not here, and not judged. */
+/** The result of `slipway validate` for the run in the team's environment. The code folder is not available here and is not checked. */
 export async function validateRun(
   deps: Pick<ControlDeps, 'ssm' | 'environment' | 'region' | 'now'>,
   team: string,
@@ -25,7 +25,7 @@ export async function validateRun(
   return { ok: true, isValid: !hasErrors(issues), issues: issues.map(bareIssue), codeSource: run?.code.source ?? null };
 }
 
-/** What `slipway plan --json` prints, at the environment's own prices. */
+/** The output of `slipway plan --json`, at the environment's own prices. */
 export async function planOfRun(
   deps: ReadDeps,
   team: string,

@@ -7,15 +7,15 @@ import type { ReadDeps } from './deps';
 import { statusOf } from './reads/status';
 
 /**
- * The card that `slipway publish` writes beside the weights of a run. State, attempts and options are those of the run table; lines, jobs and
- * lineage are what the caller has read, who could write any card with rights of its own.
+ * The model card that `slipway publish` writes beside the weights of a run. State, attempts and options come from the run table; timeline,
+ * jobs and lineage come from the caller, who has the right to write any card anyway.
  */
 export async function cardOfRun(deps: ReadDeps, team: string, request: CardRequest): Promise<CardAnswer | Refusal> {
   const status = await statusOf(deps, team, { runId: request.runId, timeline: true, configuration: true });
   return status.ok ? cardOf(deps, status, request) : status;
 }
 
-/** The same, of a run whose status is known. */
+/** The same, for a run whose status has been read already. */
 export function cardOf(
   deps: Pick<ReadDeps, 'environment' | 'region' | 'now'>,
   status: StatusAnswer,

@@ -2,10 +2,10 @@ import type { IntentChange } from '../../lifecycle/intent';
 import type { RunRecord } from '../../lifecycle/record';
 import type { ControlDeps } from './deps';
 
-/** Reconcile writes often; a person's wish is tried again on the newest version. */
+/** Reconcile writes often, so a person's change is retried on the newest version. */
 const MOST_TRIES = 8;
 
-/** Writes what a person asked for, on whatever version is there. Returns the record as it is afterwards. */
+/** Applies a person's request to the newest version of the record. Returns the record after the change. */
 export async function changeRun(
   deps: Pick<ControlDeps, 'store'>,
   record: RunRecord,

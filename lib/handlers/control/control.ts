@@ -13,11 +13,13 @@ import { confirmStart } from './start/confirm';
 import { startRun } from './start/start';
 
 /**
- * The function that people invoke, through one alias per team: start, stop, resume, release, status, list, logs, events, shell, note, validate, plan, card.
+ * The function that people invoke, through one alias per team: start, stop, resume, release, status, list, logs, events, shell, note,
+ * validate, plan, card.
  *
- * It only writes what is wanted, and reconcile makes it so; shells and warm pools alone it sees to itself. The team is that of the alias that was invoked, never of the payload.
- * Every write has a condition, so that two calls at once end as one after the other; a repeated start is found by its request id.
- * A refusal is an answer with issues; only what the caller cannot correct is thrown.
+ * It only records the desired state, which reconcile then brings about; it handles only shells and warm pools itself. The team is that of
+ * the alias that was invoked, never of the payload. Every write is conditional, so that two simultaneous calls have the same result as two
+ * calls in sequence; a repeated start is recognised by its request id. A rejected request is answered with issues; the function throws only
+ * for errors that the caller cannot correct.
  */
 export async function onRequest(
   deps: ControlDeps,

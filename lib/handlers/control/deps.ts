@@ -8,7 +8,7 @@ import type { LimitReader } from '../shared/limit-reader';
 import type { RunStore } from '../shared/run-store';
 import type { LogPage, LogQuery } from './reads/read-log';
 
-/** What answers about runs are read from. `audit` has no more than this. */
+/** Dependencies of the read-only answers about runs. `audit` has only these. */
 export interface ReadDeps {
   environment: string;
   region: string;
@@ -19,14 +19,14 @@ export interface ReadDeps {
   now(): Date;
 }
 
-/** What control calls and reads; tests and the simulation bring their own. */
+/** Dependencies of control; tests and the simulation provide their own. */
 export interface ControlDeps extends ReadDeps {
   queueUrl: string;
-  /** For remote debugging and warm pools alone: control creates and stops no job. */
+  /** Only for remote debugging and warm pools: control creates and stops no job. */
   sagemaker: SageMakerClient;
   sqs: SQSClient;
   limits: LimitReader;
-  /** A PUT of exactly these bytes, good for an hour, encrypted with the team's key where it has one. */
+  /** Presigns a PUT of exactly these bytes, valid for an hour, encrypted with the team's key if it has one. */
   presign(
     place: S3Place,
     upload: { sha256: string; bytes: number; teamKeyArn?: string },

@@ -9,7 +9,7 @@ import { changeRun } from './change-run';
 import type { ControlDeps } from './deps';
 import { budgetRefusal, closedRefusal, findOwnRun, refusal } from './own-run';
 
-/** Writes that the run shall stop. Stopping what is over is no error: it is stopped. */
+/** Records that the run should stop. Stopping a run that is over is not an error. */
 export async function stopRun(
   deps: ControlDeps,
   team: string,
@@ -22,7 +22,7 @@ export async function stopRun(
   return wake(deps, own, record);
 }
 
-/** Writes what a person wants to find the run by. */
+/** Records a person's note, by which the run can be found. */
 export async function noteRun(
   deps: ControlDeps,
   team: string,
@@ -34,7 +34,7 @@ export async function noteRun(
   return { ok: true, runId, note: request.text };
 }
 
-/** Writes that the run shall go on, from its newest committed checkpoint. */
+/** Records that the run should continue, from its newest committed checkpoint. */
 export async function resumeRun(
   deps: ControlDeps,
   team: string,
@@ -54,7 +54,10 @@ export async function resumeRun(
   return wake(deps, own, record);
 }
 
-/** The queue starts a run that waits; everything else, the stop of a waiting run too, is the work of the run itself. */
+/**
+ * A run that waits in the queue is started by the queue; everything else, including the stop of a waiting run, is done by the run's own
+ * reconcile pass.
+ */
 async function wake(deps: ControlDeps, before: RunRecord, record: RunRecord): Promise<DesiredAnswer> {
   const changed = record.desired !== before.desired || (isOver(before) && !isOver(record));
   const answer: DesiredAnswer = {
@@ -64,7 +67,7 @@ async function wake(deps: ControlDeps, before: RunRecord, record: RunRecord): Pr
     state: before.state,
     changed,
   };
-  // Nothing follows for a run that is over; every other one is looked at again, as an earlier message may have been lost.
+  // A run that is over needs no message. For every other run the message is sent again, because an earlier one may have been lost.
   if (isOver(record)) return answer;
   const { runId } = record;
   const message: RunMessage = isQueued(record) ? { kind: 'admit', runId } : { kind: 'run', runId };

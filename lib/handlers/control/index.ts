@@ -19,7 +19,7 @@ import type { ControlDeps } from './deps';
 import { presigner } from './presign';
 import { readLogPage } from './reads/read-log';
 
-/** Clients and names from the environment of the function. Throws when a name is missing. */
+/** Clients and names from the function's environment variables. Throws when one is missing. */
 export function controlDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): ControlDeps {
   const tableName = requireEnv(env, ENV_RUN_TABLE);
   const s3 = deadline.limit(new S3Client(s3Settings(env)));
@@ -45,7 +45,7 @@ export function controlDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): 
 const deadline = new Deadline();
 let deps: ControlDeps | undefined;
 
-/** Entry point of control. */
+/** Entry point of the control function. */
 export const handler = (event: unknown, context: Context) => {
   deadline.begin(context);
   deps ??= controlDeps(process.env, deadline);

@@ -8,7 +8,7 @@ import type { ControlDeps, ReadDeps } from './deps';
 /** A refusal with these issues. */
 export const refusal = (...issues: Issue[]): Refusal => ({ ok: false, issues });
 
-/** A run of this team. The run of another team is treated as if it did not exist, so that run ids are not disclosed. */
+/** Finds a run of this team. A run of another team is treated as if it did not exist, so that run ids are not disclosed. */
 export async function findOwnRun(deps: ReadDeps, team: string, runId: string): Promise<RunRecord | Refusal> {
   const record = await deps.store.find(runId);
   if (record?.team === team) return record;
@@ -20,14 +20,14 @@ export async function findOwnRun(deps: ReadDeps, team: string, runId: string): P
   return refusal(issue('run/unknown', 'error', 'run', text));
 }
 
-/** Why nothing may start or be resumed now; undefined when it may. */
+/** A refusal when no run may start or resume because the stack is being deleted; otherwise undefined. */
 export async function closedRefusal(deps: ControlDeps): Promise<Refusal | undefined> {
   if (!(await deps.store.isClosed())) return undefined;
   const text = { must: 'must not be one that is being deleted', got: deps.environment, fix: 'deploy it again first' };
   return refusal(issue('environment/closed', 'error', 'environment', text));
 }
 
-/** Why the team may start and resume nothing this month; undefined when it may. */
+/** A refusal when the team's budget for the month is spent, so that it may not start or resume runs; otherwise undefined. */
 export async function budgetRefusal(deps: ControlDeps, team: string): Promise<Refusal | undefined> {
   const spent = await spentBudget(deps, await readDescriptor(deps, team));
   if (!spent) return undefined;

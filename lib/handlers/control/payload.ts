@@ -2,7 +2,10 @@ import type { Refusal } from '../../contracts/control';
 import { formatPath, type Issue, issue } from '../../spec/issue';
 import { refusal } from './own-run';
 
-/** Why a call that did not come through the alias of a team is refused. @param key of the descriptor that names the right one */
+/**
+ * Refusal of a call that did not come through the alias of a team.
+ * @param key of the descriptor that holds the right alias
+ */
 export const aliasRefusal = (got: string, key: 'controlAliasArn' | 'auditAliasArn'): Refusal =>
   refusal(
     issue('control/alias', 'error', '', {
@@ -12,7 +15,7 @@ export const aliasRefusal = (got: string, key: 'controlAliasArn' | 'auditAliasAr
     }),
   );
 
-/** One mistake in a payload, as zod found it, with what was given there (parse with `reportInput: true`). */
+/** One error in a payload, from a zod issue, with the value that was given (parse with `reportInput: true`). */
 export function payloadIssue({
   path,
   message,
@@ -22,7 +25,7 @@ export function payloadIssue({
   message: string;
   input?: unknown;
 }): Issue {
-  // Of an unknown action zod reports the whole payload.
+  // For an unknown action zod reports the whole payload as the input.
   const got = typeof input === 'object' && input !== null ? Reflect.get(input, path.at(-1) ?? '') : input;
   const fix = 'correct it, or use a command line of the version of the environment';
   const text = { must: message, ...(['string', 'number', 'boolean'].includes(typeof got) && { got }), fix };

@@ -18,7 +18,7 @@ interface Asked extends Pick<PlanRequest, 'trainingPlans'> {
   by: number;
 }
 
-/** What `slipway plan --by` says, from the team's own runs and the training plans that the caller has found. Buys nothing. */
+/** The answer to `slipway plan --by`, from the team's own runs and the training plan offerings that the caller found. Buys nothing. */
 export async function planByDate(
   deps: ReadDeps,
   team: string,

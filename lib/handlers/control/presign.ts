@@ -8,8 +8,8 @@ const CHECKSUM_HEADER = 'x-amz-checksum-sha256';
 const KEY_HEADER = 'x-amz-server-side-encryption-aws-kms-key-id';
 
 /**
- * Signs a PUT whose checksum header, and that of a team's key, are part of the signature: S3 refuses any other bytes. They must travel as headers;
- * left to itself the presigner moves them into the query, where S3 does not check them.
+ * Presigns a PUT whose signature covers the checksum header and, if the team has its own key, the encryption headers: S3 rejects any other
+ * content. They must be sent as headers; by default the presigner moves them into the query string, where S3 does not check them.
  */
 export function presigner(s3: S3Client): ControlDeps['presign'] {
   return async ({ bucket, key }, { sha256, teamKeyArn }) => {

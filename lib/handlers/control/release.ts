@@ -12,8 +12,9 @@ import type { ControlDeps } from './deps';
 import { findOwnRun, refusal } from './own-run';
 
 /**
- * Ends the warm pool that the last job of a run of this team left: its instances are billed, and count in the quota, until then. Asked twice, or
- * where another job has taken it over, it ends nothing, and books what the service says was kept.
+ * Ends the warm pool that the last job of a run of this team left: until then its instances are billed and count against the quota. A
+ * second call, or a call after another job has taken the pool over, ends nothing, and books the time for which the service reports that the
+ * pool was kept.
  * https://docs.aws.amazon.com/sagemaker/latest/dg/train-warm-pools-how-to-use.html (a keep-alive period of 0 terminates it)
  */
 export async function releasePool(
@@ -40,7 +41,7 @@ export async function releasePool(
   return answer;
 }
 
-/** What the service says of the job's pool; undefined where it has none, or was deleted. */
+/** The warm pool status of the job; undefined when it has no pool, or was deleted. */
 async function poolOf({ sagemaker }: ControlDeps, TrainingJobName: string): Promise<WarmPoolStatus | undefined> {
   try {
     return (await sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName }))).WarmPoolStatus;
@@ -50,7 +51,7 @@ async function poolOf({ sagemaker }: ControlDeps, TrainingJobName: string): Prom
   }
 }
 
-/** Ends the pool where it is available; a call that fails because another job was faster is no error. */
+/** Ends the pool if it is available. It is not an error if the call fails because another job has taken the pool over. */
 async function endIfAvailable(deps: ControlDeps, job: string): Promise<{ released: boolean; seen?: WarmPoolStatus }> {
   const before = await poolOf(deps, job);
   if (before?.Status !== 'Available') return { released: false, seen: before };
@@ -65,7 +66,7 @@ async function endIfAvailable(deps: ControlDeps, job: string): Promise<{ release
   }
 }
 
-/** Books a pool that was released until now. Returns what was saved, USD. */
+/** Books a released pool until now. Returns the amount saved, USD. */
 async function bookReleased(deps: ControlDeps, run: RunRecord, job: string, pool: WarmPool): Promise<number | null> {
   const now = deps.now().getTime();
   const text = `the warm pool of ${job} was released for team ${run.team}`;
@@ -73,7 +74,7 @@ async function bookReleased(deps: ControlDeps, run: RunRecord, job: string, pool
   return warmPoolUsd({ ...pool, since: Math.min(now, pool.until) }, pool.until);
 }
 
-/** A pool that ended before its time cost only what it was kept. */
+/** A pool that ended early cost only the time for which it was kept. */
 async function bookKept(
   deps: ControlDeps,
   run: RunRecord,

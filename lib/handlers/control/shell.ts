@@ -14,17 +14,17 @@ import { changeRun } from './change-run';
 import type { ControlDeps } from './deps';
 import { findOwnRun, refusal } from './own-run';
 
-/** Page of everything below: target format, statuses and permissions. */
+/** Documentation of target format, statuses and permissions. */
 const PAGE = 'https://docs.aws.amazon.com/sagemaker/latest/dg/train-remote-debugging.html';
-/** Document of AWS that runs one command on a terminal. */
+/** AWS document that runs one command in a terminal. */
 const COMMAND_DOCUMENT = 'AWS-StartInteractiveCommand';
 
 /**
- * Opens a Session Manager session into a host of a run of this team, and turns remote debugging on where the run did not ask for it.
+ * Opens a Session Manager session on a host of a run of this team, and enables remote debugging if the run did not.
  *
- * People have no right to start sessions themselves: the target of a session is named after the job, and a job's name does not say whose
- * it is. The answer holds a token that is good for this one session. While the agent of the host is not connected the answer says so, and
- * the caller asks again.
+ * People have no permission to start sessions themselves: the target of a session is named after the job, and the name of a job does not
+ * show which team it belongs to. The answer contains a token that is valid for this one session. While the agent of the host is not
+ * connected, the answer says so, and the caller asks again.
  */
 export async function openShell(
   deps: ControlDeps,
@@ -43,7 +43,7 @@ export async function openShell(
   return startSession(deps, own, request, job.TrainingJobName ?? '');
 }
 
-/** Why no shell can be opened into any host of the run; undefined when it can. */
+/** Why no shell can be opened on any host of the run; undefined when it can. */
 function runIssue(run: RunRecord, isAllowed: boolean, environment: string): Issue | undefined {
   const at = { got: `${run.runId}, ${run.state}` };
   if (run.kind !== 'training')
@@ -89,7 +89,7 @@ function hostsOf({ ResourceConfig: config }: DescribeTrainingJobCommandOutput): 
   return config?.InstanceCount ?? groups.reduce((sum, group) => sum + (group.InstanceCount ?? 0), 0);
 }
 
-/** UpdateTrainingJob takes the switch while the job is Downloading or Training. */
+/** UpdateTrainingJob accepts this change while the job is Downloading or Training. */
 async function enableRemoteDebug(
   deps: ControlDeps,
   run: RunRecord,

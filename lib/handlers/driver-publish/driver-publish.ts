@@ -4,19 +4,19 @@ import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lamb
 import { type DriverArchive, driverArchiveSchema, driverPublishSchema } from '../../contracts/custom-resources';
 import { parseProperties } from '../shared/custom-resource';
 
-/** Clients that the publication of the driver calls. */
+/** Clients that the publication of the driver uses. */
 export interface PublishDeps {
   s3: S3Client;
 }
 
-/** Files written side by side. */
+/** Number of files written in parallel. */
 const CONCURRENCY = 8;
 
 /**
  * Publishes the driver channel under `drivers/<hash>/` of the artifact bucket.
  *
- * Create and update write every file; writing twice gives the same objects. Nothing is ever deleted: an attempt freezes its
- * driver, and a run that began before an update resumes with the files it began with.
+ * Create and update write every file; writing twice gives the same objects. Nothing is ever deleted: an attempt keeps its driver version,
+ * and a run that started before an update resumes with the files that it started with.
  */
 export async function onEvent(deps: PublishDeps, event: CdkCustomResourceEvent): Promise<CdkCustomResourceResponse> {
   if (event.RequestType === 'Delete') return { PhysicalResourceId: event.PhysicalResourceId };
@@ -43,7 +43,7 @@ async function readArchive({ s3 }: PublishDeps, Bucket: string, Key: string): Pr
   return driverArchiveSchema.parse(JSON.parse((await Body?.transformToString('utf8')) ?? ''), { reportInput: true });
 }
 
-/** The same sum as the construct's and the command line's: names and contents. */
+/** The same hash as in the construct and the command line: over names and contents. */
 function requireHash({ files, hash }: DriverArchive, expected: string): void {
   const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
   const lines = files.map(({ name, text }) => `${name} ${sha256(text)}`).sort();

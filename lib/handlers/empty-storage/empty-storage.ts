@@ -11,7 +11,7 @@ import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lamb
 import { emptyStorageSchema } from '../../contracts/custom-resources';
 import { isNamed, parseProperties } from '../shared/custom-resource';
 
-/** Clients that the emptying of buckets calls, and the time it has. */
+/** Clients for emptying buckets, and the remaining time. */
 export interface EmptyStorageDeps {
   cloudFormation: CloudFormationClient;
   s3: S3Client;
@@ -21,22 +21,22 @@ export interface EmptyStorageDeps {
   remainingMs(): number;
 }
 
-/** Time kept back for the answer. */
+/** Time reserved for the response. */
 const RESERVE_MS = 20_000;
-/** States of a stack in which its buckets are deleted, by what is asked for. */
+/** Stack states in which the buckets are deleted, by the configured policy. */
 const EMPTIES: Readonly<Record<'rollback' | 'always', readonly string[]>> = {
   rollback: ['ROLLBACK_IN_PROGRESS'],
   always: ['ROLLBACK_IN_PROGRESS', 'DELETE_IN_PROGRESS'],
 };
 
 /**
- * Empties the buckets of a stack before CloudFormation deletes them, which it cannot do while they hold anything.
+ * Empties the buckets of a stack before CloudFormation deletes them, because it cannot delete a bucket that contains objects.
  *
- * Create and update do nothing. Delete asks for the state of the stack: buckets that are retained are emptied only while the creation
- * of the stack is rolled back, when they hold what this very creation wrote; nothing is emptied because the resource left a template.
- * A bucket that outlives the stack loses its replication rule, whose role goes with the stack and whose target may go later.
- * Writing is denied first, so that no access log arrives after the last deletion. Deleting everything may take several calls:
- * what is not done in time fails, and the next deletion goes on.
+ * Create and update do nothing. Delete reads the state of the stack: retained buckets are emptied only while the creation of the stack is
+ * rolled back, when they contain only what this creation wrote; nothing is emptied because the resource was removed from a template. A
+ * bucket that outlives the stack loses its replication rule, because the rule's role is deleted with the stack and its target may be
+ * deleted later. Writes are denied first, so that no access log arrives after the last deletion. Deleting everything may take several
+ * calls: if the time runs out the call fails, and the next deletion continues.
  */
 export async function onEvent(
   deps: EmptyStorageDeps,
@@ -67,7 +67,7 @@ async function endReplication(s3: S3Client, Bucket: string): Promise<void> {
   }
 }
 
-/** Denies every write to the bucket; false when there is no such bucket (any more). */
+/** Denies every write to the bucket; false when the bucket does not exist (any more). */
 async function closeToWrites({ s3, partition }: EmptyStorageDeps, Bucket: string): Promise<boolean> {
   const closed = {
     Sid: 'SlipwayEmptying',
@@ -97,7 +97,7 @@ async function policyOf(s3: S3Client, Bucket: string): Promise<{ Version: string
   }
 }
 
-/** Deletes every version and every delete marker, a page at a time. */
+/** Deletes every version and every delete marker, one page at a time. */
 async function emptyBucket({ s3, remainingMs }: EmptyStorageDeps, Bucket: string): Promise<void> {
   for (;;) {
     const { Versions = [], DeleteMarkers = [] } = await s3.send(new ListObjectVersionsCommand({ Bucket }));

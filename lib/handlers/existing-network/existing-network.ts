@@ -4,15 +4,15 @@ import { existingNetworkIssues } from '../../aws/network/existing-network';
 import { existingNetworkSchema } from '../../contracts/custom-resources';
 import { parseProperties, refuseErrors } from '../shared/custom-resource';
 
-/** Client that the check of an existing network calls. */
+/** Client that the check of an existing network uses. */
 export interface ExistingNetworkDeps {
   ec2: EC2Client;
   warn(message: string): void;
 }
 
 /**
- * Checks the VPC that the environment uses and does not make, before anything else is made. Create and update fail with everything that does not hold;
- * warnings go to the log. Delete does nothing.
+ * Checks an existing VPC before anything that uses it is created. Create and update fail with all issues at once; warnings go to the log.
+ * Delete does nothing.
  */
 export async function onEvent(
   deps: ExistingNetworkDeps,

@@ -6,7 +6,7 @@ import { existingStorageSchema } from '../../contracts/custom-resources';
 import { type Issue, issue } from '../../spec/issue';
 import { isNamed, parseProperties, refuseErrors } from '../shared/custom-resource';
 
-/** Clients that the check of existing storage calls. */
+/** Clients that the check of existing storage uses. */
 export interface ExistingStorageDeps {
   s3: S3Client;
   kms: KMSClient;
@@ -14,8 +14,8 @@ export interface ExistingStorageDeps {
 }
 
 /**
- * Checks the buckets and the key that the environment uses and does not make, before anything else is made. Create and update fail with
- * everything that does not hold; warnings go to the log. Delete does nothing: buckets and key stay as they are.
+ * Checks existing buckets and an existing key before anything that uses them is created. Create and update fail with all issues at once;
+ * warnings go to the log. Delete does nothing: buckets and key are not changed.
  */
 export async function onEvent(
   deps: ExistingStorageDeps,
@@ -28,7 +28,10 @@ export async function onEvent(
   return { PhysicalResourceId };
 }
 
-/** The role of this function may look at what is named: a denial comes from the policy of the bucket or key, or from its account. */
+/**
+ * The role of this function has permission to read these resources, so a denial comes from the policy of the bucket or key, or from its
+ * account.
+ */
 async function unlessDenied({ what, name, findIssues }: StorageLook): Promise<Issue[]> {
   try {
     return await findIssues();

@@ -1,16 +1,16 @@
 import type { GuardProperties } from '../../contracts/custom-resources';
 
-/** What an update takes from live runs. */
+/** A change of an update that would affect live runs. */
 export interface Change {
-  /** Subject of the refusal. */
+  /** Subject of the error message. */
   what: string;
-  /** Teams whose runs lose something. @default - every run loses it */
+  /** Teams whose runs are affected. @default - all runs are affected */
   teams?: readonly string[];
 }
 
 /**
- * What an update takes from live runs; undefined when it takes nothing.
- * Throws for a change that cannot succeed whatever runs: CloudFormation would fail at it halfway, or delete data on the way.
+ * The change of an update that would affect live runs; undefined when there is none. Throws for a change that cannot succeed even without
+ * live runs: CloudFormation would fail halfway, or delete data.
  */
 export function changeOf(old: GuardProperties, now: GuardProperties): Change | undefined {
   requireStorage(old, now);
@@ -26,8 +26,8 @@ export function changeOf(old: GuardProperties, now: GuardProperties): Change | u
 }
 
 /**
- * Live jobs of a removed team lose their role. Those of a team that gets its first key may no longer write with the environment's key from then
- * on, and know no other.
+ * Live jobs of a removed team would lose their role. Live jobs of a team that gets its first key of its own know only the environment's
+ * key, which they may no longer use after the update.
  */
 function changeOfTeams(old: GuardProperties, now: GuardProperties): Change | undefined {
   const removed = gone(old.teams, now.teams);
@@ -42,7 +42,7 @@ function changeOfTeams(old: GuardProperties, now: GuardProperties): Change | und
   return { what: `this update, which ${deeds.join(' and ')},`, teams: [...removed, ...keyed] };
 }
 
-/** Version 0.1.0 wrote one fingerprint over everything; the same file gives the same one. */
+/** Version 0.1.0 computed one fingerprint over all properties, so it is compared as a whole. */
 const isAsBefore = (old: GuardProperties, now: GuardProperties): boolean =>
   old.fingerprint === now.fingerprint || old.fingerprint === now.previousFingerprint;
 
@@ -65,7 +65,7 @@ function requireSubnets(old: GuardProperties, now: GuardProperties): void {
   );
 }
 
-/** ECR cannot change the encryption of a repository, and a new one of the same name cannot be made beside it. */
+/** ECR cannot change the encryption of a repository, and a second repository of the same name cannot be created. */
 function requireRepository(old: GuardProperties, now: GuardProperties): void {
   const made = old.repository ?? 'aes256';
   if (made === 'none' || !now.repository || now.repository === 'none' || now.repository === made) return;
@@ -74,7 +74,7 @@ function requireRepository(old: GuardProperties, now: GuardProperties): void {
   );
 }
 
-/** What is stored stays encrypted with the key that it was written with, and the roles may use one key only. */
+/** Stored objects stay encrypted with the key with which they were written, and the roles may use only one key. */
 function requireKey(old: GuardProperties, now: GuardProperties): void {
   if (old.keyArn === now.keyArn) return;
   const made = 'the key that the stack made (leave the option out)';
@@ -83,7 +83,10 @@ function requireKey(old: GuardProperties, now: GuardProperties): void {
   );
 }
 
-/** The key that the stack made may be named once the stack adopts what it left: there is no other way to name it there. */
+/**
+ * When the stack adopts existing storage, the key that an earlier stack created must be given by its ARN, so a change from `own` to an ARN
+ * is accepted there.
+ */
 function requireTeamKeys(old: GuardProperties, now: GuardProperties): void {
   for (const [team, had] of Object.entries(old.teamKeys ?? {})) {
     const key = now.teamKeys?.[team] ?? 'shared';

@@ -17,7 +17,7 @@ import {
 import { isNamed, parseProperties } from '../shared/custom-resource';
 import { type Change, changeOf } from './changes';
 
-/** Clients that the guards call. */
+/** Clients that the guards use. */
 export interface GuardDeps {
   dynamo: DynamoDBClient;
   sagemaker: SageMakerClient;
@@ -26,25 +26,26 @@ export interface GuardDeps {
   sleep(milliseconds: number): Promise<void>;
 }
 
-/** From the closing of the environment to the look at its runs: a start that was on its way is in the index by then. */
+/** Time between closing the environment and reading its runs: a start that was already in progress appears in the index by then. */
 const SETTLE_MS = 10_000;
 
-/** No job is older: it waits 28 days for capacity at most, and runs 28 days at most (docs/facts/training-job.md). */
+/** No job is older than this: it waits for capacity for at most 28 days, and runs for at most 28 days (docs/facts/training-job.md). */
 const OLDEST_JOB_MS = 60 * 86_400_000;
 
-/** Runs that a refusal names. */
+/** Number of runs that an error message names. */
 const NAMED = 5;
 
 /**
- * Rejects what would take something from a live run: `delete` the deletion of the stack, `replace` an update that replaces role,
- * network or key, removes a team or a zone, or gives a team its first key. It also rejects, live runs or not, what CloudFormation could only fail at halfway
- * (`changes.ts`).
+ * Rejects changes that would affect a live run: `delete` rejects the deletion of the stack; `replace` rejects an update that replaces role,
+ * network or key, removes a team or a zone, or gives a team its first key of its own. It also rejects, with or without live runs, updates
+ * at which CloudFormation could only fail halfway (`changes.ts`).
  *
- * Nothing starts while the stack is being deleted: the guard of the deletion closes the environment before it looks, and opens it again
- * when it rejects the deletion, and when a stack is created over a retained table. The answer comes from the run table and from SageMaker itself, so
- * that a job whose table is gone still counts. After a rejected update CloudFormation sends another one, back to what is deployed. The
- * id says what that is (its end is what was let through last), so that the way back is never rejected. A rejected deletion leaves
- * the stack in DELETE_FAILED, from which it can only be deleted: termination protection is what keeps it from getting there.
+ * No run starts while the stack is being deleted: the delete guard closes the environment before it reads the runs, and reopens it when it
+ * rejects the deletion, and when a stack is created on a retained table. The answer is based on the run table and on SageMaker itself, so
+ * that a job whose table is gone still counts.
+ * After a rejected update CloudFormation sends another one that returns to the deployed state. The physical id contains the last accepted
+ * properties, so that this rollback is recognised and never rejected. A rejected deletion leaves the stack in DELETE_FAILED, from which it
+ * can only be deleted: termination protection prevents it from getting there.
  */
 export async function onEvent(deps: GuardDeps, event: CdkCustomResourceEvent): Promise<CdkCustomResourceResponse> {
   const properties = parseProperties(guardSchema, event);
@@ -68,7 +69,7 @@ export async function onEvent(deps: GuardDeps, event: CdkCustomResourceEvent): P
   return { PhysicalResourceId };
 }
 
-/** Tells control whether runs may start. */
+/** Records whether runs may start, for control to read. */
 async function close({ dynamo, tableName }: GuardDeps, isClosed: boolean): Promise<void> {
   const Item = {
     [RUN_TABLE_PARTITION_KEY]: { S: CLOSED_ITEM },
@@ -78,14 +79,14 @@ async function close({ dynamo, tableName }: GuardDeps, isClosed: boolean): Promi
   try {
     await dynamo.send(new PutItemCommand({ TableName: tableName, Item }));
   } catch (error) {
-    // Without a table nothing starts.
+    // Without a table no run can start.
     if (!isNamed(error, 'ResourceNotFoundException')) throw error;
   }
 }
 
 const DELETION: Change = { what: 'this deletion' };
 
-/** The way back to what is deployed is an update too, and is known by its id. */
+/** A rollback to the deployed state is an update too, and is recognised by its id. */
 const isNewUpdate = (event: CdkCustomResourceEvent, id: string): boolean =>
   event.RequestType === 'Update' && event.PhysicalResourceId !== id;
 
@@ -94,9 +95,9 @@ function idOf(properties: GuardProperties): string {
   const id = `${guards}-guard-${environment}`;
   if (guards === 'delete' || !fingerprint) return id;
   const { teams, zones, storage, movedSubnets, repository, keyArn, teamKeys } = properties;
-  // Version 0.1.0 wrote the fingerprint alone, and its id must come out as it was.
+  // Version 0.1.0 put only the fingerprint into the id, and its id must not change.
   if (!storage) return `${id}-${fingerprint}`;
-  // So must those of versions that did not say how the repository is encrypted, with which existing key, and which teams have their own.
+  // The ids of versions that did not have these three properties must not change either.
   const later = [repository, keyArn, teamKeys].filter((value) => value !== undefined);
   const all = JSON.stringify([fingerprint, teams, zones, storage, movedSubnets, ...later]);
   return `${id}-${createHash('sha256').update(all).digest('hex').slice(0, 16)}`;
@@ -107,7 +108,7 @@ function refusal(what: string, live: string[]): string {
   return `${what} must not hit live runs, got ${live.slice(0, NAMED).join(', ')}${more}; stop them (slipway stop RUN) or wait, then try again`;
 }
 
-/** Ids in the index of active runs; none when the table or its index is not there (yet, or any more). */
+/** Ids in the index of active runs; none when the table or its index does not exist (yet, or any more). */
 async function activeRuns({ dynamo, tableName }: GuardDeps, teams?: readonly string[]): Promise<string[]> {
   const query = {
     TableName: tableName,
@@ -133,8 +134,8 @@ async function activeRuns({ dynamo, tableName }: GuardDeps, teams?: readonly str
 }
 
 /**
- * Jobs of the environment that have not ended: those that are being stopped still use role, network and key. All pages: the service cuts them
- * before it looks at the status, so that the first one may be empty although more match.
+ * Jobs of the environment that have not ended; jobs that are being stopped still use role, network and key. Reads all pages: the service
+ * splits the list into pages before it filters by status, so that the first page may be empty although later ones have matches.
  */
 async function liveJobs({ sagemaker, now }: GuardDeps, environment: string): Promise<string[]> {
   const prefix = `${environment}-`;

@@ -8,7 +8,7 @@ import { clientSettings } from '../shared/clients';
 import { pointingToLog } from '../shared/custom-resource';
 import { type GuardDeps, onEvent } from './guards';
 
-/** Clients and the table's name from the environment of the function. Throws when a name is missing. */
+/** Clients and the table name from the function's environment variables. Throws when one is missing. */
 export function guardDeps(env: NodeJS.ProcessEnv): GuardDeps {
   return {
     dynamo: new DynamoDBClient(clientSettings),

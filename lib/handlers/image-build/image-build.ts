@@ -10,22 +10,22 @@ import type {
 import { imageBuildSchema } from '../../contracts/custom-resources';
 import { parseProperties } from '../shared/custom-resource';
 
-/** Clients that the image build calls. */
+/** Clients that the image build uses. */
 export interface ImageBuildDeps {
   codebuild: CodeBuildClient;
   ecr: ECRClient;
   logs: CloudWatchLogsClient;
 }
 
-/** What onEvent hands to isComplete beside the event itself. */
+/** Attributes that onEvent passes to isComplete besides the event itself. */
 export interface BuildInFlight {
   BuildId?: string;
 }
 
 /**
- * Builds the environment's image once per content hash. The tag is the hash: a tag that is there needs no build, so that a
- * deploy after a failure, or a return to older inputs, builds nothing twice; one that the lifecycle policy has archived is
- * restored. The framework asks isComplete until the image is there. Delete leaves the images: attempts of live runs hold digests.
+ * Builds the environment's image once per content hash. The tag is the hash: an existing tag needs no build, so that a deploy after a
+ * failure, or a return to older inputs, builds nothing twice; an image that the lifecycle policy has archived is restored. The provider
+ * framework calls isComplete until the image exists. Delete keeps the images: attempts of live runs refer to their digests.
  */
 export async function onEvent(
   deps: ImageBuildDeps,
@@ -39,7 +39,7 @@ export async function onEvent(
   const { build } = await deps.codebuild.send(
     new StartBuildCommand({
       projectName,
-      // A repeated event finds the build of the first one.
+      // A repeated event finds the build that the first one started.
       idempotencyToken: `${event.RequestId}`.slice(0, 64),
       environmentVariablesOverride: [{ name: 'IMAGE_TAG', value: tag, type: 'PLAINTEXT' }],
     }),
@@ -47,7 +47,7 @@ export async function onEvent(
   return { PhysicalResourceId, BuildId: build?.id };
 }
 
-/** Whether the image is in the registry; throws with the build's log link when the build failed. */
+/** Whether the image is in the repository; throws with the build's log link when the build failed. */
 export async function isComplete(
   deps: ImageBuildDeps,
   event: CdkCustomResourceIsCompleteEvent & BuildInFlight,
@@ -73,11 +73,11 @@ async function requireRunning({ codebuild, logs }: ImageBuildDeps, id: string): 
   );
 }
 
-/** Lines and characters of the log that a reason holds: CloudFormation takes 4,096 bytes with everything around them. */
+/** Lines and characters of the log that an error message contains: CloudFormation limits the whole response to 4,096 bytes. */
 const TAIL_LINES = 20;
 const TAIL_CHARACTERS = 1500;
 
-/** The end of the build's log, which may be deleted with the stack; empty when it cannot be read. */
+/** The last lines of the build's log, which may be deleted with the stack; empty when it cannot be read. */
 async function endOfLog(logs: CloudWatchLogsClient, from: Build['logs']): Promise<string> {
   if (!from?.groupName || !from.streamName) return '';
   const { groupName: logGroupName, streamName: logStreamName } = from;
@@ -92,13 +92,13 @@ async function endOfLog(logs: CloudWatchLogsClient, from: Build['logs']): Promis
   }
 }
 
-/** Digest of a tag; undefined when the repository does not hold it. */
+/** Digest of a tag; undefined when the repository does not contain it. */
 async function findDigest({ ecr }: ImageBuildDeps, repositoryName: string, tag: string): Promise<string | undefined> {
   const { images } = await ecr.send(new BatchGetImageCommand({ repositoryName, imageIds: [{ imageTag: tag }] }));
   return images?.[0]?.imageId?.imageDigest;
 }
 
-/** Brings an archived image back, which takes the service minutes; false when the repository does not hold it at all. */
+/** Restores an archived image, which takes minutes; false when the repository does not contain it at all. */
 async function restore({ ecr }: ImageBuildDeps, repositoryName: string, tag: string): Promise<boolean> {
   try {
     await ecr.send(

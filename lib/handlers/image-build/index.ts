@@ -17,11 +17,11 @@ function deps(): ImageBuildDeps {
   return held;
 }
 
-/** The framework asks with the answer of onEvent merged into the event, and marks no call: the build id tells them apart. */
+/** Marked as pure: a test reads the calls of each of the two handlers from a bundle that does not contain the other. */
 // Marked pure: a test reads the calls of each of the two from a bundle without the other.
 /** Entry point that starts a build. */
 export const handler = /* @__PURE__ */ pointingToLog((event: CdkCustomResourceEvent) => onEvent(deps(), event));
-/** Entry point that asks whether the build is over. */
+/** Entry point that checks whether the build is complete. */
 export const isCompleteHandler = /* @__PURE__ */ pointingToLog(
   (event: CdkCustomResourceIsCompleteEvent & BuildInFlight) => isComplete(deps(), event),
 );

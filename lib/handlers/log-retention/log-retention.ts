@@ -8,14 +8,14 @@ import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lamb
 import { logRetentionSchema } from '../../contracts/custom-resources';
 import { isNamed, parseProperties } from '../shared/custom-resource';
 
-/** Clients that the retention of logs calls. */
+/** Clients that the log retention uses. */
 export interface RetentionDeps {
   logs: CloudWatchLogsClient;
 }
 
 /**
- * Gives SageMaker's own log groups a retention, if none is set: all jobs of the Region share them, so that a value
- * that exists was chosen by someone and is kept. Delete leaves the groups and their logs alone.
+ * Sets a retention on SageMaker's own log groups if none is set: all jobs of the Region share these groups, so an existing value was chosen
+ * by someone and is kept. Delete changes nothing.
  */
 export async function onEvent(deps: RetentionDeps, event: CdkCustomResourceEvent): Promise<CdkCustomResourceResponse> {
   if (event.RequestType === 'Delete') return { PhysicalResourceId: event.PhysicalResourceId };
@@ -36,7 +36,7 @@ async function createIfAbsent(logs: CloudWatchLogsClient, logGroupName: string):
   try {
     await logs.send(new CreateLogGroupCommand({ logGroupName }));
   } catch (error) {
-    // SageMaker or another stack was quicker.
+    // SageMaker or another stack created it first.
     if (!isNamed(error, 'ResourceAlreadyExistsException')) throw error;
   }
 }

@@ -1,10 +1,10 @@
 import type { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 
-/** Clients that the quota preflight calls. */
+/** Clients that the quota preflight uses. */
 export interface PreflightDeps {
   quotas: ServiceQuotasClient;
   region: string;
   clock: { now(): number; sleep(ms: number): Promise<void> };
-  /** One line of the function's log. */
+  /** Writes one line to the function's log. */
   log(message: string): void;
 }

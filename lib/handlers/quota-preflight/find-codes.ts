@@ -3,7 +3,7 @@ import type { QuotaNeed } from '../../quota';
 import type { PreflightDeps } from './deps';
 
 /**
- * Puts in the codes that the catalog does not know, by name, as this Region lists them. A name that the Region does not list
+ * Adds quota codes that the catalog does not contain, by looking up the quota name in this Region. A name that the Region does not list
  * stays without a code.
  */
 export async function findCodes(deps: PreflightDeps, needs: readonly QuotaNeed[]): Promise<QuotaNeed[]> {

@@ -6,10 +6,10 @@ import { pointingToLog } from '../shared/custom-resource';
 import type { PreflightDeps } from './deps';
 import { onEvent } from './quota-preflight';
 
-/** Clients and the Region from the environment of the function. Throws when a name is missing. */
+/** Clients and the Region from the function's environment variables. Throws when one is missing. */
 export function preflightDeps(env: NodeJS.ProcessEnv): PreflightDeps {
   return {
-    // Throttling is answered by waiting: the service allows five reads a second for the whole account.
+    // Retries when throttled: the service allows five reads per second for the whole account.
     quotas: new ServiceQuotasClient({ maxAttempts: 8, retryMode: 'adaptive' }),
     region: requireEnv(env, 'AWS_REGION'),
     clock: { now: () => Date.now(), sleep: (ms) => sleep(ms) },

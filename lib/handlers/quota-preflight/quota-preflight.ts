@@ -7,15 +7,15 @@ import type { PreflightDeps } from './deps';
 import { findCodes } from './find-codes';
 import { requestIncreases } from './request-increase';
 
-/** Shortfalls that the reason of a refused deploy names; the log has them all. CloudFormation cuts reasons short. */
+/** Number of shortfalls in the error message of a failed deploy; the log has all of them. CloudFormation truncates messages. */
 const NAMED_IN_REASON = 5;
 
 /**
- * Gate of a deploy: compares what the environment needs with the applied limits of this Region.
+ * Gate of a deploy: compares what the environment needs with the applied quotas of this Region.
  *
- * Create and update check; an update only comes when the needs changed. Delete does nothing. A limit that cannot be read is
- * reported and does not stop the deploy: a launch checks again. Repeating an event is harmless: nothing is written but the
- * increase requests that were asked for, and those at most once per quota.
+ * Create and update check; an update is sent only when the needs changed. Delete does nothing. A quota that cannot be read is reported and
+ * does not fail the deploy, because each launch checks again. Repeating an event is harmless: the only writes are the configured increase
+ * requests, at most one per quota.
  */
 export async function onEvent(deps: PreflightDeps, event: CdkCustomResourceEvent): Promise<CdkCustomResourceResponse> {
   if (event.RequestType === 'Delete') return { PhysicalResourceId: event.PhysicalResourceId };

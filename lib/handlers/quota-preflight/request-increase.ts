@@ -3,12 +3,12 @@ import type { QuotaRow } from '../../quota';
 import { isNamed } from '../shared/custom-resource';
 import type { PreflightDeps } from './deps';
 
-/** The service answers about five of these calls a second. */
+/** The service accepts about five of these calls per second. */
 const PAUSE_MS = 250;
 
 /**
- * Files one increase request per short quota, unless one is open, and says what came of each. Stops when the account's own
- * allowance of requests is used up (20 an account, 2 in an opt-in Region).
+ * Submits one increase request per insufficient quota unless one is open, and reports each outcome. Stops when the account's limit on open
+ * requests is reached (20 per account, 2 in an opt-in Region).
  */
 export async function requestIncreases(deps: PreflightDeps, short: readonly QuotaRow[]): Promise<string[]> {
   const said: string[] = [];

@@ -20,9 +20,9 @@ import { teamHolds } from './queue/team-holds';
 import { type AwaitedRuns, awaitedRuns, tellBlocked } from './queue/waits-for';
 
 /**
- * Lets waiting runs start, over all teams. Messages of this kind share one group of the FIFO queue, so that two passes never count the same
- * free instances; the service's own limit stands behind it in any case.
- * @param changed a run whose newest state the index of active runs may not show yet
+ * Starts waiting runs of all teams, as far as capacity allows. Messages of this kind share one group of the FIFO queue, so that two passes
+ * never count the same free instances; in any case the service enforces its own limit.
+ * @param changed a run whose newest state may not be in the index of active runs yet
  */
 export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<void> {
   const active = await newest(deps, await deps.store.active(), changed);
@@ -40,13 +40,13 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
   const { input, admission, room } = planPass(deps, { waiting, holding, needs, usage, pools, awaited, holds, now });
   if (!(await takeRoomBack(deps, room))) return;
   await startOrWait(deps, waiting, { ...admission, awaited, now });
-  // What has just been let start holds its room from the next pass on.
+  // Newly admitted runs count as holding their instances from the next pass on.
   if (admission.admitted.length === 0) await makeRoom(deps, input, holding, needs);
   await keepRoom(deps, room);
   await growNow(deps, holding, room);
 }
 
-/** Lets the admitted runs start, and tells the others what they wait for. */
+/** Admits the runs that may start, and records for the others why they wait. */
 async function startOrWait(
   deps: ReconcileDeps,
   waiting: readonly RunRecord[],
@@ -63,7 +63,7 @@ async function startOrWait(
   }
 }
 
-/** Undefined when it cannot be read: the queue goes on, and the teams are equal in this pass. */
+/** Undefined when it cannot be read: the queue continues, and all teams count as equal in this pass. */
 async function rememberedUsage(deps: ReconcileDeps): Promise<QueueUsage | undefined> {
   try {
     return (await deps.store.findQueue())?.usage ?? NO_USAGE;
@@ -73,7 +73,7 @@ async function rememberedUsage(deps: ReconcileDeps): Promise<QueueUsage | undefi
   }
 }
 
-/** What is held for long is counted by the next reader: only a change is written. */
+/** Written only when the held instances change: otherwise the next reader computes the same use. */
 async function rememberUsage(
   deps: ReconcileDeps,
   { before, held, now }: { before: QueueUsage; held: QueueUsage['held']; now: number },
@@ -87,9 +87,8 @@ async function rememberUsage(
 }
 
 /**
- * The index lags behind; who starts is decided on what is written. Runs that hold capacity are taken as the index shows them, but for
- * elastic ones, which hold more or less of it from one attempt to the next. A waiting run
- * that cannot be read does not start.
+ * The index is eventually consistent, so runs that may start are read again from the table. Runs that hold capacity are used as the index
+ * shows them, except elastic runs, whose number of instances differs between attempts. A waiting run that cannot be read does not start.
  */
 async function newest(deps: ReconcileDeps, listed: readonly RunRecord[], changed?: string): Promise<RunRecord[]> {
   const isAsked = (run: RunRecord) => mayHaveChanged(run) || run.runId === changed;
@@ -105,7 +104,7 @@ async function newest(deps: ReconcileDeps, listed: readonly RunRecord[], changed
   return [...known, late].filter((run) => run !== undefined);
 }
 
-/** What it holds, or waits for, follows from more than that it is active. */
+/** Whether the capacity that the run holds or waits for may differ from what the index shows. */
 export const mayHaveChanged = (run: RunRecord): boolean => isQueued(run) || run.policy.pendingSeconds !== undefined;
 
 async function letStart(deps: ReconcileDeps, run: RunRecord, now: number, rungId?: string): Promise<void> {
@@ -115,7 +114,7 @@ async function letStart(deps: ReconcileDeps, run: RunRecord, now: number, rungId
   await wake(deps, record);
 }
 
-/** `list` says why a run waits; an unchanged reason is not written again. */
+/** Records why a run waits, for `list`; an unchanged reason is not written again. */
 async function sayWhy(deps: ReconcileDeps, run: RunRecord, why: string): Promise<void> {
   if (run.reason === why) return;
   await deps.store.save({ ...run, reason: why, version: run.version + 1 }, run.version, []);

@@ -8,27 +8,27 @@ import type { PreemptionTimes } from '../../spec/environment/preemption-times';
 import type { LimitReader } from '../shared/limit-reader';
 import type { RunStore } from '../shared/run-store';
 
-/** What reconcile calls and reads; tests and the simulation bring their own. */
+/** Dependencies of reconcile; tests and the simulation provide their own. */
 export interface ReconcileDeps {
   environment: string;
   region: string;
   queueUrl: string;
   topicArn: string;
-  /** Topics that chat channels read: of the environment by the empty name, of teams by theirs. @default none */
+  /** SNS topics for chat channels: that of the environment under the empty name, those of teams under their names. @default none */
   chatTopics?: Readonly<Record<string, string>>;
   eventBusName: string;
   /** Queue shares by team. */
   shares: Record<string, number>;
   /**
-   * Teams whose metrics are written, and where the lines go; from which percent of an instance quota on a notice names it, without which the use of
-   * quotas is not looked at. @default - no metrics
+   * Teams whose metrics are written; the percentage of an instance quota from which a notice is sent (without it, the use of quotas is not
+   * read); and the function that writes a metric line. @default - no metrics
    */
   metrics?: { teams: readonly string[]; quotaPercent?: number; write(line: string): void };
   /** @default PREEMPTION_TIMES */
   preemption?: PreemptionTimes;
-  /** Reads of the service: repeated by the SDK at will. */
+  /** For read calls, which the SDK may retry. */
   sagemaker: SageMakerClient;
-  /** The create calls: never repeated by the SDK. */
+  /** For create calls, which the SDK never retries. */
   sagemakerOnce: SageMakerClient;
   s3: S3Client;
   ssm: SSMClient;
@@ -39,7 +39,7 @@ export interface ReconcileDeps {
   limits: LimitReader;
   now(): Date;
   sleep(milliseconds: number): Promise<void>;
-  /** How long the invocation may still work. @default - without limit */
+  /** Remaining time of the invocation. @default - unlimited */
   remainingMs?(): number;
   log(level: 'info' | 'warn' | 'error', message: string, details: Record<string, unknown>): void;
 }

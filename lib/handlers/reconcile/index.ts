@@ -30,7 +30,7 @@ import { RunStore } from '../shared/run-store';
 import type { ReconcileDeps } from './deps';
 import { onEvent } from './reconcile';
 
-/** Clients and names from the environment of the function. Throws when a name is missing. */
+/** Clients and names from the function's environment variables. Throws when one is missing. */
 export function reconcileDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): ReconcileDeps {
   const logger = new Logger({ serviceName: 'slipway-reconcile' });
   const clock = { now: () => Date.now(), sleep: (ms: number) => sleep(ms) };
@@ -61,7 +61,7 @@ export function reconcileDeps(env: NodeJS.ProcessEnv, deadline = new Deadline())
   };
 }
 
-/** Lines of metrics go to stdout as they are: `console.log` of the Lambda runtime would put a time and an id before them. */
+/** Metric lines are written to stdout directly: `console.log` of the Lambda runtime would prepend a time and an id. */
 function metricsOf(env: NodeJS.ProcessEnv): Pick<ReconcileDeps, 'metrics'> {
   const teams = metricTeamsSchema.parse(JSON.parse(env[ENV_METRIC_TEAMS] || '[]'));
   const quotaPercent = Number(env[ENV_QUOTA_METRIC]) || undefined;
@@ -72,7 +72,7 @@ function metricsOf(env: NodeJS.ProcessEnv): Pick<ReconcileDeps, 'metrics'> {
 const deadline = new Deadline();
 let deps: ReconcileDeps | undefined;
 
-/** Entry point of reconcile. */
+/** Entry point of the reconcile function. */
 export const handler = (event: unknown, context?: InvocationContext) => {
   deadline.begin(context);
   deps ??= reconcileDeps(process.env, deadline);

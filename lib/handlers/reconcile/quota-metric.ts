@@ -10,9 +10,9 @@ import { othersUsage } from './queue/others-usage';
 import { type QuotaUse, tellOfQuotas } from './quota-notice';
 
 /**
- * Writes how much of the fullest instance quota is in use that live jobs of this environment hold, as a line in CloudWatch's embedded metric
- * format; 0 while no job is live. A notice names the quotas that exceed the threshold of the alarm. The limit is the account's, so that training jobs of
- * others count too. A limit that cannot be read is left out, and nothing is written where that leaves none.
+ * Writes the utilisation of the fullest instance quota that live jobs of this environment use, as a line in CloudWatch's embedded metric
+ * format; 0 while no job is live. A notice names the quotas above the threshold of the alarm. The limit applies to the account, so training
+ * jobs of others count as well. A quota whose limit cannot be read is skipped; if none is left, nothing is written.
  * @param active all runs that are not over
  */
 export async function writeQuotaUse(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<void> {
@@ -30,7 +30,7 @@ export async function writeQuotaUse(deps: ReconcileDeps, active: readonly RunRec
   }
 }
 
-/** The fullest first, none where no limit is known; and the names of those whose limit could not be read. */
+/** Use of each quota, fullest first, and the names of the quotas whose limit could not be read. */
 async function readUses(
   deps: ReconcileDeps,
   active: readonly RunRecord[],
@@ -53,7 +53,10 @@ async function readUses(
   return { uses: uses.sort((a, b) => b.percent - a.percent), unread };
 }
 
-/** The job of a run, from its request on; undefined without one, and for capacity of a training plan, which no instance quota counts. */
+/**
+ * The job of a run, from its create request on. Undefined without a job, and for capacity of a training plan, which counts against no
+ * instance quota.
+ */
 function liveJob(run: RunRecord): { jobName: string; instances: JobInstances } | undefined {
   const { attempt } = run;
   const usage = attempt && rungWithId(run, attempt.rungId)?.usage;
@@ -69,7 +72,7 @@ function quotasOf(jobs: readonly JobInstances[]): QuotaRef[] {
   return [...new Map(all.map((ref) => [ref.name, ref])).values()];
 }
 
-/** The quota itself is no dimension: one metric stays one, and the line of the log says which one it was. */
+/** The quota is not a dimension, so that there is one metric; the log line contains the name of the quota. */
 function metricLine({ environment, now }: ReconcileDeps, { percent, quota, inUse, limit }: QuotaUse): string {
   const Metrics = [{ Name: QUOTA_METRIC, Unit: 'Percent' }];
   return JSON.stringify({

@@ -3,7 +3,7 @@ import { describeError } from '../shared/errors';
 import type { ReconcileDeps } from './deps';
 import { customNotification } from './effects/chat-message';
 
-/** An instance quota with what all jobs of the account hold of it. */
+/** An instance quota, and how much of it all jobs of the account use. */
 export interface QuotaUse {
   quota: string;
   code?: string;
@@ -13,11 +13,12 @@ export interface QuotaUse {
 }
 
 /**
- * Tells the environment's addresses and chat channel of quotas that have become as full as the alarm says, each once until its use was below
- * at two ticks in a row, which is when the alarm ends. The alarm itself cannot: its metric has no dimension for the quota. What is remembered is
- * written after the notice, so that one may come twice and none is lost.
+ * Notifies the environment's subscribers and chat channel of quotas that have reached the percentage of the alarm. Each quota is reported
+ * once; it may be reported again after its use was below the percentage at two consecutive ticks, which is also when the alarm ends. The
+ * alarm cannot name the quota, because its metric has no such dimension. The state is written after the notice, so that a notice may be
+ * sent twice but is never lost.
  * @param full quotas at or above the percentage of the alarm
- * @param unread names of quotas whose limit could not be read: their notices remain
+ * @param unread names of quotas whose limit could not be read: their state does not change
  */
 export async function tellOfQuotas(
   deps: ReconcileDeps,
@@ -39,7 +40,7 @@ export async function tellOfQuotas(
   await deps.store.saveToldQuotas(next);
 }
 
-/** Before the name of a quota that was below at the last tick. */
+/** Prefix of the name of a quota that was below the percentage at the last tick. */
 const BELOW = 'below: ';
 const below = (quota: string): string => `${BELOW}${quota}`;
 
@@ -53,7 +54,7 @@ async function publish(deps: ReconcileDeps, added: readonly QuotaUse[]): Promise
   await tellChannel(deps, sentences, shows);
 }
 
-/** A channel that refuses must not make the mail come again. */
+/** An error of the chat topic must not cause the e-mail to be sent again. */
 async function tellChannel(deps: ReconcileDeps, sentences: readonly string[], shows: string): Promise<void> {
   const TopicArn = deps.chatTopics?.[''];
   if (!TopicArn) return;

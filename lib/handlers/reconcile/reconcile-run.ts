@@ -12,21 +12,27 @@ import { tagLeftovers } from './observe/leftovers';
 import { type EffectResults, observe } from './observe/observe';
 import { isLocated, jobFilesOf, readSubject, type Subject } from './observe/subject';
 
-/** Waits within one invocation after a doubtful create: longer than reads of the service lag behind, 42 s together. */
+/**
+ * Number of pauses within one invocation after a create call with an unknown outcome: 42 s together, longer than the service's reads lag
+ * behind.
+ */
 const MOST_PAUSES = 3;
 const PAUSE: Backoff = { firstSeconds: 8, mostSeconds: 28 };
 const DOUBTFUL: readonly CreateOutcome['kind'][] = ['doubtful', 'throttled', 'exists'];
 
-/** A round may wait this long for the answer of its create. */
+/** One round may take this long, because it waits for the answer of its create call. */
 const ROUND_MS = 40_000;
 
-/** End of an attempt, choice of a checkpoint, create, adoption, first look, notices: what is left after these is for the next tick. */
+/**
+ * Enough for the end of an attempt, the choice of a checkpoint, create, adoption, first observation and notices; anything else waits for
+ * the next tick.
+ */
 const MOST_ROUNDS = 16;
 
 /**
- * Brings one run as far as it goes now: look, decide, write, do, and look again until nothing more is wanted.
- * Safe to call at any time, any number of times, from several places at once: a write that somebody else was faster with is
- * thrown away and the run is read again.
+ * Advances one run as far as possible now: observe, decide, save, act, and repeat until there is nothing left to do. Safe to call at any
+ * time, any number of times and concurrently: if another invocation has written the run in the meantime, this decision is discarded and the
+ * run is read again.
  */
 export async function reconcileRun(deps: ReconcileDeps, runId: string): Promise<void> {
   let carried: EffectResults = { published: [] };
@@ -40,7 +46,7 @@ export async function reconcileRun(deps: ReconcileDeps, runId: string): Promise<
     const done = await carryOut(deps, subject, actions);
     if (done !== 'lost-race' && isSettled(actions, observed, deps.now().getTime())) return;
     carried = typeof done === 'string' ? { published: [] } : done;
-    // A write whose answer was lost looks like a lost race, and its effect was not done.
+    // A write whose answer was lost looks like a lost race, but its effect was not carried out.
     if (done === 'lost-race') doubt.open = true;
     if (carried.create) doubt.open = DOUBTFUL.includes(carried.create.kind);
     if (done === 'nothing-more' && !(await pauseInDoubt(deps, subject.record, doubt))) return;
@@ -48,7 +54,7 @@ export async function reconcileRun(deps: ReconcileDeps, runId: string): Promise<
   deps.log('info', 'left for the next tick', { runId });
 }
 
-/** What is decided, without a write that says no more than that steps go on. */
+/** The decided actions, without a write that would only record newer steps. */
 export function wanted(record: RunRecord, observed: Observed, now: EpochMs): Action[] {
   const actions = decide(record, observed, now);
   const [save] = actions;
@@ -56,7 +62,10 @@ export function wanted(record: RunRecord, observed: Observed, now: EpochMs): Act
   return isAlone && !isWorthWriting(record, save.record) ? [] : actions;
 }
 
-/** Nothing was done but a write, and after it the same observation asks for nothing more: another look would only repeat this one. */
+/**
+ * Whether the actions were only a write after which the same observation requires nothing more, so that another round would repeat this
+ * one.
+ */
 export function isSettled(actions: readonly Action[], observed: Observed, now: EpochMs): boolean {
   const [save, ...effects] = actions;
   const isFresh = observed.create === undefined && observed.published.length === 0;
@@ -64,8 +73,8 @@ export function isSettled(actions: readonly Action[], observed: Observed, now: E
 }
 
 /**
- * A create that was throttled or whose answer was lost is looked at again within seconds instead of at the next tick. This run
- * alone waits, in its own group of the queue.
+ * After a create call that was throttled or whose answer was lost, pauses for seconds instead of waiting for the next tick. Only this run
+ * waits, because it has its own message group.
  * @returns false when there is nothing to wait for
  */
 async function pauseInDoubt(
@@ -91,7 +100,7 @@ async function carryOut(
 ): Promise<EffectResults | 'nothing-more' | 'lost-race'> {
   const save = actions.find((a) => a.do === 'save');
   if (save) {
-    // Before the write: a death between the two repeats it, and a run that is over is not looked at again.
+    // Before the write: if the invocation dies between the two, this is repeated, whereas a run that is over is not processed again.
     if (isOver(save.record) && !isOver(subject.record)) await markLeftovers(deps, subject);
     if (!(await deps.store.save(save.record, save.previousVersion, save.events))) return 'lost-race';
     for (const line of save.events)
@@ -108,7 +117,7 @@ async function carryOut(
   return save || hasLearnt ? carried : 'nothing-more';
 }
 
-/** What it costs to leave them is storage; no run stays open for it. */
+/** If it fails, the only cost is storage; the run is not kept open for it. */
 async function markLeftovers(deps: ReconcileDeps, subject: Subject): Promise<void> {
   const { attempt, runId } = subject.record;
   const visible = attempt && (await filesOf(subject, attempt))?.checkpoints;
@@ -127,6 +136,6 @@ async function filesOf(subject: Subject, { files }: Attempt): Promise<JobFiles |
   return whole && isLocated(whole) ? jobFilesOf(whole) : files;
 }
 
-/** A run that ended, or went back to the queue, may let another one start. */
+/** A run that ended or went back to the queue may make room for another run. */
 export const freesCapacity = (before: RunRecord, after: RunRecord): boolean =>
   (isOver(after) && !isOver(before)) || (before.admitted && !after.admitted);

@@ -15,17 +15,17 @@ import { writeQuotaUse } from './quota-metric';
 import { reconcileRun } from './reconcile-run';
 import { writeTeamMetrics } from './team-metrics';
 
-/** Messages that failed; Lambda delivers those again and deletes the others. */
+/** Failed messages, which Lambda delivers again; it deletes the others. */
 export interface QueueAnswer {
   batchItemFailures: { itemIdentifier: string }[];
 }
 
 /**
- * The only function that creates and stops jobs. No person may invoke it.
+ * The only function that creates and stops jobs. People have no permission to invoke it.
  *
- * Three kinds of events: the schedule (every 5 minutes, the truth), a job's change of state (a hint), and messages of the FIFO
- * queue, one group per run. The first two only put messages into the queue; the messages do the work, so that one bad run is
- * repeated alone and never delays another. Every event may come twice, late, out of order or never.
+ * It receives three kinds of events: the schedule (every 5 minutes, authoritative), state changes of jobs (only a hint), and messages of
+ * the FIFO queue, with one message group per run. The first two only send messages to the queue; the messages do the work, so that a run
+ * that fails is retried alone and never delays another. Every event may arrive twice, late, out of order or never.
  */
 export async function onEvent(deps: ReconcileDeps, event: unknown): Promise<QueueAnswer | undefined> {
   const queue = queueEventSchema.safeParse(event);
@@ -40,7 +40,7 @@ export async function onEvent(deps: ReconcileDeps, event: unknown): Promise<Queu
 
 /** One message per active run that is due, and one for the queue of runs. */
 async function onTick(deps: ReconcileDeps): Promise<undefined> {
-  // Two ticks at once may become one, a later one never: what it would have seen may be new.
+  // Two simultaneous ticks may be deduplicated, but never with a later one, which may observe something new.
   const once = `tick/${deps.now().getTime()}`;
   const all = await deps.store.active();
   const active = all.filter((run) => isDueForLook(run, deps.now().getTime()));
@@ -55,7 +55,9 @@ async function onTick(deps: ReconcileDeps): Promise<undefined> {
   await writeQuotaUse(deps, all);
 }
 
-/** The pause after each batch of runs that a tick wakes: 1,000 are spread over half a minute, for the sake of the services that they ask. */
+/**
+ * Pause after each batch of runs that a tick wakes: 1,000 runs are spread over half a minute, to limit the rate of calls to other services.
+ */
 export const SPREAD_MS = 250;
 
 async function onJobEvent(deps: ReconcileDeps, event: { detail: Record<string, unknown> }): Promise<undefined> {
@@ -67,7 +69,7 @@ async function onJobEvent(deps: ReconcileDeps, event: { detail: Record<string, u
   await sendMessage(deps.sqs, deps.queueUrl, { kind: 'run', runId }, `${name}/${status}`);
 }
 
-/** The run of a job name; undefined for a job that is not of this environment. */
+/** The run that a job name belongs to; undefined for a job that is not of this environment. */
 export function runIdOf(environment: string, jobName: string): string | undefined {
   const prefix = `${environment}-`;
   if (!jobName.startsWith(prefix)) return undefined;
@@ -80,7 +82,7 @@ interface QueueRecord {
   receiptHandle?: string;
 }
 
-/** A failed message fails the later ones of its group too, so that the queue keeps their order; other groups go on. */
+/** If a message fails, the later messages of its group are failed too, so that the queue keeps their order; other groups continue. */
 async function onMessages(deps: ReconcileDeps, records: readonly QueueRecord[]): Promise<QueueAnswer> {
   const failed: QueueAnswer['batchItemFailures'] = [];
   const stuck = new Set<string>();
@@ -108,7 +110,7 @@ async function handled(deps: ReconcileDeps, message: RunMessage, receiptHandle?:
   }
 }
 
-/** The queue's own wait is minutes; without this shorter one the message simply comes later. */
+/** The queue's own visibility timeout is minutes; if this call fails, the message just comes later. */
 async function again(deps: ReconcileDeps, receiptHandle: string): Promise<void> {
   try {
     await comeAgainSoon(deps.sqs, deps.queueUrl, receiptHandle);

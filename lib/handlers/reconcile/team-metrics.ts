@@ -6,12 +6,12 @@ import { isQueued, runningRun, usesInstances } from '../shared/queue-runs';
 import { teamSpendUsd } from '../shared/team-budget';
 import type { ReconcileDeps } from './deps';
 
-/** Newest runs of a team among which those that failed since the last tick are looked for. */
+/** Number of a team's newest runs that are searched for failures since the last tick. */
 const NEWEST_RUNS = 100;
 
 /**
- * Writes the metrics of the teams with a dashboard, one line each in CloudWatch's embedded metric format: no call and no permission
- * beside the log. What cannot be read is left out until the next tick.
+ * Writes the metrics of the teams that have a dashboard, one line each in CloudWatch's embedded metric format, which needs no call and no
+ * permission besides logging. Values that cannot be read are left out until the next tick.
  * @param active all runs that are not over
  */
 export async function writeTeamMetrics(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<void> {
@@ -43,7 +43,7 @@ async function valuesOf(
   };
 }
 
-/** The whole five minutes before these: every moment lies in one window, whichever second the schedule fires at. */
+/** The last complete interval of five minutes: every moment belongs to exactly one window, whichever second the schedule fires at. */
 function windowBefore(now: number): { from: number; to: number } {
   const length = TICK_SECONDS * 1000;
   const to = Math.floor(now / length) * length;

@@ -9,7 +9,7 @@ let deps: RegisteredRunDeps | undefined;
 
 /** Entry point of the function that submits a registered run. */
 export const handler = pointingToLog((event: CdkCustomResourceEvent) => {
-  // The control function may take its whole minute, and a start is found again by its request id.
+  // The control function may take a whole minute, and a repeated start is recognised by its request id.
   deps ??= {
     lambda: new LambdaClient({ maxAttempts: 2, requestHandler: endsAfter(65_000) }),
     s3: new S3Client(s3Settings(process.env)),

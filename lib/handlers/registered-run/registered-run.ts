@@ -13,7 +13,7 @@ import type {
 import { type RegisteredRunProperties, registeredRunSchema } from '../../contracts/custom-resources';
 import { parseProperties } from '../shared/custom-resource';
 
-/** Clients that the submission of a registered run calls. */
+/** Clients that the submission of a registered run uses. */
 export interface RegisteredRunDeps {
   lambda: LambdaClient;
   s3: S3Client;
@@ -21,10 +21,10 @@ export interface RegisteredRunDeps {
 }
 
 /**
- * Submits a run that the environment file names with `submit: on-change`, through the alias of its team as a person would.
+ * Submits a run that the environment file lists with `submit: on-change`, through the alias of its team, as a person would.
  *
- * The hash of file and code is the id of the request: the same deploy again, or CloudFormation taking one back, finds
- * the run that is there. A deletion stops nothing: the stack's own guard refuses to go while runs are live.
+ * The request id is the hash of file and code: a repeated deploy, or a CloudFormation rollback, finds the existing run. Deletion stops
+ * nothing: the stack's own guard rejects the deletion while runs are live.
  */
 export async function onEvent(
   deps: RegisteredRunDeps,
@@ -63,10 +63,10 @@ async function read({ s3 }: RegisteredRunDeps, Bucket: string, Key: string): Pro
   return (await Body?.transformToByteArray()) ?? new Uint8Array();
 }
 
-/** How long the upload may take of the function's five minutes: inside the Region it takes seconds. */
+/** How much of the function's five minutes the upload may take: within the Region it takes seconds. */
 const UPLOAD_MS = 120_000;
 
-/** The URL is a credential: only the key is named. */
+/** The URL is a credential, so messages contain only the key. */
 async function put({ fetch }: RegisteredRunDeps, { key, url, headers }: UploadAnswer, code: Uint8Array | undefined) {
   const signal = AbortSignal.timeout(UPLOAD_MS);
   const failure = (got: string) => new Error(`uploading ${key}: failed, got ${got}; deploy again`);
@@ -76,7 +76,7 @@ async function put({ fetch }: RegisteredRunDeps, { key, url, headers }: UploadAn
   if (!response.ok) throw failure(`HTTP ${response.status}`);
 }
 
-/** One call of the team's control alias. What it refuses becomes the reason of the failed deploy. */
+/** One call of the team's control alias. A refusal becomes the error message of the failed deploy. */
 async function control<T extends ControlAnswer>(
   { lambda }: RegisteredRunDeps,
   { controlAliasArn }: RegisteredRunProperties,

@@ -2,7 +2,7 @@ import type { CdkCustomResourceEvent } from 'aws-lambda';
 import type { z } from 'zod';
 import type { Issue } from '../../spec/issue';
 
-/** Properties of a custom resource. Throws one line that names each property that does not hold. */
+/** Parses the properties of a custom resource. Throws one line that names each invalid property. */
 export function parseProperties<T extends z.ZodType>(schema: T, event: CdkCustomResourceEvent): z.output<T> {
   const parsed = schema.safeParse(event.ResourceProperties, { reportInput: true });
   if (parsed.success) return parsed.data;
@@ -10,7 +10,7 @@ export function parseProperties<T extends z.ZodType>(schema: T, event: CdkCustom
   throw new Error(`${event.ResourceType} ${event.LogicalResourceId}: ${lines.join('; ')}`);
 }
 
-/** Tells what is a warning, and throws what is an error, all of it at once. */
+/** Reports warnings, and throws all errors at once. */
 export function refuseErrors(issues: readonly Issue[], warn: (message: string) => void): void {
   for (const { level, message } of issues) if (level !== 'error') warn(message);
   const errors = issues.filter(({ level }) => level === 'error');
@@ -18,8 +18,8 @@ export function refuseErrors(issues: readonly Issue[], warn: (message: string) =
 }
 
 /**
- * The same handler, whose errors end with the log group that holds the whole story. Lambda names it in the environment; the line that the
- * CDK's provider framework adds below (`Logs: /aws/lambda/...`) names one that is not used.
+ * Wraps a handler so that its errors end with the log group that has the details. Lambda provides its name in the environment; the line
+ * that the CDK's provider framework appends (`Logs: /aws/lambda/...`) names a group that is not used.
  */
 export function pointingToLog<A extends unknown[], T>(handle: (...args: A) => Promise<T>): (...args: A) => Promise<T> {
   return async (...args) => {

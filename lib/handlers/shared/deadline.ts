@@ -1,22 +1,22 @@
-/** Kept back of an invocation's time, so that what failed can still be said and its message be given back. */
+/** Time reserved at the end of an invocation, for reporting failures and returning messages to the queue. */
 const RESERVE_MS = 10_000;
-/** What the client that gives messages back leaves of it. */
+/** The part of this reserve that the client that returns messages to the queue must leave. */
 export const LAST_RESERVE_MS = 2000;
 
-/** What of Lambda's context says how long the invocation may still take. */
+/** The part of Lambda's context that gives the remaining time. */
 export interface InvocationContext {
   getRemainingTimeInMillis(): number;
 }
 
 /**
- * The end of the current invocation. A process serves one invocation at a time, so that one object does for all of its clients.
- * Without it a service that does not answer would hold an invocation until Lambda ends it, and a FIFO group until the queue gives its
- * message out again.
+ * The end of the current invocation. A process serves one invocation at a time, so that one object suffices for all of its clients. Without
+ * it, a service that does not answer would block an invocation until Lambda ends it, and a FIFO message group until the visibility timeout
+ * ends.
  */
 export class Deadline {
   private context: InvocationContext | undefined;
 
-  /** Call at the begin of each invocation. */
+  /** Call at the start of each invocation. */
   begin(context: InvocationContext | undefined): void {
     this.context = context;
   }
@@ -26,7 +26,7 @@ export class Deadline {
     this.context ? Math.max(0, this.context.getRemainingTimeInMillis() - RESERVE_MS) : Number.POSITIVE_INFINITY;
 
   /**
-   * The client, with every call and its repetitions ended by the deadline: the SDK then throws an AbortError.
+   * Wraps a client so that every call, including retries, ends at the deadline: the SDK then throws an AbortError.
    * @param reserveMs of the invocation's time that its calls may not use. @default 10 s
    */
   limit<T extends object>(client: T, reserveMs = RESERVE_MS): T {

@@ -4,9 +4,9 @@ import type { Descriptor } from '../../spec/descriptor';
 import { loadDescriptor } from '../../spec/load';
 import { remember } from './remember';
 
-/** A deploy changes a descriptor; until then every run of a team has the same one. */
+/** A descriptor changes only with a deploy; until then all runs of a team share it. */
 export const CACHE_MS = 60_000;
-/** The same text is read by every process at every deploy only once. */
+/** Each process parses the same text only once. */
 export const parseDescriptor = remember((text) => loadDescriptor(text), 50);
 
 interface DescriptorDeps {
@@ -15,10 +15,10 @@ interface DescriptorDeps {
   now(): Date;
 }
 
-/** One cache a client: it lives as long as the process. */
+/** One cache per client, with the lifetime of the process. */
 const caches = new WeakMap<SSMClient, Map<string, KeptDescriptor>>();
 
-/** The descriptor of the day for one team, at most a minute old. Throws when the parameter is missing or no descriptor. */
+/** The current descriptor of a team, at most a minute old. Throws when the parameter is missing or is not a descriptor. */
 export async function readDescriptor(deps: DescriptorDeps, team: string): Promise<Descriptor> {
   const at = deps.now().getTime();
   const known = keptDescriptor(deps, team);

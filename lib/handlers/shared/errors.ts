@@ -1,7 +1,7 @@
-/** A service error in one line: its name and what it says. */
+/** A service error in one line: its name and its message. */
 export const describeError = (error: unknown): string => `${(error as Error).name}: ${(error as Error).message}`;
 
-/** SageMaker answers a missing training job with a ValidationException, a missing processing job likewise. */
+/** SageMaker answers a missing training job with a ValidationException, and a missing processing job likewise. */
 export function isJobNotFound(error: unknown): boolean {
   const { name, message } = error as Error;
   if (name === 'ResourceNotFound' || name === 'ResourceNotFoundException') return true;

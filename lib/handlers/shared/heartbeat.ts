@@ -22,7 +22,7 @@ const start = z.object({
   endedAt: seconds,
 });
 
-/** What an older driver leaves out, or a broken one garbles, is not known. */
+/** Fields that an older driver omits or that are malformed count as unknown. */
 const beatSchema = z.object({
   attempt: z.number(),
   step: number,
@@ -42,10 +42,10 @@ const beatSchema = z.object({
   gpuUtilizationPercent: z.number().min(0).max(100).optional().catch(undefined),
 });
 
-/** A host whose clock differs from S3's by more than this is corrected; less is the way of the heartbeat. */
+/** If the host's clock differs from S3's by more than this, its times are corrected; a smaller difference is the delay of the upload. */
 const CLOCK_TOLERANCE_MS = 5000;
 
-/** By S3's clock. `at` is when the driver wrote them by its own, epoch seconds. */
+/** Converts times to S3's clock. `at` is when the driver wrote them by its own clock, epoch seconds. */
 function byClockOfS3(starts: StartTimes[], at: number | undefined, writtenAt: EpochMs): StartTimes[] {
   const behind = at === undefined ? 0 : writtenAt - at * 1000;
   if (Math.abs(behind) <= CLOCK_TOLERANCE_MS) return starts;
@@ -58,7 +58,7 @@ function byClockOfS3(starts: StartTimes[], at: number | undefined, writtenAt: Ep
   }));
 }
 
-/** What reading the heartbeat gave: the beat, nothing where there is none, or why it could not be read. */
+/** Result of reading the heartbeat: the heartbeat, empty when there is none, or why it could not be read. */
 export type HeartbeatReading = Pick<Observed, 'heartbeat' | 'heartbeatError'>;
 
 /** The newest heartbeat of a run. An error provides no information about the job and is therefore distinguished from a missing heartbeat. */
@@ -72,18 +72,18 @@ export async function readHeartbeat(s3: S3Client, uri: string): Promise<Heartbea
   }
 }
 
-/** What a read that failed says: there is no heartbeat, or why it could not be read. */
+/** What a failed read means: there is no heartbeat, or it could not be read and why. */
 export const unreadBeat = (error: unknown): HeartbeatReading =>
   isNamed(error, 'NoSuchKey', 'NotFound') ? {} : { heartbeatError: describeError(error) };
 
-/** What the text of a heartbeat says that was written then. */
+/** Parses the text of a heartbeat that was written at `writtenAt`. */
 const parseBeat = (text: string, writtenAt: EpochMs): HeartbeatReading => beatReading(safeJson(text), writtenAt);
 
-/** What a heartbeat that was written then says, by its facts. */
+/** Converts the parsed JSON of a heartbeat that was written at `writtenAt`. */
 export function beatReading(facts: unknown, writtenAt: EpochMs): HeartbeatReading {
   const beat = beatSchema.safeParse(facts);
   if (!beat.success) return { heartbeatError: 'it is not the heartbeat of a driver' };
-  // A driver that does not time its steps has no starts.
+  // A driver that does not time its steps reports no starts.
   const { attempt, step, phase, at, starts, ...vitals } = beat.data;
   const timed = starts && { starts: byClockOfS3(starts, at, writtenAt) };
   return { heartbeat: { attempt, step, phase, writtenAt, vitals, ...timed } };

@@ -23,24 +23,24 @@ import { type Attempt, isOver, type RunRecord } from '../../lifecycle/record';
 import type { QueueUsage } from '../../queue/usage';
 import type { RunSpec } from '../../spec/run-spec';
 
-/** An item of the run table in DynamoDB's own form. */
+/** An item of the run table in DynamoDB's attribute format. */
 export type Item = Record<string, AttributeValue>;
 
-/** What a run was made from. Written once, with the run, and never changed. */
+/** The inputs from which a run is created. Written once, together with the run, and never changed. */
 export interface RunIntent {
   spec: RunSpec;
-  /** Where the code archive is and what it must hash to; null for built-in code. */
+  /** Location and expected hash of the code archive; null for built-in code. */
   code: { uri: string; sha256: string | null; bytes: number | null } | null;
   driver: { uri: string; hash: string };
   /** Random; the restart secret of each attempt is derived from it. */
   secret: string;
-  /** The image that the environment had built when the run was made. */
+  /** The image that the environment had built when the run was created. */
   trainingImageUri: string | null;
 }
 
 /**
- * Version of the documents that this code writes, in the attribute `schema`. Documents of 0.1.0 have none. Fields are only ever added: an
- * older control plane ignores them, and `migrate.ts` fills in what an older one left out.
+ * Version of the documents that this code writes, stored in the attribute `schema`. Documents of 0.1.0 have none. Fields are only ever
+ * added: an older control plane ignores them, and `migrate.ts` fills in fields that an older version did not write.
  */
 export const ITEM_SCHEMA = 2;
 
@@ -51,9 +51,9 @@ const key = (runId: string, item: string): Item => ({
   [RUN_TABLE_SORT_KEY]: text(item),
 });
 
-/** Key of the run itself. */
+/** Key of the RUN item. */
 export const runKey = (runId: string): Item => key(runId, RUN_ITEM);
-/** Key of what the run file decided. */
+/** Key of the intent item. */
 export const intentKey = (runId: string): Item => key(runId, INTENT_ITEM);
 /** Key of the queue's own item. */
 export const queueKey: Item = key(QUEUE_ITEM, QUEUE_ITEM);
@@ -61,10 +61,10 @@ export const queueKey: Item = key(QUEUE_ITEM, QUEUE_ITEM);
 export const quotasKey: Item = key(QUOTAS_ITEM, QUOTAS_ITEM);
 /** Key of the item that says whether the stack is being deleted. */
 export const closedKey: Item = key(CLOSED_ITEM, CLOSED_ITEM);
-/** Key of a client's request. */
+/** Key of the item of a client's request. */
 export const requestItemKey = (team: string, id: string): Item => key(requestKey(team, id), REQUEST_ITEM);
 
-/** How a document becomes the attribute of an item. */
+/** Converts a document to the attribute of an item. */
 export type Written = (document: unknown) => AttributeValue;
 
 const asJson: Written = (document) => text(JSON.stringify(document));
@@ -75,7 +75,7 @@ const documentAttributes = (document: unknown, written = asJson): Item => ({
 });
 
 /**
- * The RUN item. The document is the record as JSON; what indexes, conditions and people in the console need stands beside it.
+ * The RUN item. The document is the record as JSON; values that indexes, conditions and people in the console need are separate attributes.
  * A run leaves the index of active runs when it is over, no notice is pending, and the cost of its warm pool is known.
  */
 export function runItem(record: RunRecord, written = asJson): Item {
@@ -98,22 +98,22 @@ export function runItem(record: RunRecord, written = asJson): Item {
   return item;
 }
 
-/** The item of what the run file decided. */
+/** The intent item. */
 export const intentItem = (runId: string, intent: RunIntent): Item => ({
   ...intentKey(runId),
   ...documentAttributes(intent),
 });
 
 /**
- * A start that repeats a client request id finds the run of the first one, however late: CloudFormation repeats the request of a registered
- * run when an update is taken back, months after it was made. It is as old as the run, and as small.
+ * A start that repeats a client request id finds the run of the first start, however late: CloudFormation repeats the request of a
+ * registered run when it rolls an update back, possibly months later. The item is kept as long as the run, and is as small.
  */
 export const requestItem = (team: string, id: string, runId: string): Item => ({
   ...requestItemKey(team, id),
   madeRun: text(runId),
 });
 
-/** What the queue remembers from one pass to the next, and what others need to say the same order. */
+/** State that the queue keeps between two passes, and the shares that other readers need to compute the same order. */
 export interface QueueDocument {
   usage: QueueUsage;
   shares: Readonly<Record<string, number>>;
@@ -125,13 +125,13 @@ export const queueItem = (queue: QueueDocument): Item => ({ ...queueKey, ...docu
 /** The item with the quotas for which a notice was sent. */
 export const quotasItem = (names: readonly string[]): Item => ({ ...quotasKey, ...documentAttributes(names) });
 
-/** The item of an attempt, as last seen. */
+/** The item of an attempt, as last observed. */
 export const attemptItemOf = (runId: string, attempt: Attempt, written = asJson): Item => ({
   ...key(runId, attemptItem(attempt.number)),
   ...documentAttributes(attempt, written),
 });
 
-/** The item of one line of the timeline. */
+/** The item of one timeline event. */
 export const eventItemOf = (runId: string, version: number, place: number, line: TimelineEvent): Item => ({
   ...key(runId, eventItem(new Date(line.at).toISOString(), version, place)),
   ...documentAttributes(line),
@@ -143,5 +143,5 @@ export function textOf(item: Item): string {
   throw new Error(`item ${JSON.stringify(item[RUN_TABLE_SORT_KEY])} of the run table has no document`);
 }
 
-/** The document of an item, as it was written by this module. */
+/** The document of an item that this module wrote. */
 export const documentOf = <T>(item: Item): T => JSON.parse(textOf(item)) as T;

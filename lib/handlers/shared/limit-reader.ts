@@ -2,19 +2,19 @@ import type { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { readAppliedLimit } from '../../aws/applied-limits';
 import type { AppliedLimit, Limits, QuotaNeed } from '../../quota';
 
-/** Applied limits change rarely; the service allows few reads a second. */
+/** Applied quotas change rarely; the service allows few reads per second. */
 const CACHE_MS = 900_000;
 /** A limit that could not be read is not asked for again so soon: the service was slow or throttled the call. */
 const RETRY_MS = 10_000;
-/** GetServiceQuota answers about five calls a second. */
+/** GetServiceQuota accepts about five calls per second. */
 export const PAUSE_MS = 200;
 
 /** What names a quota: its code is what Service Quotas is asked for. */
 type QuotaName = Pick<QuotaNeed, 'name' | 'code'>;
 
-/** Reads limits of SageMaker quotas; undefined is a limit that could not be read. */
+/** Reads applied values of SageMaker quotas; a quota that could not be read is reported as unknown. */
 export interface LimitReader {
-  /** Applied limits by quota name. One that could never be read is unknown, with the reason, and never guessed. */
+  /** Applied limits by quota name. One that could never be read is returned as unknown, with the reason, and never guessed. */
   read(needs: readonly QuotaName[]): Promise<Limits>;
   /** Limits that the process has read. @default - it keeps none */
   readonly kept?: KeptLimits;
@@ -59,7 +59,7 @@ export class KeptLimits {
   }
 }
 
-/** Reads one quota after the other, each code once per quarter of an hour and process. */
+/** Reads one quota after the other, and each code at most once per 15 minutes and process. */
 export class ServiceQuotaReader implements LimitReader {
   readonly kept = new KeptLimits();
 

@@ -3,15 +3,15 @@ import { resolveRun } from '../../spec/resolve-run';
 import type { RunIntent } from './items';
 
 /**
- * An intent as today's code expects it. What it says stays; what an older version did not know yet gets the default of today, from the
- * run file as written, which every intent carries.
+ * Upgrades an intent to the current format. Existing values stay; missing fields get the current defaults, computed from the run file as
+ * written, which every intent contains.
  */
 export function migrateIntent(intent: RunIntent): RunIntent {
   const { written } = intent.spec;
   return written ? { ...intent, spec: fill(intent.spec, resolveRun(written)) } : intent;
 }
 
-/** A record as today's code expects it: lists, counters and states that an older version did not write are empty. */
+/** Upgrades a record to the current format: lists, counters and states that an older version did not write are empty. */
 export function migrateRecord(record: RunRecord): RunRecord {
   return fill(record, {
     badCheckpoints: [],
@@ -25,7 +25,7 @@ export function migrateRecord(record: RunRecord): RunRecord {
   } as Partial<RunRecord> as RunRecord);
 }
 
-/** `stored`, with what it lacks from `defaults`, group by group. Lists are taken whole; null is a value. */
+/** Adds to `stored` the fields that it lacks, from `defaults`, section by section. Lists are not merged; null counts as a value. */
 function fill<T>(stored: T, defaults: T): T {
   if (stored === undefined) return defaults;
   if (!isGroup(stored) || !isGroup(defaults)) return stored;

@@ -5,23 +5,23 @@ import { isOver, type RunRecord } from '../../lifecycle/record';
 import type { PoolNeeds, QueuedRun, RunningRun } from '../../queue/run';
 import type { JobInstances } from '../../quota';
 
-/** Waits for the queue to let it start. */
+/** Whether the run waits for the queue to admit it. */
 export const isQueued = (record: RunRecord): boolean =>
   !isOver(record) && record.confirmed && !record.admitted && record.desired === 'run';
 
-/** Holds capacity, or is about to. */
+/** Whether the run holds capacity, or is about to. */
 export const holdsCapacity = (record: RunRecord): boolean => !isOver(record) && record.admitted;
 
-/** Its job has instances now, which count as its team's use. */
+/** Whether its job has instances now; these count as use of its team. */
 export const usesInstances = ({ attempt }: RunRecord): boolean =>
   attempt?.phase === 'created' && !WITHOUT_INSTANCES.has(attempt.secondaryStatus);
 
-/** A run that holds instances, as the queue counts it. */
+/** A run that holds instances, in the form that the queue needs. */
 export function runningRun(record: RunRecord, needs: PoolNeeds): RunningRun {
   return { runId: record.runId, team: record.team, instances: instancesOn(record, record.rungId), needs };
 }
 
-/** A run that waits, as the queue orders it. */
+/** A run that waits, in the form that the queue needs. */
 export function queuedRun(record: RunRecord, needs: PoolNeeds): QueuedRun {
   return {
     ...runningRun(record, needs),
@@ -34,7 +34,7 @@ export function queuedRun(record: RunRecord, needs: PoolNeeds): QueuedRun {
   };
 }
 
-/** What the live job of a run holds, as quotas count it; undefined without one. */
+/** The instances of the live job of a run, as quotas count them; undefined without one. */
 export function instancesOfJob(record: RunRecord): JobInstances | undefined {
   const { attempt } = record;
   const held = attempt?.phase === 'created' ? instancesOfAttempt(record, attempt) : undefined;

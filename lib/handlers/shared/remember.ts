@@ -1,7 +1,7 @@
 /**
- * A pure function of a text that remembers its last results: the documents of the run table are read far more often than they change. What
- * it gives is shared, so that nobody may change it.
- * @param most results that are kept; the oldest goes first
+ * Memoizes a pure function of a string, keeping its latest results: the documents of the run table are read far more often than they
+ * change. Results are shared, so callers must not modify them.
+ * @param most number of results to keep; the oldest is dropped first
  */
 export function remember<T>(read: (text: string) => T, most = 500): Remembered<T> {
   const known = new Map<string, T>();
@@ -13,9 +13,9 @@ export function remember<T>(read: (text: string) => T, most = 500): Remembered<T
   return Object.assign((text: string) => known.get(text) ?? keep(text, read(text)), { keep });
 }
 
-/** A function that remembers what it gave. */
+/** A memoized function. */
 export interface Remembered<T> {
   (text: string): T;
-  /** What the text says is known already: it was just written. */
+  /** Stores a known result, because the text was just written from it. */
   keep(text: string, made: T): T;
 }

@@ -45,19 +45,19 @@ import { migrateIntent, migrateRecord } from './migrate';
 import { remember } from './remember';
 import { itemsOf, writesOf } from './run-writes';
 
-/** Intents that a process keeps, about 15 KB each; the oldest goes first. */
+/** Number of intents that a process keeps, about 15 KB each; the oldest is dropped first. */
 const MOST_INTENTS = 2000;
 
-/** The record in a document of the table. It is shared and must not be changed. */
+/** Parses the record in a document of the table. The result is shared and must not be changed. */
 export const recordOf = remember((text) => migrateRecord(JSON.parse(text) as RunRecord));
 
-/** Runs as the last list of a process had them, by id. */
+/** Runs from the last listing in this process, by id. */
 type Listed = ReadonlyMap<string, { text: string; record: RunRecord }>;
 
-/** Whose item it is. */
+/** The run id of an item. */
 export const idOf = (item: Item): string => item[RUN_TABLE_PARTITION_KEY]?.S ?? '';
 
-/** The records of a list. Of a thousand active runs most are as they were in the list before, and are not read again. */
+/** The records of a listing. Of a thousand active runs most are the same as in the previous listing, and are not parsed again. */
 function recordsOf(items: readonly Item[], before: Listed): { records: RunRecord[]; listed: Listed } {
   const listed = new Map<string, { text: string; record: RunRecord }>();
   const records = items.map((item) => {
@@ -72,12 +72,12 @@ function recordsOf(items: readonly Item[], before: Listed): { records: RunRecord
 }
 
 const intentOf = remember((text) => migrateIntent(JSON.parse(text) as RunIntent));
-/** Passes of the queue read the same document repeatedly while nothing starts or ends. It is shared and must not be changed. */
+/** Passes of the queue read the same document repeatedly while nothing starts or ends. The result is shared and must not be changed. */
 const queueOf = remember((text) => JSON.parse(text) as QueueDocument, 10);
 
 /**
- * The run table. Every write is conditional: a new run on its id and request being free, a changed run on the version it was
- * read with. Reads of one run are consistent; the two indexes lag and are only lists of what to look at.
+ * The run table. Every write is conditional: a new run requires that its id and request id are unused, a changed run requires the version
+ * with which it was read. Reads of one run are consistent; the two indexes are eventually consistent and only list candidates.
  */
 export class RunStore {
   private readonly intents = new Map<string, RunIntent>();
@@ -98,7 +98,7 @@ export class RunStore {
     return this.intents.get(runId);
   }
 
-  /** What the run was made from. It is written once, so that a process reads it once. */
+  /** The intent of a run. It never changes, so a process reads it once. */
   async findIntent(runId: string): Promise<RunIntent | undefined> {
     const known = this.intents.get(runId);
     if (known) return known;
@@ -110,12 +110,12 @@ export class RunStore {
     return intent;
   }
 
-  /** The run that an earlier start with this request id made. */
+  /** The run that an earlier start with this request id created. */
   async findRequest(team: string, clientRequestId: string): Promise<string | undefined> {
     return (await this.get(requestItemKey(team, clientRequestId)))?.madeRun?.S;
   }
 
-  /** @returns false when the run id or the request id is taken */
+  /** @returns false when the run id or the request id is already used */
   create(record: RunRecord, intent: RunIntent, clientRequestId: string, line: TimelineEvent): Promise<boolean> {
     const items = [
       runItem(record),
@@ -139,13 +139,13 @@ export class RunStore {
     return (await this.get(closedKey))?.[CLOSED_ATTRIBUTE]?.BOOL === true;
   }
 
-  /** What the queue remembers; undefined before its first pass. */
+  /** State of the queue; undefined before its first pass. */
   async findQueue(): Promise<QueueDocument | undefined> {
     const item = await this.get(queueKey);
     return item && queueDocumentOf(item);
   }
 
-  /** Only a pass of the queue writes it, and passes come one after the other. */
+  /** Only queue passes write it, and these never run concurrently. */
   async saveQueue(queue: QueueDocument): Promise<void> {
     await this.write([{ Put: { TableName: this.tableName, Item: queueItem(queue) } }]);
   }
@@ -156,12 +156,12 @@ export class RunStore {
     return item ? documentOf<string[]>(item) : [];
   }
 
-  /** Only a tick writes it, after it has told. */
+  /** Only a tick writes it, after the notice was sent. */
   async saveToldQuotas(names: readonly string[]): Promise<void> {
     await this.write([{ Put: { TableName: this.tableName, Item: quotasItem(names) } }]);
   }
 
-  /** Runs that are not over, as the index shows them. */
+  /** Runs that are not over, according to the index. */
   async active(): Promise<RunRecord[]> {
     const { records, listed } = recordsOf(await this.query(ACTIVE_QUERY), this.listed);
     this.listed = listed;
@@ -184,19 +184,19 @@ export class RunStore {
     return items.map((item) => recordOf(textOf(item)));
   }
 
-  /** All attempts of a run, first to last. */
+  /** All attempts of a run, oldest first. */
   async attempts(runId: string): Promise<Attempt[]> {
     return (await this.query(this.partOf(runId, ATTEMPT_ITEM_PREFIX))).map((item) => documentOf<Attempt>(item));
   }
 
-  /** All decisions on a run, first to last. */
+  /** All timeline events of a run, oldest first. */
   async timeline(runId: string): Promise<TimelineEvent[]> {
     return (await this.query(this.partOf(runId, EVENT_ITEM_PREFIX))).map((item) => documentOf<TimelineEvent>(item));
   }
 
   /**
-   * Decisions on a run from a place on, first to last, each with its own place.
-   * @param from a time (then from it on), or the place of a line (then after it); empty = from the first
+   * Timeline events of a run from a position on, oldest first, each with its own position.
+   * @param from a time (inclusive), or the position of an event (exclusive); empty = from the beginning
    */
   async timelinePage(runId: string, from: string, limit: number): Promise<{ cursor: string; line: TimelineEvent }[]> {
     const { Items } = await this.dynamodb.send(
@@ -207,7 +207,7 @@ export class RunStore {
         ExpressionAttributeNames: { '#run': RUN_TABLE_PARTITION_KEY, '#item': RUN_TABLE_SORT_KEY },
         ExpressionAttributeValues: {
           ':run': { S: runId },
-          // The character after the last of a place comes before every longer one.
+          // `!` sorts before every character that can follow, so the query starts just after this position.
           ':from': { S: `${EVENT_ITEM_PREFIX}${from.includes('#') ? `${from}!` : from}` },
           ':to': { S: `${EVENT_ITEM_PREFIX}~` },
         },
@@ -234,7 +234,7 @@ export class RunStore {
     return (await this.dynamodb.send(command)).Item;
   }
 
-  /** @param most items that are wanted; a page ends at 1 MB too. @default - all */
+  /** @param most number of items to return; a page also ends at 1 MB. @default - all */
   private async query(input: Partial<QueryCommandInput>, most = Number.POSITIVE_INFINITY): Promise<Item[]> {
     const found: Item[] = [];
     const pages = paginateQuery({ client: this.dynamodb }, { TableName: this.tableName, ...input });
@@ -256,10 +256,10 @@ export class RunStore {
   }
 }
 
-/** The content of the item of the queue. It is shared and must not be changed. */
+/** Parses the item of the queue. The result is shared and must not be changed. */
 export const queueDocumentOf = (item: Item): QueueDocument => queueOf(textOf(item));
 
-/** What asks for the runs that are not over. */
+/** Query for the runs that are not over. */
 export const ACTIVE_QUERY: Partial<QueryCommandInput> = {
   IndexName: ACTIVE_INDEX,
   KeyConditionExpression: '#key = :value',

@@ -3,17 +3,17 @@ import type { TimelineEvent } from '../../lifecycle/action';
 import type { RunRecord } from '../../lifecycle/record';
 import { attemptItemOf, eventItemOf, type Item, runItem, type Written } from './items';
 
-/** A transaction may hold 100 items; more lines than this in one decision would be a mistake of ours. */
+/** A transaction may contain 100 items; more events than this in one decision indicate a bug. */
 const MOST_EVENTS = 90;
 
-/** A changed run, and the lines of the timeline that say why. */
+/** A changed run, and the timeline events of the change. */
 interface RunChange {
   record: RunRecord;
   events: readonly TimelineEvent[];
 }
 
 /**
- * The items of a changed run: itself, its attempt, and lines of the timeline.
+ * The items of a changed run: the run, its attempt, and its timeline events.
  * @param written how documents of the first two become attributes. @default - as JSON
  */
 export function itemsOf({ record, events }: RunChange, written?: Written): { run: Item; others: Item[] } {
@@ -27,7 +27,7 @@ export function itemsOf({ record, events }: RunChange, written?: Written): { run
   };
 }
 
-/** The writes of a changed run, which stands first: only where it has the version that it was read with. */
+/** The writes of a changed run; the first one is conditional on the version with which the run was read. */
 export function writesOf(
   TableName: string,
   [Item, ...others]: readonly Item[],

@@ -3,14 +3,14 @@ import type { RunRecord } from '../../lifecycle/record';
 import type { Descriptor } from '../../spec/descriptor';
 import type { RunStore } from './run-store';
 
-/** Runs of a team whose spend counts: its newest, and those that are not over. */
+/** Number of a team's newest runs whose spend counts, besides those that are not over. */
 const MOST_RUNS = 1000;
 
-/** A budget that is spent. */
+/** A budget that has been spent. */
 export interface SpentBudget {
   spentUsd: number;
   budgetUsd: number;
-  /** When the next month begins, UTC. */
+  /** Start of the next month, UTC. */
   until: Date;
 }
 
@@ -19,7 +19,7 @@ interface BudgetDeps {
   now(): Date;
 }
 
-/** What the ledger of runs says that a team has spent since the month began, USD. */
+/** Spend of a team since the start of the month according to the ledger of its runs, USD. */
 export async function teamSpendUsd(
   { store, now }: BudgetDeps,
   team: string,
@@ -34,7 +34,7 @@ export async function teamSpendUsd(
   return spent.reduce((sum, usd) => sum + usd, 0);
 }
 
-/** The record holds the newest attempt: most runs have one. */
+/** The record contains the newest attempt, which for most runs is the only one. */
 async function attemptsOf(store: BudgetDeps['store'], run: RunRecord) {
   if (!run.attempt) return [];
   if (run.attempt.number === 1) return [run.attempt];
@@ -43,7 +43,7 @@ async function attemptsOf(store: BudgetDeps['store'], run: RunRecord) {
 }
 
 /**
- * The team's budget when all of it is spent; undefined while something is left, or where it has none, which reads nothing.
+ * The team's budget if all of it is spent. Undefined while some is left, or if the team has no budget, in which case nothing is read.
  * @param active all runs that are not over. @default - they are read
  */
 export async function spentBudget(

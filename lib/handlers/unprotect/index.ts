@@ -4,7 +4,7 @@ import { clientSettings } from '../shared/clients';
 import { pointingToLog } from '../shared/custom-resource';
 import { onEvent } from './unprotect';
 
-/** Entry point of the function that takes termination protection off. */
+/** Entry point of the function that disables termination protection. */
 export const handler = pointingToLog((event: CdkCustomResourceEvent) =>
   onEvent({ cloudFormation: new CloudFormationClient(clientSettings) }, event),
 );

@@ -5,14 +5,14 @@ import {
 } from '@aws-sdk/client-cloudformation';
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 
-/** Clients that the removal of termination protection calls. */
+/** Clients that the removal of termination protection uses. */
 export interface UnprotectDeps {
   cloudFormation: CloudFormationClient;
 }
 
 /**
- * Turns the termination protection of a stack off while its creation is rolled back. The CDK turns it on before the first deploy, and has to
- * delete the remains of a failed one before it deploys again, which a protected stack refuses.
+ * Disables the termination protection of a stack while its creation is rolled back. The CDK enables it before the first deploy, and must
+ * delete the remains of a failed one before it deploys again, which a protected stack rejects.
  *
  * Create and update do nothing; neither does a deletion in any other state of the stack.
  */

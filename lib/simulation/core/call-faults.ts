@@ -1,20 +1,20 @@
 import type { Fault } from '../scenario/schema';
 import type { SimMs } from './clock';
 
-/** Other names that people know a service by. */
+/** Other common names of a service. */
 const ALIASES: Readonly<Record<string, string>> = {
   events: 'eventbridge',
   'service-quotas': 'servicequotas',
   ddb: 'dynamodb',
 };
 
-/** `events:PutEvents` as the gateway names it: `eventbridge:PutEvents`. */
+/** `events:PutEvents` under the name that the gateway uses: `eventbridge:PutEvents`. */
 export function canonicalCall(call: string): string {
   const [service = '', operation = ''] = call.split(':');
   return `${ALIASES[service] ?? service}:${operation}`;
 }
 
-/** `*` stands for any text. */
+/** `*` matches any text. */
 const globOf = (glob: string): RegExp =>
   new RegExp(`^${glob.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*')}$`, 's');
 
@@ -29,10 +29,10 @@ interface CallFault {
 
 const holdsAt = ({ fromMs, toMs }: CallFault, now: SimMs): boolean => now >= fromMs && now < toMs;
 
-/** What a fault makes of one call. */
+/** The effect of a fault on one call. */
 export type CallOutcome = Pick<Fault, 'error' | 'answerLost' | 'takesSeconds' | 'empty'>;
 
-/** The faults of a scenario that change what a call answers. */
+/** The faults of a scenario that change the answers of calls. */
 export class CallFaults {
   private readonly byOperation = new Map<string, CallFault[]>();
   private readonly all: CallFault[];
@@ -45,7 +45,7 @@ export class CallFaults {
         fault,
         fromMs: (fault.at ?? 0) * 1000,
         toMs: (fault.to ?? Number.POSITIVE_INFINITY) * 1000,
-        // A fault of SendMessage is one of SendMessageBatch too, and one of GetItem one of BatchGetItem.
+        // A fault of SendMessage also applies to SendMessageBatch, and one of GetItem to BatchGetItem.
         matches: (operation: string) =>
           pattern.test(operation) || pattern.test(operation.replace(/Batch$/, '').replace(':Batch', ':')),
         ...(fault.key !== undefined && { key: globOf(fault.key) }),
@@ -54,7 +54,7 @@ export class CallFaults {
     });
   }
 
-  /** What goes wrong with this call; undefined when nothing does. Counts it for `nth`. */
+  /** The effect of the faults on this call; undefined when there is none. Counts the call for `nth`. */
   outcomeOf(operation: string, key: string | undefined, now: SimMs): CallOutcome | undefined {
     const faults = this.of(operation);
     if (faults.length === 0) return undefined;
@@ -68,13 +68,13 @@ export class CallFaults {
     return found;
   }
 
-  /** Whether a call of this operation may go wrong at this time, or is one that a fault counts. */
+  /** Whether a fault may affect a call of this operation at this time, or counts such calls. */
   mayTouch(operation: string, now: SimMs): boolean {
     const faults = this.of(operation);
     return faults.length > 0 && faults.some((one) => one.fault.nth !== undefined || holdsAt(one, now));
   }
 
-  /** Whether the answer of such a call may come late at this time, or say nothing. */
+  /** Whether a fault may delay such a call at this time, or lose its answer. */
   mayStall(operation: string, now: SimMs): boolean {
     const stalls = ({ fault }: CallFault) => fault.takesSeconds !== undefined || fault.empty === true;
     return this.of(operation).some((one) => stalls(one) && holdsAt(one, now));
@@ -89,7 +89,7 @@ export class CallFaults {
   }
 }
 
-/** Deaths of functions between two of their calls. */
+/** Faults that kill a function between two of its calls. */
 export class Kills {
   private readonly kills: { fault: Fault; left: number }[];
 
@@ -97,7 +97,7 @@ export class Kills {
     this.kills = faults.filter((f) => f.kill !== undefined).map((fault) => ({ fault, left: fault.times ?? 1 }));
   }
 
-  /** Whether one would die now before its first effect. */
+  /** Whether an invocation that started now would be killed before its first write. */
   isArmed(name: string, now: SimMs): boolean {
     if (this.kills.length === 0) return false;
     return this.kills.some(({ fault, left }) => {
@@ -106,7 +106,7 @@ export class Kills {
     });
   }
 
-  /** Whether an invocation of the function with so many effects dies at the call that it is about to make. */
+  /** Whether the invocation of the function, after this many writes, is killed at its next call. */
   takes(name: string, effects: number, now: SimMs): boolean {
     for (const kill of this.kills) {
       const { at = 0, to = Number.POSITIVE_INFINITY, afterEffect = 1 } = kill.fault;

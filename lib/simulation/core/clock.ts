@@ -7,28 +7,28 @@ interface Timer {
   run: (() => void) | undefined;
 }
 
-/** Events of one delay: set one after the other, they also come one after the other. */
+/** Events with the same delay: they run in the order in which they were scheduled. */
 interface Lane {
   ms: number;
   timers: Timer[];
-  /** Place of the next one. */
+  /** Index of the next event. */
   head: number;
 }
 
-/** Events that have run stay in a lane until they are so many. */
+/** Number of finished events after which a lane is compacted. */
 const MOST_RUN_IN_LANE = 1024;
 
 const SETTLED_BETWEEN_MACROTASKS = 1000;
 
-/** What `schedule` gave back: the event can be taken back until it has run. */
+/** Returned by `schedule`: the event can be cancelled until it has run. */
 export interface Scheduled {
   readonly at: SimMs;
   cancel(): void;
 }
 
 /**
- * Virtual time: a heap of events, run one after the other in the order of time, those of one instant in the order in which they
- * were scheduled. Asynchronous code that an event lets go on runs until it waits again before the next event.
+ * Virtual time: a heap of events, run in the order of time; events at the same time run in the order in which they were scheduled.
+ * Asynchronous code that an event resumes runs until it waits again, before the next event.
  */
 export class VirtualClock {
   now: SimMs = 0;
@@ -49,7 +49,7 @@ export class VirtualClock {
     return this.schedule(this.now + ms, run);
   }
 
-  /** `after` for one delay that is asked for again and again: its events need not be sorted. */
+  /** Like `after`, for a delay that is used very often: its events need no sorting. */
   lane(ms: number): (run: () => void) => Scheduled {
     let lane = this.lanes.find((one) => one.ms === ms);
     if (!lane) {
@@ -64,7 +64,7 @@ export class VirtualClock {
     };
   }
 
-  /** To be called by an event that resolves a promise: what waits for it runs before the next event. */
+  /** Must be called by an event that resolves a promise: code that awaits it runs before the next event. */
   wake(): void {
     this.mayGoOn = true;
   }
@@ -78,14 +78,14 @@ export class VirtualClock {
     });
   }
 
-  /** Ends the simulation with an error, whatever the code that caused it does with its own exceptions. */
+  /** Ends the simulation with an error, even if the code that caused it catches its own exceptions. */
   fail(error: unknown): void {
     this.failure ??= { error };
   }
 
-  /** Runs every event up to `end`, which is the time afterwards. */
+  /** Runs every event up to `end`, and then sets the time to `end`. */
   async runUntil(end: SimMs): Promise<void> {
-    // Ticks of the process come after all microtasks only where they were asked for by one of these.
+    // process.nextTick callbacks run after all microtasks only if they are scheduled from a microtask.
     await undefined;
     for (let timer = this.takeUntil(end); timer; timer = this.takeUntil(end)) {
       if (!timer.run) continue;
@@ -100,7 +100,7 @@ export class VirtualClock {
     this.now = end;
   }
 
-  /** The next event, which is taken out; undefined where it comes later than that. */
+  /** Removes and returns the next event; undefined when it is later than `end`. */
   private takeUntil(end: SimMs): Timer | undefined {
     let [next, from] = [this.heap[0], undefined as Lane | undefined];
     for (const lane of this.lanes) {
@@ -114,8 +114,8 @@ export class VirtualClock {
   }
 
   /**
-   * Everything that could go on has gone on: ticks of the process come after all microtasks. Now and then a macrotask, so that signals and the
-   * timers of a caller are served.
+   * Resolves when all resumed code waits again: process.nextTick callbacks run after all microtasks. At intervals it uses a macrotask, so
+   * that signals and the caller's timers are handled.
    */
   private settle(): Promise<void> {
     this.settled += 1;
@@ -156,7 +156,7 @@ export class VirtualClock {
   }
 }
 
-/** An event that can be taken back. */
+/** An event that can be cancelled. */
 class Cancellable implements Scheduled {
   constructor(private readonly timer: Timer) {}
 
@@ -169,7 +169,7 @@ class Cancellable implements Scheduled {
   }
 }
 
-/** The first event of a lane that was not taken back. */
+/** The first event of a lane that was not cancelled. */
 function firstOf(lane: Lane): Timer | undefined {
   const { timers } = lane;
   while (lane.head < timers.length && timers[lane.head]?.run === undefined) lane.head += 1;

@@ -1,6 +1,6 @@
 import type { SimMs } from './clock';
 
-/** When every scenario starts, by the services' clock: 1 January 2027, a date without meaning. */
+/** Start of every scenario by the services' clock: 1 January 2027, an arbitrary date. */
 export const EPOCH_MS = Date.UTC(2027, 0, 1);
 
 /** A moment by the services' clock. */

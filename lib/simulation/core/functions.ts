@@ -1,15 +1,15 @@
 import type { Scheduled, VirtualClock } from './clock';
 import type { FunctionName, Invocation, Slot } from './invocation';
 
-/** How an invocation ended: its answer, an exception, or death between two of its calls. */
+/** How an invocation ended: with an answer, with an exception, or killed between two of its calls. */
 export type Ending =
   | { kind: 'answer'; value: unknown }
   | { kind: 'error'; error: unknown }
   | { kind: 'died'; why: string };
 
 /**
- * The work of an invocation: the promise of its answer or, where no promise is needed, a function that calls `settle` once with the answer or
- * with the promise of it.
+ * The work of an invocation: a promise of its answer or, if no promise is needed, a function that calls `settle` once with the answer or a
+ * promise of it.
  */
 export type Handling = Promise<unknown> | ((settle: (outcome: unknown) => void) => void);
 
@@ -17,12 +17,12 @@ interface Environment<Deps> extends Slot {
   deps: Deps;
 }
 
-/** What a function is made from. */
+/** Settings of a function. */
 export interface FunctionSettings<Deps> {
   timeoutSeconds: number;
-  /** What it calls, made for each of its execution environments. */
+  /** Creates the dependencies of one execution environment. */
   makeDeps(slot: Slot): Deps;
-  /** Ids of invocations, across all functions. */
+  /** Ids of invocations, unique across all functions. */
   nextId(): number;
 }
 
@@ -30,16 +30,16 @@ export interface FunctionSettings<Deps> {
 const START_MS = 10;
 
 /**
- * A function of Lambda: as many execution environments as invocations run at once, each with its own clients and caches, used
- * again by a later invocation; a limit after which an invocation is ended. One that was ended takes its environment with it.
+ * A Lambda function: it has as many execution environments as there are concurrent invocations, each with its own clients and caches, which
+ * later invocations reuse. An invocation that exceeds the timeout is ended, and its environment is discarded.
  */
 export class LambdaFunction<Deps> {
   private readonly idle: Environment<Deps>[] = [];
   private readonly atLimit: (run: () => void) => Scheduled;
   private readonly atStart: (run: () => void) => Scheduled;
-  /** Invocations that have ended by an exception or by death. */
+  /** Number of invocations that ended with an exception or were killed. */
   failures = 0;
-  /** Told why one died. */
+  /** Called with the reason when an invocation was killed. */
   onDeath: (why: string) => void = () => {};
 
   constructor(
@@ -51,7 +51,7 @@ export class LambdaFunction<Deps> {
     this.atStart = clock.lane(START_MS);
   }
 
-  /** Starts an invocation; `onEnd` is called once, at the virtual time of its end. */
+  /** Starts an invocation; `onEnd` is called once, at the virtual time at which it ends. */
   invoke(
     handle: (deps: Deps, slot: Slot) => Handling,
     onEnd: (ending: Ending, invocation: Invocation) => void,
@@ -62,7 +62,8 @@ export class LambdaFunction<Deps> {
       if (invocation.isDead) return;
       invocation.isDead = true;
       limit.cancel();
-      // `environment.invocation` stays until the next one begins: what this one still calls belongs to it, and is never answered.
+      // `environment.invocation` stays until the next invocation begins: later calls of this one still belong to it, and are never
+      // answered.
       if (ending.kind !== 'answer') this.failures += 1;
       if (ending.kind === 'died') this.onDeath(ending.why);
       else this.idle.push(environment);

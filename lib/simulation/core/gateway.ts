@@ -6,7 +6,7 @@ import { unitAt } from './random';
 import { DEFAULT_RATES, RateLimit, THROTTLE_OF } from './rate-limit';
 import { isRetryable, isThrottling, lostAnswer, namedError, serviceError, timedOut } from './service-error';
 
-/** Calls of one operation; throttled ones are in `count`. */
+/** Number of calls of one operation; `count` includes throttled calls. */
 export interface CallCount {
   count: number;
   throttled: number;
@@ -18,13 +18,13 @@ interface Tally extends CallCount {
   inSecond: number;
 }
 
-/** A command of the SDK: its schema is `[kind, namespace, operation, ...]`. */
+/** An SDK command: its schema is `[kind, namespace, operation, ...]`. */
 interface SdkCommand {
   input: never;
   schema?: readonly unknown[];
 }
 
-/** A bundle may give the class another name; the name in the schema is the service's own. */
+/** A bundler may rename the class; the name in the schema is the service's own. */
 const operationOf = ({ schema }: SdkCommand): string => String(schema?.[2]);
 
 /** A client of a service, in an execution environment of a function. */
@@ -42,25 +42,25 @@ interface Send {
   invocation: Invocation;
   settings: ClientSettings;
   tries: number;
-  /** The effect of an earlier try, where the answer alone was lost. */
+  /** Result of an earlier try of which only the answer was lost. */
   done?: { answer: unknown };
-  /** No function waits for it: what comes of it goes on at once. */
+  /** No function waits for the call, so the result is handled immediately. */
   isDirect?: true;
   resolve(answer: unknown): void;
   reject(error: unknown): void;
 }
 
-/** Why a function died that the scenario kills. */
+/** Reason for the end of a function that the scenario kills. */
 export const KILLED = 'killed';
 
 /** Delays of the SDK's standard retry mode, ms. */
 const RETRY_BASE_MS = 100;
 const THROTTLE_BASE_MS = 500;
 const MOST_DELAY_MS = 20_000;
-/** A connection that breaks is noticed after this long. */
+/** Time until a broken connection is detected. */
 const BREAK_MS = 1000;
 
-/** What of a scenario calls meet: their faults, deaths of the functions that make them, and rates other than the usual ones. */
+/** What a scenario does to calls: faults, kills of the functions that make them, and non-default rates. */
 export interface Disturbances {
   faults: CallFaults;
   kills: Kills;
@@ -72,7 +72,7 @@ export class Gateway {
   readonly tallies = new Map<string, Tally>();
   private readonly limits = new Map<string, RateLimit | undefined>();
   private readonly operations = new Map<string, Operation>();
-  /** Told of every call that was refused, by its operation and time: what excuses a decision that comes late. */
+  /** Called for every refused call with its operation and time; this information excuses late decisions. */
   onTrouble: (operation: string, at: SimMs, isOverRate: boolean) => void = () => {};
 
   constructor(
@@ -89,7 +89,7 @@ export class Gateway {
     return [...this.operations.keys()];
   }
 
-  /** A client of the SDK whose calls come here. An instance of its class, because paginators ask for one. */
+  /** An SDK client whose calls go to this gateway. It is an instance of the client's class, because paginators check that. */
   client<T extends object>(kind: { prototype: T }, service: string, settings: ClientSettings, slot: Slot): T {
     const send = (command: SdkCommand) => this.send({ service, settings, slot }, command);
     return Object.assign(Object.create(kind.prototype) as T, { send });
@@ -113,7 +113,7 @@ export class Gateway {
     });
   }
 
-  /** A parameter that nobody honours would make the simulation say what the service does not. */
+  /** A parameter that the simulation ignores would make its behaviour differ from the service. */
   private requireKnown(name: string, { knows }: Operation, input: object): void {
     if (!knows) return;
     for (const parameter of Object.keys(input)) {
@@ -199,7 +199,7 @@ export class Gateway {
     resolve(answer ?? { $metadata: {} });
   }
 
-  /** An error of one try: the SDK tries again as its client is configured, else the caller has it. */
+  /** An error of one try: the SDK retries if its client is configured to, otherwise the caller receives it. */
   private failLater(send: Send, error: unknown, ms: number, isOverRate = false): void {
     this.clock.after(ms, () => {
       const { invocation, settings } = send;
@@ -218,7 +218,7 @@ export class Gateway {
     });
   }
 
-  /** Makes a call for a function that is not run: it takes its time and meets rates, faults and deaths like every other one. */
+  /** Makes a call for a function that does not run: the call has its normal latency, and rates, faults and kills apply to it. */
   direct({ name, input, slot, settings }: DirectCall, resolve: Send['resolve'], reject: Send['reject']): void {
     const operation = this.operations.get(name);
     const { invocation } = slot;
@@ -229,7 +229,7 @@ export class Gateway {
   }
 
   /**
-   * Counts a call that nobody makes because its answer is known, and that no fault and no limit touches.
+   * Counts a call that is not made because its answer is known and no fault or limit affects it.
    * @returns milliseconds until it would have reached the service
    */
   countKnown(name: string, invocation: Invocation): number {
@@ -237,7 +237,7 @@ export class Gateway {
     return this.latencyOf(this.operations.get(name) as Operation, invocation);
   }
 
-  /** Whether something besides the service may decide on such a call now. */
+  /** Whether a fault or limit may affect such calls now. */
   mayDisturb(names: readonly string[]): boolean {
     const isArmed = this.disturbances.kills.isArmed('reconcile', this.clock.now);
     return isArmed || names.some((name) => this.limitOf(name) !== undefined) || this.mayTouch(names);
@@ -248,7 +248,7 @@ export class Gateway {
     return names.some((name) => this.disturbances.faults.mayTouch(name, this.clock.now));
   }
 
-  /** Whether such a call may take longer now than the SDK needs to try again, or its answer say nothing. */
+  /** Whether such calls may now take longer than the SDK's retry delay, or lose their answers. */
   mayStall(names: readonly string[]): boolean {
     return names.some((name) => this.limitOf(name) !== undefined) || this.mayComeLate(names);
   }

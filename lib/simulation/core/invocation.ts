@@ -8,23 +8,23 @@ export interface Invocation {
   id: number;
   name: FunctionName;
   startedAt: SimMs;
-  /** Killed or past its limit: nothing that it waits for comes back any more. */
+  /** Killed or timed out: none of its pending calls is answered any more. */
   isDead: boolean;
-  /** Calls that wrote, so far. */
+  /** Number of calls that wrote so far. */
   effects: number;
-  /** Calls that the service refused as too many, after all tries. */
+  /** Number of calls that were throttled on every try. */
   throttledCalls: number;
   /** Ends it at once. */
   die(why: string): void;
   /** When this invocation last wrote the RUN item of a run. */
   wroteRunAt: Map<string, SimMs>;
-  /** Numbers that were drawn for its calls so far. */
+  /** Number of random numbers drawn for its calls so far. */
   draws: number;
-  /** What its next calls come to, which were made for it already: they are answered at once. */
+  /** Results of its next calls, which were already made on its behalf: they are returned immediately. */
   known: ({ answer: unknown } | { error: unknown })[];
 }
 
-/** An execution environment: what one process holds, and the one invocation that runs in it. */
+/** An execution environment: the state of one process, and the invocation that runs in it. */
 export interface Slot {
   invocation: Invocation | undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * The n-th number in [0, 1) of a stream of its own: what one stream draws does not move the others. Mixed as MurmurHash3 ends
- * (Austin Appleby, public domain).
+ * The n-th number in [0, 1) of an independent stream: draws from one stream do not change the others. Mixed with the finalizer of
+ * MurmurHash3 (Austin Appleby, public domain).
  */
 export function unitAt(seed: number, stream: number, n: number): number {
   let h = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(stream + 1, 0xc2b2ae35) ^ Math.imul(n + 1, 0x27d4eb2f);
@@ -9,7 +9,9 @@ export function unitAt(seed: number, stream: number, n: number): number {
   return ((h ^ (h >>> 16)) >>> 0) / 2 ** 32;
 }
 
-/** Numbers in [0, 1) that depend on the seed alone: Chris Doty-Humphrey's small fast counting generator, sfc32 (public domain). */
+/**
+ * Pseudo-random numbers in [0, 1) that depend only on the seed: Chris Doty-Humphrey's small fast counting generator, sfc32 (public domain).
+ */
 export class Random {
   private a = 0x9e3779b9;
   private b = 0x243f6a88;
@@ -31,7 +33,7 @@ export class Random {
     return (sum >>> 0) / 2 ** 32;
   }
 
-  /** Whole number from `least` to `most`, both included. */
+  /** Whole number from `least` to `most`, inclusive. */
   int(least: number, most: number): number {
     return least + Math.floor(this.next() * (most - least + 1));
   }

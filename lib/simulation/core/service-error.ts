@@ -1,7 +1,7 @@
-/** An error as the SDK throws it: its name, and the HTTP status of the answer; no status means that no answer came. */
+/** An error as the SDK throws it: its name, and the HTTP status of the answer; without a status no answer arrived. */
 export function serviceError(name: string, message: string, httpStatusCode?: number): Error {
   const { stackTraceLimit } = Error;
-  // Thousands of them are expected, and nobody reads where they were made.
+  // Thousands of these errors are expected, and their stack traces are not used.
   Error.stackTraceLimit = 0;
   const error = Object.assign(new Error(message), { name, $metadata: { httpStatusCode } });
   Error.stackTraceLimit = stackTraceLimit;
@@ -28,11 +28,11 @@ const STATUS_OF: Readonly<Record<string, number>> = {
   TooManyRequestsException: 429,
 };
 
-/** The error that a fault names, with the status that AWS gives it. */
+/** The error that a fault names, with the HTTP status that AWS uses for it. */
 export const namedError = (name: string, operation: string): Error =>
   serviceError(name, `${name} of ${operation}, as the scenario says`, STATUS_OF[name] ?? 400);
 
-/** What the caller sees when the answer, or the request, was lost on its way. */
+/** The error that the caller gets when the answer or the request was lost. */
 export const lostAnswer = (): Error =>
   Object.assign(serviceError('TimeoutError', 'socket hang up'), { code: 'ECONNRESET' });
 
@@ -64,10 +64,10 @@ const TRANSIENT = new Set(['TimeoutError', 'RequestTimeout', 'RequestTimeoutExce
 const statusOf = (error: unknown): number | undefined =>
   (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
 
-/** Whether the SDK takes the error for throttling, after which it waits longer. */
+/** Whether the SDK treats the error as throttling, after which it waits longer. */
 export const isThrottling = (error: unknown): boolean =>
   statusOf(error) === 429 || THROTTLING.has((error as Error).name);
 
-/** Whether the SDK's standard mode tries again after this error. */
+/** Whether the SDK's standard mode retries after this error. */
 export const isRetryable = (error: unknown): boolean =>
   isThrottling(error) || TRANSIENT.has((error as Error).name) || [500, 502, 503, 504].includes(statusOf(error) ?? 0);

@@ -9,7 +9,7 @@ interface Page {
   LastEvaluatedKey?: Item;
 }
 
-/** Reads the runs that are not over, page by page, as RunStore.active does. */
+/** Reads the runs that are not over, page by page, like RunStore.active. */
 export function readActive<Deps extends { queueUrl: string }>(
   calls: DirectCalls<Deps>,
   TableName: string,

@@ -11,8 +11,8 @@ import { DirectTicks } from './ticks';
 import type { WorldOfLooks } from './world-of-looks';
 
 /**
- * Invocations of `reconcile` whose course follows from a few decisions: their calls are made one by one with the product's own decisions, without
- * the function, which would come to the same. Most invocations of a scenario are of this kind.
+ * Plays invocations of `reconcile` that need only a few decisions: the calls are made one by one with the product's own decision functions,
+ * without running the handler, which would have the same result. Most invocations of a scenario are of this kind.
  */
 export class DirectReconcile {
   readonly looks: DirectLooks;
@@ -22,7 +22,7 @@ export class DirectReconcile {
   private readonly ticks: DirectTicks;
   private readonly messages = new Map<string, RunMessage>();
 
-  /** @param isOn false = every invocation calls the function */
+  /** @param isOn false = every invocation runs the function */
   constructor(
     private readonly world: WorldOfLooks,
     private readonly isOn: boolean,
@@ -34,14 +34,14 @@ export class DirectReconcile {
     this.ticks = new DirectTicks(world);
   }
 
-  /** What handles a tick of the schedule. */
+  /** Handles a tick of the schedule. */
   tick(deps: ReconcileDeps, slot: Slot, real: () => Promise<unknown>): Handling {
     const { invocation } = slot;
     if (!this.isOn || !invocation || deps.metrics) return real();
     return (settle) => this.ticks.play({ deps, slot, invocation, real, settle });
   }
 
-  /** What handles a message. */
+  /** Handles a message. */
   handle(received: Message, deps: ReconcileDeps, slot: Slot, real: () => Promise<unknown>): Handling {
     const message = this.parse(received.body);
     const { invocation } = slot;
@@ -70,7 +70,7 @@ export class DirectReconcile {
     };
   }
 
-  /** Runs are woken by the same text again and again. */
+  /** The same texts occur repeatedly, so parsed messages are cached. */
   private parse(body: string): RunMessage {
     let message = this.messages.get(body);
     if (!message) {

@@ -5,16 +5,16 @@ import type { Gateway } from '../core/gateway';
 import type { Invocation, Slot } from '../core/invocation';
 import type { DirectCall } from '../core/operation';
 
-/** What an invocation is asked for that may be played without its function. */
+/** The work of an invocation that may be played without its function. */
 export interface DirectWork<Deps> {
   deps: Deps;
   slot: Slot;
   invocation: Invocation;
   /** Calls the function. */
   real(): Promise<unknown>;
-  /** The message that it works on. @default - none: a tick */
+  /** The message to handle. @default - none: a tick */
   message?: { id: string; receipt: string };
-  /** Ends the invocation with its answer, or with the promise of it. */
+  /** Ends the invocation with its answer, or with a promise of it. */
   settle(outcome: unknown): void;
 }
 
@@ -33,8 +33,8 @@ interface KeptCall {
 }
 
 /**
- * The calls of one invocation whose function is not run: each takes its time at the services and is answered as to the function. The function
- * can take over at any time: it gets the answers so far at once.
+ * The calls of one invocation whose function does not run: each has its normal latency and the same answer as for the function. The
+ * function can take over at any time: it gets the answers so far immediately.
  */
 export class DirectCalls<Deps extends { queueUrl: string }> {
   private known: Known = [];
@@ -44,7 +44,7 @@ export class DirectCalls<Deps extends { queueUrl: string }> {
     readonly work: DirectWork<Deps>,
   ) {}
 
-  /** @param orElse what an error leads to. @default - the function takes over */
+  /** @param orElse called on an error. @default - the function takes over */
   call(name: string, input: object, then: (answer: object) => void, orElse?: (error: unknown) => void): void {
     const call: DirectCall = { name, input, slot: this.work.slot, settings: clientSettings };
     const place = this.known.push({ answer: undefined }) - 1;
@@ -76,7 +76,7 @@ export class DirectCalls<Deps extends { queueUrl: string }> {
     );
   }
 
-  /** The function does what is left. Nothing may be under way. */
+  /** Runs the function for the remaining work. No call may be in progress. */
   goOn(): void {
     const { invocation, settle, real } = this.work;
     invocation.known.push(...this.known.filter((answer) => answer !== undefined));
@@ -84,7 +84,10 @@ export class DirectCalls<Deps extends { queueUrl: string }> {
     settle(real());
   }
 
-  /** The message fails for an error that the function lets through: it comes again soon, as `onMessages` of lib/handlers/reconcile/reconcile.ts asks. */
+  /**
+   * Fails the message with an error that the function does not catch: it is made visible again soon, as in `onMessages` of
+   * lib/handlers/reconcile/reconcile.ts.
+   */
   fail(): void {
     const { deps, message, settle } = this.work;
     if (!message) throw new Error('only a message comes again');
@@ -94,7 +97,7 @@ export class DirectCalls<Deps extends { queueUrl: string }> {
     this.call('sqs:ChangeMessageVisibility', input, end, end);
   }
 
-  /** What the function would do from here on does not depend on the answers so far. */
+  /** Discards the answers so far, because what the function does from here on does not depend on them. */
   forget(): void {
     this.known = [];
   }

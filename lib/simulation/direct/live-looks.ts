@@ -22,24 +22,24 @@ import { NOTHING_FAILED, presentOf, TICK_MS, type WorldOfLooks } from './world-o
 const READ_OBJECT = 's3:GetObject';
 const LIST = 's3:ListObjectsV2';
 const CALLS = ['sagemaker:DescribeTrainingJob', READ_OBJECT, LIST, 'dynamodb:TransactWriteItems'];
-/** Longer than the calls of one look take where each is made three times. */
+/** Upper bound on the time of one pass's calls when each of them is made three times. */
 const REPEATED_LOOK_MS = 20_000;
 
-/** The heartbeat that a look read, or why it has none. */
+/** The heartbeat that a pass read, or why it has none. */
 type Beat = Pick<Observed, 'heartbeat' | 'heartbeatError'>;
 
 /**
- * Looks of `reconcile` at a live training job from which at most a write follows: the calls of `reconcileRun` one by one, and the product's own
- * decision on what they answer, without the function. Where anything else follows, the function takes over with the answers so far; what it
- * decides is then decided at the same moment on the same observation.
+ * Passes of `reconcile` over a live training job that result in at most one write: makes the calls of `reconcileRun` one by one, and
+ * applies the product's own decision to the answers, without running the function. If anything else follows, the function takes over with
+ * the answers so far, and decides at the same moment on the same observation.
  */
 export class DirectLooks {
-  /** Looks, or rounds of them, at which the function was not called. */
+  /** Number of passes, or rounds of them, without a call of the function. */
   count = 0;
 
   constructor(readonly world: WorldOfLooks) {}
 
-  /** The run has a live job with visible heartbeats, and nothing disturbs the calls of a look. */
+  /** Whether the run has a live job with visible heartbeats, and nothing can disturb the calls of a pass. */
   mayPlay({ record }: SimRun): boolean {
     const attempt = record?.attempt;
     if (!record || attempt?.phase !== 'created' || !attempt.files || attempt.files.checkpoints?.marker) return false;
@@ -50,7 +50,7 @@ export class DirectLooks {
     new LiveLook(this, run, work).round();
   }
 
-  /** Every call is answered at once or fails, the world stays as it is, and no other tick comes, until the look is over. */
+  /** Whether every call is answered or fails immediately, the world does not change, and no other tick happens until the pass is over. */
   private isCalm(): boolean {
     const { world } = this;
     const { now } = world.clock;
@@ -75,7 +75,7 @@ class LiveLook {
     this.calls = new DirectCalls(looks.world, work);
   }
 
-  /** Looks once. */
+  /** Plays one round. */
   round(): void {
     const { world } = this.looks;
     const input = { TableName: world.names.tableName, Key: runKey(this.run.runId ?? ''), ConsistentRead: true };
@@ -83,7 +83,7 @@ class LiveLook {
       'dynamodb:GetItem',
       input,
       ({ Item: item }: { Item?: Item }) => {
-        // What a look was begun for may have changed since.
+        // The state that triggered this pass may have changed since.
         if (item === undefined || item !== this.run.written || !this.looks.mayPlay(this.run)) {
           this.calls.goOn();
           return;
@@ -104,7 +104,7 @@ class LiveLook {
     });
   }
 
-  /** Heartbeat and checkpoints at once. */
+  /** Reads heartbeat and checkpoints in parallel. */
   private observe(): void {
     const isListed = isDueForListing(this.record, this.job, this.work.deps.now().getTime());
     this.beat = undefined;
@@ -113,7 +113,7 @@ class LiveLook {
     if (isListed) this.checkpoints = checkpoints ? undefined : { kind: 'listed', committed: [], torn: [] };
     const read = (beat: Beat) => {
       this.beat = beat;
-      // Without a heartbeat, what was written last is the only sign of life.
+      // Without a heartbeat, the time of the last write is the only sign of life.
       if (!isListed && !beat.heartbeat) this.calls.goOn();
       else this.join();
     };
@@ -148,7 +148,7 @@ class LiveLook {
     );
   }
 
-  /** Folder by folder, until a whole checkpoint is found. */
+  /** Searches folder by folder until a complete checkpoint is found. */
   private look(search: CommittedSearch): void {
     const uri = search.next();
     if (uri === undefined) {
@@ -218,7 +218,7 @@ class LiveLook {
     });
   }
 
-  /** Another round follows where the same observation asks for more. */
+  /** Another round follows if the same observation requires more actions. */
   private written(actions: readonly Action[], observed: Observed): void {
     if (isSettled(actions, observed, this.work.deps.now().getTime())) {
       this.end();

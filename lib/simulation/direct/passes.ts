@@ -21,11 +21,11 @@ const READ_SEVERAL = 'dynamodb:BatchGetItem';
 type WorldOfPasses = Pick<WorldOfLooks, 'clock' | 'gateway' | 'table' | 'names'>;
 
 /**
- * Passes of `reconcile` over a queue that decide nothing: nobody waits, or those who wait are told nothing new, and what teams hold has not
- * changed. Played call by call as `admitRuns` makes them; in every other case the function takes over from what has been read.
+ * Passes of `reconcile` over a queue in which no run waits and nothing has changed on which its usage depends: they read, and decide
+ * nothing. Played call by call in the order of `admitRuns`; in every other case the function takes over with the answers so far.
  */
 export class DirectPasses {
-  /** Passes at which the function was not called. */
+  /** Number of passes without a call of the function. */
   count = 0;
   /** Those of them in which runs wait. */
   waited = 0;
@@ -61,7 +61,7 @@ export class DirectPasses {
     });
   }
 
-  /** What has to be written has the time of this moment: whether the function is needed is known before the queue's own item is read. */
+  /** A write would contain the current time, so whether the function is needed is decided before the queue's own item is read. */
   private readQueue(calls: DirectCalls<ReconcileDeps>, active: readonly RunRecord[]): void {
     const { deps, settle } = calls.work;
     const waiting = active.filter(isQueued);

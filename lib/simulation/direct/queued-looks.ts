@@ -15,11 +15,11 @@ import { NOTHING_FAILED, type WorldOfLooks } from './world-of-looks';
 const READ = 'dynamodb:GetItem';
 
 /**
- * Looks of `reconcile` at a run that waits in the queue and has no job: it is read, of several kinds of capacity those are found that cannot
- * start, and nothing is decided. In every other case the function takes over with what was read.
+ * Passes of `reconcile` over a run that waits in the queue, has no job, and has no other kind of capacity to choose: they read the run, and
+ * decide nothing. In every other case the function takes over with the answers so far.
  */
 export class DirectQueuedLooks {
-  /** Looks at which the function was not called. */
+  /** Number of passes without a call of the function. */
   count = 0;
 
   constructor(private readonly world: WorldOfLooks) {}
@@ -37,7 +37,7 @@ export class DirectQueuedLooks {
       input,
       ({ Item: item }: { Item?: Item }) => {
         const record = item && recordOfItem(item);
-        // What a look was begun for may have changed since.
+        // The state that triggered this pass may have changed since.
         if (!record || !waitsAlone(record)) calls.goOn();
         else if (record.policy.ladder.length < 2) this.judge(calls, record, {});
         else this.readRungs(calls, record);

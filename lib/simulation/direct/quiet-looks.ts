@@ -14,54 +14,54 @@ import type { SimRun } from '../world/sim-run';
 import type { DirectWork } from './direct-work';
 import { LOOK_MS, NOTHING_FAILED, presentOf, TICK_MS, type WorldOfLooks } from './world-of-looks';
 
-/** The calls of a look at which nothing is decided, in their order. */
+/** The calls of a pass without a decision, in their order. */
 const READ = 'dynamodb:GetItem';
 const DESCRIBE = 'sagemaker:DescribeTrainingJob';
 const READ_BEAT = 's3:GetObject';
 const CALLS = [READ, DESCRIBE, READ_BEAT];
-/** A prediction reaches as far as the listings of a steady run are apart, and no further. */
+/** A prediction covers at most the interval between two listings of a steady run. */
 const MOST_TICKS = 12;
-/** Beats come each minute: a clock that differs by more might make one late that is not. */
+/** Heartbeats are written every minute: with a larger clock difference, a heartbeat could wrongly appear late. */
 const MOST_SKEW_MS = 60_000;
-/** Steps this long, and a beat, are well within every limit on the age of the newest step. */
+/** With steps of at most this length and a heartbeat every minute, the newest step is always well within every limit on its age. */
 const MOST_STEP_SECONDS = 300;
 
-/** Steps that have gone on for so long have left every pause before them behind. */
+/** After steps have continued for this long, an earlier pause no longer affects a decision. */
 const RECENT_MS = 2 * MOST_STEP_SECONDS * 1000;
 
-/** One look whose outcome is predicted. */
+/** One pass with a predicted outcome. */
 interface QuietLook extends DirectWork<ReconcileDeps> {
   run: SimRun;
-  /** The run's item, as the prediction knows it. */
+  /** The run's item on which the prediction is based. */
   item: Item;
 }
 
-/** What a prediction was made from, and until when nothing is decided while all of it stays so. */
+/** The inputs of a prediction, and until when nothing is decided while they do not change. */
 interface Prediction {
   item: Item;
   job: SimJob;
-  /** All of the job that its heartbeats and Describe show, but for the steps themselves, and how far the functions' clock differs. */
+  /** Everything about the job that its heartbeats and Describe show except the steps, and the clock difference of the functions. */
   state: readonly unknown[];
   until: SimMs;
 }
 
 /**
- * Looks of `reconcile` at runs that train as they should, of which it is known beforehand that nothing will be decided. They are counted, take
- * their time and hold their execution environment like every other look, but the function is not called. Most looks of a long
- * scenario are of this kind.
+ * Passes of `reconcile` over steady runs for which it is known in advance that nothing will be decided. They are counted, take their time
+ * and occupy their execution environment like every other pass, but the function is not called. Most passes of a long scenario are of this
+ * kind.
  *
- * It is known where the run's item, its job and its steps are as they were, no fault and no rate touches the calls, and the product's own
- * decision, made beforehand on what the last look of the next hour will see, is to do nothing: what may follow from steps that go on
- * follows from time alone, so that it follows at the last look when it follows at any.
+ * This is known if the run's item, its job and its steps continue unchanged, no fault or rate limit affects the calls, and the product's
+ * own decision for the last pass of the next hour, computed in advance, is to do nothing. While steps continue, a decision can only be
+ * caused by the passage of time, so if there is none at the last pass there is none before it.
  */
 export class QuietLooks {
-  /** Looks at which the function was not called. */
+  /** Number of passes without a call of the function. */
   count = 0;
   private readonly predictions = new Map<SimRun, Prediction>();
 
   constructor(private readonly world: WorldOfLooks) {}
 
-  /** Plays the look, if nothing will be decided at it. */
+  /** Plays the pass if nothing will be decided; otherwise returns false. */
   play(run: SimRun, work: DirectWork<ReconcileDeps>): boolean {
     const prediction = this.predict(run);
     if (!prediction) return false;
@@ -69,7 +69,7 @@ export class QuietLooks {
     return true;
   }
 
-  /** The calls at their times. Where one comes to something else than was predicted, the function goes on from there. */
+  /** Makes the calls at their times. If the result of a call differs from the prediction, the function continues from there. */
   private look(look: QuietLook): void {
     this.pass(READ, look.invocation, () => {
       const Item = look.run.written;
@@ -79,7 +79,7 @@ export class QuietLooks {
     });
   }
 
-  /** The function is called after all, and gets these answers at once. */
+  /** Runs the function after all, and gives it these answers immediately. */
   private goOn({ invocation, real, settle }: QuietLook, known: Invocation['known']): void {
     invocation.known.push(...known);
     this.world.clock.wake();
@@ -95,7 +95,7 @@ export class QuietLooks {
     });
   }
 
-  /** A call whose answer is known. */
+  /** Makes a call whose answer is known. */
   private pass(call: string, invocation: Invocation, then: () => void): void {
     this.world.clock.after(this.world.gateway.countKnown(call, invocation), then);
   }
@@ -116,7 +116,7 @@ export class QuietLooks {
     return now + LOOK_MS <= made.until ? made : undefined;
   }
 
-  /** Nothing but the look itself happens to the run's job within its time, and nothing disturbs its calls. */
+  /** Whether no other event affects the run's job during the pass, and nothing disturbs its calls. */
   private isCalm(job: SimJob): boolean {
     const { clock, state, gateway } = this.world;
     const end = clock.now + LOOK_MS;
@@ -131,26 +131,26 @@ export class QuietLooks {
     return [history.length, stepping?.turns, restarts, sparesLeft, setAside.length, isAskedToLeave, skew];
   }
 
-  /** Until when nothing is decided on this record while steps go on. */
+  /** Until when nothing is decided on this record while steps continue. */
   private quietUntil(record: RunRecord, job: SimJob): SimMs {
     const present = presentOf(this.world.describe(job.name));
     const shift = this.world.functionsNow() - this.world.clock.now;
     const first = (Math.floor(this.world.functionsNow() / TICK_MS) + 1) * TICK_MS - 1;
-    // No further than the next write of progress.
+    // Not beyond the next write of progress.
     const written = (record.attempt?.progress?.beatAt ?? 0) + WRITE_PROGRESS_MS;
     const most = Math.min(MOST_TICKS, Math.floor((written - first) / TICK_MS) + 1);
     let ticks = 0;
     while (ticks < most && !isDueForListing(record, present, first + ticks * TICK_MS)) ticks += 1;
     const isQuietAt = (at: number) => wanted(record, this.observedAt(present, job, at - shift), at).length === 0;
     const isQuiet = (tick: number) => isQuietAt(first + tick * TICK_MS);
-    // What follows from time alone and not at one tick follows at no tick before it.
+    // A decision that depends only on the passage of time and is not made at one tick is not made at an earlier tick either.
     let [quiet, busy] = [-1, ticks];
     for (let tick = ticks - 1; busy - quiet > 1; tick = Math.floor((quiet + busy) / 2)) {
       if (isQuiet(tick)) quiet = tick;
       else busy = tick;
     }
     if (quiet === -1) return 0;
-    // The newest step may be older now than it will be.
+    // The newest step may be older now than at the predicted ticks.
     const { now } = this.world.clock;
     const hasJustGoneOn = now - (job.stepping?.goingSince ?? now) < RECENT_MS;
     if (hasJustGoneOn && !isQuietAt(this.world.functionsNow())) return 0;
@@ -163,7 +163,7 @@ export class QuietLooks {
   }
 }
 
-/** It steps, and its driver beats. */
+/** Whether it makes steps, and its driver writes heartbeats. */
 const goesOn = (job: SimJob): boolean =>
   isLive(job) &&
   job.stopAt === undefined &&

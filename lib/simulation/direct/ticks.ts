@@ -10,11 +10,11 @@ import type { WorldOfLooks } from './world-of-looks';
 
 type WorldOfTicks = Pick<WorldOfLooks, 'clock' | 'gateway' | 'names'>;
 
-/** Ticks of the schedule, call by call as `onTick` of lib/handlers/reconcile/reconcile.ts makes them, without the function. */
+/** Ticks of the schedule, call by call in the order of `onTick` of lib/handlers/reconcile/reconcile.ts, without running the function. */
 export class DirectTicks {
   constructor(private readonly world: WorldOfTicks) {}
 
-  /** An error ends the invocation as it ends the function. */
+  /** An error ends the invocation, as it would end the function. */
   play(work: DirectWork<ReconcileDeps>): void {
     const { deps, settle } = work;
     const calls = new DirectCalls(this.world, work);

@@ -8,23 +8,25 @@ import type { SimTable } from '../services/dynamodb';
 import type { StateFaults } from '../world/faults/state-faults';
 import type { SimRun } from '../world/sim-run';
 
-/** What the function answers after a message that went well. */
+/** The function's answer after a message without failures. */
 export const NOTHING_FAILED = { batchItemFailures: [] };
-/** Longer than the calls of one look take together. */
+/** Upper bound on the time of all calls of one pass. */
 export const LOOK_MS = 2000;
-/** Between two ticks of the schedule. */
+/** Interval between two ticks of the schedule. */
 export const TICK_MS = TICK_SECONDS * 1000;
 
 const presentJobs = new WeakMap<object, PresentJob>();
 
-/** What the handler takes from an answer of Describe, which stays the same while the job does. */
+/**
+ * The job as the handler parses it from an answer of Describe; cached by answer object, which stays the same while the job does not change.
+ */
 export function presentOf(answer: object): PresentJob {
   const known = presentJobs.get(answer) ?? presentJob(answer as DescribeTrainingJobCommandOutput);
   presentJobs.set(answer, known);
   return known;
 }
 
-/** What is asked of the simulated world. */
+/** The parts of the simulated world that direct passes read. */
 export interface WorldOfLooks {
   readonly clock: VirtualClock;
   readonly state: StateFaults;
@@ -32,8 +34,8 @@ export interface WorldOfLooks {
   readonly gateway: Gateway;
   readonly names: { readonly tableName: string };
   findRun(runId: string): SimRun | undefined;
-  /** The clock that functions read. */
+  /** The functions' clock. */
   functionsNow(): number;
-  /** What Describe says of a job now. */
+  /** The current answer of Describe for a job. */
   describe(jobName: string): object;
 }

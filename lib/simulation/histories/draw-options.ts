@@ -1,7 +1,7 @@
 import { Random } from '../core/random';
 import type { CallEntry, RunEntry } from '../scenario/schema';
 
-/** The part of a drawn run file that options are added to. */
+/** The part of a randomly drawn run file to which options are added. */
 interface DrawnFile {
   code: { source: string };
   compute: { instanceType: string; instanceCount: number | { min: number; max: number }; capacity?: string };
@@ -9,16 +9,16 @@ interface DrawnFile {
 
 const HOUR = 3600;
 
-/** Runs with the less common options of a run file and of a scenario, and the calls that go with them. */
+/** Runs with the less common options of a run file and of a scenario, and the calls that belong to them. */
 export interface WithOptions {
   runs: RunEntry[];
   calls: CallEntry[];
 }
 
 /**
- * Adds alternatives, warm pools, spare hosts, starting times and runs to wait for, each to some of the runs. Every run has a stream of its
- * own, so that the rest of a history does not depend on it.
- * @param types instance types that alternatives may have
+ * Adds alternatives, warm pools, spare hosts, start times and `after` to some of the runs each. Every run has a random stream of its own,
+ * so that the rest of a history does not depend on these options.
+ * @param types instance types that alternatives may use
  */
 export function drawOptions(runs: readonly RunEntry[], seed: number, types: readonly string[]): WithOptions {
   const calls: CallEntry[] = [];

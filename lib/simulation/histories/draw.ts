@@ -5,7 +5,9 @@ import { drawOptions } from './draw-options';
 
 const HOUR = 3600;
 
-/** What drawn runs train: the built-in trainer on a type with a price of every kind, and own code that shows nothing of itself. */
+/**
+ * Workloads of drawn runs: the built-in trainer on a type that has a price of every kind, and custom code whose steps cannot be observed.
+ */
 const TINY = {
   code: { source: 'builtin' },
   model: { architecture: { layers: 2, hiddenSize: 64, attentionHeads: 4, ffnHiddenSize: 128, vocabularySize: 256 } },
@@ -33,7 +35,7 @@ const CALLS = [
   ['servicequotas:GetServiceQuota', ['TooManyRequestsException']],
 ] as const;
 
-/** The scenario with what its `random` section draws from a seed: runs, stops and resumes, and faults. */
+/** The scenario with the runs, stops and resumes, and faults that its `random` section draws from a seed. */
 export function draw(
   file: ScenarioFile,
   environment: EnvironmentSpec,
@@ -58,7 +60,7 @@ export function draw(
   const all = [...(file.runs ?? []), ...runs];
   const days = untilSeconds / (24 * HOUR);
   const count = Math.round((wanted.faultsPerDay ?? 0) * days);
-  // Faults end before the scenario does, so that what they left can come to its end.
+  // Faults end before the scenario does, so that their consequences can be resolved.
   const faults = Array.from({ length: count }, () => drawFault(random, all, 0.9 * untilSeconds));
   return {
     ...rest,
@@ -88,13 +90,13 @@ function drawLimits(random: Random, types: readonly string[]): Record<string, nu
 
 const minutesFrom = (random: Random, least: number, most: number): number => random.int(least, most) * 60;
 
-/** What a run is drawn from. */
+/** The values from which a run is drawn. */
 interface Choice {
   teams: readonly string[];
   types: readonly string[];
-  /** Most instances. */
+  /** Maximum number of instances. */
   most: number;
-  /** Seconds that the scenario lasts. */
+  /** Length of the scenario, seconds. */
   until: number;
 }
 
@@ -129,7 +131,7 @@ function drawRun(random: Random, id: string, { teams, types, most, until }: Choi
   };
 }
 
-/** From a stream of its own, so that the rest of a history stays as it was before there was preemption. */
+/** Uses a stream of its own, so that the rest of a history is the same as before preemption was added. */
 function drawQueueing<T extends { instanceCount: number }>(own: Random, compute: T, isOwn: boolean, keeps: boolean) {
   const preemption = { ...(keeps && own.chance(0.4) && { preemptible: true }), priority: own.int(0, 2) };
   const max = compute.instanceCount;
@@ -138,7 +140,7 @@ function drawQueueing<T extends { instanceCount: number }>(own: Random, compute:
   return { preemption, sized };
 }
 
-/** From a stream of its own too. */
+/** Uses a stream of its own too. */
 function drawTags(trainsHours: number, id: string): { tags?: Record<string, string> } {
   const random = new Random(trainsHours * 31 + id.length);
   return random.chance(0.3) ? { tags: { project: `p${random.int(1, 9)}` } } : {};

@@ -7,19 +7,19 @@ import { type Play, play } from '../simulate';
 import { draw } from './draw';
 import { shrink } from './shrink';
 
-/** Which histories are played, and what each of them has. */
+/** Which histories to play, and their options. */
 export interface HistoryOptions {
-  /** Of the first history. @default 1 */
+  /** Seed of the first history. @default 1 */
   seed?: number;
-  /** Seeds to play, one after the other. @default - one, without a count in the result */
+  /** Number of seeds to play, one after the other. @default - one, without a count in the result */
   histories?: number;
-  /** Whether a failing one is shrunk. @default true */
+  /** Whether a failing history is shrunk. @default true */
   shrinks?: boolean;
-  /** Told after each history. @default - nobody */
+  /** Called after each history. @default - no callback */
   onPlayed?: (seed: number, result: SimulationResult) => void;
 }
 
-/** Plays the seeds of a scenario. The result is that of the first that fails, else of the last. */
+/** Plays the seeds of a scenario. Returns the result of the first that fails, or of the last. */
 export async function playHistories(
   scenario: Scenario,
   read: (path: string) => string,
@@ -49,7 +49,7 @@ export async function playHistories(
   return { ...shown, result: { ...result, ...counted, ...shrunk } };
 }
 
-/** The scenario with what the seed draws. */
+/** The scenario with the entries that the seed draws. */
 export function concrete(scenario: Scenario, seed: number, read: (path: string) => string): Scenario {
   if (!scenario.random) return scenario;
   const drawn = draw(scenario.source, scenario.environment, seed, scenario.until);
@@ -59,10 +59,13 @@ export function concrete(scenario: Scenario, seed: number, read: (path: string) 
   return value;
 }
 
-/** Calls of the functions that shrinking plays at most: about two minutes of work. Not a time, so that the same seed prints the same. */
+/**
+ * Maximum number of function calls during shrinking: about two minutes of work. It is not a time limit, so that the same seed always prints
+ * the same.
+ */
 const MOST_CALLS = 2_000_000;
 
-/** The text of the shortest scenario that breaks the first invariant that the play broke. */
+/** The text of the shortest scenario that violates the first invariant that the play violated. */
 async function shrunkText({ result, world }: Play, read: (path: string) => string): Promise<string> {
   const broken = result.invariants.find(({ holds }) => !holds)?.name;
   let calls = 0;

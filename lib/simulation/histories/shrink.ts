@@ -1,12 +1,12 @@
 import type { ScenarioFile } from '../scenario/schema';
 
-/** Plays at most, so that a large scenario is given back in minutes. */
+/** Maximum number of plays, so that shrinking a large scenario takes minutes. */
 const MOST_PLAYS = 400;
 
 /**
- * The shortest scenario that still fails: parts are left out, then the end is brought forward and numbers are made round, as long as the
- * same invariants do not hold.
- * @param fails plays a scenario and says whether it fails as the first one did
+ * Finds the shortest scenario that still fails: removes parts, then shortens the duration and rounds numbers, as long as the same
+ * invariants are violated.
+ * @param fails plays a scenario and returns whether it fails as the first one did
  */
 export async function shrink(
   file: ScenarioFile,
@@ -32,7 +32,7 @@ export async function shrink(
 
 type Part = 'runs' | 'faults' | 'calls' | 'outside' | 'capacity';
 
-/** Leaves out halves, then quarters, then single entries. */
+/** Removes halves, then quarters, then single entries. */
 async function shrinkList(
   first: ScenarioFile,
   part: Part,
@@ -48,7 +48,7 @@ async function shrinkList(
   }
 }
 
-/** What names a run that is not there any more goes with it. */
+/** Removes references to runs that no longer exist. */
 function tidy(file: ScenarioFile): ScenarioFile {
   const ids = new Set((file.runs ?? []).map(({ id }) => id));
   const isHere = (target: string | undefined) => target === undefined || ids.has(target.split('#')[0] ?? '');
@@ -78,7 +78,7 @@ async function shrinkEnd(
   }
 }
 
-/** Fields of runs that may have their defaults instead. */
+/** Fields of runs that can be removed to get their defaults. */
 const OPTIONAL = [
   'commitEveryMinutes',
   'secondsPerStep',

@@ -11,15 +11,15 @@ import { countedOtherwise } from './counted';
 import { Invariant } from './invariant';
 import { trueClass } from './true-class';
 
-/** Times of the service have whole seconds, and each of two may be rounded. */
+/** The service's times have whole seconds, and each of two may be rounded. */
 const ROUNDED_MS = 2000;
 const SHARE_TOLERANCE = 0.01;
-/** The driver of a job that was deleted told its steps a minute ago at most. */
+/** The driver of a deleted job reported its steps at most a minute before. */
 const BEAT_MS = 60_000;
-/** A heartbeat that could not be read so shortly before the end may have been the last. */
+/** An unreadable heartbeat this shortly before the end may have been the last. */
 const UNREAD_MS = 600_000;
 
-/** What the table says of an attempt that has ended, and of the clusters that a run may ask for, is what its jobs did and what they cost. */
+/** The table's data about ended attempts, and about the rungs of a run, match what the jobs did and what they cost. */
 export class AsHappened extends Invariant {
   readonly name = 'as-happened';
 
@@ -73,14 +73,14 @@ export class AsHappened extends Invariant {
     ];
   }
 
-  /** First and last step of its own, where they show: in the heartbeat, and the last in a metric as well. */
+  /** First and last step of the attempt itself, as far as they are visible: in the heartbeat, and the last one also in a metric. */
   private ofSteps(run: SimRun, { firstStep, lastStep, progress }: Attempt, job: SimJob): string[] {
     const { truth, stepping, restarts, kind } = job;
     if (!truth?.showsSteps || kind === 'processing') return [];
     const [first = null, last = null] = [stepping?.firstStep, stepping?.at];
     const isRead = truth.heartbeat !== undefined && !this.isUnread(run, job);
     const { vitals } = progress ?? {};
-    // Steps of the last minute are in no heartbeat.
+    // Steps of the last minute are not in any heartbeat.
     const isUnsaid = firstStep === null && (last ?? 0) - (first ?? 0) <= stepsOfBeat(job);
     return [
       ...differ('lastStep', lastStep, last, lastStep === last),
@@ -89,7 +89,10 @@ export class AsHappened extends Invariant {
     ];
   }
 
-  /** A call to S3 failed or came late while the job lived or its end was looked at, which is before the next job: a heartbeat may not have been read. */
+  /**
+   * A call to S3 failed or was delayed while the job lived or its end was processed (which is before the next job), so a heartbeat may not
+   * have been read.
+   */
   private isUnread(run: SimRun, job: SimJob): boolean {
     const { createdAt } = job;
     const next = run.jobs[run.jobs.indexOf(job) + 1];
@@ -100,7 +103,7 @@ export class AsHappened extends Invariant {
     );
   }
 
-  /** Nothing is left to ask but its last heartbeat, and the table cannot know more steps than there were. */
+  /** The only remaining source is its last heartbeat, and the table cannot know more steps than there were. */
   private ofDeleted(run: SimRun, attempt: Attempt, job: SimJob): string[] {
     const { truth, stepping, beatsWithout } = job;
     const { at: made = -1 } = stepping ?? {};
@@ -113,7 +116,7 @@ export class AsHappened extends Invariant {
       : [];
   }
 
-  /** What control took for the way to ask for capacity, from the run file and the price list alone. */
+  /** The rung as control derived it must follow from the run file and the price list alone. */
   private ofRung({ truth }: SimRun, rung: Rung): string[] {
     if (!truth) return [];
     const { kind, compute } = truth.spec;
@@ -132,14 +135,14 @@ export class AsHappened extends Invariant {
   }
 }
 
-/** How often it was without instances after it had had them. */
+/** Number of periods without instances after it had had them. */
 const pausesOf = ({ history }: SimJob): number =>
   history.filter(({ secondaryStatus }) => secondaryStatus === 'Interrupted').length;
 
-/** Steps between two heartbeats, at most. */
+/** Maximum number of steps between two heartbeats. */
 const stepsOfBeat = ({ secondsPerStep }: SimJob): number => Math.ceil(BEAT_MS / 1000 / secondsPerStep) + 1;
 
-/** What a job was created with is what its rung says. */
+/** Differences between a job's create request and its rung. */
 function ofRequest(rung: Rung, job: SimJob): string[] {
   const [first = []] = job.wanted;
   const types = rung.instances.map(({ instanceType }) => instanceType);
@@ -160,7 +163,7 @@ function ofStart(attempt: Attempt, { truth, resumeUri }: SimJob): string[] {
   return differ('step that it began at', written, step, written === step);
 }
 
-/** How the service says that it ended, and of what: the world knows what it did. */
+/** Differences between the recorded end of an attempt and the actual one: the world knows what happened. */
 function ofEnd(attempt: Attempt, job: SimJob): string[] {
   const failure = classOf(attempt, job);
   return [
@@ -178,8 +181,8 @@ function ofEnd(attempt: Attempt, job: SimJob): string[] {
 }
 
 /**
- * An attempt that Slipway itself stopped handed over, whatever asked for it; one that hung may be stopped for another reason first, and one that is
- * stopped for it hung, whatever its hosts did meanwhile.
+ * The expected class. An attempt that Slipway itself stopped is a hand-over, whatever the reason; a hung attempt may first be stopped for
+ * another reason, and one that was stopped for a hang counts as hung, whatever its hosts did meanwhile.
  */
 function classOf(attempt: Attempt, job: SimJob): FailureClass | 'completed' | undefined {
   if (job.status === 'Completed') return 'completed';

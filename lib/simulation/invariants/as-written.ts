@@ -4,12 +4,14 @@ import type { SimJob } from '../job/job';
 import type { SimRun } from '../world/sim-run';
 import { Invariant } from './invariant';
 
-/** The table and each job say of a run what its file says, and a job is told a place to begin at that its container can read. */
+/**
+ * The table and each job contain the values of the run file, and the checkpoint address that a job gets is one that its container can read.
+ */
 export class AsWritten extends Invariant {
   readonly name = 'as-written';
   private readonly seen = new Set<SimRun>();
 
-  /** `list` finds runs by these, and the queue orders them. */
+  /** `list` searches by these fields, and the queue sorts by them. */
   override onRunWritten(run: SimRun): void {
     const { record, truth } = run;
     if (!record || !truth) return;
@@ -23,7 +25,7 @@ export class AsWritten extends Invariant {
       this.break(`the table says of run ${run.id} ${JSON.stringify(written)}, and its run file something else`);
   }
 
-  /** While a job is being stopped, or is asked to leave, people read why. */
+  /** While a job is being stopped or asked to exit, the record states the reason. */
   private checkReason(run: SimRun, { attempt, reason }: RunRecord): void {
     const leaves = attempt?.phase === 'created' && !run.isOver ? (attempt.stop ?? attempt.handOver) : undefined;
     if (leaves && reason !== leaves.text)
@@ -38,7 +40,7 @@ export class AsWritten extends Invariant {
     const missing = Object.entries(tags).find(([key, value]) => given.get(key) !== value);
     if (missing) this.break(`${job.name} has no tag ${missing[0]}: ${missing[1]}, which its run file sets`);
     if (job.resumeUri === '') return;
-    // The service restores managed checkpoints to a local path, and the container is not told of the prefix in S3.
+    // The service restores managed checkpoints to a local path, and the container does not know the prefix in S3.
     const isLocal = job.resumeUri.startsWith(`${checkpoints.localPath.replace(/\/$/, '')}/`);
     if (isLocal !== (checkpoints.mode === 'managed'))
       this.break(`${job.name} is told to begin at ${job.resumeUri}, with checkpoints of mode ${checkpoints.mode}`);

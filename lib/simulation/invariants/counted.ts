@@ -6,8 +6,8 @@ import type { SimRun } from '../world/sim-run';
 import { UNSEEN_MS } from './invariant';
 
 /**
- * Where the counters of a run say something else than its attempts that ended since a person last resumed it, in words: failures by class,
- * those that count against `limits.maxAttempts`, and since when it waits for capacity.
+ * Differences between the counters of a run and its attempts since a person last resumed it, as texts: failures by class, failures that
+ * count against `limits.maxAttempts`, and since when it waits for capacity.
  * @param lines of its timeline
  */
 export function countedOtherwise(
@@ -17,7 +17,7 @@ export function countedOtherwise(
   now: number,
 ): string[] {
   const inOrder = [...lines].sort((a, b) => a.at - b.at);
-  // One that is resumed while it stops goes on with what it has.
+  // A run that is resumed while it is being stopped keeps its counters.
   const since = inOrder.findLastIndex(({ what, evidence }) => what === 'resume-asked' && evidence.from !== undefined);
   const ends = inOrder.slice(since + 1).filter(({ what }) => what === 'attempt-ended');
   const ended = ends.flatMap(({ text, evidence }) => {
@@ -31,7 +31,7 @@ export function countedOtherwise(
   return [...found, ...waits(run, now)];
 }
 
-/** Refusals for want of a quota count as well, and are no attempts. */
+/** Refusals because of a quota count as well, although they are not attempts. */
 function classes({ jobName, failureClass }: Attempt, before: readonly Attempt[], { byClass }: Budgets): string[] {
   if (failureClass === undefined || failureClass === 'capacity') return [];
   const count = before.filter((one) => one.failureClass === failureClass).length;
@@ -48,7 +48,7 @@ function failures(run: SimRun, { jobName }: Attempt, before: readonly Attempt[],
     : [`${jobName}: ${count} attempts count against limits.maxAttempts, and ${budgets.failures} are counted`];
 }
 
-/** A hand-over whose commits nobody sees counts like a failure, where it was the job's own. */
+/** A hand-over whose commits cannot be observed counts as a failure if the job itself caused it. */
 function burns({ truth }: SimRun, { number, failureClass, trainingStartedAt, stop, handOver }: Attempt): boolean {
   if (!truth || failureClass === undefined || failureClass === 'completed' || failureClass === 'stopped') return false;
   if (truth.seesCommits && truth.committedIn(number) > 0) return false;
@@ -57,7 +57,7 @@ function burns({ truth }: SimRun, { number, failureClass, trainingStartedAt, sto
   return failureClass === 'planned' && isOwn && !truth.seesCommits;
 }
 
-/** A wait for capacity is over when a job has its instances. */
+/** A wait for capacity ends when a job gets its instances. */
 function waits({ record, jobs }: SimRun, now: number): string[] {
   const { capacitySince } = record?.budgets ?? {};
   if (capacitySince === undefined) return [];

@@ -4,11 +4,14 @@ import type { SimRun } from '../world/sim-run';
 import { Invariant } from './invariant';
 import { failureFile } from './true-class';
 
-/** The global batch that is trained on when so many steps are done, from 0 (containers/trainer/slipway_trainer/skips.py). */
+/** The global batch that follows after this many steps, from 0 (containers/trainer/slipway_trainer/skips.py). */
 const batchAt = (skips: readonly Skip[], steps: number): number =>
   skips.reduce((batch, skip) => batch + (skip.step <= steps ? skip.batches : 0), steps);
 
-/** The first of so many steps whose batch is another by the other list; undefined where none is. Between two skips the batches go on alike. */
+/**
+ * The first of the given number of steps whose batch differs between the two lists; undefined when there is none. Between two skips,
+ * batches advance equally.
+ */
 function firstOther(before: readonly Skip[], after: readonly Skip[], steps: number): number | undefined {
   const edges = [0, ...before.map(({ step }) => step), ...after.map(({ step }) => step)];
   const within = edges.filter((step) => step >= 0 && step < steps).sort((a, b) => a - b);
@@ -16,8 +19,8 @@ function firstOther(before: readonly Skip[], after: readonly Skip[], steps: numb
 }
 
 /**
- * After a loss that left its bounds at a step, an attempt that is told to roll back goes on with the batch after that of the bad step, and
- * steps that are kept had the batches that they had.
+ * After a loss outside its bounds, an attempt that rolls back continues with the batch after that of the bad step, and steps that are kept
+ * keep their batches.
  */
 export class DataOrder extends Invariant {
   readonly name = 'data-order';
@@ -39,7 +42,7 @@ export class DataOrder extends Invariant {
   }
 }
 
-/** The step whose loss left its bounds, from 1, where the trainer names it. */
+/** The step whose loss was outside its bounds, counted from 1, if the trainer names it. */
 function badStep({ status, failureReason }: SimJob): number | undefined {
   const { code, reason = '' } = status === 'Failed' ? failureFile(failureReason ?? '') : {};
   const named = code === 73 ? /^step (\d+):/.exec(reason)?.[1] : undefined;

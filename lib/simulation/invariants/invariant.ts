@@ -5,17 +5,17 @@ import type { World } from '../world/world';
 import type { Troubles } from './troubles';
 import type { WaitingRuns } from './waiting-runs';
 
-/** What the service did to a job this short before the end, its start and its end, may not have been seen yet. */
+/** What the service did to a job within this time before the end, including its start and end, may not have been observed yet. */
 export const UNSEEN_MS = 660_000;
 
-/** What all invariants look at. */
+/** The objects that all invariants observe. */
 export interface Scene {
   world: World;
   waiting: WaitingRuns;
   troubles: Troubles;
 }
 
-/** A statement about the control plane that must hold in every scenario. It remembers when it broke first, and on which evidence. */
+/** A property of the control plane that must hold in every scenario. Stores the time and the evidence of the first violation. */
 export abstract class Invariant extends Watch<World> {
   abstract readonly name: string;
   protected scene!: Scene;
@@ -25,10 +25,10 @@ export abstract class Invariant extends Watch<World> {
     this.scene = scene;
   }
 
-  /** Once between two ticks. */
+  /** Called once between two ticks. */
   onCheck(): void {}
 
-  /** When the scenario is over. */
+  /** Called at the end of the scenario. */
   onEnd(): void {}
 
   get now(): SimMs {
@@ -45,7 +45,7 @@ export abstract class Invariant extends Watch<World> {
   }
 }
 
-/** A duration as evidence says it. */
+/** Formats a duration for the evidence. */
 export const span = (ms: number): string => {
   const minutes = ms / 60_000;
   return minutes < 120 ? `${Math.round(minutes)} min` : `${Math.round(minutes / 6) / 10} h`;

@@ -7,19 +7,19 @@ import type { SimRun } from '../world/sim-run';
 import { Invariant, span } from './invariant';
 
 const TWO_TICKS_MS = 2 * TICK_SECONDS * 1000;
-/** Time of one message of one run, at most: pauses after a doubtful create in it. */
+/** Maximum time of one message of one run, including the pauses after an ambiguous create. */
 const SLACK_MS = 60_000;
 
-/** Services without which control can do nothing. */
+/** Services that control needs for every action. */
 export const CONTROL_NEEDS = ['dynamodb', 'sqs', 'ssm', 's3', 'servicequotas'];
-/** A release also asks SageMaker. */
+/** A release also needs SageMaker. */
 export const RELEASE_NEEDS = [...CONTROL_NEEDS, 'sagemaker'];
 
-/** Somebody stopped or resumed the run at about the same time: the later call wins, and the other one was granted too. */
+/** The run was stopped and resumed at about the same time: the later call wins although both were granted. */
 export const wishedLately = ({ wishes }: SimRun, now: number): boolean =>
   wishes.some(({ at }) => now - at < TWO_TICKS_MS);
 
-/** At most one live job of a run at any moment. */
+/** A run never has more than one live job. */
 export class OneLiveJob extends Invariant {
   readonly name = 'one-live-job';
 
@@ -41,24 +41,24 @@ export class StopWins extends Invariant {
     else this.asked.delete(run);
   }
 
-  /** A stop that control grants is in the table by then. */
+  /** When control grants a stop, it is already in the table. */
   override onGranted(run: SimRun, action: 'stop' | 'resume'): void {
     const isKept = !run.wantsToRun || run.isOver || wishedLately(run, this.now);
     if (action === 'stop' && !isKept) this.break(`the stop of run ${run.id} was granted and not kept`);
   }
 
-  /** A team may stop each run of its own at any time. */
+  /** A team may stop its own runs at any time. */
   override onDenied(run: SimRun, action: 'stop' | 'resume', reason: string): void {
     if (action === 'stop') this.break(`the stop of run ${run.id} was refused: ${reason}`);
   }
 
-  /** People repeat a stop; while every service answers, one of the calls is taken. */
+  /** People repeat a stop; if every service answers, one of the calls is accepted. */
   override onGivenUp(run: SimRun, action: string): void {
     const isCalm = this.scene.troubles.calmSince(CONTROL_NEEDS) < this.now;
     if (action === 'stop' && isCalm) this.break(`every call that stops run ${run.id} failed`);
   }
 
-  /** One whose decision was written before the stop may still reach the service. */
+  /** A create whose decision was written before the stop may still reach the service. */
   override onCreate(run: SimRun | undefined, job: SimJob, by: Invocation): void {
     const askedAt = run && this.asked.get(run);
     if (askedAt === undefined) return;
@@ -78,7 +78,7 @@ export class StopWins extends Invariant {
   }
 }
 
-/** No live job of the environment that no run owns. */
+/** The environment has no live job that does not belong to a run. */
 export class NoOrphan extends Invariant {
   readonly name = 'no-orphan';
   private readonly since = new Map<SimJob, number>();
@@ -102,7 +102,7 @@ export class NoOrphan extends Invariant {
     }
   }
 
-  /** What is live loses nothing by a change of the stack; where nothing is, nothing stands in its way. */
+  /** A change of the stack must not affect live runs, and must not be rejected without any. */
   override onStackChange(what: StackCall, refusal: string | undefined): void {
     const { world, troubles } = this.scene;
     const isBlind = world.state.indexLagMs() > 0 || world.state.describeLagMs() > 0;
@@ -128,11 +128,11 @@ export class NoOrphan extends Invariant {
   }
 }
 
-/** It may be asked to save and leave: it is preemptible, or of varying size. */
+/** The job may be asked to save and exit: its run is preemptible or elastic. */
 const mayBeAsked = ({ truth }: SimRun): boolean =>
   truth?.spec.preemptible === true || truth?.spec.compute.elastic !== undefined;
 
-/** No job whose steps go on is stopped but by a person, a spend stop or preemption. */
+/** A job that makes steps is only stopped by a person, by the spend cap or by preemption. */
 export class HealthyLeftAlone extends Invariant {
   readonly name = 'healthy-left-alone';
 

@@ -47,7 +47,7 @@ function makeAll(): Invariant[] {
 /** Names of all invariants, in the order of the output. */
 export const INVARIANTS: readonly string[] = makeAll().map(({ name }) => name);
 
-/** Watches a world and judges every invariant. */
+/** Observes a world and evaluates every invariant. */
 export class Judge extends Watch<World> {
   /** Milliseconds from the first moment with room to each accepted create. */
   readonly startMs: number[] = [];

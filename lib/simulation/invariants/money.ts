@@ -11,7 +11,7 @@ import type { SimRun } from '../world/sim-run';
 import { Invariant, UNSEEN_MS } from './invariant';
 import { trueClass } from './true-class';
 
-/** Two answers of the service about one moment, and what rounding to the second takes. */
+/** Tolerance for two answers of the service about one moment, and for rounding to seconds. */
 const SECONDS_TOLERANCE = 1;
 const SHARE_TOLERANCE = 0.01;
 const DAY_MS = 86_400_000;
@@ -51,7 +51,7 @@ export class BooksBalance extends Invariant {
     const booked = bookedUsd(world, run);
     if (booked === null) return;
     const unseen = run.jobs.reduce((sum, job) => sum + this.unseenUsd(run, job), 0);
-    // A pool that is kept, or that has just ended, is booked as far as it may last.
+    // A pool that is kept or has just ended is booked up to its latest possible end.
     const ahead = run.jobs.reduce((sum, job) => sum + this.aheadUsd(job), 0);
     const tolerance = SHARE_TOLERANCE * billed + unseen + 0.02;
     if (booked >= billed - tolerance && booked <= billed + ahead + tolerance) return;
@@ -59,8 +59,8 @@ export class BooksBalance extends Invariant {
   }
 
   /**
-   * What a pool would cost from now, or from its early end, until the end of its keep-alive period, if that is not long past. Nobody can say how
-   * long that of a deleted job was kept.
+   * Cost of a pool from now, or from its early end, until the end of its keep-alive period, unless that ended long ago. It cannot be known
+   * how long the pool of a deleted job was kept.
    */
   private aheadUsd(job: SimJob): number {
     const { pool, deletedAt } = job;
@@ -77,7 +77,7 @@ export class BooksBalance extends Invariant {
     if (job.startedAt === undefined) return 0;
     const hours = heldMs(job, this.now) / 3_600_000;
     const perHour = hours > 0 ? this.scene.world.prices.billedUsd(job, this.now) / hours : 0;
-    // When a deleted job ended is known to a heartbeat.
+    // The end of a deleted job is only known to the precision of a heartbeat.
     if (!isNew) return job.deletedAt === undefined ? 0 : (perHour * BEAT_MS) / 3_600_000;
     const unseenReturnMs = this.unseenReturnMs(run, job);
     const isFresh = this.now - job.startedAt < UNSEEN_MS;
@@ -85,7 +85,9 @@ export class BooksBalance extends Invariant {
     return (perHour * (since + unseenReturnMs + this.skewSeconds() * 1000)) / 3_600_000;
   }
 
-  /** For how long a job has had its instances back after an interruption while Describe, which fails until now, could not say so. */
+  /**
+   * How long a job has had its instances back after an interruption while Describe, which has been failing until now, could not report it.
+   */
   private unseenReturnMs({ record }: SimRun, job: SimJob): number {
     const isPausedInBooks = record?.attempt?.jobName === job.name && record.attempt.pauses?.since !== undefined;
     const isUnread = this.scene.troubles.calmSince(['sagemaker:DescribeTrainingJob']) > this.now;
@@ -97,7 +99,7 @@ export class BooksBalance extends Invariant {
   }
 }
 
-/** Attempts after failures that made no progress never exceed the budget of their class. */
+/** Attempts after failures without progress never exceed the budget of their class. */
 export class Budget extends Invariant {
   readonly name = 'budget';
 
@@ -109,14 +111,14 @@ export class Budget extends Invariant {
     if (why) this.break(`${job.name} was created although ${why}`);
   }
 
-  /** Waiting for capacity in one go beyond what the run allows. */
+  /** Waits for capacity in one go beyond the run's limit. */
   private tooLong(run: SimRun, ended: readonly SimJob[]): string | undefined {
     const lastTrained = ended.findLastIndex(({ startedAt }) => startedAt !== undefined);
     const [first] = ended.slice(lastTrained + 1).filter((job) => trueClass(job) === 'capacity');
     const budget = run.record?.policy.capacityBudgetSeconds;
     const since = first?.history.at(-1)?.at;
     if (since === undefined || budget === undefined) return undefined;
-    // The longest back-off may end after the budget.
+    // The longest backoff may end after the budget.
     const waited = (this.now - since) / 1000;
     return waited > budget + 2 * 3600 ? `it has waited ${Math.round(waited / 3600)} h for capacity` : undefined;
   }
@@ -128,7 +130,7 @@ interface Streak {
   platform: number;
 }
 
-/** Why no attempt may follow these; undefined when one may. Classes are what truly happened, whatever the product took it for. */
+/** Why no attempt may follow these; undefined when one may. Uses the true failure classes, not those that the product determined. */
 function overBudget(run: SimRun, ended: readonly SimJob[]): string | undefined {
   const streak: Streak = { failures: 0, stale: 0, platform: 0 };
   const sees = run.truth?.seesCommits === true;
@@ -141,7 +143,7 @@ function overBudget(run: SimRun, ended: readonly SimJob[]): string | undefined {
     if (policy.needsPerson) return `${job.name} failed of ${failure}, which needs a person`;
     if (policy.onlyAfterProgress && !progressed) return `${job.name} failed of ${failure} without progress`;
     if (progressed || job.startedAt === undefined) continue;
-    // One that could not read its checkpoint leads to an older one: there are only so many.
+    // A job that could not read its checkpoint falls back to an older one, of which there are only a few.
     if (failure === 'checkpoint' && job.stepping?.at === undefined) continue;
     if (policy.burnsAttempt || failure === 'planned') streak.failures += 1;
     if (policy.breaker === 'stale') streak.stale += 1;

@@ -11,27 +11,27 @@ import { CONTROL_NEEDS, RELEASE_NEEDS, wishedLately } from './jobs';
 
 const HOUR_MS = 3_600_000;
 const TICK_MS = TICK_SECONDS * 1000;
-/** Nobody waits this long without being told for what. */
+/** No run waits this long without a notice that says why. */
 const SILENT_WAIT_MS = 24 * HOUR_MS;
 
-/** Every run that can end does; none waits indefinitely without a notice saying for what. */
+/** Every run that can end does; none waits indefinitely without a notice that says why. */
 export class Ends extends Invariant {
   readonly name = 'ends';
 
-  /** People repeat a start or a resume; while every service answers, one of the calls is taken or refused with a reason. */
+  /** People repeat a start or a resume; if every service answers, one of the calls is accepted or refused with a reason. */
   override onGivenUp(run: SimRun, action: string): void {
     const needs = action === 'release' ? RELEASE_NEEDS : CONTROL_NEEDS;
     const isCalm = this.scene.troubles.calmSince(needs) < this.now;
     if (action !== 'stop' && isCalm) this.break(`every call to ${action} run ${run.id} failed`);
   }
 
-  /** What was confirmed and is not completed may be resumed. */
+  /** A run that was confirmed and is not completed may be resumed. */
   override onDenied(run: SimRun, action: 'stop' | 'resume', reason: string): void {
     const may = run.record?.confirmed === true && run.state !== 'completed';
     if (action === 'resume' && may) this.break(`the resume of run ${run.id} was refused: ${reason}`);
   }
 
-  /** A resume that control grants is in the table by then. */
+  /** When control grants a resume, it is already in the table. */
   override onGranted(run: SimRun, action: 'stop' | 'resume'): void {
     const isKept = run.wantsToRun || run.isOver || wishedLately(run, this.now);
     if (action === 'resume' && !isKept) this.break(`the resume of run ${run.id} was granted and not kept`);
@@ -56,7 +56,7 @@ export class Ends extends Invariant {
     return live.stopAt ?? live.history.at(-1)?.at ?? 0;
   }
 
-  /** Others of ours have what it needs, and will give it back. */
+  /** Other runs of the environment hold what it needs, and will release it. */
   private waitsForOurs(run: SimRun): boolean {
     const { waiting, world } = this.scene;
     if (!waiting.isReady(run)) return false;
@@ -72,18 +72,18 @@ export class Ends extends Invariant {
   }
 }
 
-/** Services without which nothing can start. */
+/** Services without which no run can start. */
 const NEEDS = ['dynamodb', 'sqs', 'ssm', 's3:PutObject', 'sagemaker:CreateTrainingJob'];
 /**
- * `one-live-job` and `work-kept` forbid a resume while the end of the last job, or which commit is the newest, cannot be seen; room that a job has left is
- * no room until its end is read.
+ * `one-live-job` and `work-kept` forbid a resume while the end of the last job or the newest commit cannot be observed; room that a job has
+ * left is free only once its end has been observed.
  */
 const RESUME_NEEDS = ['sagemaker:DescribeTrainingJob', 's3:ListObjectsV2', 's3:GetObject'];
 const resumes = ({ jobs, truth, record }: SimRun): boolean =>
-  // A create without an answer may have made a job: what it committed would show it.
+  // A create call without an answer may have made a job: its commits would show it.
   jobs.length > 0 || record?.attempt?.lastCreateAt !== undefined || truth?.spec.checkpoints.startFrom !== undefined;
 
-/** No run waits an hour while every pool that it needs has room and nothing that waits longer could use that room. */
+/** No run waits an hour while every pool that it needs has room and no run that has waited longer could use that room. */
 export class Backfill extends Invariant {
   readonly name = 'backfill';
   private readonly since = new Map<SimRun, number>();
@@ -115,13 +115,13 @@ export class Backfill extends Invariant {
     }
   }
 
-  /** The service refused its create within the longest back-off. */
+  /** The service refused its create call within the longest backoff. */
   private isRefused(run: SimRun): boolean {
     const name = run.record?.attempt?.jobName;
     return name !== undefined && this.now - (this.refusedAt.get(name) ?? Number.NEGATIVE_INFINITY) < HOUR_MS;
   }
 
-  /** Whether an older one could use the room: it fits, or it lacks a pool that both need and that is kept free for it. */
+  /** Whether an older run could use the room: it fits, or it lacks a pool that both need and that is reserved for it. */
   private goesFirst(other: SimRun, run: SimRun): boolean {
     const { waiting } = this.scene;
     if (other === run || !waiting.isReady(other) || waiting.place(other) > waiting.place(run)) return false;
@@ -133,37 +133,37 @@ export class Backfill extends Invariant {
   }
 }
 
-/** The functions never exceed what the service allows in a way that delays a decision by more than two ticks. */
+/** The functions never exceed a service's rate limits in a way that delays a decision by more than two ticks. */
 export class Rates extends Invariant {
   readonly name = 'rates';
 
   override onMessageOver(message: Message, isDead: boolean): void {
     const late = this.now - message.sentAt;
     if (message.throttledCalls === 0 || (late <= 2 * TICK_MS && !isDead)) return;
-    // Faults repeat messages too: what they touched says nothing of rates.
+    // Faults also cause messages to be repeated, so affected messages are not evidence about rates.
     if (this.scene.troubles.lastFaultAt >= message.sentAt) return;
     const end = isDead ? 'went to the dead letters' : `took ${span(late)}`;
     this.break(`${message.body} ${end} after ${message.throttledCalls} calls were refused as too many`);
   }
 }
 
-/** Nearer to its entitlement than this share a team is neither above nor below. */
+/** A team within this fraction of its entitlement counts as neither above nor below. */
 const MARGIN = 0.1;
 
-/** What one job takes of its team's quotas. */
+/** The instances of one job, as they count against its team. */
 interface Holding {
   team: string;
   pools: ReadonlyMap<string, number>;
 }
 
-/** No start favours a team that is above its entitlement while a startable run of a team below its own waits. */
+/** No start favours a team above its entitlement while a startable run of a team below its entitlement waits. */
 export class Fair extends Invariant {
   readonly name = 'fair';
-  /** Decayed instance-time by team and quota, counted from what jobs truly held. */
+  /** Decayed instance-time by team and quota, computed from what jobs really held. */
   private readonly used = new Map<string, Map<string, number>>();
   private usedAt = 0;
   private readonly queued = new Set<SimRun>();
-  /** Instances that jobs hold now, by team and quota, and what each job adds to them. */
+  /** Instances that jobs hold now, by team and quota, and the contribution of each job. */
   private readonly held = new Map<string, Map<string, number>>();
   private readonly holdings = new Map<SimJob, Holding>();
 
@@ -196,7 +196,7 @@ export class Fair extends Invariant {
     if (!run || !this.queued.delete(run)) return;
     this.count();
     const { waiting } = this.scene;
-    // What it has kept for itself is free for nobody.
+    // Room that the run has reserved for itself is not available to others.
     if (waiting.isKeeping(run)) return;
     const takes = waiting.needsOf(run);
     const demanding = new Set([...this.used.keys(), ...waiting.list().map(({ team }) => team), run.team]);
@@ -204,7 +204,7 @@ export class Fair extends Invariant {
     const usage = (team: string) => this.usageOf(team);
     if (usage(run.team) <= entitlement(run.team) * (1 + MARGIN)) return;
     const favoured = waiting.list().find((other) => {
-      // One that the queue has let start waits for its create alone.
+      // A run that the queue has admitted waits only for its create call.
       if (other === run || other.team === run.team || other.record?.admitted || !this.hasStoodReady(other))
         return false;
       const isBelow = usage(other.team) < entitlement(other.team) * (1 - MARGIN);
@@ -218,7 +218,10 @@ export class Fair extends Invariant {
     );
   }
 
-  /** A run that joined before it has waited for an hour and lacks room in a pool that both need: it is kept for that one (docs/queue.md). */
+  /**
+   * A run that joined earlier has waited for an hour and lacks room in a pool that both need, so the pool is reserved for it
+   * (docs/queue.md).
+   */
   private isKeptFrom(run: SimRun): boolean {
     const { waiting } = this.scene;
     const needs = waiting.needsOf(run);
@@ -231,7 +234,7 @@ export class Fair extends Invariant {
     });
   }
 
-  /** Whether a start of `run` might be unfair to `other`, as far as a queue with other roundings can know. */
+  /** Whether starting `run` might be unfair to `other`, allowing for differences in rounding. */
   mayFavour(run: SimRun, other: SimRun): boolean {
     const { waiting } = this.scene;
     if (other.team === run.team || !waiting.isReady(other) || !waiting.fits(other)) return false;
@@ -259,14 +262,14 @@ export class Fair extends Invariant {
     return (total * share(team)) / all;
   }
 
-  /** Its dominant share: of all quotas the one of whose limit it used most, in milliseconds of the whole of it. */
+  /** Its dominant share: the quota of whose limit it used the largest part, in milliseconds of the whole quota. */
   private usageOf(team: string): number {
     const { limits } = this.scene.world;
     const shares = [...(this.used.get(team) ?? [])].map(([quota, ms]) => ms / Math.max(1, limits.of(quota, this.now)));
     return Math.max(0, ...shares);
   }
 
-  /** Brings the decaying sum of instance-time up to now, by what was held since the last change of a job. */
+  /** Updates the decaying sum of instance-time to now, with the instances held since the last change of a job. */
   private count(): void {
     const ms = this.now - this.usedAt;
     if (ms <= 0) return;

@@ -3,7 +3,7 @@ import type { SimRun } from '../world/sim-run';
 import { Invariant } from './invariant';
 import { CONTROL_NEEDS } from './jobs';
 
-/** To another team a run is like one that does not exist: nobody else stops it, resumes it, or confirms its uploads. */
+/** For another team a run behaves as if it did not exist: another team can neither stop nor resume it, nor confirm its uploads. */
 export class TeamsApart extends Invariant {
   readonly name = 'teams-apart';
 

@@ -2,10 +2,10 @@ import type { Item } from '../services/expression';
 import type { SimRun } from '../world/sim-run';
 import { Invariant } from './invariant';
 
-/** From the decision to the moment when SNS has the notice, where nothing is wrong. */
+/** Maximum time from the decision until SNS has the notice, if no call fails. */
 const IN_FLIGHT_MS = 60_000;
 
-/** Each failure that needs a person gives exactly one notice. */
+/** Each failure that needs a person causes exactly one notice. */
 export class Told extends Invariant {
   readonly name = 'told';
   private readonly failures: { run: SimRun; at: number; state: string }[] = [];
@@ -28,7 +28,7 @@ export class Told extends Invariant {
     }
   }
 
-  /** A publish whose answer is lost, or a function that dies after it, is repeated: topics deliver at least once. */
+  /** A publish call is repeated if its answer is lost or the function dies after it: topics deliver at least once. */
   private mayRepeat(): boolean {
     return (this.scene.world.scenario.faults ?? []).some(
       ({ kill, call, error }) =>

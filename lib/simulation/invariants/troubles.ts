@@ -2,10 +2,10 @@ import { RUN_QUEUE_VISIBILITY_SECONDS, TICK_SECONDS } from '../../contracts/laun
 import type { SimMs } from '../core/clock';
 import { KILLED } from '../core/gateway';
 
-/** A message whose function died comes again after this long. */
+/** A message whose function died is delivered again after this long. */
 const AFTER_DEATH_MS = RUN_QUEUE_VISIBILITY_SECONDS * 1000;
 
-/** When services failed or answered late and functions died: what excuses a decision that did not come in time. */
+/** When services failed or answered late and functions died: this excuses decisions that were not made in time. */
 export class Troubles {
   private readonly last = new Map<string, SimMs>();
   private deathAt: SimMs | undefined;
@@ -21,7 +21,7 @@ export class Troubles {
     if (why === KILLED) this.faultAt = at;
   }
 
-  /** The last time that a fault of the scenario touched a call or a function; rates and limits of time are none. */
+  /** The last time that a fault of the scenario affected a call or a function; rate limits and timeouts are not faults. */
   get lastFaultAt(): SimMs {
     return this.faultAt;
   }
@@ -35,7 +35,7 @@ export class Troubles {
     return last;
   }
 
-  /** From when on decisions that need these services must be in time again: two ticks after all is well. */
+  /** From when on decisions that need these services must be in time again: two ticks after the last failure. */
   calmSince(names: readonly string[]): SimMs {
     const died = this.deathAt === undefined ? Number.NEGATIVE_INFINITY : this.deathAt + AFTER_DEATH_MS;
     return Math.max(died, this.lastOf(names)) + 2 * TICK_SECONDS * 1000;

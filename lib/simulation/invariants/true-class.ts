@@ -17,12 +17,12 @@ const BY_KIND: Readonly<Record<string, FailureClass>> = {
   'host-memory': 'memory',
 };
 
-/** What the service itself says of a host whose memory ran out (lib/lifecycle/classify.ts has the source). */
+/** The service's own message about a host that ran out of memory (lib/lifecycle/classify.ts has the source). */
 const BY_SERVICE = /OutOfMemoryError: Please use an instance type with more memory/;
 
 /**
- * What a job truly ended of; undefined for one that lives, has its result, or was stopped by a person. It reads the beginning of
- * FailureReason, which the service writes, and then the driver's file alone: what a program prints decides nothing.
+ * The true reason for a job's end; undefined for a job that is live, has completed, or was stopped by a person. Uses only the beginning of
+ * FailureReason, which the service writes, and the driver's failure file: text that a program prints is ignored.
  */
 export function trueClass(job: SimJob): FailureClass | undefined {
   if (job.deletedAt !== undefined) return 'deleted';
@@ -54,7 +54,7 @@ function ofContainer(reason: string): FailureClass {
   return byKind ?? (code === undefined ? undefined : BY_CODE[code]) ?? 'user-code';
 }
 
-/** What the driver's file in a FailureReason says; nothing where there is none. */
+/** Parses the driver's failure file in a FailureReason; empty when there is none. */
 export function failureFile(reason: string): { code?: number; class?: string; reason?: string } {
   try {
     return JSON.parse(/\{"slipway".*\}/s.exec(reason)?.[0] ?? '{}');

@@ -9,34 +9,34 @@ import { poolsOf } from '../services/limits';
 import type { SimRun } from '../world/sim-run';
 import type { World } from '../world/world';
 
-/** The guardrail maxConcurrentInstances, among the pools. */
+/** Name of the guardrail maxConcurrentInstances among the pools. */
 const GUARDRAIL = 'guardrails.maxConcurrentInstances';
-/** States in which a run's job counts in the table. */
+/** States in which the table counts a run's job. */
 const HOLDING: ReadonlySet<string> = new Set(['submitting', 'pending', 'running', 'stopping']);
-/** A run between two attempts keeps its instances for itself this long. */
+/** How long a run keeps its instances reserved between two attempts. */
 const KEEPS_MS = 2 * 3_600_000;
 
-/** What is so until the next change. */
+/** State that holds until the next change. */
 interface Snapshot {
   waiting: readonly SimRun[];
   ready: ReadonlySet<SimRun>;
-  /** Between two attempts: they keep their instances for themselves. */
+  /** Runs between two attempts, which keep their instances reserved. */
   keeping: ReadonlySet<SimRun>;
   kept: ReadonlyMap<string, number>;
 }
 
-/** Runs that wait for a job, what each needs, and since when there has been room for it. */
+/** Runs that wait for a job, their needs, and since when there has been room for each. */
 export class WaitingRuns {
   private readonly roomSince = new Map<SimRun, SimMs>();
   private readonly needs = new Map<string, ReadonlyMap<string, number>>();
 
-  /** Whether the memory of each size suffices, by run and rung. */
+  /** Whether each size fits into memory, by run and rung. */
   private readonly fitting = new Map<string, boolean>();
   private seen: Snapshot | undefined;
   private waiting: readonly SimRun[] = [];
-  /** Of those that waited when they were last looked at. */
+  /** Places of the runs that waited at the last update. */
   private readonly places = new Map<SimRun, number>();
-  /** What may have begun or ceased to wait since. */
+  /** Runs that may have started or stopped waiting since. */
   private readonly changed: Set<SimRun>;
   private instances: number | undefined;
 
@@ -44,27 +44,27 @@ export class WaitingRuns {
     this.changed = new Set(world.runs);
   }
 
-  /** Its item or a job of it changed: the next update looks at it again. */
+  /** The run's item or one of its jobs changed: the next update evaluates it again. */
   note(run: SimRun | undefined): void {
     if (run) this.changed.add(run);
   }
 
-  /** Started, confirmed, wanted, and without a live job. */
+  /** Runs that are started, confirmed, wanted, and without a live job. */
   list(): readonly SimRun[] {
     return this.snapshot.waiting;
   }
 
-  /** Nothing but room lacks: what it waits for is completed, and no back-off is on. */
+  /** The run lacks only room: the runs that it waits for are completed, and it is not in backoff. */
   isReady(run: SimRun): boolean {
     return this.snapshot.ready.has(run);
   }
 
-  /** Whether its instances count as taken already: it is between two attempts. */
+  /** Whether its instances still count as used, because it is between two attempts. */
   isKeeping(run: SimRun): boolean {
     return this.snapshot.keeping.has(run);
   }
 
-  /** Since when it waits: its last job ended, it was started, or it was resumed. */
+  /** Start of its wait: its last job ended, it was started, or it was resumed. */
   since(run: SimRun): SimMs {
     const last = run.jobs.at(-1);
     const ended = last ? (last.deletedAt ?? last.history.at(-1)?.at ?? 0) : 0;
@@ -72,19 +72,22 @@ export class WaitingRuns {
     return Math.max(run.startedAt ?? 0, ended, asked, run.mayStartAt);
   }
 
-  /** Its place in the queue: since when it waits, and of a run that made room for another when it had joined. */
+  /** Its place in the queue: the start of its wait or, for a preempted run, the time when it first joined. */
   place(run: SimRun): SimMs {
     const { record } = run;
     const isBack = record?.preemptedAt !== undefined && !record.admitted && record.queuedAt !== undefined;
     return isBack ? (record.queuedAt ?? 0) - EPOCH_MS : this.since(run);
   }
 
-  /** Since when every pool that the run needs has had room; undefined while one has not. */
+  /** Since when every pool that the run needs has had room; undefined while one has none. */
   roomSinceOf(run: SimRun): SimMs | undefined {
     return this.roomSince.get(run);
   }
 
-  /** Whether a job of another run is over that the table still counts in a pool which this one needs: nobody has read its end. */
+  /**
+   * Whether a job of another run has ended that the table still counts in a pool which this run needs, because its end has not been
+   * observed.
+   */
   hasUnreadEnd(run: SimRun): boolean {
     const needs = this.needsOf(run);
     return this.world.runs.some(
@@ -97,7 +100,7 @@ export class WaitingRuns {
     );
   }
 
-  /** Something came, went or changed: what was seen before counts no more. */
+  /** Something has changed: earlier results are invalid. */
   update(): void {
     this.seen = undefined;
     this.instances = undefined;
@@ -109,7 +112,7 @@ export class WaitingRuns {
     }
   }
 
-  /** @param taken what is taken beside what jobs hold now, by pool */
+  /** @param taken instances to count in addition to those that jobs hold now, by pool */
   fits(run: SimRun, taken?: ReadonlyMap<string, number>): boolean {
     for (const [pool, needed] of this.needsOf(run)) {
       if (needed > this.free(pool, run) - (taken?.get(pool) ?? 0)) return false;
@@ -117,7 +120,7 @@ export class WaitingRuns {
     return true;
   }
 
-  /** What it asks for, by pool. Each type that it may be given counts. */
+  /** Instances that it requests, by pool. Each instance type that it may get counts. */
   needsOf(run: SimRun): ReadonlyMap<string, number> {
     const rung = this.rungOf(run);
     const key = `${run.id}/${rung}`;
@@ -167,7 +170,7 @@ export class WaitingRuns {
     };
   }
 
-  /** In the order of the scenario. Whether a run waits changes with its item and its jobs alone. */
+  /** In the order of the scenario. Whether a run waits depends only on its item and its jobs. */
   private findWaiting(): readonly SimRun[] {
     const { runs } = this.world;
     let isSame = true;
@@ -178,14 +181,14 @@ export class WaitingRuns {
         if (waits) this.places.set(run, runs.indexOf(run));
         else this.places.delete(run);
       }
-      // Control's answer to its start, which no write goes with, is still to come.
+      // Control's answer to its start, which is not tied to any write, is still pending.
       if (run.startedAt !== undefined && run.truth) this.changed.delete(run);
     }
     if (!isSame) this.waiting = [...this.places].sort(([, a], [, b]) => a - b).map(([run]) => run);
     return this.waiting;
   }
 
-  /** What it asks for: of an elastic run that the queue has not let start the fewest instances that it takes and that its model fits. */
+  /** The requested rung: for an elastic run that the queue has not admitted, the smallest size that its model fits. */
   private rungOf(run: SimRun): string {
     const { record } = run;
     if (!record) return '';
@@ -221,7 +224,7 @@ export class WaitingRuns {
     );
   }
 
-  /** The jobs that the team began in this month have cost what it may spend in it, as far as a ledger with other roundings can know. */
+  /** Whether the jobs that the team started in this month have cost its monthly budget, allowing for differences in rounding. */
   private maySpendNoMore(team: string): boolean {
     const { clock, prices, runs, scenario } = this.world;
     const budget = scenario.environment.teams[team]?.budgetUsdPerMonth;

@@ -1,4 +1,4 @@
-/** FailureReason as the service gives it for a container that left: the driver's failure file, then the code. */
+/** FailureReason for a container that exited: the driver's failure file, then the exit code. */
 export function algorithmError(
   code: number,
   kind: string,
@@ -10,7 +10,7 @@ export function algorithmError(
 }
 
 /**
- * What the driver writes (containers/driver/slipway_driver) when an instance loses one of these.
+ * Failure file that the driver writes (containers/driver/slipway_driver) when an instance loses one of these.
  * @param step the last one that the driver saw
  */
 export function lossText(lost: 'host' | 'gpu' | 'network', step?: number): string {

@@ -1,15 +1,15 @@
 import type { SimJob } from './job';
 
-/** What happens to jobs, told at the moment when it does. */
+/** Callbacks for events of jobs, called at the moment of the event. */
 export interface FleetHooks {
-  /** Status or secondary status is another one. */
+  /** Status or secondary status has changed. */
   onChange(job: SimJob): void;
-  /** Instances were taken or given back, or a job came or went: others may find room. */
+  /** Instances were allocated or released, or a job was created or ended: other jobs may find room. */
   onRoom(): void;
-  /** Share of the price of on-demand capacity that a second of this job costs. */
+  /** Share of the on-demand price that is billed for the time of this job. */
   billedShare(job: SimJob): number;
-  /** Instances of a type that warm pools may hold now. */
+  /** Number of instances of a type that warm pools may hold now. */
   warmPoolLimit(instanceType: string): number;
-  /** A start of the job begins its steps here; undefined = the checkpoint that it loads cannot be read. */
+  /** A start of the job begins its steps at this step; undefined = its checkpoint cannot be read. */
   onResume(job: SimJob, step: number): void;
 }

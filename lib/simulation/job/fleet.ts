@@ -13,7 +13,7 @@ import { Stepping } from './steps/stepping';
 import { setTimer, whileHeld } from './timers';
 import { WarmPools } from './warm-pools';
 
-/** Jobs of the service as they live: instances, start-up, steps, interruptions, limits of time, and their ends. */
+/** The jobs of the service over their whole life: instances, start-up, steps, interruptions, time limits, and ends. */
 export class Fleet {
   readonly jobs = new Map<string, SimJob>();
   private readonly alive = new Set<SimJob>();
@@ -21,7 +21,7 @@ export class Fleet {
   private readonly pending = new Set<SimJob>();
   private readonly instances = new HeldInstances();
   readonly pools: WarmPools;
-  /** Ms from StopTrainingJob to Stopped of a job. */
+  /** Milliseconds from StopTrainingJob to Stopped for a job. */
   stopMsOf: (job: SimJob) => number | undefined = () => undefined;
 
   constructor(
@@ -31,13 +31,13 @@ export class Fleet {
   ) {
     const onChange = (job: SimJob, { shapes, endedAt, reusedBy }: WarmPool) => {
       this.instances.hold(job, shapes, endedAt === undefined ? 1 : -1);
-      // Only a pool that expires frees instances: the others come from a job that ends, or go to the one that takes them over.
+      // Only a pool that expires frees instances; otherwise the instances go to the job that takes the pool over.
       if (endedAt !== undefined && reusedBy === undefined) this.freed();
     };
     this.pools = new WarmPools(clock, { limitOf: (type) => hooks.warmPoolLimit(type), onChange });
   }
 
-  /** A job whose create was accepted. */
+  /** Adds a job whose create call was accepted. */
   add(job: SimJob): void {
     this.adopt(job);
     this.turn(job, 'InProgress', 'Starting');
@@ -46,13 +46,13 @@ export class Fleet {
     this.queue(job);
   }
 
-  /** A job that the service has. */
+  /** Adds an existing job. */
   adopt(job: SimJob): void {
     this.jobs.set(job.name, job);
     this.alive.add(job);
   }
 
-  /** Jobs that wait get what is free now. */
+  /** Allocates free instances to waiting jobs. */
   give(): void {
     const { capacity, clock, instances } = this;
     const allows = (shapes: readonly Shape[], spot: boolean) =>
@@ -65,7 +65,7 @@ export class Fleet {
     this.endIn(job, this.stopMsOf(job) ?? STOP_MS, 'Stopped');
   }
 
-  /** Ends it in whatever state it is. */
+  /** Ends the job in whatever state it is. */
   end(job: SimJob, status: string, secondaryStatus: string, reason?: string): void {
     if (!isLive(job)) return;
     const { now } = this.clock;
@@ -81,7 +81,7 @@ export class Fleet {
     this.freed();
   }
 
-  /** The service takes the instances away and gives others later. */
+  /** The service takes the instances away and allocates others later. */
   interrupt(job: SimJob, ms: number): void {
     if (job.status !== 'InProgress' || !job.held) return;
     this.endStart(job, false);
@@ -91,7 +91,7 @@ export class Fleet {
     this.give();
   }
 
-  /** Ranks start again in place: a spare host takes the broken one's place. */
+  /** Restarts the ranks in place: a spare host replaces the broken one. */
   restartInPlace(job: SimJob, host: string, reason: string): boolean {
     if (job.sparesLeft === 0 || !job.held || job.driverSince === undefined) return false;
     job.sparesLeft -= 1;
@@ -109,7 +109,7 @@ export class Fleet {
     if (isSilent) job.silentSince = this.clock.now;
   }
 
-  /** The request to save and leave lies where the driver looks: the built-in trainer leaves after a step and a save, own code goes on. */
+  /** The driver finds the request to save and exit: the built-in trainer exits after a step and a save, custom code continues. */
   askToLeave(job: SimJob): void {
     this.timer(job, LOOKS_MS, () => {
       if (job.driverSince === undefined || job.isAskedToLeave) return;
@@ -163,7 +163,7 @@ export class Fleet {
     });
   }
 
-  /** In the instances that a job before it left; the first start of a job alone takes them. */
+  /** Starts the job on the instances that an earlier job left; only the first start of a job uses a warm pool. */
   private startWarm(job: SimJob): boolean {
     const pool = job.startedAt === undefined ? this.pools.claim(job) : undefined;
     if (pool) this.start(job, pool.shapes);
@@ -190,7 +190,7 @@ export class Fleet {
     this.limitRuntime(job);
   }
 
-  /** MaxRuntime counts the time with instances; the built-in trainer leaves before it, after a checkpoint. */
+  /** MaxRuntime counts the time with instances; the built-in trainer exits before it, after a checkpoint. */
   private limitRuntime(job: SimJob): void {
     const runtimeMs = (job.request.StoppingCondition?.MaxRuntimeInSeconds ?? 86_400) * 1000;
     this.whileHeld(job, runtimeMs - job.heldMs, () => this.cut(job, 'MaxRuntimeExceeded'));
@@ -245,21 +245,21 @@ export class Fleet {
     });
   }
 
-  /** The service ends a job that has reached a limit of time. */
+  /** The service ends a job that has reached a time limit. */
   private cut(job: SimJob, secondaryStatus: string): void {
     if (job.status !== 'InProgress') return;
     if (job.held) this.endIn(job, GRACE_MS, secondaryStatus);
     else this.end(job, 'Stopped', secondaryStatus);
   }
 
-  /** Its processes get SIGTERM now, and it is over after this time. */
+  /** Its processes get SIGTERM now, and the job is over after this time. */
   private endIn(job: SimJob, ms: number, secondaryStatus: string): void {
     this.endStart(job, true);
     this.turn(job, 'Stopping', 'Stopping');
     this.timer(job, ms, () => this.end(job, 'Stopped', secondaryStatus));
   }
 
-  /** The processes of a start are over. On SIGTERM the built-in trainer saves first. */
+  /** The processes of a start have ended. On SIGTERM the built-in trainer saves first. */
   private endStart(job: SimJob, isTerm: boolean): void {
     const { now } = this.clock;
     const wasGoing = job.stepping?.isGoing === true;
@@ -273,7 +273,7 @@ export class Fleet {
     job.pendingSince = undefined;
   }
 
-  /** Gives its instances back. */
+  /** Releases its instances. */
   private release(job: SimJob): readonly Shape[] | undefined {
     const { held } = job;
     if (held) this.instances.hold(job, held, -1);

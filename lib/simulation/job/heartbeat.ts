@@ -4,10 +4,10 @@ import type { S3Object } from '../services/s3-object';
 import { type SimJob, shapeCount } from './job';
 import { StartLog } from './steps/start-log';
 
-/** The driver beats this often (containers/driver/slipway_driver/heartbeat.py). */
+/** Interval of the driver's heartbeats (containers/driver/slipway_driver/heartbeat.py). */
 export const BEAT_MS = 60_000;
 
-/** The newest heartbeat of a job whose driver runs, as the driver of the first host writes it; undefined before its first. */
+/** The newest heartbeat of a job whose driver runs, as the driver of the first host writes it; undefined before the first one. */
 export function beatOf(job: SimJob, now: SimMs): S3Object | undefined {
   const { truth, driverSince } = job;
   if (!truth?.heartbeat || driverSince === undefined) return undefined;
@@ -47,7 +47,7 @@ function factsOf(job: SimJob, at: SimMs): Record<string, unknown> {
   };
 }
 
-/** A script whose steps are not seen has starts without steps. */
+/** A script whose steps cannot be observed has starts without steps. */
 function startsOf({ truth, stepping, secondsPerStep }: SimJob, at: SimMs) {
   const { totalSteps = 0 } = (truth?.showsSteps && truth.behaviour) || {};
   return (truth?.showsSteps && stepping ? stepping.starts : new StartLog()).facts(at, secondsPerStep, totalSteps);

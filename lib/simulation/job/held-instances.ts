@@ -1,6 +1,6 @@
 import type { Shape, SimJob } from './job';
 
-/** Instances that jobs of runs hold, by type, of on-demand and of spot. */
+/** Instances that jobs of runs hold, by type, for on-demand and for spot. */
 export class HeldInstances {
   private readonly holding = new Map<string, number>();
 
@@ -9,7 +9,7 @@ export class HeldInstances {
     return spot === undefined ? of(true) + of(false) : of(spot);
   }
 
-  /** @param sign -1 gives them back */
+  /** @param sign -1 releases them */
   hold(job: SimJob, shapes: readonly Shape[], sign: 1 | -1): void {
     for (const { instanceType, count } of shapes) {
       const kind = `${instanceType}/${job.spot}`;

@@ -10,7 +10,7 @@ export interface Shape {
   count: number;
 }
 
-/** Instances that the service keeps after a job for the next one that asks for the same. */
+/** Instances that the service keeps after a job for the next job with the same request. */
 export interface WarmPool {
   shapes: readonly Shape[];
   since: SimMs;
@@ -19,7 +19,7 @@ export interface WarmPool {
   reusedBy: string | undefined;
 }
 
-/** What Describe would say of a job from one moment on. */
+/** What Describe would return for a job from one moment on. */
 export interface JobView {
   at: SimMs;
   status: string;
@@ -33,7 +33,7 @@ export interface JobView {
   finalStep: number | undefined;
 }
 
-/** What a job was created with: of either kind, with the condition of the one that has more of them. */
+/** The create request of either kind of job, with the stopping condition of the kind that has more fields. */
 export type JobRequest = Partial<CreateTrainingJobCommandInput> &
   Omit<Partial<CreateProcessingJobCommandInput>, 'StoppingCondition'>;
 
@@ -43,16 +43,16 @@ export interface SimJob {
   kind: 'training' | 'processing';
   request: JobRequest;
   spot: boolean;
-  /** Whose it is; undefined for jobs of others. */
+  /** The run that it belongs to; undefined for jobs of others. */
   truth: RunTruth | undefined;
   attempt: number;
-  /** Where job.json says that it begins; '' = at the beginning. */
+  /** Where the job starts according to job.json; '' = at the beginning. */
   resumeUri: string;
-  /** Step that job.json tells it to roll back to, as the first attempt that is told so. */
+  /** Step to which job.json tells it to roll back, if it is the first attempt with this request. */
   rollsBackTo: number | undefined;
-  /** What job.json says that training leaves out of the data. */
+  /** The skipped data according to job.json. */
   skips: readonly Skip[];
-  /** More than what the scenario says where it has fewer instances than the run file asks for at most. */
+  /** Longer than in the scenario if the job has fewer instances than the run file's maximum. */
   secondsPerStep: number;
   status: string;
   secondaryStatus: string;
@@ -61,25 +61,25 @@ export interface SimJob {
   startedAt: SimMs | undefined;
   endedAt: SimMs | undefined;
   deletedAt: SimMs | undefined;
-  /** Shapes that it takes, in order of preference: each a whole cluster. */
+  /** The clusters that it accepts, in order of preference. */
   wanted: readonly (readonly Shape[])[];
   /** The cluster that it has now. */
   held: readonly Shape[] | undefined;
   /** The cluster that it had last. */
   chosen: readonly Shape[] | undefined;
   heldSince: SimMs;
-  /** Milliseconds with instances before the present stretch. */
+  /** Milliseconds with instances before the current period. */
   heldMs: number;
   /** Since when it waits for instances. */
   pendingSince: SimMs | undefined;
   stepping: Stepping | undefined;
-  /** Since when the driver runs, between its starts undefined. */
+  /** Since when the driver has been running; undefined between its starts. */
   driverSince: SimMs | undefined;
   isHung: boolean;
   silentSince: SimMs | undefined;
-  /** Fields that its heartbeats lack. */
+  /** Fields that are missing in its heartbeats. */
   beatsWithout: readonly string[];
-  /** The driver has read a request to save and leave. */
+  /** The driver has read a request to save and exit. */
   isAskedToLeave: boolean;
   sparesLeft: number;
   restarts: number;

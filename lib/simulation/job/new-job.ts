@@ -2,7 +2,7 @@ import type { SimMs } from '../core/clock';
 import { DEFAULT_SECONDS_PER_STEP } from '../scenario/load';
 import { type JobRequest, type SimJob, wantedShapes } from './job';
 
-/** A job as its create leaves it, before the service has done anything. */
+/** A job as its create call leaves it, before the service has done anything. */
 export function newJob(name: string, kind: SimJob['kind'], request: JobRequest, now: SimMs): SimJob {
   return {
     name,
@@ -44,7 +44,7 @@ export function newJob(name: string, kind: SimJob['kind'], request: JobRequest, 
   };
 }
 
-/** Turns a job of somebody else, which nothing of the simulation moves. */
+/** Updates a job of another owner, which the simulation does not run. */
 export function setForeign(job: SimJob, status: string, now: SimMs): void {
   job.status = status;
   job.secondaryStatus = status === 'InProgress' ? 'Training' : status;

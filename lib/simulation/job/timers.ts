@@ -1,7 +1,7 @@
 import type { Scheduled, VirtualClock } from '../core/clock';
 import type { SimJob } from './job';
 
-/** Runs something later, unless the job ends before; never after an infinite time. */
+/** Schedules a function unless the job ends before; an infinite delay never fires. */
 export function setTimer(clock: VirtualClock, job: SimJob, ms: number, run: () => void): void {
   if (!Number.isFinite(ms)) return;
   const timer: Scheduled = clock.after(ms, () => {
@@ -11,7 +11,7 @@ export function setTimer(clock: VirtualClock, job: SimJob, ms: number, run: () =
   job.timers.add(timer);
 }
 
-/** Runs something later, unless the job stops or loses the instances that it has now. */
+/** Schedules a function unless the job stops or loses its current instances. */
 export function whileHeld(clock: VirtualClock, job: SimJob, ms: number, run: () => void): void {
   const { held, heldSince } = job;
   setTimer(clock, job, ms, () => {

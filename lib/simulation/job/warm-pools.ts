@@ -1,21 +1,22 @@
 import type { Scheduled, SimMs, VirtualClock } from '../core/clock';
 import type { Shape, SimJob, WarmPool } from './job';
 
-/** What warm pools ask of the service, and tell it. */
+/** What warm pools need from the service, and report to it. */
 export interface WarmPoolHooks {
   /** Instances of the type that warm pools may hold (`<type> for training warm pool usage`). */
   limitOf(instanceType: string): number;
-  /** A pool came or went: others may find room. */
+  /** A pool was created or ended: other jobs may find room. */
   onChange(job: SimJob, pool: WarmPool): void;
 }
 
-/** How long a pool of the job is kept, at most. */
+/** Keep-alive period of the job's pool. */
 export const keepAliveMs = ({ request }: SimJob): number =>
   (request.ResourceConfig?.KeepAlivePeriodInSeconds ?? 0) * 1000;
 
 /**
- * Warm pools as the Developer Guide describes them (docs/facts/training-job.md, 4.3): kept after success, a stop or an error of the code,
- * within their own quota, billed until another job takes them over or they expire. Without quota there is none, and nobody is told.
+ * Warm pools as described in the Developer Guide (docs/facts/training-job.md, 4.3): kept after success, a stop or an error of the code,
+ * within their own quota, and billed until another job takes them over or they expire. Without quota no pool is kept, and there is no
+ * message about it.
  */
 export class WarmPools {
   private readonly kept = new Map<SimJob, { pool: WarmPool; expiry: Scheduled }>();
@@ -25,19 +26,19 @@ export class WarmPools {
     private readonly hooks: WarmPoolHooks,
   ) {}
 
-  /** Pools that wait now: they count in the quota of their instances. */
+  /** Pools that are available now: they count against the quota of their instances. */
   waiting(): { job: SimJob; pool: WarmPool }[] {
     return [...this.kept].map(([job, { pool }]) => ({ job, pool }));
   }
 
-  /** The job whose instances a new one would get: of several, the one that ended last. AWS does not publish which it is. */
+  /** The job whose instances a new job would get: the one that ended last, if there are several. AWS does not document which it is. */
   matching(request: SimJob['request']): SimJob | undefined {
     if (!request.ResourceConfig?.KeepAlivePeriodInSeconds) return undefined;
     const wanted = signature(request);
     return [...this.kept.keys()].findLast((job) => signature(job.request) === wanted);
   }
 
-  /** A job is over that had these instances. */
+  /** A job that had these instances has ended. */
   retain(job: SimJob, shapes: readonly Shape[]): void {
     const isFailure = /^(InternalServerError|CapacityError)/.test(job.failureReason ?? '');
     if (keepAliveMs(job) === 0 || isFailure || !this.hasQuota(shapes)) return;
@@ -48,13 +49,13 @@ export class WarmPools {
     this.hooks.onChange(job, pool);
   }
 
-  /** The pool that a new job takes over; undefined where none waits for it. */
+  /** The pool that a new job takes over; undefined when none is available for it. */
   claim(job: SimJob): WarmPool | undefined {
     const before = this.matching(job.request);
     return before && this.end(before, job.name);
   }
 
-  /** Ends the pool of a job before its time, as also somebody must who deletes the job. Returns whether it had one. */
+  /** Ends the pool of a job early; this is also necessary before the job is deleted. Returns whether it had a pool. */
   release(job: SimJob): boolean {
     return this.end(job) !== undefined;
   }
@@ -78,7 +79,7 @@ export class WarmPools {
   }
 }
 
-/** What must be the same for one job to run on the instances of another. */
+/** The fields that must be equal for one job to run on the instances of another. */
 const signature = ({ RoleArn, ResourceConfig, VpcConfig, EnableNetworkIsolation = false }: SimJob['request']): string =>
   JSON.stringify([
     RoleArn,
@@ -91,5 +92,5 @@ const signature = ({ RoleArn, ResourceConfig, VpcConfig, EnableNetworkIsolation 
     EnableNetworkIsolation,
   ]);
 
-/** Milliseconds that a pool was kept, until now at most: what is billed beside the job. */
+/** Milliseconds that a pool has been kept until now: billed in addition to the job. */
 export const keptMs = ({ pool }: SimJob, now: SimMs): number => (pool ? (pool.endedAt ?? now) - pool.since : 0);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const SECONDS_OF: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
-/** Seconds of `90s`, `1.5h` or `-2m`; undefined when the text is no duration. A bare 0 needs no unit. */
+/** Seconds of `90s`, `1.5h` or `-2m`; undefined when the text is not a duration. A bare 0 needs no unit. */
 export function parseDuration(value: unknown): number | undefined {
   if (value === 0) return 0;
   if (typeof value !== 'string') return undefined;
@@ -11,7 +11,7 @@ export function parseDuration(value: unknown): number | undefined {
   return unit === undefined ? undefined : Number(match?.[1]) * unit;
 }
 
-/** A duration as a scenario file writes it, in the largest unit that leaves a short number. */
+/** Formats a duration for a scenario file, in the largest unit that gives a short number. */
 export function formatDuration(seconds: number): string {
   if (seconds === 0) return '0h';
   for (const [unit, size] of Object.entries(SECONDS_OF).reverse()) {

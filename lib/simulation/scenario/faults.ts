@@ -1,7 +1,7 @@
 import { type Issue, issue, orList } from '../../spec/issue';
 import type { Fault } from './schema';
 
-/** For each kind of fault: the key that makes it, those that must stand beside it, and those that may. */
+/** For each kind of fault: the key that selects it, the other keys that it requires, and its optional keys. */
 const KINDS: readonly {
   by: readonly (keyof Fault)[];
   one?: readonly (keyof Fault)[];
@@ -23,7 +23,7 @@ const KINDS: readonly {
 ];
 const ALWAYS: readonly (keyof Fault)[] = ['at', 'to'];
 
-/** Keys that mean something only beside another one: `reason` beside `ends`. */
+/** Keys that are only valid together with another one: `reason` with `ends`. */
 const BESIDE: Readonly<Partial<Record<keyof Fault, keyof Fault>>> = {
   reason: 'ends',
   secondaryStatus: 'ends',
@@ -31,7 +31,7 @@ const BESIDE: Readonly<Partial<Record<keyof Fault, keyof Fault>>> = {
   count: 'loses',
 };
 
-/** What is wrong with the keys of one fault, each a valid value by itself. */
+/** Issues about the combination of keys of one fault; each value by itself is already valid. */
 export function checkFault(fault: Fault, path: string): Issue[] {
   const keys = (Object.keys(fault) as (keyof Fault)[]).filter((key) => fault[key] !== undefined);
   const kinds = KINDS.filter(({ by }) => by.some((key) => keys.includes(key)));

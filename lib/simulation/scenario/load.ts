@@ -12,10 +12,10 @@ import { quotaName } from '../services/limits';
 import { checkFault } from './faults';
 import { type CallEntry, type RunEntry, type ScenarioFile, scenarioSchema } from './schema';
 
-/** A run of a scenario with the text that its start sends. */
+/** A run of a scenario with the text of the run file that its start submits. */
 export interface ScenarioRun extends Omit<RunEntry, 'file'> {
   file: RunEntry['file'];
-  /** The run file with `set` and `trainsHours` in it. */
+  /** The run file after `set` and `trainsHours` were applied. */
   text: string;
   team: string;
 }
@@ -26,7 +26,7 @@ export interface Scenario extends Omit<ScenarioFile, 'environment' | 'runs' | 'u
   runs: ScenarioRun[];
   /** Seconds. */
   until: number;
-  /** As it was read, for a shrunk one to be written from. */
+  /** The scenario as read, from which a shrunk one can be written. */
   source: ScenarioFile;
 }
 
@@ -39,12 +39,12 @@ export interface LoadedScenario {
 }
 
 const DEFAULT_UNTIL_SECONDS = 720 * 3600;
-/** Seconds of a step where neither scenario nor planner says. */
+/** Seconds per step when neither scenario nor planner gives a value. */
 export const DEFAULT_SECONDS_PER_STEP = 10;
 
 /**
- * Reads a scenario.
- * @param read text of a file that it names, by its path as written; throws what the caller says about a file that is not there
+ * Loads a scenario.
+ * @param read returns the text of a file that the scenario names, by its path as written; throws the caller's error for a missing file
  */
 export function loadScenario(text: string, read: (path: string) => string): LoadedScenario {
   const { data, issues, positionOf } = parseYaml(text);
@@ -52,14 +52,14 @@ export function loadScenario(text: string, read: (path: string) => string): Load
   return { ...readScenario(data, read), positionOf };
 }
 
-/** As loadScenario, of values that were read before. */
+/** Like loadScenario, for data that was parsed already. */
 export function readScenario(data: unknown, read: (path: string) => string): Omit<LoadedScenario, 'positionOf'> {
   const parsed = scenarioSchema.safeParse(data ?? {}, { reportInput: true });
   if (!parsed.success) return { issues: zodIssues(parsed.error, keysAt) };
   return resolveScenario(parsed.data, read);
 }
 
-/** A scenario whose file was parsed: reads what it names, and checks what its parts say of each other. */
+/** Resolves a parsed scenario: reads the files that it names, and checks its cross-references. */
 export function resolveScenario(
   file: ScenarioFile,
   read: (path: string) => string,
@@ -85,7 +85,7 @@ export function resolveScenario(
   return { value, issues };
 }
 
-/** Only calls of the control function come through the alias of a team. */
+/** Only calls of the control function go through the alias of a team. */
 function callerIssues({ team, do: what }: CallEntry, path: string, teams: readonly string[]): Issue[] {
   if (team === undefined) return [];
   if (isStackCall(what) || what === 'deploy') {
@@ -132,7 +132,7 @@ function readEnvironment(
   return { issues: [issue('scenario/region', 'error', 'region', text)] };
 }
 
-/** A finding of a file inside the scenario, with the path from the scenario's root. */
+/** An issue of a file inside the scenario, with the path from the scenario's root. */
 const below = (at: string, found: Issue): Issue => ({
   ...found,
   path: found.path === '' ? at : `${at}.${found.path}`,
@@ -158,7 +158,7 @@ function readRun(entry: RunEntry, index: number, teams: readonly string[], read:
   return { value: { ...entry, text, team }, issues };
 }
 
-/** The text that a start sends; steps are undefined where nothing says how many. What is wrong with the file control says itself. */
+/** The text that a start submits; steps are undefined when nothing sets them. Control itself reports errors in the file. */
 function runText(entry: RunEntry, read: (path: string) => string): { text: string; steps: number | undefined } {
   const original = textOf(entry.file, read);
   const { data, issues } = typeof entry.file === 'string' ? parseYaml(original) : { data: entry.file, issues: [] };
@@ -176,17 +176,17 @@ function runText(entry: RunEntry, read: (path: string) => string): { text: strin
   return { text: JSON.stringify(final), steps };
 }
 
-/** The spec that a start's text says; undefined where control refuses it. Shared: nobody may change it. */
+/** The spec of a start's text; undefined when control refuses it. The result is shared and must not be changed. */
 export const specOf = remember((text) => loadRun(text).value);
 
-/** The run file with this number of steps, whichever way it named its length. */
+/** The run file with this number of steps, whichever option it used for its length. */
 function withSteps(data: unknown, steps: number | undefined): unknown {
   const { training, ...rest } = data as { training?: Record<string, unknown> };
   const { totalTokens: _totalTokens, ...others } = training ?? {};
   return { ...rest, training: { ...others, steps } };
 }
 
-/** Steps of the whole run: `trainsHours` wins over what the run file says. */
+/** Steps of the whole run: `trainsHours` takes precedence over the run file. */
 export function stepsOf(
   entry: Pick<RunEntry, 'trainsHours' | 'secondsPerStep'>,
   training: Parameters<typeof totalSteps>[0],
@@ -195,7 +195,7 @@ export function stepsOf(
   return Math.max(1, Math.round((entry.trainsHours * 3600) / (entry.secondsPerStep ?? DEFAULT_SECONDS_PER_STEP)));
 }
 
-/** Names that stand for something else: runs, quotas, calls. */
+/** Checks references to runs, quotas and calls. */
 function nameIssues(file: ScenarioFile): Issue[] {
   const ids = (file.runs ?? []).map(({ id }) => id);
   const unknown = (path: string, id: string) =>
@@ -230,7 +230,7 @@ function nameIssues(file: ScenarioFile): Issue[] {
   return [...twice, ...calls, ...faults, ...quotas, ...rates];
 }
 
-/** What is done to the stack and not to a run. */
+/** Whether the call is for the stack and not for a run. */
 export const isStackCall = (what: CallEntry['do']): what is StackCall =>
   what === 'delete-stack' || what === 'replace-key';
 /** Calls that change the stack. */
@@ -246,7 +246,7 @@ function callIssues(call: string, path: string): Issue[] {
   return [issue('scenario/call', 'error', path, text)];
 }
 
-/** A rate may leave the service out: `CreateTrainingJob`. */
+/** The service may be omitted in a rate: `CreateTrainingJob`. */
 export const rateName = (key: string): string =>
   key.includes(':') ? canonicalCall(key) : (KNOWN_CALLS.find((call) => call.endsWith(`:${key}`)) ?? key);
 

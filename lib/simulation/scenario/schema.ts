@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { shiftSchema, timeSchema } from './duration';
 
-/** A scenario file as written (docs/simulate.md). All times become seconds since its start. */
+/** A scenario file as written (docs/simulate.md). All times are converted to seconds since its start. */
 
 const text = z.string().min(1);
 const minutes = z.number().nonnegative();
 const count = z.int().nonnegative();
 /** A file's path, relative to the scenario, or its content. */
 const fileOrContent = z.union([text, z.record(z.string(), z.unknown())], 'must be a path, or the content of the file');
-/** The run id begins with it, so it has the form of one and leaves room in the 63 characters of a job's name. */
+/** The run id begins with it, so it has the format of a run id and leaves room within the 63 characters of a job name. */
 const runId = z
   .string()
   .regex(/^[a-z0-9]([a-z0-9-]{0,29}[a-z0-9])?$/, 'must be 1-31 lower-case letters, digits or hyphens, such as a');
@@ -91,7 +91,10 @@ const call = z.strictObject({
   }),
 });
 
-/** One strict object for all kinds, so that an unknown key is named with its path; `faultKeys` says what goes together. */
+/**
+ * One strict object for all kinds, so that an unknown key is reported with its path; lib/simulation/scenario/faults.ts checks the
+ * combinations.
+ */
 const fault = z.strictObject({
   at: timeSchema.optional().meta({ description: 'When the fault begins. Default: the start.' }),
   to: timeSchema.optional().meta({ description: 'When it ends. Default: never.' }),

@@ -6,12 +6,12 @@ import { parseYaml } from '../../spec/reading/yaml-file';
 import { dateAt } from '../core/epoch';
 import { type Scenario, specOf } from './load';
 
-/** Bytes of the archive of a run's own code. */
+/** Size of the archive of a run's custom code, bytes. */
 export const CODE_BYTES = 20_000;
 
 /**
  * The text of a run file as it is submitted.
- * @param idOf id of the run that a scenario names; what is no run of the scenario stays as it is
+ * @param idOf id of a run that the scenario names; other names are returned unchanged
  */
 export function submittedText(text: string, idOf: (named: string) => string): string {
   const spec = specOf(text);
@@ -25,8 +25,8 @@ export function submittedText(text: string, idOf: (named: string) => string): st
 }
 
 /**
- * What the command line asks control for when it starts a run of a scenario.
- * @param runFile its text as it is submitted
+ * The request that the command line sends to control to start a run of a scenario.
+ * @param runFile its text as submitted
  */
 export const startRequest = (
   { id, text, startAt, note }: Scenario['runs'][number],
@@ -43,7 +43,7 @@ export const startRequest = (
   ...codeOf(text),
 });
 
-/** The digest of the own code of a run file, as the command line would pack it. */
+/** The digest of a run file's custom code, as if the command line had packed it. */
 export function codeOf(text: string): { code?: { sha256: string; bytes: number } } {
   const source = specOf(text)?.code;
   if (!source || source.builtin || source.source === CODE_IN_IMAGE || isArchiveInS3(source.source)) return {};

@@ -5,14 +5,14 @@ import type { ScenarioFile } from './schema';
 /** Keys whose values are seconds since the start. */
 const TIMES = new Set(['at', 'to', 'from', 'until', 'clock', 'startAt']);
 
-/** The text of a scenario file: what `slipway simulate` reads again. */
+/** Writes a scenario file that `slipway simulate` can read again. */
 export function writeScenario(file: ScenarioFile): string {
   const { runs, environment, ...rest } = file;
   const timed = {
     schema: 1,
     environment,
     ...(withDurations(rest) as object),
-    // The content of run files has no times of ours.
+    // Run files contain no scenario times.
     ...(runs && {
       runs: runs.map(({ file: content, set, ...run }) => ({
         ...(withDurations(run) as object),

@@ -2,7 +2,7 @@ import type { SimMs } from '../core/clock';
 import type { Shape } from '../job/job';
 import type { CapacityEntry } from '../scenario/schema';
 
-/** Instances that the service can give, by type and time; unlimited where the scenario says nothing. */
+/** Instances that the service can provide, by type and time; unlimited unless the scenario limits it. */
 export class Capacity {
   constructor(private readonly entries: readonly CapacityEntry[]) {}
 
@@ -11,7 +11,7 @@ export class Capacity {
     return this.entries.flatMap(({ from = 0, to }) => (to === undefined ? [from * 1000] : [from * 1000, to * 1000]));
   }
 
-  /** Whether a cluster can be given now, beside what is held. */
+  /** Whether a cluster can be provided now, besides the instances that are held. */
   allows(shapes: readonly Shape[], spot: boolean, held: (instanceType: string, spot?: boolean) => number, now: SimMs) {
     const wanted = new Map<string, number>();
     for (const { instanceType, count } of shapes) wanted.set(instanceType, (wanted.get(instanceType) ?? 0) + count);

@@ -34,7 +34,7 @@ interface Stored {
   partition: string;
   sort: string;
   item: Item | undefined;
-  /** Newest last; kept as long as a read of an index may lag. */
+  /** Newest last; kept as long as an index read may lag. */
   versions: Version[];
 }
 
@@ -45,14 +45,14 @@ const INDEXES: Readonly<Record<string, readonly [partition: string, sort: string
 
 const INDEX_KEYS = Object.entries(INDEXES).map(([name, [key, sort]]) => ({ name, key, sort }));
 
-/** Items that carry the keys of an index, in its order: the others never show in it. */
+/** Items that have the keys of an index, in its order; other items never appear in it. */
 interface Indexed {
   readonly all: Set<Stored>;
-  /** The same in the order of the sort key; undefined after a new one came or one has another key. */
+  /** The same in the order of the sort key; undefined after an item was added or its key changed. */
   inOrder: Stored[] | undefined;
 }
 
-/** DynamoDB deletes an expired item "within a few days"; until then it is read as before. */
+/** DynamoDB deletes an expired item "within a few days"; until then reads still return it. */
 const EXPIRY_DELAY_MS = 6 * 3_600_000;
 const QUERY_PARAMETERS = [
   'TableName',
@@ -66,20 +66,20 @@ const QUERY_PARAMETERS = [
   'ScanIndexForward',
 ];
 
-/** What the table asks of the world, and tells it. */
+/** What the table needs from the world, and reports to it. */
 export interface TableHooks {
   now(): SimMs;
-  /** The services' own clock, epoch seconds: what `expiresAt` is compared with. */
+  /** The services' own clock, epoch seconds; `expiresAt` is compared with it. */
   epochSeconds(): number;
-  /** How far reads of an index lag behind writes now. */
+  /** The current lag of index reads. */
   indexLagMs(): number;
-  /** The longest lag of the whole scenario: older versions are not asked for any more. */
+  /** The longest lag of the whole scenario: older versions are never read. */
   mostIndexLagMs: number;
   /** A RUN item was written. */
   onRun(item: Item, invocation: Invocation | undefined): void;
 }
 
-/** The run table with its two sparse indexes: conditions and transactions at once, index reads that may lag, expiry. */
+/** The run table with its two sparse indexes: conditions and transactions take effect immediately, index reads may lag, items expire. */
 export class SimTable {
   private readonly partitions = new Map<string, Map<string, Stored>>();
   private readonly indexed = new Map<string, Indexed>(
@@ -133,13 +133,16 @@ export class SimTable {
     },
   };
 
-  /** An item as a consistent read has it. */
+  /** An item as returned by a consistent read. */
   find(key: Item): Item | undefined {
     const stored = this.partitions.get(key[RUN_TABLE_PARTITION_KEY]?.S ?? '')?.get(key[RUN_TABLE_SORT_KEY]?.S ?? '');
     return stored && this.alive(stored.item);
   }
 
-  /** Items as one consistent read of several has them: its limits are those of https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html */
+  /**
+   * Items as returned by one consistent batch read, with the limits of
+   * https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html
+   */
   private findAll(keys: readonly Item[]): Item[] {
     const isLong = keys.length > 100;
     if (isLong) throw serviceError('ValidationException', 'Too many items requested for the BatchGetItem call', 400);
@@ -154,7 +157,7 @@ export class SimTable {
     return [...(this.partitions.get(runId)?.values() ?? [])].flatMap(({ item }) => (item ? [item] : []));
   }
 
-  /** Writes an item without any condition: as an older version of the functions left it. */
+  /** Writes an item unconditionally, as an older version of the functions would have left it. */
   overwrite(item: Item): void {
     this.put(item, undefined);
   }
@@ -209,7 +212,7 @@ export class SimTable {
     }
   }
 
-  /** Only RUN items show in the indexes. */
+  /** Only RUN items appear in the indexes. */
   private index(stored: Stored, before: Item | undefined): void {
     for (const { name, key, sort } of INDEX_KEYS) {
       const index = this.indexed.get(name);
@@ -260,7 +263,7 @@ export class SimTable {
   }
 }
 
-/** By a key that every version of an item has alike. */
+/** Comparator by a key that all versions of an item share. */
 function byKey(key: string): (a: Stored, b: Stored) => number {
   const text = ({ item }: Stored) => item?.[key]?.S ?? '';
   return (a, b) => (text(a) < text(b) ? -1 : text(a) > text(b) ? 1 : 0);

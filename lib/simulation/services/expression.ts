@@ -1,21 +1,21 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 
-/** An item in DynamoDB's own form. */
+/** An item in DynamoDB's attribute format. */
 export type Item = Record<string, AttributeValue>;
 
-/** The parts of a request that name what an expression stands for. */
+/** The parts of a request that define the placeholders of an expression. */
 export interface ExpressionNames {
   ExpressionAttributeNames?: Record<string, string>;
   ExpressionAttributeValues?: Record<string, AttributeValue>;
 }
 
 type Scalar = string | number | boolean | undefined;
-/** What an expression says of one item, with the names and values of the request that it came with. */
+/** Evaluates an expression on one item, with the names and values of its request. */
 type Judge<T> = (item: Item | undefined, names: ExpressionNames) => T;
 
 /**
- * Judges a condition of DynamoDB on one item: comparisons, BETWEEN, IN, AND, OR, NOT, parentheses, attribute_exists,
- * attribute_not_exists, begins_with and contains. Throws on anything else, as the service does.
+ * Evaluates a DynamoDB condition on one item: comparisons, BETWEEN, IN, AND, OR, NOT, parentheses, attribute_exists, attribute_not_exists,
+ * begins_with and contains. Throws on anything else, like the service.
  * Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
  */
 export function holds(expression: string, item: Item | undefined, names: ExpressionNames): boolean {
@@ -24,7 +24,7 @@ export function holds(expression: string, item: Item | undefined, names: Express
 
 const judges = new Map<string, Judge<boolean>>();
 
-/** The functions send few expressions, and each of them many times. */
+/** Parsed expressions are cached: the functions send few different ones, and each of them often. */
 function judgeOf(expression: string): Judge<boolean> {
   let judge = judges.get(expression);
   if (!judge) {

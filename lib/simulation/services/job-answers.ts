@@ -4,7 +4,7 @@ import { dateAt } from '../core/epoch';
 import type { JobView, SimJob } from '../job/job';
 import { keptMs } from '../job/warm-pools';
 
-/** A job as a read has it. */
+/** A job as a read returns it. */
 export interface SeenJob {
   job: SimJob;
   view: JobView;
@@ -51,7 +51,7 @@ export const describedProcessingJob = ({ job, view }: SeenJob, arn: string): obj
   $metadata: {},
 });
 
-/** Its line in an answer of ListTrainingJobs. */
+/** Its entry in an answer of ListTrainingJobs. */
 export const trainingJobSummary = ({ job, view }: SeenJob, arn: string): object => ({
   TrainingJobName: job.name,
   TrainingJobArn: arn,
@@ -62,7 +62,7 @@ export const trainingJobSummary = ({ job, view }: SeenJob, arn: string): object 
   SecondaryStatus: view.secondaryStatus,
 });
 
-/** Its line in an answer of ListProcessingJobs. */
+/** Its entry in an answer of ListProcessingJobs. */
 export const processingJobSummary = ({ job, view }: SeenJob, arn: string): object => ({
   ProcessingJobName: job.name,
   ProcessingJobArn: arn,
@@ -70,7 +70,7 @@ export const processingJobSummary = ({ job, view }: SeenJob, arn: string): objec
   ProcessingJobStatus: view.status,
 });
 
-/** `InUse` is left out: who asks looks at jobs that are over. */
+/** `InUse` is left out: callers only read the status of jobs that are over. */
 function warmPoolStatus(job: SimJob, now: SimMs): DescribeTrainingJobResponse['WarmPoolStatus'] {
   const { pool } = job;
   if (!pool) return undefined;
@@ -83,7 +83,7 @@ function warmPoolStatus(job: SimJob, now: SimMs): DescribeTrainingJobResponse['W
 
 const dateOf = (at: SimMs | undefined): Date | undefined => (at === undefined ? undefined : dateAt(at));
 
-/** Which of several types it was given. */
+/** Which of several instance types it got. */
 function selected(job: SimJob, { shapes }: JobView): Record<string, unknown> {
   const [shape] = shapes ?? [];
   if (job.wanted.length < 2 || !shape) return {};

@@ -3,20 +3,20 @@ import { type Item, textOf, type Written } from '../../handlers/shared/items';
 import { recordOf } from '../../handlers/shared/run-store';
 import type { RunRecord } from '../../lifecycle/record';
 
-/** No text that is not made yet is longer than this. */
+/** Upper bound on the length of a text that has not been generated yet. */
 export const MOST_KEPT = 16_000;
-/** A text that was so long is made again at once: looks add little to it. */
+/** A text that was longer than this is always generated immediately: an update adds little to it. */
 const MOST_BEFORE = 8000;
-/** So many looks after the text was last made it is made again. */
+/** After this many updates the text is generated again. */
 const MOST_LOOKS = 48;
 
-/** A document whose text is made when somebody reads it: most are written over before. */
+/** A document whose text is generated when it is read: most documents are overwritten before. */
 class KeptDocument {
   private made: string | undefined;
 
   /**
-   * @param before how long the text was when it was last made
-   * @param looks how often the document was written since
+   * @param before length of the text when it was last generated
+   * @param looks number of updates since
    */
   constructor(
     private readonly document: unknown,
@@ -39,7 +39,7 @@ class KeptDocument {
 
 const isRecord = (document: unknown): document is RunRecord => Object.hasOwn(document as object, 'budgets');
 
-/** Documents that a look writes in place of this one, at a run or its attempt, whose text is made when it is read. */
+/** Documents of a run or its attempt that an update writes in place of this one; their text is generated when it is read. */
 export function keptAfter(before: AttributeValue | undefined): Written {
   const { length, looks } = before instanceof KeptDocument ? ageOf(before) : { length: before?.S?.length, looks: 1 };
   if (length === undefined || length > MOST_BEFORE || looks > MOST_LOOKS)
@@ -50,7 +50,7 @@ export function keptAfter(before: AttributeValue | undefined): Written {
 const ageOf = ({ madeLength, before, looks }: KeptDocument) =>
   madeLength === undefined ? { length: before, looks: looks + 1 } : { length: madeLength, looks: 1 };
 
-/** The length of an item's document; that of one whose text is not made yet is `MOST_KEPT` at most, which stands for it. */
+/** The length of an item's document; for a document whose text is not generated yet, the upper bound `MOST_KEPT`. */
 export function lengthOf({ document }: Item): number {
   if (document instanceof KeptDocument) return document.madeLength ?? MOST_KEPT;
   return document?.S?.length ?? 0;
@@ -58,7 +58,7 @@ export function lengthOf({ document }: Item): number {
 
 const records = new WeakMap<Item, RunRecord>();
 
-/** The record of a RUN item. Shared: nobody may change it. */
+/** The record of a RUN item. The result is shared and must not be changed. */
 export function recordOfItem(item: Item): RunRecord {
   let record = records.get(item);
   if (!record) {
@@ -68,5 +68,5 @@ export function recordOfItem(item: Item): RunRecord {
   return record;
 }
 
-/** What the item says is known: it was just made of this record. */
+/** Caches the record of an item that was just created from it. */
 export const keepRecord = (item: Item, record: RunRecord): void => void records.set(item, record);

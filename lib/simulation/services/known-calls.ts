@@ -1,4 +1,4 @@
-/** Every call that the simulated services answer; test/simulation compares it with them. */
+/** Every call that the simulated services support; a test compares the list with the services. */
 export const KNOWN_CALLS: readonly string[] = [
   'dynamodb:BatchGetItem',
   'dynamodb:GetItem',

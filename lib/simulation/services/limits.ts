@@ -12,7 +12,7 @@ import type { ScenarioFile } from '../scenario/schema';
 
 type Steps = readonly { from: SimMs; value: number }[];
 
-/** What AWS gives a new account where nothing else is known: 0 of a type, 4 over all jobs, 20 in one, 5 days. */
+/** Default quotas of a new account if no other value is known: 0 per instance type, 4 over all jobs, 20 per job, 5 days. */
 const OTHER_DEFAULTS: Readonly<Record<string, number>> = {
   'Maximum number of instances per processing job': 20,
   'Longest run time for a processing job': 432_000,
@@ -61,7 +61,7 @@ export class AccountLimits {
     return given ?? defaultOf(name);
   }
 
-  /** As GetServiceQuota has it. */
+  /** The limit as GetServiceQuota returns it. */
   ofCode(code: string, now: SimMs): number | undefined {
     const name = CODE_TO_NAME.get(code);
     return name === undefined ? undefined : this.of(name, now);
@@ -73,7 +73,7 @@ function defaultOf(name: string): number {
   return general?.default ?? OTHER_DEFAULTS[name] ?? 0;
 }
 
-/** Instances that quotas count together. */
+/** Instances that share a set of quotas. */
 export type Pool = 'training' | 'spot' | 'processing';
 
 const ACROSS: Readonly<Record<Pool, string>> = {
@@ -90,14 +90,14 @@ const PER_JOB: Readonly<Record<Pool, string>> = {
 /** Name of the quota that limits the instances of one job. */
 export const perJobQuota = (pool: Pool): string => PER_JOB[pool];
 
-/** Clusters are asked for again and again, and never change. */
+/** Cache: the same clusters are requested repeatedly, and never change. */
 const poolsOfShapes: Readonly<Record<Pool, WeakMap<readonly Shape[], ReadonlyMap<string, number>>>> = {
   training: new WeakMap(),
   spot: new WeakMap(),
   processing: new WeakMap(),
 };
 
-/** What a cluster takes of each pool, by quota name. */
+/** Number of instances of a cluster in each pool, by quota name. */
 export function poolsOf(shapes: readonly Shape[], pool: Pool): ReadonlyMap<string, number> {
   const known = poolsOfShapes[pool].get(shapes) ?? countPools(shapes, pool);
   poolsOfShapes[pool].set(shapes, known);

@@ -21,7 +21,7 @@ export function page(
   };
 }
 
-/** Where 1 MB ends. */
+/** Index at which 1 MB is reached. */
 function endOf(items: readonly Item[], { start, all }: { start: number; all: number }, length: (item: Item) => number) {
   let bytes = 0;
   let end = start;

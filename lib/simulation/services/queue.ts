@@ -17,24 +17,27 @@ export interface Message {
   sentAt: SimMs;
   receives: number;
   receipt: string;
-  /** Calls that the services refused as too many while it was worked on. */
+  /** Number of calls that services throttled during its handling. */
   throttledCalls: number;
 }
 
 interface Group {
   waiting: Message[];
-  /** The first message was received and is not deleted: the others of its group wait. */
+  /** The first message was received and is not deleted: the other messages of its group wait. */
   inFlight?: { message: Message; visibleAt: SimMs };
 }
 
-/** Messages of equal text within this time are one: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-exactly-once-processing.html */
+/**
+ * Messages with the same text within this time are deduplicated:
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-exactly-once-processing.html
+ */
 const DEDUPLICATION_MS = 300_000;
-/** Lambda's poller sees a message this long after it became visible. */
+/** Time until Lambda's poller receives a visible message. */
 const POLL_MS = 15;
 
-/** What the queue hands to Lambda, and tells the world. */
+/** What the queue passes to Lambda, and reports to the world. */
 export interface QueueHooks {
-  /** A message was received: Lambda hands it to the function, which calls `done` or lets it come again. */
+  /** A message was received: Lambda passes it to the function, and calls `done` or lets it become visible again. */
   deliver(message: Message): void;
   onSent(message: Message, invocation: Invocation | undefined): void;
   onDone(message: Message): void;
@@ -42,7 +45,7 @@ export interface QueueHooks {
 }
 
 /**
- * The FIFO queue as Lambda reads it, one message a batch: groups in order and one message of a group at a time, visibility,
+ * The FIFO queue as Lambda reads it, one message per batch: ordered message groups with one message in flight each, visibility timeout,
  * redelivery after it, and the dead-letter queue after the last receive.
  */
 export class SimQueue {
@@ -51,7 +54,7 @@ export class SimQueue {
   private readonly afterPoll: (run: () => void) => unknown;
   private readonly afterVisibility: (run: () => void) => unknown;
   private readonly byReceipt = new Map<string, Group>();
-  /** Messages that were sent, those of equal text once. */
+  /** Number of messages sent; duplicates count once. */
   sent = 0;
   deadLetters = 0;
 
@@ -89,7 +92,7 @@ export class SimQueue {
     },
   };
 
-  /** The function has worked on the message: it is deleted, and the next of its group comes. */
+  /** The function has handled the message: it is deleted, and the next one of its group follows. */
   done(message: Message): void {
     const group = this.byReceipt.get(message.receipt);
     if (group?.inFlight?.message !== message) return;
@@ -157,7 +160,7 @@ export class SimQueue {
     this.hooks.deliver(message);
   }
 
-  /** The message comes again at that time, unless it was deleted or its time was changed before. */
+  /** Makes the message visible again at that time, unless it was deleted or its time was changed before. */
   private returnAt(
     group: Group,
     at: SimMs,

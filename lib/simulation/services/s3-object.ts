@@ -1,6 +1,6 @@
 import type { SimMs } from '../core/clock';
 
-/** An object; its content is made when somebody reads it. */
+/** An object; its content is generated when it is read. */
 export interface S3Object {
   /** In a listing of a run's checkpoints: relative to its prefix. */
   key: string;
@@ -11,9 +11,9 @@ export interface S3Object {
   facts?: () => unknown;
 }
 
-/** The content of an object as it was when the read reached it. */
+/** The content of an object at the time when the read reached it. */
 export class SimBody {
-  /** Of an object whose text is the JSON of facts. */
+  /** The data of an object whose text is JSON. */
   readonly facts: unknown;
   private made: string | undefined;
 

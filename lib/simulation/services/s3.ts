@@ -14,18 +14,21 @@ import { type S3Object, SimBody } from './s3-object';
 
 const PAGE = 1000;
 
-/** Buckets: what the functions and people wrote, and what jobs of runs have there: checkpoints and heartbeats. */
+/** Buckets with what functions and people wrote, and with the checkpoints and heartbeats of the jobs of runs. */
 export class SimS3 {
   private readonly buckets = new Map<string, Map<string, S3Object>>();
   private readonly truths = new Map<string, RunTruth>();
   private readonly entries = new Map<RunTruth, { objects: readonly S3Object[]; entries: readonly Entry[] }>();
   private readonly entryOfObject = new WeakMap<S3Object, Entry>();
-  /** Objects of a bucket below the place of one run's checkpoints, as of so many objects in it: what lies there is the run's own but for few. */
+  /**
+   * Other objects of a bucket below the prefix of one run's checkpoints, cached by the number of objects in the bucket: almost everything
+   * below the prefix is the run's own.
+   */
   private readonly strangers = new WeakMap<RunTruth, { puts: number; objects: readonly S3Object[] }>();
   private puts = 0;
 
   /**
-   * @param look brings a run's training up to now, and gives its newest heartbeat
+   * @param look brings a run's training up to date, and returns its newest heartbeat
    * @param onPut a function has written an object
    */
   constructor(
@@ -86,13 +89,13 @@ export class SimS3 {
     },
   };
 
-  /** From now on a run's checkpoints and heartbeats lie in S3. */
+  /** From now on the run's checkpoints and heartbeats are in S3. */
   follow(truth: RunTruth): void {
     if (truth.place) this.truths.set(`${truth.place.bucket}/${truth.place.prefix}`, truth);
     if (truth.heartbeat) this.truths.set(`${truth.heartbeat.bucket}/${truth.heartbeat.key}`, truth);
   }
 
-  /** What somebody uploads to a signed URL. */
+  /** An upload to a presigned URL. */
   upload(url: string, bytes: number): void {
     const { hostname, pathname } = new URL(url);
     this.put(hostname.replace(/\.invalid$/, ''), decodeURIComponent(pathname.slice(1)), '', bytes);
@@ -130,7 +133,7 @@ export class SimS3 {
     return undefined;
   }
 
-  /** Keys that go on after the delimiter are rolled up into one prefix, which counts as one entry of a page. */
+  /** Keys that contain the delimiter after the prefix are grouped into one common prefix, which counts as one entry of a page. */
   private list(input: ListObjectsV2CommandInput): unknown {
     const { Bucket = '', Prefix = '', ContinuationToken, MaxKeys = PAGE, Delimiter, StartAfter = '' } = input;
     const after = ContinuationToken ?? StartAfter;
@@ -177,7 +180,7 @@ export class SimS3 {
     return inOrder(found) ? found : found.sort((a, b) => (a.Key < b.Key ? -1 : 1));
   }
 
-  /** What was put into a bucket, of which only what lies below the prefix matters. */
+  /** Objects that were put into a bucket, as far as they are below the prefix. */
   private putBelow(bucket: string, prefix: string, [truth, ...others]: readonly RunTruth[]): Iterable<S3Object> {
     const all = this.buckets.get(bucket)?.values() ?? [];
     const place = truth?.place;
@@ -202,7 +205,7 @@ export class SimS3 {
     return entries;
   }
 
-  /** Runs whose checkpoints lie below the prefix, or around it. */
+  /** Runs whose checkpoint prefix is below the given prefix, or contains it. */
   private truthsBelow(bucket: string, prefix: string): RunTruth[] {
     const parent = prefix.slice(0, prefix.lastIndexOf('/', prefix.length - 2) + 1);
     const near = this.truths.get(`${bucket}/${prefix}`) ?? this.truths.get(`${bucket}/${parent}`);
@@ -224,7 +227,7 @@ const inOrder = (entries: readonly Entry[]): boolean =>
 
 const entryOf = (key: string, { bytes, at }: S3Object): Entry => ({ Key: key, Size: bytes, LastModified: dateAt(at) });
 
-/** What a fault's `key` is compared with: the bucket goes before, so that a pattern may name it. */
+/** The text with which the `key` of a fault is compared; it starts with the bucket, so that a pattern may contain it. */
 function keyOf({ Bucket = '', Key = '' }: { Bucket?: string; Key?: string }): string {
   return `${Bucket}/${Key}`;
 }

@@ -28,13 +28,13 @@ import {
 import { type AccountLimits, type Pool, perJobQuota, poolsOf } from './limits';
 import type { Usage } from './usage';
 
-/** What the simulated SageMaker asks of the world, and tells it. */
+/** What the simulated SageMaker needs from the world, and reports to it. */
 export interface SageMakerHooks {
   now(): SimMs;
-  /** How far reads lag behind writes now. */
+  /** The current lag of reads. */
   describeLagMs(): number;
   arnOf(name: string, kind: SimJob['kind']): string;
-  /** Makes the job of a create that was accepted. */
+  /** Creates the job of an accepted create call. */
   make(request: SimJob['request'], kind: SimJob['kind'], invocation: Invocation): SimJob;
   onStop(job: SimJob, invocation: Invocation): void;
   onRefused(name: string): void;
@@ -44,11 +44,11 @@ const notFound = () => serviceError('ValidationException', 'Requested resource n
 const LIST_PARAMETERS = ['StatusEquals', 'NameContains', 'CreationTimeAfter', 'MaxResults', 'NextToken'];
 const RUNTIME = generalQuota(QUOTA.longestRunSeconds).name;
 
-/** SageMaker's API over the fleet: unique names, quotas, reads that lag, tags, pages of lists. */
+/** SageMaker's API over the fleet: unique names, quotas, reads that lag, tags, paginated lists. */
 export class SimSageMaker {
-  /** Newest last; deleted ones too, for reads that lag. */
+  /** Newest last; includes deleted jobs, for reads that lag. */
   private readonly all: SimJob[] = [];
-  /** What Describe says until the job's next change. */
+  /** Answers of Describe, cached until the job's next change. */
   private readonly described = new WeakMap<JobView, object>();
   private readonly now: () => SimMs;
 
@@ -136,13 +136,13 @@ export class SimSageMaker {
     },
   };
 
-  /** A job that somebody else has. */
+  /** Adds a job of another owner. */
   adopt(job: SimJob): void {
     this.all.push(job);
     this.fleet.adopt(job);
   }
 
-  /** The end of a warm pool, the one change that the control plane asks for. */
+  /** Ends a warm pool, the only update that the control plane requests. */
   private update({ TrainingJobName = '', ResourceConfig }: UpdateTrainingJobCommandInput): object {
     const job = this.fleet.jobs.get(TrainingJobName);
     if (job?.kind !== 'training') throw notFound();
@@ -170,7 +170,7 @@ export class SimSageMaker {
     return job;
   }
 
-  /** Why the account's quotas refuse it. With several shapes to choose from, one that they allow is enough. */
+  /** Why the account's quotas refuse the request. With several alternative shapes, one that fits is enough. */
   private quotaRefusal(request: SimJob['request'], kind: SimJob['kind']): string | undefined {
     const pool: Pool = kind === 'processing' ? 'processing' : request.EnableManagedSpotTraining ? 'spot' : 'training';
     const own = this.fleet.pools.matching(request)?.pool?.shapes ?? [];
@@ -206,7 +206,7 @@ export class SimSageMaker {
     return {};
   }
 
-  /** A job as reads have it now, which lag behind writes. */
+  /** A job as reads return it now, which may lag behind writes. */
   private seen(name: string): SeenJob | undefined {
     const lag = this.hooks.describeLagMs();
     const before = this.now() - lag;
@@ -222,7 +222,7 @@ export class SimSageMaker {
     const known = this.described.get(seen.view);
     if (known) return known;
     const answer = describedTrainingJob(seen, this.hooks.arnOf(name, 'training'), this.now());
-    // A warm pool changes without the job.
+    // The state of a warm pool can change without a change of its job, so the answer is not cached.
     if (!seen.job.pool) this.described.set(seen.view, answer);
     return answer;
   }
@@ -245,7 +245,7 @@ export class SimSageMaker {
     return { ProcessingJobSummaries: summaries, ...page };
   }
 
-  /** The page is cut before `StatusEquals` is looked at, as the API documents it: it may be empty although more match. */
+  /** The page is cut before `StatusEquals` is applied, as the API documents it: it may be empty although more jobs match. */
   private list(kind: SimJob['kind'], input: ListTrainingJobsCommandInput | ListProcessingJobsCommandInput) {
     const { MaxResults = 10, NextToken, StatusEquals, NameContains, CreationTimeAfter } = input;
     const before = this.now() - this.hooks.describeLagMs();

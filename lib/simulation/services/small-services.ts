@@ -22,7 +22,7 @@ export function parameterStore(parameters: ReadonlyMap<string, string>): Operati
   };
 }
 
-/** @param limitOf the applied limit of a code; undefined when the Region has no such quota */
+/** @param limitOf the applied limit of a quota code; undefined when the Region has no such quota */
 export function serviceQuotas(limitOf: (code: string) => number | undefined): Operations {
   return {
     GetServiceQuota: {
@@ -38,7 +38,7 @@ export function serviceQuotas(limitOf: (code: string) => number | undefined): Op
   };
 }
 
-/** A message that SNS took. */
+/** A message that SNS accepted. */
 export interface Published {
   id: string | undefined;
   runId: string | undefined;
@@ -68,7 +68,7 @@ export function notifications(onPublish: (published: Published) => void): Operat
   };
 }
 
-/** The default bus: events of our own have no rule of ours behind them. */
+/** The default event bus: no rule of ours matches our own events. */
 export const eventBus = (): Operations => ({
   PutEvents: {
     latencyMs: 15,
@@ -80,7 +80,7 @@ export const eventBus = (): Operations => ({
   },
 });
 
-/** Lambda's own API, for a function that invokes another one. */
+/** Lambda's own API, for functions that invoke others. */
 export const lambdaService = (
   invoke: (functionName: string, payload: string) => Promise<{ payload: string; isError: boolean }>,
 ): Operations => ({

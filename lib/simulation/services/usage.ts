@@ -1,14 +1,14 @@
 import { isLive, type Shape, type SimJob, type WarmPool } from '../job/job';
 import { type Pool, poolsOf } from './limits';
 
-/** The pool that a job's instances count in. */
+/** The pool in which a job's instances count. */
 export const poolOfJob = ({ kind, spot }: Pick<SimJob, 'kind' | 'spot'>): Pool =>
   kind === 'processing' ? 'processing' : spot ? 'spot' : 'training';
 
-/** A job holds its quota from its create on, also while it waits or stops. */
+/** A job counts against its quota from its create call on, also while it waits or is being stopped. */
 export const shapesInUse = (job: SimJob): readonly Shape[] => job.held ?? job.wanted[0] ?? [];
 
-/** What live jobs, and the warm pools of those that are over, take of each quota, by name. */
+/** Use of each quota by live jobs and by the warm pools of ended jobs, by quota name. */
 export class Usage {
   private readonly used = new Map<string, number>();
   private isStale = true;
@@ -18,7 +18,7 @@ export class Usage {
     private readonly pools: () => Iterable<{ job: SimJob; pool: WarmPool }>,
   ) {}
 
-  /** Jobs came, went or took other instances. */
+  /** Jobs were created, ended or got other instances. */
   changed(): void {
     this.isStale = true;
   }

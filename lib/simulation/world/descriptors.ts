@@ -3,7 +3,7 @@ import { controlAliasName, descriptorParameter } from '../../contracts/launcher'
 import { type Descriptor, descriptorSchema } from '../../spec/descriptor';
 import type { EnvironmentSpec } from '../../spec/environment-file';
 
-/** Names of what a stack of the environment would have made. */
+/** Names of the resources that a stack of the environment would have created. */
 export interface Deployed {
   account: string;
   queueUrl: string;

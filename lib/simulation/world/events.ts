@@ -9,7 +9,10 @@ import type { Fault } from '../scenario/schema';
 import type { Message, SimQueue } from '../services/queue';
 import type { Functions } from './functions';
 
-/** Lambda waits this long before it repeats an asynchronous invocation: https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html */
+/**
+ * Delays before Lambda retries an asynchronous invocation:
+ * https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
+ */
 const RETRY_MS = [60_000, 120_000];
 
 /** One tick of the schedule and the messages that it sent. */
@@ -19,20 +22,20 @@ interface Tick {
   hasSent: boolean;
 }
 
-/** What the sources of events need of the world. */
+/** What the event sources need from the world. */
 export interface EventHooks {
   readonly environment: string;
   readonly faults: readonly Fault[];
   queue(): SimQueue;
-  /** There is no stack any more. */
+  /** Whether the stack has been deleted. */
   isDeleted(): boolean;
-  /** Handles messages and ticks, by the function where nothing else knows what it would do. */
+  /** Handles messages and ticks, calling the function only if its outcome is not predictable. */
   direct(): DirectReconcile;
 }
 
-/** What invokes reconcile: the schedule, state changes of jobs on the bus, and the messages of the queue. */
+/** The triggers of reconcile: the schedule, state changes of jobs on the event bus, and the messages of the queue. */
 export class EventSources {
-  /** Events that no invocation took, in the end. */
+  /** Number of events for which all invocations failed. */
   deadLetters = 0;
   /** Milliseconds from each tick to the end of its last message. */
   readonly tickMs: number[] = [];
@@ -49,7 +52,7 @@ export class EventSources {
     this.busFaults = hooks.faults.filter(({ events }) => events !== undefined);
   }
 
-  /** Ticks for as long as the scenario lasts. */
+  /** Schedules ticks until the end of the scenario. */
   startSchedule(): void {
     const tick = () => {
       if (this.hooks.isDeleted()) return;
@@ -59,7 +62,7 @@ export class EventSources {
     this.clock.after(TICK_SECONDS * 1000, tick);
   }
 
-  /** A message of the queue: one invocation, and its deletion unless the function names it as failed. */
+  /** A message of the queue: one invocation, after which the message is deleted unless the function reports it as failed. */
   deliver(message: Message): void {
     if (this.hooks.isDeleted()) return;
     const record = {
@@ -95,7 +98,7 @@ export class EventSources {
     this.closeTick(tick);
   }
 
-  /** A job's state changed: an event on the bus, where the rule of the environment takes it by its name. */
+  /** A job's state changed: an event on the bus, if the environment's rule matches the job's name. */
   jobChanged(job: SimJob): void {
     if (this.hooks.isDeleted() || !job.name.startsWith(`${this.hooks.environment}-`)) return;
     const now = this.clock.now;
@@ -128,7 +131,7 @@ export class EventSources {
     if (tick.hasSent && tick.open === 0) this.tickMs.push(this.clock.now - tick.at);
   }
 
-  /** Lambda's queue of events: repeats a failed invocation twice, then gives the event up. */
+  /** Lambda's asynchronous event queue: retries a failed invocation twice, then discards the event. */
   private invokeAsync(event: unknown, tick?: Tick, tries = 0, since = this.clock.now): void {
     const invocation = this.functions.reconcile.invoke(
       (deps, slot) => {

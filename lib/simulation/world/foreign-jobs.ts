@@ -6,7 +6,7 @@ import { newJob, setForeign } from '../job/new-job';
 import type { Scenario } from '../scenario/load';
 import type { SimRun } from './sim-run';
 
-/** What jobs of others need of the simulated SageMaker. */
+/** What jobs of others need from the simulated SageMaker. */
 export interface ForeignHooks {
   clock: VirtualClock;
   fleet: Fleet;
@@ -15,7 +15,7 @@ export interface ForeignHooks {
   onRoom(): void;
 }
 
-/** Jobs of others in the account: they take quota and are listed, and some have a name that an attempt will want. */
+/** Jobs of others in the account: they use quota and are listed, and some have a name that an attempt will need. */
 export class ForeignJobs {
   constructor(
     private readonly scenario: Scenario,
@@ -65,7 +65,7 @@ export class ForeignJobs {
     this.hooks.onRoom();
   }
 
-  /** Somebody else's job, long over, has the name of an attempt. */
+  /** A job of another owner that ended long ago has the name of an attempt. */
   take(target: string): void {
     const name = this.nameOf(target);
     if (name) this.addForeign(name, [{ instanceType: 'ml.m5.large', count: 1 }], false, 'Completed');

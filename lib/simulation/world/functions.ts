@@ -28,24 +28,24 @@ import type { FunctionName, Slot } from '../core/invocation';
 import type { Random } from '../core/random';
 import type { Deployed } from './descriptors';
 
-/** The limit of a function that says none (lib/constructs/functions/handler-function.ts). */
+/** Timeout of a function that sets none (lib/constructs/functions/handler-function.ts). */
 const GUARDS_TIMEOUT_SECONDS = 60;
 
-/** The world in which functions run. */
+/** The environment in which the functions run. */
 export interface FunctionContext {
   clock: VirtualClock;
   gateway: Gateway;
   random: Random;
   environment: EnvironmentSpec;
   names: Deployed;
-  /** How far the functions' clock differs from the services' now, ms. */
+  /** Difference between the functions' clock and the services' clock now, ms. */
   skewMs(): number;
   log(level: string, message: string, details: Record<string, unknown>): void;
-  /** An upload to a signed URL. */
+  /** An upload to a presigned URL. */
   upload(url: string, bytes: number): void;
 }
 
-/** The functions as they are deployed: the handlers with the settings of their clients and their limits. */
+/** The functions as deployed: the handlers with their client settings and timeouts. */
 export function functionsOf(context: FunctionContext) {
   const { clock } = context;
   let count = 0;
@@ -60,7 +60,7 @@ export function functionsOf(context: FunctionContext) {
   };
 }
 
-/** What a function calls, made for each of its instances. */
+/** Creates the dependencies of a function, for each of its execution environments. */
 type DepsOf<Deps> = (slot: Slot) => Deps;
 
 /** The clock of the functions, which may differ from that of the services. */
@@ -69,7 +69,7 @@ const nowOf =
   (): Date =>
     new Date(dateAt(clock.now).getTime() + skewMs());
 
-/** What control and reconcile have in common. */
+/** Dependencies that control and reconcile share. */
 function sharedDeps(context: FunctionContext) {
   const { clock, gateway, environment, names } = context;
   const now = nowOf(context);
@@ -101,7 +101,7 @@ function controlDeps(context: FunctionContext): DepsOf<ControlDeps> {
 function reconcileDeps(context: FunctionContext): DepsOf<ReconcileDeps> {
   const { clock, gateway, environment, names } = context;
   const shared = sharedDeps(context);
-  /** As lib/handlers/shared/deadline.ts counts it: ten seconds of the limit are kept back. */
+  /** As in lib/handlers/shared/deadline.ts: ten seconds of the timeout are reserved. */
   const workLeft = ({ invocation }: Slot) =>
     Math.max(0, RECONCILE_TIMEOUT_SECONDS * 1000 - (clock.now - (invocation?.startedAt ?? clock.now)) - 10_000);
   return (slot) => ({

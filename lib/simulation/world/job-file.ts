@@ -4,7 +4,7 @@ import type { SimJob } from '../job/job';
 import type { SimS3 } from '../services/s3';
 import type { SimRun } from './sim-run';
 
-/** What job.json says of where the attempt begins; the toolkit contract has it in an environment variable. */
+/** Reads from job.json where the attempt starts; with the toolkit contract this is in an environment variable. */
 export function readJobFile(job: SimJob, { truth, descriptor }: SimRun, s3: SimS3): void {
   if (!truth) return;
   const place = runPrefixes({ descriptor, runId: truth.runId, attempt: job.attempt }).job;
@@ -22,7 +22,7 @@ export function readJobFile(job: SimJob, { truth, descriptor }: SimRun, s3: SimS
   if (startFrom !== undefined && truth.commits.length === 0) truth.baseStep = truth.stepOf(job.resumeUri) ?? 0;
 }
 
-/** Whether an object is the request to save and leave that the driver of this job looks for. */
+/** Whether an object is the request to save and exit for which the driver of this job polls. */
 export function asksToLeave(job: SimJob, run: SimRun | undefined, uri: string): boolean {
   if (run?.runId === undefined) return false;
   const { descriptor, runId } = run;

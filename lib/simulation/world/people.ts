@@ -12,38 +12,38 @@ import type { Deployed } from './descriptors';
 import type { Functions } from './functions';
 import type { SimRun } from './sim-run';
 
-/** A call that died or failed is made again this much later, so often: what the command line tells people to do. */
+/** A call that failed or was killed is repeated after this delay, this many times: the command line tells people to do so. */
 const AGAIN_MS = 30_000;
 const MOST_REPETITIONS = 3;
 
-/** What the calls of people need of the world. */
+/** What the calls of people need from the world. */
 export interface PeopleHooks {
   runs(): readonly SimRun[];
-  /** There is no stack any more whose functions could be called. */
+  /** Whether the stack, and with it its functions, has been deleted. */
   isDeleted(): boolean;
-  /** Control took the start of a run under this id. */
+  /** Control accepted the start of a run under this id. */
   onTaken(run: SimRun, runId: string): void;
-  /** Control answered a stop or a resume with yes. */
+  /** Control accepted a stop or a resume. */
   onGranted(run: SimRun, action: 'stop' | 'resume'): void;
-  /** Control answered a stop or a resume with no. */
+  /** Control refused a stop or a resume. */
   onDenied(run: SimRun, action: 'stop' | 'resume', reason: string): void;
-  /** Somebody asked for it through the alias of another team; undefined when every repetition died or failed. */
+  /** A call was made through the alias of another team; undefined when every repetition failed. */
   onStranger(run: SimRun, action: string, answer: ControlAnswer | undefined): void;
-  /** Every repetition of a call died or failed. */
+  /** Every repetition of a call failed. */
   onGivenUp(run: SimRun, action: string): void;
 }
 
-/** What follows a call. */
+/** What happens after a call. */
 interface Outcome {
   onAnswer(answer: ControlAnswer): void;
   onGivenUp(): void;
 }
 
-/** What people do: they start, stop and resume runs through the control function, and deploy registered ones. */
+/** The actions of people: they start, stop and resume runs through the control function, and deploy registered runs. */
 export class People {
-  /** Runs by the hash that a deploy sends as the id of its start. */
+  /** Runs by the hash that a deploy sends as the request id of their start. */
   private readonly byHash = new Map<string, SimRun>();
-  /** Deploys that CloudFormation has sent, by run: the first is a Create, the others are Updates. */
+  /** Number of deploys that CloudFormation has sent, by run: the first is a Create, the others are Updates. */
   private readonly deploys = new Map<string, number>();
 
   constructor(
@@ -53,7 +53,7 @@ export class People {
     private readonly hooks: PeopleHooks,
   ) {}
 
-  /** The starts and calls of a scenario at their times. A run that is deployed does not start by its own `at`. */
+  /** Schedules the starts and calls of a scenario. A run that is deployed does not start at its own `at`. */
   plan(calls: readonly CallEntry[]): void {
     const deployed = new Set(calls.filter((call) => call.do === 'deploy').map((call) => call.run));
     for (const run of this.hooks.runs()) {
@@ -65,7 +65,7 @@ export class People {
     }
   }
 
-  /** Lambda's answer to an invocation by another function. */
+  /** Lambda's answer when another function invokes this one. */
   invoke(aliasArn: string, payload: string): Promise<{ payload: string; isError: boolean }> {
     const asked = JSON.parse(payload) as ControlPayload;
     return new Promise((resolve) => {
@@ -130,7 +130,7 @@ export class People {
     this.call(run.team, payload, { onAnswer, onGivenUp: () => this.hooks.onGivenUp(run, payload.action) });
   }
 
-  /** One call of a team's alias, repeated when it died or failed. */
+  /** One call of a team's alias, repeated when it failed. */
   private call(team: string, payload: ControlPayload, on: Outcome, tries = 0): void {
     if (this.hooks.isDeleted()) return;
     this.functions.control.invoke(
@@ -143,7 +143,7 @@ export class People {
     );
   }
 
-  /** CloudFormation sends the resource of a registered run: what it was made from is its file. */
+  /** CloudFormation sends the resource of a registered run, created from its run file. */
   private deploy(run: SimRun, tries = 0): void {
     if (this.hooks.isDeleted()) return;
     const count = this.deploys.get(run.id) ?? 0;

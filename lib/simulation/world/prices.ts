@@ -4,34 +4,34 @@ import type { EnvironmentSpec } from '../../spec/environment-file';
 import { heldMs, type Shape, type SimJob } from '../job/job';
 import { keptMs } from '../job/warm-pools';
 
-/** Spot's share of the on-demand price where nobody has seen a price: about what ml.p5.48xlarge was billed at. */
+/** Spot's share of the on-demand price when no price is known: about what was billed for ml.p5.48xlarge. */
 const SPOT_SHARE = 0.4;
 
 /** What AWS bills for jobs: the price of the instances that they really had. */
 export class Prices {
-  /** @param spotShare share of the on-demand price that spot is billed at. @default that of the catalog */
+  /** @param spotShare share of the on-demand price that is billed for spot. @default - that of the catalog */
   constructor(
     private readonly environment: EnvironmentSpec,
     private readonly spotShare?: number,
   ) {}
 
-  /** Dollars that AWS bills for a job so far, and for the warm pool that it left. */
+  /** USD billed for a job so far, including the warm pool that it left. */
   billedUsd(job: SimJob, now: number): number {
     return this.jobUsd(job, now) + this.poolUsd(job, keptMs(job, now));
   }
 
-  /** Dollars of a warm pool of the job's instances that is kept for so long. */
+  /** USD for a warm pool of the job's instances that is kept for this long. */
   poolUsd(job: SimJob, ms: number): number {
     return (ms / 3_600_000) * this.onDemandUsd(job.chosen ?? []);
   }
 
-  /** Whether the price list has the instances that the job had. */
+  /** Whether the price list contains the instances that the job had. */
   isKnown(job: SimJob): boolean {
     const { region, prices } = this.environment;
     return (job.chosen ?? []).every(({ instanceType }) => findPrice(instanceType, region, prices) !== undefined);
   }
 
-  /** Dollars that AWS bills for a job so far, without the warm pool that it left. */
+  /** USD billed for a job so far, without the warm pool that it left. */
   jobUsd(job: SimJob, now: number): number {
     const heldHours = heldMs(job, now) / 3_600_000;
     return heldHours * this.billedShare(job) * this.onDemandUsd(job.chosen ?? []);

@@ -12,7 +12,7 @@ interface Place {
   s3: SimS3;
 }
 
-/** The job of a create that was accepted, and the run that its tags name. */
+/** The job of an accepted create call, and the run that its tags name. */
 export function requestedJob(
   request: JobRequest,
   kind: SimJob['kind'],

@@ -24,7 +24,7 @@ interface Services {
   invoke: Parameters<typeof lambdaService>[0];
 }
 
-/** Puts every service that the functions call behind the gateway. */
+/** Registers every service that the functions call at the gateway. */
 export function addServices(gateway: Gateway, services: Services): void {
   gateway.add('dynamodb', services.table.operations);
   gateway.add('sqs', services.queue.operations);

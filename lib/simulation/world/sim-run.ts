@@ -9,26 +9,26 @@ import type { ScenarioRun } from '../scenario/load';
 import type { Item } from '../services/expression';
 import { recordOfItem } from '../services/kept-document';
 
-/** A notice that SNS took. */
+/** A notice that SNS accepted. */
 export interface TakenNotice {
   at: SimMs;
   id: string;
   text: string;
 }
 
-/** One run of a scenario: what people did with it, what its jobs did, and what the table holds of it. */
+/** One run of a scenario: its calls, its jobs, and its records in the table. */
 export class SimRun {
   runId: string | undefined;
   truth: RunTruth | undefined;
   /** Why control refused its start; undefined when it did not. */
   refusal: string | undefined;
-  /** When control first took its start. */
+  /** When control first accepted its start. */
   startedAt: SimMs | undefined;
   readonly jobs: SimJob[] = [];
   readonly notices: TakenNotice[] = [];
-  /** When control took a stop, and a resume after it. */
+  /** When control accepted a stop, and a resume after it. */
   readonly wishes: { at: SimMs; want: 'stop' | 'run' }[] = [];
-  /** When the table first held the state that the run is in. */
+  /** When the table first contained the run's current state. */
   stateSince: SimMs = 0;
   private item: Item | undefined;
   private parsed: RunRecord | undefined;
@@ -36,7 +36,7 @@ export class SimRun {
   constructor(
     readonly entry: ScenarioRun,
     readonly descriptor: Descriptor,
-    /** The run id that its start asks for: the scenario's id of it, with the time as every run id has it. */
+    /** The run id that its start requests: the scenario's id of it, followed by the time like every run id. */
     readonly plannedId: string,
   ) {}
 
@@ -48,7 +48,7 @@ export class SimRun {
     return this.entry.team;
   }
 
-  /** The RUN item as it was last written. */
+  /** The RUN item as last written. */
   get written(): Item | undefined {
     return this.item;
   }
@@ -59,12 +59,12 @@ export class SimRun {
     this.parsed = undefined;
   }
 
-  /** When it was completed, failed or stopped. */
+  /** When it completed, failed or was stopped. */
   get overAt(): SimMs | undefined {
     return this.isOver && this.item ? this.stateSince : undefined;
   }
 
-  /** The record that the table holds; parsed when somebody asks. */
+  /** The record in the table; parsed on demand. */
   get record(): RunRecord | undefined {
     if (this.item?.document) this.parsed ??= recordOfItem(this.item);
     return this.parsed;
@@ -78,7 +78,7 @@ export class SimRun {
     return ['completed', 'failed', 'stopped', 'refused'].includes(this.state);
   }
 
-  /** When its first job may start, at the earliest. Who stops and resumes a run that waits for its time wants it at once. */
+  /** Earliest time of its first job. If a run that waits for its start time is stopped and resumed, it may start immediately. */
   get mayStartAt(): SimMs {
     return this.wishes.some(({ want }) => want === 'stop') ? 0 : (this.entry.startAt ?? 0) * 1000;
   }
@@ -88,5 +88,5 @@ export class SimRun {
   }
 }
 
-/** A run id as control makes them, of the scenario's id. */
+/** A run id in the format of control, from the scenario's id. */
 export const plannedId = ({ id, at = 0 }: ScenarioRun): string => runIdAt(id, dateAt(at * 1000));

@@ -9,7 +9,7 @@ const DEFAULT_START_MINUTES = 10;
 const DEFAULT_COMMIT_MINUTES = 30;
 const DEFAULT_CHECKPOINT_OBJECTS = 2;
 
-/** How the jobs of a run behave: what the scenario says of it, and the defaults. */
+/** How the jobs of a run behave: as the scenario sets it, otherwise the defaults. */
 export function truthOf(entry: ScenarioRun, spec: RunSpec, descriptor: Descriptor, runId: string): RunTruth {
   const { mode, s3 } = spec.checkpoints;
   const isOnS3 = mode === 'direct' || mode === 'managed';
@@ -36,7 +36,7 @@ function placeOf(uri: string): { bucket: string; prefix: string } {
   return { bucket, prefix };
 }
 
-/** Of an elastic run on fewer instances each step takes longer in proportion. */
+/** For an elastic run on fewer instances, each step takes proportionally longer. */
 export function secondsPerStep({ wanted }: SimJob, { spec, behaviour }: RunTruth): number {
   if (!spec.compute.elastic) return behaviour.secondsPerStep;
   const training = shapeCount(wanted[0] ?? []) - spec.compute.spareInstances;

@@ -7,7 +7,7 @@ import type { Item } from '../services/expression';
 import type { Message } from '../services/queue';
 import type { SimRun } from './sim-run';
 
-/** What may be seen of a world `W` while it runs. Each method is called at the moment when the thing happens. */
+/** Callbacks for events of a running world `W`. Each method is called at the moment of its event. */
 export class Watch<W = unknown> {
   join(_world: W): void {}
   onRunWritten(_run: SimRun, _before: Item | undefined, _item: Item, _by: Invocation | undefined): void {}
@@ -18,20 +18,20 @@ export class Watch<W = unknown> {
   onResume(_job: SimJob, _step: number): void {}
   onNotice(_run: SimRun): void {}
   onMessageOver(_message: Message, _isDead: boolean): void {}
-  /** Control answered a stop or a resume with yes. */
+  /** Control accepted a stop or a resume. */
   onGranted(_run: SimRun, _action: 'stop' | 'resume'): void {}
-  /** Control answered a stop or a resume with no. */
+  /** Control refused a stop or a resume. */
   onDenied(_run: SimRun, _action: 'stop' | 'resume', _reason: string): void {}
-  /** Control answered a call about a run through the alias of another team; undefined: it never answered. */
+  /** Control answered a call for a run through the alias of another team; undefined: it never answered. */
   onStranger(_run: SimRun, _action: string, _answer: ControlAnswer | undefined): void {}
-  /** A guard of the stack let a change pass, or refused it with a reason. */
+  /** A guard of the stack accepted a change, or rejected it with a reason. */
   onStackChange(_what: StackCall, _refusal: string | undefined): void {}
-  /** Every repetition of somebody's call died or failed. */
+  /** Every repetition of a call failed. */
   onGivenUp(_run: SimRun, _action: string): void {}
-  /** A call failed in a way that is repeated, or came late. */
+  /** A call failed and is retried, or was delayed. */
   onTrouble(_operation: string, _at: SimMs, _isOverRate: boolean): void {}
-  /** A function died between two of its calls. */
+  /** A function was killed between two of its calls. */
   onDeath(_at: SimMs, _why: string): void {}
-  /** Room may have changed: limits, capacity, jobs. */
+  /** Available room may have changed: limits, capacity, jobs. */
   onRoom(): void {}
 }

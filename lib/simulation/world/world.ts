@@ -35,7 +35,7 @@ import { plannedId, SimRun } from './sim-run';
 import { truthOf } from './truth';
 import type { Watch } from './watch';
 
-/** Everything of one scenario: the services, the functions, the people, and what watches them. */
+/** The world of one scenario: the services, the functions, the people, and the watchers. */
 export class World {
   readonly clock = new VirtualClock();
   readonly random: Random;
@@ -198,7 +198,7 @@ export class World {
     return EPOCH_MS + this.clock.now + this.state.skewMs();
   }
 
-  /** What Describe says of a job now. */
+  /** The current answer of Describe for a job. */
   describe(jobName: string): object {
     return this.sagemaker.describe(jobName);
   }
@@ -217,7 +217,7 @@ export class World {
     return this.runs.find((run) => run.id === id)?.jobs.findLast((job) => job.attempt === Number(attempt));
   }
 
-  /** Also one whose start is in the table although its caller never got an answer. */
+  /** Also finds a run whose start is in the table although its caller never got an answer. */
   findRun(runId: string): SimRun | undefined {
     return this.byRunId.get(runId) ?? this.runs.find(({ plannedId: planned }) => planned === runId);
   }
@@ -260,14 +260,17 @@ export class World {
     }
   }
 
-  /** The driver of a job sees a request to save and leave beside its job file. */
+  /** The driver of a job finds a request to save and exit beside its job file. */
   private onPut(bucket: string, key: string): void {
     if (!key.endsWith('/hand-over.json')) return;
     const job = this.fleet.live().find((one) => asksToLeave(one, this.runOf(one), `s3://${bucket}/${key}`));
     if (job) this.fleet.askToLeave(job);
   }
 
-  /** Brings a run's training up to now. @returns its newest heartbeat */
+  /**
+   * Brings a run's training up to date.
+   * @returns its newest heartbeat
+   */
   look(truth: RunTruth) {
     const run = this.byRunId.get(truth.runId);
     const live = run?.jobs.findLast(isLive);

@@ -4,7 +4,7 @@ import { eventsOf } from './events';
 import { logsOf } from './logs';
 import { listRuns, statusOf } from './status';
 
-/** The answer to a request that changes nothing. `control` gives it beside its others, `audit` gives no other. */
+/** Answers a request that changes nothing. `control` uses it among others, `audit` uses only this. */
 export function answerRead(deps: ReadDeps, team: string, request: ReadRequest): Promise<ControlAnswer> {
   switch (request.action) {
     case 'status':

@@ -3,13 +3,13 @@ import { isOver, type RunRecord } from '../../../lifecycle/record';
 import type { ReadDeps } from '../deps';
 import { findOwnRun } from '../own-run';
 
-/** Runs that a page looks into at once, and at most. */
+/** Number of runs that one page reads in parallel, and in total. */
 const AT_ONCE = 20;
 const MOST_RUNS = 100;
 
 /**
- * One page of the timeline of a run, or of all runs of the team that are not over or were not at `since`, first to last. The answer of a
- * function has 6 MB, and a timeline of months has more: `next` is the place to go on from, null at the end.
+ * One page of timeline events of a run, or of all runs of the team that are live or were live at `since`, oldest first. An answer of Lambda
+ * is limited to 6 MB, and the timeline of a run of several months is larger: `next` is the position at which to continue, null at the end.
  */
 export async function eventsOf(
   deps: ReadDeps,
@@ -30,7 +30,7 @@ export async function eventsOf(
   }
   found.sort((a, b) => compare(a.cursor, b.cursor) || compare(a.runId, b.runId));
   const last = found[request.limit - 1]?.cursor;
-  // Lines of several runs may have the same place: none of them is left behind.
+  // Events of several runs may have the same position; none of them may be lost between two pages.
   const events = last === undefined ? found : found.filter(({ cursor }) => cursor <= last);
   const next = isMore || events.length < found.length ? (events.at(-1)?.cursor ?? null) : null;
   return { ok: true, events, next };

@@ -1,7 +1,7 @@
 import type { ListRequest } from '../../../contracts/control';
 import type { RunRecord } from '../../../lifecycle/record';
 
-/** Whether a run is one that `list` asks for: every condition that is given holds. */
+/** Whether a run matches the filter of `list`: all given conditions must hold. */
 export function isWanted(run: RunRecord, { states, tags, search }: Pick<ListRequest, 'states' | 'tags' | 'search'>) {
   const own = Object.entries(run.tags ?? {});
   const hasTag = (tag: string) => own.some(([key, value]) => tag === key || tag === `${key}=${value}`);

@@ -5,7 +5,7 @@ import { isNamed } from '../../shared/custom-resource';
 import type { ReadDeps } from '../deps';
 import { findOwnRun, refusal } from '../own-run';
 
-/** One page of the log of an attempt of a run of this team. Teams have no right of their own to the groups. */
+/** One page of the log of an attempt of a run of this team. Teams themselves have no permission on the log groups. */
 export async function logsOf(deps: ReadDeps, team: string, request: LogRequest): Promise<LogAnswer | Refusal> {
   const own = await findOwnRun(deps, team, request.runId);
   if ('ok' in own) return own;
@@ -23,7 +23,7 @@ export async function logsOf(deps: ReadDeps, team: string, request: LogRequest):
     });
     return { ok: true, runId: own.runId, trainingJobName: jobName, ...page };
   } catch (error) {
-    // The group or the stream is made with the first line.
+    // The log group or stream is created with the first line.
     if (isNamed(error, 'ResourceNotFoundException'))
       return { ok: true, runId: own.runId, trainingJobName: jobName, events: [] };
     if (isNamed(error, 'ThrottlingException')) return refusal(throttled());

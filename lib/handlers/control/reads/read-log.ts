@@ -5,13 +5,13 @@ import {
 } from '@aws-sdk/client-cloudwatch-logs';
 import type { LogEventAnswer } from '../../../contracts/control';
 
-/** Only lines of the driver and the trainer; everything else that a job prints would be megabytes. */
+/** Reads only lines of the driver and the trainer; all other output of a job may be megabytes. */
 const PROGRESS_LINES = '"slipway {"';
 
-/** Which lines of one job's log are read. */
+/** Selects the lines of one job's log. */
 export interface LogQuery {
   readonly logGroupName: string;
-  /** Streams of other jobs are left out: the job's name and a slash at least. */
+  /** Excludes streams of other jobs: at least the job's name and a slash. */
   readonly streamPrefix: string;
   /** Epoch milliseconds. */
   readonly since?: number;
@@ -19,13 +19,16 @@ export interface LogQuery {
   readonly nextToken?: string;
 }
 
-/** One page of a log; it may be empty and have a next one. */
+/** One page of a log; a page may be empty and still have a next one. */
 export interface LogPage {
   events: LogEventAnswer[];
   nextToken?: string;
 }
 
-/** Reads one page, at most 1 MB: an answer of Lambda holds six. https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html, 2026-11-22. */
+/**
+ * Reads one page of at most 1 MB: an answer of Lambda is limited to 6 MB.
+ * https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html, 2026-11-22.
+ */
 export async function readLogPage(client: CloudWatchLogsClient, query: LogQuery): Promise<LogPage> {
   const page = await client.send(
     new FilterLogEventsCommand({
@@ -36,7 +39,7 @@ export async function readLogPage(client: CloudWatchLogsClient, query: LogQuery)
       nextToken: query.nextToken,
     }),
   );
-  // The embedded AWS ignores the prefix and answers with the streams of every job.
+  // The AWS emulator ignores the prefix and returns the streams of every job.
   const own = (page.events ?? []).filter(({ logStreamName }) => logStreamName?.startsWith(query.streamPrefix));
   return { events: own.map(eventAnswer), ...(page.nextToken && { nextToken: page.nextToken }) };
 }

@@ -20,7 +20,7 @@ import { findOwnRun } from '../own-run';
 import { isWanted } from './find-runs';
 import { boundedTimeline } from './timeline';
 
-/** Everything that is known of one run: what the control plane wrote, and what the driver has said since. */
+/** The status of one run: what the control plane recorded, and what the driver has reported since. */
 export async function statusOf(
   deps: ReadDeps,
   team: string,
@@ -52,17 +52,17 @@ export async function statusOf(
   };
 }
 
-/** Number of newest runs of the team that are used to predict an end. */
+/** Number of the team's newest runs from which the end of a run is predicted. */
 const FLEET = 40;
 
-/** How often the team's other runs on the same instance types were interrupted; nothing for a run without an expected end. */
+/** How often the team's other runs on the same instance types were interrupted; empty for a run without an expected end. */
 async function fleetOf({ store }: ReadDeps, own: RunRecord, now: EpochMs): Promise<FleetRun[]> {
   if (isOver(own) || own.policy.totalSteps === undefined || !own.attempt) return [];
   const others = (await store.ofTeam(own.team, FLEET)).filter((other) => other.runId !== own.runId);
   return others.flatMap((other) => (isAlike(own, other) ? (fleetRun(other, now) ?? []) : []));
 }
 
-/** How often training was interrupted: another attempt, new instances of the service, a restart in place. */
+/** How often training was interrupted: by another attempt, by an interruption of the job's instances, or by an in-place restart. */
 const interruptionsIn = (timeline: readonly TimelineEvent[]): number =>
   timeline.filter(
     ({ what, evidence }) =>
@@ -77,7 +77,9 @@ const outlookAnswer = ({ progressPercent, etaAt, etaInterval80 }: Outlook) => ({
   etaInterval80: etaInterval80 && ([isoOf(etaInterval80[0]) ?? '', isoOf(etaInterval80[1]) ?? ''] as [string, string]),
 });
 
-/** The newest attempt, of a live job with what its newest heartbeat says: the control plane itself looks every few minutes only. */
+/**
+ * The newest attempt; for a live job, updated with its newest heartbeat, because the control plane itself reads it only every few minutes.
+ */
 async function liveAttempt(deps: ReadDeps, record: RunRecord, now: EpochMs): Promise<Attempt | undefined> {
   const { attempt } = record;
   if (attempt?.phase !== 'created' || isOver(record)) return attempt;
@@ -91,7 +93,7 @@ async function liveAttempt(deps: ReadDeps, record: RunRecord, now: EpochMs): Pro
   };
 }
 
-/** Undefined when it cannot be read: status then says what was written last. */
+/** Undefined when it cannot be read: status then reports the last recorded values. */
 async function newestHeartbeat(deps: ReadDeps, record: RunRecord, attempt: Attempt) {
   try {
     const { heartbeat } = await readHeartbeat(
@@ -104,13 +106,13 @@ async function newestHeartbeat(deps: ReadDeps, record: RunRecord, attempt: Attem
   }
 }
 
-/** Where a job that no look has seen yet writes, by today's descriptor. */
+/** Where a job writes that reconcile has not observed yet, according to the current descriptor. */
 async function heartbeatOf(deps: ReadDeps, { team, runId }: RunRecord, { number }: Attempt): Promise<string> {
   const descriptor = await readDescriptor(deps, team);
   return runPrefixes({ descriptor, runId, attempt: number }).heartbeat;
 }
 
-/** What the run was launched with; the secret of its restarts stays here. */
+/** The configuration with which the run was launched, without the secret of its restarts. */
 async function configurationOf(deps: ReadDeps, runId: string): Promise<Pick<StatusAnswer, 'configuration'>> {
   const intent = await deps.store.findIntent(runId);
   if (!intent) return {};
@@ -125,10 +127,10 @@ async function configurationOf(deps: ReadDeps, runId: string): Promise<Pick<Stat
   };
 }
 
-/** Newest runs that a search looks through. */
+/** Number of newest runs that a search covers. */
 const MOST_SEARCHED = 1000;
 
-/** The newest runs of the team. Goodput is left to `status`: it needs the whole timeline. */
+/** The newest runs of the team. Goodput is only part of `status`, because it needs the whole timeline. */
 export async function listRuns(
   deps: ReadDeps,
   team: string,
@@ -145,7 +147,7 @@ export async function listRuns(
   return { ok: true, runs: runs.map((run) => answer(run, run.attempt ? [run.attempt] : [], positions, now)) };
 }
 
-/** Places in the queue, 1 = next, over all teams. */
+/** Positions in the queue over all teams, 1 = next. */
 async function queuePositions(
   deps: ReadDeps,
   active: readonly RunRecord[],
@@ -199,7 +201,7 @@ function handOverAnswer(live: Attempt | undefined): Pick<StatusAnswer, 'handOver
   return { handOver: { why, at: new Date(at).toISOString(), isRead: live.progress?.vitals?.handOver ?? false } };
 }
 
-/** May include a pool that another job has taken over: SageMaker is asked after the keep-alive period. */
+/** May include a pool that another job has taken over: SageMaker is asked only after the keep-alive period. */
 function poolAnswer(record: RunRecord, now: EpochMs): Pick<StatusAnswer, 'warmPool'> {
   const pool = keptPool(record);
   if (!pool || pool.until <= now) return {};
@@ -222,7 +224,7 @@ function attemptAnswer(attempt: Attempt, record: RunRecord, now: EpochMs): Attem
   };
 }
 
-/** What the attempt held of GPUs, and how busy they were. */
+/** GPU-hours of the attempt, and the utilisation of the GPUs. */
 function gpusOf(
   record: RunRecord,
   attempt: Attempt,

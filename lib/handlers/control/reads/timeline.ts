@@ -1,10 +1,10 @@
 import type { TimelineAnswer } from '../../../contracts/control';
 import type { TimelineEvent } from '../../../lifecycle/action';
 
-/** A function's answer may have 6 MB; the rest of a status stays far below the other two. */
+/** A Lambda answer is limited to 6 MB; the rest of a status stays far below the remaining 2 MB. */
 const MOST_BYTES = 4_000_000;
 
-/** The newest lines that fit an answer, first to last, and how many older ones do not. */
+/** The newest events that fit into an answer, oldest first, and the number of older ones that do not. */
 export function boundedTimeline(
   lines: readonly TimelineEvent[],
   mostBytes = MOST_BYTES,

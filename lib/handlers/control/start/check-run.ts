@@ -9,15 +9,15 @@ import { loadRun } from '../../../spec/load';
 import type { RunSpec } from '../../../spec/run-spec';
 import type { LimitReader } from '../../shared/limit-reader';
 
-/** A start whose run file passed schema, rules and admission. */
+/** A start whose run file has been checked against schema, rules and admission. */
 export interface CheckedStart {
-  /** Absent when an issue is an error. */
+  /** Absent when there is an issue of severity error. */
   run?: RunSpec;
   issues: Issue[];
   quota: QuotaAnswer[];
 }
 
-/** Everything that is wrong with a start, computed here from the file's text alone. */
+/** Checks a start and returns all issues, computed here from the text of the run file alone. */
 export async function checkStart(
   request: StartRequest,
   descriptor: Descriptor,
@@ -62,7 +62,7 @@ function codeIssues({ code, distribution }: RunSpec, request: StartRequest): Iss
   );
 }
 
-/** Job names have 63 characters at most, and the run id is in them; one that is made of a run's name is short enough. */
+/** Job names are limited to 63 characters and contain the run id; an id that is generated from a run's name is short enough. */
 function nameIssues({ runId = '' }: StartRequest, descriptor: Descriptor): Issue[] {
   const longest = jobName(descriptor.name, runId, 999);
   if (longest.length <= 63) return [];

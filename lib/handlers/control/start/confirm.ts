@@ -9,7 +9,7 @@ import { changeRun } from '../change-run';
 import type { ControlDeps } from '../deps';
 import { findOwnRun, refusal } from '../own-run';
 
-/** Second call of a start: the uploads are there and whole, so the run joins the queue. */
+/** Second call of a start: checks that the uploads exist and are complete, and adds the run to the queue. */
 export async function confirmStart(
   deps: ControlDeps,
   team: string,
@@ -50,7 +50,7 @@ async function uploadIssue(deps: ControlDeps, runId: string): Promise<Issue | un
     return head.ContentLength === code.bytes ? undefined : text(`${head.ContentLength} bytes`);
   } catch (error) {
     if (isNamed(error, 'NotFound', 'NoSuchKey')) return text('nothing');
-    // Without permission to list the bucket S3 answers 403 for an object that is not there.
+    // Without permission to list the bucket, S3 answers 403 for an object that does not exist.
     if (isNamed(error, 'Forbidden', 'AccessDenied')) return text('nothing that may be read (HTTP 403)');
     throw error;
   }

@@ -3,14 +3,14 @@ import { isOver } from '../../../lifecycle/record';
 import type { RunSpec } from '../../../spec/run-spec';
 import type { ControlDeps } from '../deps';
 
-/** Request id of a registered run: the hash of its file and code (handlers/registered-run). People's are random UUIDs. */
+/** Request id of a registered run: the hash of its file and code (handlers/registered-run). Requests of people have random UUIDs. */
 const REGISTERED = /^[0-9a-f]{64}$/;
-/** Newest runs of the team that are looked at. */
+/** Number of newest runs of the team that are searched. */
 const LOOKED_AT = 200;
 
 /**
- * The live run that an earlier start of the same registered run made. 0.1.0 let its request items expire after a week, so that
- * CloudFormation taking an update back would start the training of the old file a second time, beside the first.
+ * Finds the live run that an earlier start of the same registered run created. In 0.1.0, request items expired after a week, so that a
+ * CloudFormation rollback would have started the training of the old file a second time.
  */
 export async function findLiveTwin(
   deps: ControlDeps,

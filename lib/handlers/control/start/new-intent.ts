@@ -11,13 +11,13 @@ import type { RunSpec } from '../../../spec/run-spec';
 import type { RunIntent } from '../../shared/items';
 import type { ControlDeps } from '../deps';
 
-/** What a run is besides its file. */
+/** Data of a new run besides its file. */
 interface NewRun extends Pick<StartRequest, 'startAt' | 'note'>, Pick<Descriptor, 'prices'> {
   runId: string;
   team: string;
 }
 
-/** A new record, with everything `decide` must know of the file. */
+/** Creates the record, with everything that `decide` needs from the run file. */
 export function recordOf(
   deps: Pick<ControlDeps, 'environment' | 'region'>,
   run: RunSpec,
@@ -43,13 +43,13 @@ export function recordOf(
   );
 }
 
-/** sha256 over the resolved spec: two files that mean the same have the same hash. */
+/** sha256 of the resolved spec: two files with the same meaning have the same hash. */
 const configHash = (run: RunSpec): string => createHash('sha256').update(configText(run)).digest('hex');
 
-/** Where the code and the results of a run lie. */
+/** Location of the code and the results of a run. */
 type Place = Parameters<typeof codeUri>[0];
 
-/** What every attempt of the run is made from. */
+/** The inputs from which every attempt of the run is created. */
 export function intentOf(
   deps: Pick<ControlDeps, 'randomSecret'>,
   run: RunSpec,
@@ -68,7 +68,7 @@ export function intentOf(
   };
 }
 
-/** Where the code is. An archive that lay in S3 before stays there, held to the digest that it had at the start. */
+/** Location of the code. An archive that was already in S3 stays there, and must keep the digest that it had at the start. */
 function codeOf(run: RunSpec, { code }: StartRequest, place: Place): RunIntent['code'] {
   const { source } = run.code;
   if (isArchiveInS3(source))

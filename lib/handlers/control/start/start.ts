@@ -15,10 +15,10 @@ import { checkStart } from './check-run';
 import { findLiveTwin } from './live-twin';
 import { intentOf, recordOf } from './new-intent';
 
-/** Ids are taken second by second; this many starts of one name in one second would be a mistake of the caller. */
+/** Run ids are based on the time in seconds; this many taken ids in a row for one name indicate an error of the caller. */
 const MOST_ID_TRIES = 30;
 
-/** First call of a start: checks everything again, writes the intent, answers where to upload what. */
+/** First call of a start: repeats all checks, stores the intent, and answers with the upload URLs. */
 export async function startRun(
   deps: ControlDeps,
   team: string,
@@ -52,7 +52,7 @@ const takenText = (got: string) => ({
   fix: 'leave --run-id out, or use another one',
 });
 
-/** The same request again, because its answer was lost: the same run, fresh URLs. */
+/** The same request again, because its answer was lost: returns the same run with fresh URLs. */
 async function repeatStart(deps: ControlDeps, team: string, runId: string): Promise<IntentAnswer> {
   const intent = await deps.store.findIntent(runId);
   if (!intent) throw new Error(`run ${runId} has no intent in the run table`);
@@ -73,7 +73,7 @@ async function writeIntent(
     const record = recordOf(deps, run, { ...request, runId, team, prices: descriptor.prices }, now.getTime());
     const line = event(now.getTime(), 'run-intended', `start asked by team ${team}`, { configHash: record.configHash });
     if (await deps.store.create(record, intent, request.clientRequestId, line)) return { runId, intent };
-    // The write may have taken effect although its answer was lost: then the request is known now.
+    // The write may have succeeded although its answer was lost: in that case the request is known now.
     const known = await deps.store.findRequest(team, request.clientRequestId);
     const own = known === undefined ? undefined : await deps.store.findIntent(known);
     if (known !== undefined && own) return { runId: known, intent: own };
@@ -90,7 +90,7 @@ async function uploadsOf(deps: ControlDeps, intent: RunIntent, { teamKeyArn }: D
   return [{ key: place.key, sha256: code.sha256, ...signed }];
 }
 
-/** Runs that this one names must be the team's own. */
+/** Runs that this run refers to must belong to the same team. */
 async function otherRunIssues(deps: ControlDeps, team: string, run: RunSpec): Promise<Issue[]> {
   const { startFrom } = run.checkpoints;
   const named = [

@@ -19,7 +19,7 @@ import { createJob } from './create-job';
 type CreateEffect = Extract<Effect, { do: 'create' }>;
 type HandOverEffect = Extract<Effect, { do: 'hand-over' }>;
 
-/** Does what was decided and written down. Returns what was learnt by doing it. */
+/** Carries out the effects that were decided and saved. Returns their results. */
 export async function applyEffects(
   deps: ReconcileDeps,
   subject: Subject,
@@ -37,13 +37,13 @@ export async function applyEffects(
   return carried;
 }
 
-/** Without what the run was made from nothing was decided, so that nothing is created. */
+/** Without the intent no create is ever decided, so this creates nothing. */
 async function create(deps: ReconcileDeps, subject: Subject, effect: CreateEffect): Promise<CreateOutcome | undefined> {
   const whole = await subject.whole();
   return whole && createJob(deps, { ...whole, record: subject.record }, effect);
 }
 
-/** A job that is over cannot be stopped: that is what was wanted. Any other error is left to the next round, which sends it again. */
+/** Stopping a job that is over is not an error. After any other error the next round sends the call again. */
 async function stopJob(deps: ReconcileDeps, record: RunRecord, jobName: string): Promise<void> {
   try {
     if (record.kind === 'processing') {
@@ -56,7 +56,7 @@ async function stopJob(deps: ReconcileDeps, record: RunRecord, jobName: string):
   }
 }
 
-/** Puts the request beside the job file of the attempt, where its driver looks. What fails is written again in a later round. */
+/** Writes the request beside the job file of the attempt, where its driver polls for it. If it fails, a later round writes it again. */
 async function requestHandOver(deps: ReconcileDeps, subject: Subject, effect: HandOverEffect): Promise<void> {
   const { record } = subject;
   const { descriptor } = (await subject.whole()) ?? {};
@@ -89,7 +89,7 @@ async function publish(deps: ReconcileDeps, record: RunRecord, notice: Notice): 
     await tellChannels(deps, record, notice);
     return true;
   } catch (error) {
-    // It stays in the outbox, and the run in the index, until it is published.
+    // The notice stays in the outbox, and the run in the index of active runs, until it is published.
     deps.log('error', 'a notice was not published', {
       runId: record.runId,
       notice: notice.id,
@@ -100,8 +100,8 @@ async function publish(deps: ReconcileDeps, record: RunRecord, notice: Notice): 
 }
 
 /**
- * The notice for chat channels: of the environment, and of the run's team. Once: what cannot be published here was mailed, and a topic that
- * refuses must not make the mail come again.
+ * Sends the notice to the chat topics of the environment and of the run's team, once. A failure is only logged: the notice was already sent
+ * by e-mail, which must not be repeated because of a chat topic.
  */
 async function tellChannels(deps: ReconcileDeps, record: RunRecord, notice: Notice): Promise<void> {
   const topics = ['', record.team].flatMap((name) => deps.chatTopics?.[name] ?? []);
@@ -118,11 +118,11 @@ async function tellChannels(deps: ReconcileDeps, record: RunRecord, notice: Noti
   }
 }
 
-/** What a subscription's filter policy may choose by, for example one team's notices. */
+/** Attributes by which a subscription's filter policy can select notices, for example those of one team. */
 const attributesOf = (values: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(values).map(([name, StringValue]) => [name, { DataType: 'String', StringValue }]));
 
-/** Tells the bus that a run changed its state. A hint like every event: what was lost is seen by status. */
+/** Publishes the state change of a run on the event bus. The event is only a hint; if it is lost, status still shows the state. */
 export async function announce(deps: ReconcileDeps, before: RunRecord, after: RunRecord): Promise<void> {
   if (before.state === after.state) return;
   const detail = {

@@ -1,9 +1,9 @@
 import type { Notice, RunRecord } from '../../../lifecycle/record';
 
-/** A message may have 256 KiB; a title longer than this is cut by chat applications. */
+/** A message may have 256 KiB; chat applications truncate titles that are longer than this. */
 const MOST_TITLE = 250;
 
-/** What is shown, and what tells messages apart and joins them to threads. */
+/** The displayed content, and the keys that identify a message and its thread. */
 interface CustomNotification {
   id?: string;
   content: { title: string; description: string; nextSteps: readonly string[]; keywords: readonly string[] };
@@ -11,7 +11,7 @@ interface CustomNotification {
 }
 
 /**
- * A message as Amazon Q Developer in chat applications takes it: anything else it drops.
+ * A message in the format of Amazon Q Developer in chat applications, which drops any other format.
  * https://docs.aws.amazon.com/chatbot/latest/adminguide/custom-notifs.html (2026-11-22)
  */
 export const customNotification = (message: CustomNotification): string =>
@@ -22,7 +22,7 @@ export const customNotification = (message: CustomNotification): string =>
     content: { textType: 'client-markdown', ...message.content },
   });
 
-/** A notice of a run. Those of one run stay in one thread. */
+/** Message for a notice of a run. All notices of a run are in one thread. */
 export function chatMessage(record: RunRecord, notice: Notice): string {
   const { runId, team, environment, state, attempt, committed } = record;
   return customNotification({
@@ -46,5 +46,5 @@ export function chatMessage(record: RunRecord, notice: Notice): string {
   });
 }
 
-/** Mentions and links of Slack's markdown begin with these: a reason may have words of the user's program in it. */
+/** These characters start mentions and links in Slack's markdown, and a reason may contain text of the user's program. */
 const plain = (text: string): string => text.replace(/[<>]/g, '').replace(/&/g, 'and').replace(/\s+/g, ' ');

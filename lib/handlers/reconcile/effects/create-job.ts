@@ -22,10 +22,10 @@ import { createOutcomeOf } from './create-outcome';
 
 type CreateEffect = Extract<Effect, { do: 'create' }>;
 
-/** Writes job.json and makes the one create call of this round. Whatever comes of it is an observation, never an exception. */
+/** Writes job.json and makes the only create call of this round. Every outcome is returned as an observation, never as an exception. */
 export async function createJob(deps: ReconcileDeps, subject: WholeRun, effect: CreateEffect): Promise<CreateOutcome> {
   const { descriptor, descriptorError } = subject;
-  // Nothing was asked of the service: a later round does it.
+  // No call was made; a later round tries again.
   if (!descriptor) return { kind: 'throttled', error: `the descriptor: ${descriptorError}` };
   const plan = { ...planOf(deps, { ...subject, descriptor }, effect), ...(await historyOf(deps, subject, effect)) };
   const written = await writeJobFile(deps, plan);
@@ -44,7 +44,7 @@ export async function createJob(deps: ReconcileDeps, subject: WholeRun, effect: 
   }
 }
 
-/** Only the driver reads job.json. A file that cannot be written is a refusal before anything was created. */
+/** Only the driver reads job.json. If the file cannot be written, this counts as a refusal before anything was created. */
 async function writeJobFile(deps: ReconcileDeps, plan: JobPlan): Promise<CreateOutcome | undefined> {
   if (!startsByDriver(plan.run)) return undefined;
   const place = bucketAndKey(`${runPrefixes(plan).job}job.json`);
@@ -56,7 +56,7 @@ async function writeJobFile(deps: ReconcileDeps, plan: JobPlan): Promise<CreateO
     return undefined;
   } catch (error) {
     const outcome = createOutcomeOf(error);
-    // Nothing was created, so a doubtful write is simply made again in a later round.
+    // Nothing was created, so a write with an unknown outcome is simply repeated in a later round.
     return outcome.kind === 'refused' ? outcome : { kind: 'throttled', error: `job.json: ${describeError(error)}` };
   }
 }
@@ -70,7 +70,7 @@ async function historyOf(
   return { history: failureHistory(await deps.store.attempts(record.runId), record) };
 }
 
-/** Code, driver, image and spec are those of the run; role, network and buckets those of the descriptor of the day. */
+/** Code, driver, image and spec are those of the run; role, network and buckets come from the current descriptor. */
 export function planOf(deps: Pick<ReconcileDeps, 'region'>, subject: LocatedRun, effect: CreateEffect): JobPlan {
   const { record, intent, descriptor } = subject;
   const run = withFittingAlternatives(runOnRung(intent.spec, effect.rungId), deps.region);
@@ -90,7 +90,7 @@ export function planOf(deps: Pick<ReconcileDeps, 'region'>, subject: LocatedRun,
   };
 }
 
-/** Where the container finds the checkpoint: in S3, or below the local path that the service restores the prefix to. */
+/** Where the container finds the checkpoint: in S3, or below the local path to which the service restores the prefix. */
 function resumeAddress(run: RunSpec, from: Checkpoint | null): string {
   if (!from) return '';
   const uri = from.uri.replace(/\/$/, '');

@@ -5,8 +5,8 @@ const ACCESS =
   /access ?denied|not authorized|UnrecognizedClient|InvalidClientToken|ExpiredToken|assume(d)? (the )?role|PassRole|KMS/i;
 
 /**
- * What an error of a create call says about whether the job exists. Only a clear refusal (4xx that the service understood) says
- * that it does not; everything else is doubt, which Describe settles.
+ * What an error of a create call says about whether the job exists. Only a clear refusal (a 4xx that the service understood) shows that it
+ * does not; after any other error its existence is unknown, and Describe decides.
  */
 export function createOutcomeOf(error: unknown): CreateOutcome {
   const { name, message, $metadata } = error as Error & { $metadata?: { httpStatusCode?: number } };

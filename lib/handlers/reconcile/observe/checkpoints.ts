@@ -6,7 +6,7 @@ import { parseS3Uri } from '../../../spec/formats/s3-uri';
 import { describeError } from '../../shared/errors';
 import { type Folder, listFolder } from './folders';
 
-/** Name of the object that makes a checkpoint complete; it is written last. */
+/** Name of the object that marks a checkpoint as complete; it is written last. */
 export const MARKER = 'COMMITTED.json';
 /** `checkpoints.keep` is 3 by default. */
 const ENOUGH = 3;
@@ -15,20 +15,22 @@ type Listed = Extract<CheckpointObservation, { kind: 'listed' }>;
 
 /** Which checkpoints to look for below a prefix. */
 export interface CheckpointSearch {
-  /** Glob of an own script's marker (`checkpoints.committedMarker`); its objects are not known and not checked. */
+  /**
+   * Glob for the marker of a custom script (`checkpoints.committedMarker`); the checkpoint's other objects are not known and not checked.
+   */
   marker?: string;
-  /** Keys of checkpoints that could not be read: they are listed, but do not count as found. @default none */
+  /** Keys of checkpoints that could not be read: they are listed, but do not count towards `enough`. @default none */
   bad?: readonly string[];
-  /** How many complete ones are looked for. @default 3: the next is tried when the newest proves unreadable */
+  /** How many complete checkpoints to find. @default 3, so that another one can be tried when the newest proves unreadable */
   enough?: number;
-  /** A checkpoint that an earlier look found whole: where it is still the newest, it is not read again. @default none */
+  /** A checkpoint that an earlier pass found complete: if it is still the newest, it is not read again. @default none */
   known?: Checkpoint | null;
 }
 
 /**
- * The newest complete checkpoints below a prefix: COMMITTED.json is there, and every object that it lists with the size that it
- * says. One list of the folders, then one read and one list for each of the newest, until enough of them are whole: how many calls it
- * takes does not depend on how many checkpoints a run has kept.
+ * The newest complete checkpoints below a prefix: COMMITTED.json exists, and every object that it lists exists with the listed size. Lists
+ * the folders once, then makes one read and one list call for each of the newest until enough are complete, so that the number of calls
+ * does not depend on how many checkpoints a run has kept.
  */
 export async function listCheckpoints(
   s3: S3Client,
@@ -53,7 +55,7 @@ async function committed(s3: S3Client, prefixUri: string, search: CheckpointSear
   return found.listed;
 }
 
-/** A search for the newest complete checkpoints, folder by folder. */
+/** Searches for the newest complete checkpoints, one folder at a time. */
 export class CommittedSearch {
   private readonly folders: string[];
   private readonly found: Listed = { kind: 'listed', committed: [], torn: [] };
@@ -61,7 +63,7 @@ export class CommittedSearch {
   private newestWriteAt: number;
   private readonly isKnown: boolean;
 
-  /** @param top the prefix, as one level of it was listed */
+  /** @param top one level of the prefix, as listed */
   constructor(
     private readonly prefixUri: string,
     private readonly search: CheckpointSearch,
@@ -75,7 +77,7 @@ export class CommittedSearch {
     if (known && this.isKnown) this.found.committed.push(known);
   }
 
-  /** URI of the folder that is to be listed next, with everything below it; undefined when enough are found. */
+  /** URI of the next folder to list recursively; undefined when enough checkpoints are found. */
   next(): string | undefined {
     const { bad = [], enough = ENOUGH } = this.search;
     if (this.isKnown || this.found.committed.filter((c) => !bad.includes(checkpointKey(c))).length >= enough)
@@ -84,7 +86,7 @@ export class CommittedSearch {
     return folder === undefined ? undefined : `${this.prefixUri}${folder}`;
   }
 
-  /** @param text of its marker; undefined where it has none */
+  /** @param text of the folder's marker; undefined when it has none */
   add(uri: string, { objects, newestWriteAt }: Folder, text: string | undefined): void {
     this.newestWriteAt = Math.max(this.newestWriteAt, newestWriteAt);
     const own = objects.get(MARKER);
@@ -125,7 +127,7 @@ const markerSchema = z.object({
   objects: z.array(z.object({ key: z.string(), bytes: z.number() })),
 });
 
-/** Step and writer of a whole checkpoint, or why it is not whole. */
+/** Step and writing attempt of a complete checkpoint, or why it is incomplete. */
 function judgeMarker(text: string, objects: Folder['objects']): Pick<Checkpoint, 'step' | 'attempt'> | string {
   const marker = parseMarker(text);
   if (!marker) return `${MARKER} cannot be read`;
@@ -144,8 +146,8 @@ function parseMarker(text: string): z.infer<typeof markerSchema> | undefined {
 }
 
 /**
- * Checkpoints of an own script: the folder of each object that the glob matches; the step is the first number in its path. Only folders
- * that the glob can match are listed.
+ * Checkpoints of a custom script: the folder of each object that matches the glob; the step is the first number in its path. Lists only
+ * folders that the glob can match.
  */
 async function marked(s3: S3Client, prefixUri: string, marker: string): Promise<Listed> {
   const segments = marker.split('/');
@@ -171,7 +173,7 @@ async function marked(s3: S3Client, prefixUri: string, marker: string): Promise<
   };
 }
 
-/** Folders one level below `parents` whose last name the pattern matches. */
+/** Folders one level below `parents` whose last name matches the pattern. */
 async function matchingFolders(s3: S3Client, prefixUri: string, parents: readonly string[], pattern: RegExp) {
   const found: string[] = [];
   for (const parent of parents) {
@@ -181,7 +183,7 @@ async function matchingFolders(s3: S3Client, prefixUri: string, parents: readonl
   return found;
 }
 
-/** `*` stands for anything within one folder. */
+/** `*` matches anything within one folder. */
 export function globPattern(glob: string): RegExp {
   const escaped = glob.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '[^/]*');
   return new RegExp(`^${escaped}$`);

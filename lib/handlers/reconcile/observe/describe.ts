@@ -12,7 +12,7 @@ import type { JobObservation, PresentJob } from '../../../lifecycle/observed';
 import type { Attempt, RunRecord } from '../../../lifecycle/record';
 import { describeError, isJobNotFound } from '../../shared/errors';
 
-/** What the service says about the job of an attempt. Never throws: an error is an observation too. */
+/** What the service reports about the job of an attempt. Never throws: an error is an observation too. */
 export async function describeJob(
   sagemaker: SageMakerClient,
   record: RunRecord,
@@ -22,7 +22,7 @@ export async function describeJob(
     const job =
       record.kind === 'processing' ? await processing(sagemaker, attempt) : await training(sagemaker, attempt);
     const { environment, ...seen } = job;
-    // Only an attempt whose job was never seen must ask whose it is.
+    // The owner is checked only until the job has been adopted.
     if (attempt.phase === 'created') return { ...seen, identity: 'ours' };
     const told = identityByEnvironment(environment, record, attempt);
     return { ...seen, identity: told ?? (await identityByTags(sagemaker, job.arn, record, attempt)) };
@@ -33,14 +33,14 @@ export async function describeJob(
 
 const LIVE: readonly string[] = ['InProgress', 'Stopping'];
 
-/** Whether a job is there and not over. */
+/** Whether a job exists and is not over. */
 export const isLiveJob = (job: JobObservation): job is PresentJob =>
   job.kind === 'present' && LIVE.includes(job.status);
 
-/** A job as Describe shows it; `environment` are the variables of its container. */
+/** A job as Describe returns it; `environment` contains the variables of its container. */
 type Described = Omit<PresentJob, 'identity'> & { environment: Readonly<Record<string, string>> };
 
-/** A job of ours as Describe shows it, once it was seen to be ours. */
+/** A job as Describe returns it, once it is known to be ours. */
 export function presentJob(answer: DescribeTrainingJobCommandOutput): PresentJob {
   const { environment: _its, ...seen } = trainingJob(answer);
   return { ...seen, identity: 'ours' };
@@ -83,7 +83,7 @@ function endOf(job: DescribeTrainingJobCommandOutput): number | undefined {
   return end?.getTime();
 }
 
-/** TrainingStartTime is that of the first start; the transitions tell of one after an interruption. */
+/** TrainingStartTime is that of the first start; a start after an interruption is only in the status transitions. */
 function newestTraining(job: DescribeTrainingJobCommandOutput): number | undefined {
   return transitionsOf(job).findLast(({ status }) => status === 'Training')?.at;
 }
@@ -108,7 +108,7 @@ function warmPoolOf({ WarmPoolStatus }: DescribeTrainingJobCommandOutput): Prese
   return { isKept, retainedSeconds: WarmPoolStatus.ResourceRetainedBillableTimeInSeconds ?? 0 };
 }
 
-/** Processing jobs have no secondary status: it is derived from their times. */
+/** Processing jobs have no secondary status: it is derived from their timestamps. */
 function processingJob(job: DescribeProcessingJobCommandOutput): Described {
   const started = job.ProcessingStartTime?.getTime();
   const status = job.ProcessingJobStatus ?? '';
@@ -127,8 +127,8 @@ function processingJob(job: DescribeProcessingJobCommandOutput): Described {
 }
 
 /**
- * Whose job it is, by the variables that every request of ours carries (lib/job): Describe shows them at once, while tags may come later.
- * Undefined when they do not say it: a run file may set them itself, and then the tags decide.
+ * Identifies a job by the environment variables that every request of ours sets (lib/job): Describe returns them immediately, while tags
+ * may be delayed. Undefined when they do not identify it, because a run file may set these variables itself; then the tags decide.
  */
 function identityByEnvironment(
   variables: Readonly<Record<string, string>>,

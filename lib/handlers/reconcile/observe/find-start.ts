@@ -4,7 +4,7 @@ import type { ReconcileDeps } from '../deps';
 import { listCheckpoints } from './checkpoints';
 import { checkpointPrefix, type LocatedRun, withSlash } from './subject';
 
-/** `checkpoints.startFrom`: another run of the team, one checkpoint, or a prefix with several. */
+/** Resolves `checkpoints.startFrom`: another run of the team, one checkpoint, or a prefix with several. */
 export async function findStart(deps: ReconcileDeps, whole: LocatedRun): Promise<Observed['startFrom']> {
   const { startFrom } = whole.intent.spec.checkpoints;
   if (startFrom === undefined) return undefined;
@@ -18,7 +18,7 @@ export async function findStart(deps: ReconcileDeps, whole: LocatedRun): Promise
   return found ? asStart(found) : { missing: `${startFrom} has no complete checkpoint` };
 }
 
-/** A run that begins where another was counts its steps on, but has committed nothing itself. */
+/** A run that starts from another run's checkpoint continues its step count, but has committed nothing itself. */
 const asStart = (checkpoint: Checkpoint): Checkpoint => ({ ...checkpoint, attempt: null });
 
 async function prefixOfRun(deps: ReconcileDeps, whole: LocatedRun, runId: string): Promise<string | undefined> {

@@ -3,7 +3,7 @@ import { parseS3Uri } from '../../../spec/formats/s3-uri';
 
 /** One level of a prefix, as S3 lists it with a delimiter. */
 export interface Folder {
-  /** Names of the folders in it, each with its slash. */
+  /** Names of its subfolders, each with a trailing slash. */
   folders: string[];
   /** Objects by their names relative to the prefix. */
   objects: ReadonlyMap<string, { bytes: number; writtenAt: number }>;
@@ -23,7 +23,7 @@ export async function listFolder(s3: S3Client, uri: string, options: { deep?: bo
   return folderOf(pages, key);
 }
 
-/** What the pages of a listing say of the folder whose key they were asked for. */
+/** Combines the pages of a listing into a folder. */
 export function folderOf(pages: readonly Partial<ListObjectsV2CommandOutput>[], key: string): Folder {
   const folders: string[] = [];
   const objects = new Map<string, { bytes: number; writtenAt: number }>();

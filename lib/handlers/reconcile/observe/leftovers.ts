@@ -4,15 +4,15 @@ import { bucketAndKey } from '../../../spec/formats/s3-uri';
 import { byStep, globPattern, MARKER } from './checkpoints';
 import { listFolder } from './folders';
 
-/** Calls at once, and at most for one run: a run leaves a few unfinished folders of one object per rank behind. */
+/** Number of parallel calls. An interrupted run leaves few unfinished folders, with one object per rank. */
 const AT_ONCE = 20;
 const MOST = 4000;
-/** Newest folders that are looked at; older unfinished ones cost storage and nothing else. */
+/** Number of newest folders that are checked; older unfinished ones only cost storage. */
 const MOST_FOLDERS = 200;
 
 /**
- * Objects of checkpoints that were never committed, by their names relative to the prefix. Only folders `step-<n>/`: what else
- * lies there is not ours to judge. A torn checkpoint, which has its marker, is kept for inspection.
+ * Objects of checkpoints that were never committed, by their names relative to the prefix. Covers only folders `step-<n>/`, because other
+ * objects are not ours. A damaged checkpoint, which has its marker, is kept for inspection.
  */
 async function leftovers(s3: S3Client, prefixUri: string, marker?: string): Promise<string[]> {
   const { folders } = await listFolder(s3, prefixUri);
@@ -31,8 +31,8 @@ async function leftovers(s3: S3Client, prefixUri: string, marker?: string): Prom
 const matcher = (pattern: RegExp) => (name: string) => pattern.test(name);
 
 /**
- * Tags them, so that the bucket's rule lets them expire after `storage.checkpointExpirationDays`. Only for a run that is over: a
- * save may still be under way before. An object that a resumed run writes again has no tag. Tagging twice changes nothing.
+ * Tags these objects, so that the bucket's lifecycle rule expires them after `storage.checkpointExpirationDays`. Only for a run that is
+ * over, because a save may be in progress before. An object that a resumed run writes again has no tag. Tagging twice changes nothing.
  * @returns how many there are, and how many were tagged
  */
 export async function tagLeftovers(

@@ -10,12 +10,12 @@ import { findStart } from './find-start';
 import { choosesRung, rungsThatCannotStart } from './rungs';
 import { isLocated, jobFilesOf, type Subject, type WholeRun } from './subject';
 
-/** What was learnt in an earlier round of the same invocation. */
+/** Results of an earlier round of the same invocation. */
 export type EffectResults = Pick<Observed, 'create' | 'published'>;
 
 /**
- * Looks at everything that a decision on this run may turn on, and at nothing else.
- * @returns undefined where something depends on what the run was made from, and the table does not hold that
+ * Observes everything that a decision on this run may depend on, and nothing else.
+ * @returns undefined when the intent of the run is needed and the table does not contain it
  */
 export async function observe(
   deps: ReconcileDeps,
@@ -46,25 +46,28 @@ export async function observe(
   return { ...nothing, job, ...seen, startFrom, ...rungs, ...pool };
 }
 
-/** The last job says how long its warm pool was kept: of a run that is over once it should have ended, of another before its next attempt. */
+/**
+ * The last job shows how long its warm pool was kept: read for a finished run once the pool should have ended, and for any other run before
+ * its next attempt.
+ */
 async function observePool(deps: ReconcileDeps, record: RunRecord, isAsked: boolean): Promise<Partial<Observed>> {
   const { attempt } = record;
   return attempt && isAsked ? { lastJob: await describeJob(deps.sagemaker, record, attempt) } : {};
 }
 
-/** A fresh Describe might not show it yet; the answer of the create call is better evidence. */
+/** Describe might not return a new job yet; the answer of the create call is better evidence. */
 const isAccepted = (results: EffectResults): boolean => results.create?.kind === 'accepted';
 
 const mayLaunch = (record: RunRecord, attempt: Attempt | undefined): boolean =>
   attempt === undefined && record.admitted && record.desired === 'run';
 
-/** Where a job writes; a text says why that is not known. */
+/** Where a job writes; a string is the reason why that is not known. */
 type Place = JobFiles | string;
 
-/** What is found in S3. */
+/** Observations made in S3. */
 type InS3 = HeartbeatReading & Pick<Observed, 'checkpoints' | 'files'>;
 
-/** Of a job that is known to be the run's, of one that may have run unseen, and before the next one. */
+/** Reads S3 for a job that is known to belong to the run, for one that may have run without being observed, and before the next attempt. */
 async function observeFiles(deps: ReconcileDeps, whole: WholeRun, job: Observed['job']): Promise<InS3> {
   const { record } = whole;
   const attempt = liveAttempt(record);
@@ -93,12 +96,12 @@ async function observeJob(
     typeof place === 'string' ? { heartbeatError: place } : readHeartbeat(deps.s3, place.heartbeat),
     mayWait ? NOTHING_OBSERVED.checkpoints : list(),
   ]);
-  // Without a heartbeat, what was written last is the only sign of life.
+  // Without a heartbeat, the time of the last write is the only sign of life.
   const checkpoints = mayWait && !('heartbeat' in beat) ? await list() : listed;
   return { ...beat, checkpoints };
 }
 
-/** While a job lives only its newest commit matters; the next attempt may need an older one. */
+/** While a job is live only its newest commit matters; the next attempt may need an older one. */
 async function ownCheckpoints(
   deps: ReconcileDeps,
   record: RunRecord,
@@ -113,6 +116,6 @@ async function ownCheckpoints(
   return listCheckpoints(deps.s3, prefix, { marker, bad, ...(isLive && live) });
 }
 
-/** Nobody has written to a prefix of the run's own before its first attempt: a listing that fails keeps no work from being lost. */
+/** Before the first attempt of a run, nothing has been written to its own prefix, so a failed listing cannot cause any work to be lost. */
 const hasNoneYet = ({ record, intent }: WholeRun): boolean =>
   record.attempt === undefined && record.committed === null && intent.spec.checkpoints.s3.includes('{runId}');

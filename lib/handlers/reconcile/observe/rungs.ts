@@ -8,8 +8,8 @@ import type { ReconcileDeps } from '../deps';
 import type { WholeRun } from './subject';
 
 /**
- * A rung is chosen when an attempt is intended and, of several, while the run waits in the queue, while it is not known whether a job was made,
- * and when a job is over.
+ * Whether this pass may choose a rung: when an attempt is prepared and, if there are several rungs, while the run waits in the queue, while
+ * it is not known whether a job was created, and when a job is over.
  * @param isOpen the attempt has no live job
  */
 export const choosesRung = ({ admitted, policy }: RunRecord, launches: boolean, isOpen: boolean): boolean =>
@@ -49,7 +49,7 @@ const byIntent = <T>() => new WeakMap<RunIntent, T>();
 const tooSmallOf = byIntent<string[]>();
 const needsOf = byIntent<{ id: string; needs: QuotaNeed[] }[]>();
 
-/** Rungs of the ladder on which the planner knows that the run cannot fit. */
+/** Rungs of the ladder on which the planner knows that the run does not fit into memory. */
 function tooSmall(region: string, { record, intent }: Pick<WholeRun, 'record' | 'intent'>): string[] {
   const known = tooSmallOf.get(intent);
   if (known) return known;

@@ -6,11 +6,11 @@ import { describeError } from '../../shared/errors';
 import type { RunIntent } from '../../shared/items';
 import type { ReconcileDeps } from '../deps';
 
-/** A run with everything that its next job is made from. */
+/** A run with everything from which its next job is created. */
 export interface WholeRun {
   record: RunRecord;
   intent: RunIntent;
-  /** Undefined when it could not be read: nothing of the run in S3 can be found then, and no job be made. */
+  /** Undefined when it could not be read: then nothing of the run in S3 can be found, and no job can be created. */
   descriptor?: Descriptor;
   /** Why it could not be read. */
   descriptorError?: string;
@@ -21,14 +21,14 @@ export type LocatedRun = WholeRun & { descriptor: Descriptor };
 /** Whether the descriptor of the run is known. */
 export const isLocated = (run: WholeRun): run is LocatedRun => run.descriptor !== undefined;
 
-/** A run that is looked at. Most looks are at a live job, and need no more than the record: it says where the job writes. */
+/** A run that is being observed. Most observations are of a live job and need only the record, which says where the job writes. */
 export interface Subject {
   record: RunRecord;
-  /** Reads what the run was made from and its team's descriptor, once. Undefined when the table does not hold what it was made from. */
+  /** Reads the intent of the run and its team's descriptor, once. Undefined when the table does not contain the intent. */
   whole(): Promise<WholeRun | undefined>;
 }
 
-/** The run as the table holds it now; undefined where there is none. */
+/** The run as currently stored in the table; undefined when it does not exist. */
 export async function readSubject(deps: ReconcileDeps, runId: string): Promise<Subject | undefined> {
   const record = await deps.store.find(runId);
   return record && subjectOf(deps, record);
@@ -50,14 +50,14 @@ async function readWhole(deps: ReconcileDeps, record: RunRecord): Promise<WholeR
   try {
     return { record, intent, descriptor: await readDescriptor(deps, team) };
   } catch (error) {
-    // Without it nothing new starts; a stop, and what is known of a live job, do not depend on it.
+    // Without a descriptor no job starts; stopping and observing a live job do not depend on it.
     const descriptorError = describeError(error);
     deps.log('error', 'the descriptor could not be read', { runId, team, error: descriptorError });
     return { record, intent, descriptorError };
   }
 }
 
-/** Where the run's present job writes, or its next one will. */
+/** Where the run's current job writes, or its next one will write. */
 export function jobFilesOf(run: LocatedRun): JobFiles {
   const { record, intent, descriptor } = run;
   const { heartbeat } = runPrefixes({ descriptor, runId: record.runId, attempt: record.attempt?.number ?? 1 });

@@ -7,9 +7,9 @@ import type { ReconcileDeps } from '../deps';
 const MOST_TRIES = 3;
 
 /**
- * Asks a run's job to save and leave, and wakes the run's worker, which tells the job. Does nothing for a run that cannot be asked. The
- * index may show an older record, and at every tick the run's worker writes at the same time: a write that loses is tried again on the
- * record as it is now, while that is the same attempt.
+ * Asks the job of a run to save and exit, and wakes the run's worker, which sends the request to the job. Does nothing for a run that
+ * cannot be asked. The index may show an older record, and the run's worker writes at the same time at every tick: a write that loses the
+ * race is tried again on the current record, as long as the attempt is the same.
  */
 export async function askToLeave(
   deps: ReconcileDeps,
@@ -26,7 +26,7 @@ export async function askToLeave(
   }
 }
 
-/** The run's own worker reads what was written. */
+/** The run's own worker reads what was just written. */
 export async function wake(deps: ReconcileDeps, { runId, version }: RunRecord): Promise<void> {
   await sendMessage(deps.sqs, deps.queueUrl, { kind: 'run', runId }, `${runId}/${version}`);
 }

@@ -2,7 +2,7 @@ import type { RunRecord } from '../../../lifecycle/record';
 import { describeError } from '../../shared/errors';
 import type { ReconcileDeps } from '../deps';
 
-/** What goes wrong with one run stays with it: the next pass of the tick tries it again. */
+/** Logs an error of one run so that it does not affect other runs: the next pass tries again. */
 export async function isolateFailure<T>(
   deps: ReconcileDeps,
   run: RunRecord,

@@ -9,7 +9,7 @@ import { askToLeave } from './ask-to-leave';
 import { isolateFailure } from './isolate-failure';
 import type { RunNeeds } from './run-needs';
 
-/** Asks preemptible jobs to save and leave where that lets a waiting run start that goes before them. */
+/** Asks preemptible jobs to save and exit if that enables a waiting run with precedence to start. */
 export async function makeRoom(
   deps: ReconcileDeps,
   input: QueueInput,
@@ -36,7 +36,7 @@ export const preemptions = (
     times,
   );
 
-/** A preemptible run whose job trains; empty for every other one. */
+/** A preemptible run whose job trains; empty for every other run. */
 function asPreemptible(record: RunRecord, needs: PoolNeeds): PreemptibleRun[] {
   const { attempt, policy, preemptedAt } = record;
   if (!policy.preemptible || record.desired === 'stop' || attempt?.phase !== 'created' || attempt.stop) return [];

@@ -7,17 +7,17 @@ import {
 import { type JobInstances, quotaUsage } from '../../../quota';
 import type { ReconcileDeps } from '../deps';
 
-/** ListTrainingJobs answers about two calls a second for the whole account. */
+/** ListTrainingJobs accepts about two calls per second for the whole account. */
 const PAGE_PAUSE_MS = 500;
-/** Passes of the queue in one minute share one list. */
+/** Passes of the queue within one minute share one list. */
 const LIST_CACHE_MS = 60_000;
-/** Unknown jobs that one pass asks for, and how many at once: after a cold start the next passes ask for the rest. */
+/** Number of unknown jobs that one pass describes, and how many in parallel: after a cold start the next passes describe the rest. */
 const MOST_DESCRIBES = 100;
 const AT_ONCE = 5;
-/** Without this much time left a pass goes on with what it knows. */
+/** With less time left than this, a pass continues with what it knows. */
 const LEAST_MS = 40_000;
 
-/** What a job asks for never changes while it lives. One cache a client, which dies with the process. */
+/** The instances of a job never change while it is live. One cache per client, so that it ends with the process. */
 interface Cache {
   shapes: Map<string, JobInstances>;
   names: readonly string[];
@@ -28,8 +28,8 @@ const caches = new WeakMap<SageMakerClient, Cache>();
 type Deps = Pick<ReconcileDeps, 'sagemaker' | 'now' | 'sleep' | 'remainingMs' | 'log'>;
 
 /**
- * What training jobs that are not ours hold, by quota name. A job that no pass has asked for yet holds nothing that we know of: the service
- * refuses what is too much, and the run waits again.
+ * Instances that training jobs of others use, by quota name. A job that has not been described yet counts as zero: the service refuses what
+ * exceeds the quota, and the run waits again.
  * @param ours names of jobs that the queue counts itself
  */
 export async function othersUsage(deps: Deps, ours: ReadonlySet<string>): Promise<Map<string, number>> {

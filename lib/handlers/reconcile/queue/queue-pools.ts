@@ -6,7 +6,7 @@ import { describeError } from '../../shared/errors';
 import type { ReconcileDeps } from '../deps';
 import { othersUsage } from './others-usage';
 
-/** Limit and use by others of each pool that runs need, by quota name, and of the guardrail. */
+/** Limit and use by others of each pool that the runs need, by quota name, and of the guardrail. */
 export async function poolsOf(
   deps: ReconcileDeps,
   active: readonly RunRecord[],
@@ -44,7 +44,10 @@ export function poolLimits({ needs, limits, others, mostInstances }: KnownPools)
 export const ownJobs = (active: readonly RunRecord[]): Set<string> =>
   new Set(active.flatMap((run) => (run.attempt ? [run.attempt.jobName] : [])));
 
-/** Undefined when it cannot be read. Nothing is held against the waiting then: the service refuses what is too much, and the run waits again. */
+/**
+ * Undefined when it cannot be read. Waiting runs are then not held back: the service refuses what exceeds the quota, and the run waits
+ * again.
+ */
 async function usageOfOthers(
   deps: ReconcileDeps,
   active: readonly RunRecord[],
@@ -64,7 +67,7 @@ async function maxConcurrentInstances(deps: ReconcileDeps, active: readonly RunR
     const { guardrails } = await readDescriptor(deps, team);
     return guardrails?.maxConcurrentInstances ?? null;
   } catch (error) {
-    // A guardrail that cannot be read holds everybody back: it is there to bound what is spent.
+    // A guardrail that cannot be read holds back all runs, because its purpose is to limit spending.
     deps.log('error', 'guardrails could not be read; nothing starts', { team, error: describeError(error) });
     return 0;
   }

@@ -5,9 +5,14 @@ import { runKey, textOf } from '../../shared/items';
 import { idOf, recordOf } from '../../shared/run-store';
 import type { ReconcileDeps } from '../deps';
 
-/** Keys that one read of several items may name: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html */
+/**
+ * Number of keys that one BatchGetItem may contain: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html
+ */
 export const MOST_IN_READ = 100;
-/** A read leaves items out when it is throttled or its answer is longer than 16 MB; they are asked for again so often, each time after twice as long. */
+/**
+ * A batch read leaves items unprocessed when it is throttled or its answer exceeds 16 MB; they are requested up to this many times, each
+ * time after twice the delay.
+ */
 const MOST_READS = 3;
 const FIRST_PAUSE_MS = 100;
 
@@ -15,9 +20,9 @@ type Deps = Pick<ReconcileDeps, 'store' | 'log' | 'sleep'>;
 type Found = Map<string, RunRecord | undefined>;
 
 /**
- * Runs as they are written now, by id; undefined where there is none. One that could not be read is not among them: the next pass asks for
- * it again.
- * @param runIds each once
+ * Current records of runs, by id; undefined for a run that does not exist. Runs that could not be read are missing from the map: the next
+ * pass requests them again.
+ * @param runIds without duplicates
  */
 export async function readAgain(deps: Deps, runIds: readonly string[]): Promise<Found> {
   const found: Found = new Map();
@@ -41,7 +46,7 @@ async function readSome(deps: Deps, runIds: readonly string[], found: Found): Pr
   if (asked.length > 0) deps.log('error', 'runs were passed over by the queue', { runIds: asked, error });
 }
 
-/** @returns the runs that the service has left out */
+/** @returns the runs that the service left unprocessed */
 async function read({ store }: Deps, runIds: readonly string[], found: Found): Promise<string[]> {
   const { tableName, dynamodb } = store;
   const RequestItems = { [tableName]: { Keys: runIds.map(runKey), ConsistentRead: true } };

@@ -8,14 +8,14 @@ import { askToLeave } from './ask-to-leave';
 import { isolateFailure } from './isolate-failure';
 import type { RunNeeds } from './run-needs';
 
-/** Room that the queue keeps for the next attempts of running elastic runs, beside what it keeps for them now. */
+/** A change of the room that the queue reserves for the next attempt of a running elastic run. */
 export interface RoomChange {
   run: RunRecord;
-  /** undefined: none any more. */
+  /** undefined: no room is reserved any more. */
   rungId: string | undefined;
 }
 
-/** Which running elastic runs get room for more instances, and which lose it because others wait. */
+/** Which running elastic runs get room for more instances, and which lose it because other runs wait. */
 export function roomChanges(
   input: QueueInput,
   admission: Admission,
@@ -37,7 +37,10 @@ export function roomChanges(
 export const hasLeft = ({ attempt, roomFor }: RunRecord): boolean =>
   attempt?.handOver?.why === 'resized' && roomFor !== undefined;
 
-/** Changes the room that runs had: others may need it. False when a run has moved on meanwhile: the next pass counts again. */
+/**
+ * Changes or releases existing reservations, because other runs may need the room. False when a run has changed in the meantime: the next
+ * pass computes everything again.
+ */
 export async function takeRoomBack(deps: ReconcileDeps, changes: readonly RoomChange[]): Promise<boolean> {
   const since = deps.now().getTime();
   for (const { run, rungId } of changes.filter((change) => change.run.roomFor !== undefined)) {
@@ -50,7 +53,7 @@ export async function takeRoomBack(deps: ReconcileDeps, changes: readonly RoomCh
   return true;
 }
 
-/** Writes down the room that runs get which had none. A write that loses a race is made by the next pass. */
+/** Stores new reservations. A write that loses a race is made by the next pass. */
 export async function keepRoom(deps: ReconcileDeps, changes: readonly RoomChange[]): Promise<void> {
   const since = deps.now().getTime();
   for (const { run, rungId } of changes) {
@@ -63,7 +66,7 @@ export async function keepRoom(deps: ReconcileDeps, changes: readonly RoomChange
   }
 }
 
-/** Asks jobs to leave for the room that has been kept for them, where that pays. */
+/** Asks jobs to exit for the room that has been reserved for them, if that pays. */
 export async function growNow(deps: ReconcileDeps, holding: readonly RunRecord[], changes: readonly RoomChange[]) {
   const now = deps.now().getTime();
   for (const run of holding) {

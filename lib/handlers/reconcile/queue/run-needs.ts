@@ -8,22 +8,22 @@ import { instancesOfJob } from '../../shared/queue-runs';
 import type { ReconcileDeps } from '../deps';
 import { isolateFailure } from './isolate-failure';
 
-/** Needs by rung of one run. null = the rung's memory does not suffice. */
+/** Needs of one run by rung. null = the run does not fit into the memory of the rung. */
 type NeedsByRung = ReadonlyMap<string, QuotaNeed[] | null>;
-/** Of each run, by its id: an intent never changes. */
+/** Needs by rung, by run id: an intent never changes. */
 type NeedsByRun = ReadonlyMap<string, NeedsByRung>;
 
-/** One cache a store. */
+/** One cache per store. */
 const needsCache = new WeakMap<object, NeedsByRun>();
 
-/** The same needs by pool: each pass of the queue asks for those of every run. */
+/** The same needs by pool: each pass of the queue needs those of every run. */
 const poolsOf = new WeakMap<readonly QuotaNeed[], PoolNeeds>();
 
-/** What runs need of the pools, on the rungs that the queue may choose for them. */
+/** How many instances of each pool the runs need, on the rungs that the queue may choose for them. */
 export class RunNeeds {
   constructor(private readonly found: NeedsByRun) {}
 
-  /** One of each quota that any of them needs: a thousand runs need the same few. */
+  /** Each quota that any run needs, once: a thousand runs need the same few quotas. */
   get all(): QuotaNeed[] {
     const byQuota = new Map<string, QuotaNeed>();
     for (const byRung of this.found.values())
@@ -33,8 +33,8 @@ export class RunNeeds {
   }
 
   /**
-   * What a run asks for, or holds. Until the service has chosen among alternatives, each of them counts; afterwards only the chosen one does.
-   * Of a run whose intent cannot be read nothing is known but its instances, and the service decides.
+   * What a run requests or holds. Until the service has chosen among alternatives, all of them count; afterwards only the chosen one does.
+   * If the intent of a run cannot be read, only its number of instances is known, and the service decides.
    */
   of(run: RunRecord, rungId = run.rungId): PoolNeeds {
     const needs = this.found.get(run.runId)?.get(rungId) ?? [];
@@ -50,7 +50,7 @@ export class RunNeeds {
     return pools;
   }
 
-  /** Those of the rungs that fit the memory of their GPUs, as the queue takes them. */
+  /** The given rungs on which the run fits into GPU memory, as sizes for the queue. */
   sizes(run: RunRecord, rungIds: readonly string[]): QueueSize[] {
     const byRung = this.found.get(run.runId);
     return rungIds.flatMap((rungId) => {
@@ -65,7 +65,7 @@ export class RunNeeds {
 const hasChosen = ({ admitted, attempt }: RunRecord, rungId: string): boolean =>
   admitted && attempt?.phase === 'created' && attempt.rungId === rungId && attempt.selected !== undefined;
 
-/** A part of what the alternatives need together: the quotas that the instances of the job count in. */
+/** The part of the alternatives' needs that applies to the actual job: the quotas against which its instances count. */
 function needsOfJob(needs: readonly QuotaNeed[], run: RunRecord): PoolNeeds {
   const job = instancesOfJob(run);
   const used = quotaUsage(job ? [job] : []);
@@ -77,7 +77,7 @@ function needsOfJob(needs: readonly QuotaNeed[], run: RunRecord): PoolNeeds {
   return { ...Object.fromEntries(held), [ENVIRONMENT_POOL]: instances };
 }
 
-/** Instances that each run needs of each pool, by what its run file decided. */
+/** Instances that each run needs from each pool, derived from its intent. */
 export async function needsOf(deps: ReconcileDeps, runs: readonly RunRecord[]): Promise<RunNeeds> {
   const read = (run: RunRecord) => knownNeeds(deps.store, run) ?? readNeeds(deps, run);
   const found = await Promise.all(runs.map(read));
@@ -85,8 +85,8 @@ export async function needsOf(deps: ReconcileDeps, runs: readonly RunRecord[]): 
 }
 
 /**
- * The same where no intent has to be read for it; undefined where one has.
- * @param store whose process asks
+ * The same if no intent has to be read for it; otherwise undefined.
+ * @param store whose cache is used
  */
 export function needsKnown(store: object, runs: readonly RunRecord[]): RunNeeds | undefined {
   const found = new Map<string, NeedsByRung>();
@@ -100,27 +100,27 @@ export function needsKnown(store: object, runs: readonly RunRecord[]): RunNeeds 
 
 const NOTHING: NeedsByRung = new Map();
 
-/** What an earlier pass has read of the run; undefined where a rung is missing. */
+/** Needs that an earlier pass computed for the run; undefined when a rung is missing. */
 function knownNeeds(store: object, run: RunRecord): NeedsByRung | undefined {
   const before = needsCache.get(store)?.get(run.runId);
   const isWhole = before !== undefined && rungsOf(run).every((rungId) => before.has(rungId));
   return isWhole ? before : undefined;
 }
 
-/** Only what is active now: the cache does not grow. */
+/** Keeps only active runs, so that the cache does not grow. */
 function keepNeeds(store: object, found: NeedsByRun): RunNeeds {
   needsCache.set(store, found);
   return new RunNeeds(found);
 }
 
-/** An elastic run may have every size of its kind of capacity. */
+/** An elastic run may get any size of its kind of capacity. */
 function rungsOf({ policy, rungId }: RunRecord): string[] {
   if (policy.pendingSeconds === undefined) return [rungId];
   const { kind } = partsOfRung(rungId);
   return policy.ladder.flatMap(({ id }) => (partsOfRung(id).kind === kind ? [id] : []));
 }
 
-/** Nothing of a run whose intent cannot be read. */
+/** Empty for a run whose intent cannot be read. */
 async function readNeeds(deps: ReconcileDeps, run: RunRecord): Promise<NeedsByRung> {
   const intent = await isolateFailure(deps, run, () => deps.store.findIntent(run.runId));
   if (!intent) return NOTHING;
@@ -128,10 +128,10 @@ async function readNeeds(deps: ReconcileDeps, run: RunRecord): Promise<NeedsByRu
   return new Map(rungsOf(run).map((rungId) => [rungId, needsOn(rungId)]));
 }
 
-/** Needs by what a run was made from: they follow from it alone, whichever process asks. */
+/** Cache by intent: the needs follow from the intent alone. */
 const needsOfIntent = new WeakMap<RunIntent, Map<string, QuotaNeed[] | null>>();
 
-/** @returns null where the memory of another rung than the run's own does not suffice */
+/** @returns null when the run does not fit into the memory of a rung other than its current one */
 function needsOnRung(intent: RunIntent, rungId: string, isOwn: boolean, region: string): QuotaNeed[] | null {
   const found = needsOfIntent.get(intent) ?? new Map<string, QuotaNeed[] | null>();
   needsOfIntent.set(intent, found);

@@ -5,10 +5,10 @@ import { isQueued } from '../../shared/queue-runs';
 import { spentBudget } from '../../shared/team-budget';
 import type { ReconcileDeps } from '../deps';
 
-/** Why teams may start nothing new, by team. */
+/** The reason why a team may not start new runs, by team. */
 export type TeamHolds = ReadonlyMap<string, string>;
 
-/** The teams of waiting runs whose budget of the month is spent. A budget that cannot be read holds nothing back, and is logged. */
+/** The teams of waiting runs whose monthly budget is spent. A budget that cannot be read holds nothing back, and is logged. */
 export async function teamHolds(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<TeamHolds> {
   const found = await Promise.all(
     newTeams(active).map(async (team) => [team, await holdOfTeam(deps, team, active)] as const),
@@ -37,10 +37,10 @@ async function holdOfTeam(
   }
 }
 
-/** A run that has had an attempt goes on: what it has spent would be lost otherwise. */
+/** A run that has had an attempt continues: otherwise what it has spent would be lost. */
 const isNew = ({ attempt }: RunRecord): boolean => attempt === undefined;
 
-/** The reason for the queue to hold a run of such a team. */
+/** The reason for the queue to hold back a new run of such a team. */
 export function holdOf(run: RunRecord, holds: TeamHolds): { hold?: string } {
   const hold = isNew(run) ? holds.get(run.team) : undefined;
   return hold === undefined ? {} : { hold };

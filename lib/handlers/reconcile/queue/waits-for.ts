@@ -3,10 +3,10 @@ import type { EpochMs, RunRecord } from '../../../lifecycle/record';
 import { sendMessage } from '../../shared/queue';
 import type { ReconcileDeps } from '../deps';
 
-/** Runs that others wait for, by what `after` says: ids, and `latest:<name>` by the newest run of that name. */
+/** Runs that others wait for, by the entry of `after`: a run id, or `latest:<name>` for the newest run of that name. */
 export type AwaitedRuns = ReadonlyMap<string, RunRecord | undefined>;
 
-/** State of every run that a waiting one names under `after`. */
+/** State of every run that a waiting run lists under `after`. */
 export async function awaitedRuns(deps: ReconcileDeps, waiting: readonly RunRecord[]): Promise<AwaitedRuns> {
   const found = new Map<string, RunRecord | undefined>();
   for (const run of waiting) {
@@ -15,7 +15,7 @@ export async function awaitedRuns(deps: ReconcileDeps, waiting: readonly RunReco
   return found;
 }
 
-/** Tells a person, once, of a run that waits for one which will not complete by itself. Returns the run as it is written then. */
+/** Notifies a person, once, of a run that waits for one that will not complete by itself. Returns the record as it is then. */
 export async function tellBlocked(
   deps: ReconcileDeps,
   run: RunRecord,

@@ -1,6 +1,6 @@
 import type { SimJob } from '../job';
 
-/** Where a start begins; undefined when what it loads cannot be read. */
+/** The step at which a start begins; undefined when its checkpoint cannot be read. */
 export function resumeStep(job: SimJob, first: boolean): number | undefined {
   const { truth } = job;
   if (!truth || truth.resumeFrom === 'zero') return 0;

@@ -7,7 +7,7 @@ export interface Commit {
   step: number;
   attempt: number;
   at: SimMs;
-  /** It can be listed, but an attempt that loads it fails with exit code 71. */
+  /** It is listed, but an attempt that loads it fails with exit code 71. */
   isUnreadable: boolean;
 }
 
@@ -21,27 +21,27 @@ export interface Behaviour {
   checkpointObjects: number;
 }
 
-/** Where a started job of the run begins. `s3`: where job.json says; `newest`: at its newest commit; `zero`: at the beginning. */
+/** Where a started job of the run begins. `s3`: at the address in job.json; `newest`: at its newest commit; `zero`: at the beginning. */
 export type ResumeFrom = 's3' | 'newest' | 'zero';
 
 const folderOf = (step: number): string => `step-${step}/`;
 
-/** What is true of a run's training, whatever the control plane knows of it. */
+/** The true state of a run's training, independent of what the control plane knows. */
 export class RunTruth {
   /** Oldest first; the trainer keeps the newest `keep`. */
   readonly commits: Commit[] = [];
-  /** Steps that jobs of the run made, each time counted. */
+  /** Number of steps that jobs of the run made; repeated steps count each time. */
   madeSteps = 0;
-  /** Steps of the run when it had its result. */
+  /** Number of steps when the run completed. */
   resultStep: number | undefined;
-  /** Step that the first attempt began with: `checkpoints.startFrom`. */
+  /** Step at which the first attempt began: `checkpoints.startFrom`. */
   baseStep = 0;
-  /** The last heartbeat of an attempt that is over. */
+  /** The last heartbeat of an attempt that has ended. */
   lastBeat: S3Object | undefined;
   /** Bucket and key prefix of its checkpoints; undefined when they are not in S3. */
   readonly place: { bucket: string; prefix: string } | undefined;
   readonly heartbeat: { bucket: string; key: string } | undefined;
-  /** Saves that were under way when an attempt died, and when it last did, by step: folders without a marker. */
+  /** Saves that were in progress when an attempt died, by step, and when it last did: folders without a marker. */
   private readonly torn = new Map<number, SimMs>();
   private readonly commitCounts = new Map<number, number>();
   private readonly objectsOf = new WeakMap<Commit, S3Object[]>();
@@ -62,7 +62,7 @@ export class RunTruth {
     return this.spec.code.builtin !== undefined;
   }
 
-  /** Whether commits can be seen in S3, by COMMITTED.json or by the script's own marker. */
+  /** Whether commits can be observed in S3, by COMMITTED.json or by the script's own marker. */
   get seesCommits(): boolean {
     return this.place !== undefined && (this.isBuiltin || this.spec.checkpoints.committedMarker !== undefined);
   }
@@ -73,7 +73,7 @@ export class RunTruth {
     return mode === 'direct' && this.seesCommits ? 's3' : 'zero';
   }
 
-  /** Whether the heartbeat and the metrics say the step. */
+  /** Whether the heartbeat and the metrics contain the step. */
   get showsSteps(): boolean {
     return this.isBuiltin || this.spec.progress.stepRegex !== undefined;
   }
@@ -94,12 +94,12 @@ export class RunTruth {
     others.push({ step, attempt, at, isUnreadable: false });
     others.sort((a, b) => a.step - b.step);
     const keep = Math.max(1, this.spec.checkpoints.keep);
-    // Unreadable ones of higher steps may stand before the one that was just written: it is never the one to go.
+    // Unreadable commits with higher steps may exist besides the one that was just written, which is never the one to delete.
     while (others.length > keep && (others[0] as Commit).step !== step) others.shift();
     this.replace(others);
   }
 
-  /** The built-in trainer died while it saved: half of the objects are there. */
+  /** The built-in trainer died during a save: half of the objects exist. */
   tear(step: number, at: SimMs): void {
     if (!this.place || !this.isBuiltin || this.commits.some((commit) => commit.step === step)) return;
     this.torn.set(step, at);
@@ -111,7 +111,7 @@ export class RunTruth {
     return this.commitCounts.get(attempt) ?? 0;
   }
 
-  /** The trainer takes the markers of these away before it looks for the newest (job.json, `rollback`). */
+  /** The trainer deletes the markers of later commits before it searches for the newest (job.json, `rollback`). */
   rollBack(toStep: number, beforeAttempt: number): void {
     this.replace(this.commits.filter(({ step, attempt }) => step <= toStep || attempt >= beforeAttempt));
   }
@@ -126,7 +126,7 @@ export class RunTruth {
     this.version += 1;
   }
 
-  /** Step of the checkpoint at an address; undefined where the address does not say it. */
+  /** Step of the checkpoint at a URI; undefined when the URI does not contain it. */
   stepOf(uri: string): number | undefined {
     const own = this.place && `s3://${this.place.bucket}/${this.place.prefix}`;
     const rest = own !== undefined && uri.startsWith(own) ? uri.slice(own.length) : uri.slice(uri.lastIndexOf('/') + 1);
@@ -146,7 +146,7 @@ export class RunTruth {
     return this.listing?.objects ?? [];
   }
 
-  /** A commit's objects never change. */
+  /** The objects of a commit never change. */
   private written(commit: Commit): S3Object[] {
     let objects = this.objectsOf.get(commit);
     if (!objects) {
@@ -160,7 +160,7 @@ export class RunTruth {
     return this.shards(step, at).slice(0, Math.ceil(this.behaviour.checkpointObjects / 2));
   }
 
-  /** What the ranks write of a step. */
+  /** The objects that the ranks write for a step. */
   private shards(step: number, at: SimMs): S3Object[] {
     return Array.from({ length: this.behaviour.checkpointObjects }, (_, i) => ({
       key: `${folderOf(step)}__${i}_0.distcp`,
@@ -191,7 +191,7 @@ export class RunTruth {
     return [...shards, marker];
   }
 
-  /** An own script's checkpoints: its marker, with the step for each `*`. */
+  /** Checkpoints of a custom script: its marker, with the step in place of each `*`. */
   private own(commit: Commit): S3Object[] {
     const marker = this.spec.checkpoints.committedMarker ?? 'step-*/model.pt';
     return [{ key: marker.replaceAll('*', String(commit.step)), bytes: 1000, at: commit.at }];

@@ -1,7 +1,7 @@
 import type { SimMs } from '../../core/clock';
 import { EPOCH_MS } from '../../core/epoch';
 
-/** Steps without a break: hung ranks that go on begin another stretch of the same start. */
+/** A period of uninterrupted steps: hung ranks that continue begin another period of the same start. */
 interface Stretch {
   from: SimMs;
   step: number;
@@ -10,20 +10,20 @@ interface Stretch {
 }
 
 interface Start {
-  /** When the driver began it. @default with the driver */
+  /** When the driver began it. @default - at the start of the driver */
   beganAt?: SimMs;
   stretches: Stretch[];
   endedAt?: SimMs;
 }
 
-/** Hosts agree on a new start in place this long after the ranks have left. */
+/** Time after the ranks have exited until the hosts agree on an in-place restart. */
 const AGREE_MS = 60_000;
 
 /** The starts of a driver's ranks, for its heartbeat (containers/driver/slipway_driver/step_times.py). */
 export class StartLog {
   private all: Start[] = [{ stretches: [] }];
 
-  /** The service started the container again: its driver knows nothing of the one before. */
+  /** The service restarted the container: the new driver knows nothing of the old one. */
   renew(): void {
     this.all = [{ stretches: [] }];
   }
@@ -36,18 +36,18 @@ export class StartLog {
     Object.assign(this.newest.stretches.at(-1) ?? {}, { until, last });
   }
 
-  /** The ranks have left. */
+  /** The ranks have exited. */
   end(now: SimMs): void {
     this.newest.endedAt ??= now;
   }
 
-  /** Ranks leave, and start again in place. */
+  /** The ranks exit and are restarted in place. */
   next(now: SimMs): void {
     this.end(now);
     this.all.push({ beganAt: now + AGREE_MS, stretches: [] });
   }
 
-  /** The field `starts` of a heartbeat of this time. */
+  /** The field `starts` of a heartbeat at this time. */
   facts(at: SimMs, secondsPerStep: number, totalSteps: number) {
     const stepMs = secondsPerStep * 1000;
     const begun = this.all.filter(({ beganAt = at }) => beganAt <= at);

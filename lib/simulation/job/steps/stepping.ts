@@ -2,15 +2,15 @@ import type { SimMs } from '../../core/clock';
 import type { RunTruth } from './run-truth';
 import { StartLog } from './start-log';
 
-/** The steps of one attempt: when each was made, and which of them are committed. Computed when somebody looks. */
+/** The steps of one attempt: when each was made, and which of them are committed. Computed on demand. */
 export class Stepping {
-  /** Where the present stretch began; undefined while no steps are made. */
+  /** Start of the current period; undefined while no steps are made. */
   private stretch: { from: SimMs; step: number; stepped: number } | undefined;
   private step: number | undefined;
   /** Milliseconds of steps since the first step of the attempt. */
   private stepped = 0;
   firstStep: number | undefined;
-  /** How often steps began or paused. */
+  /** Number of times that steps started or paused. */
   turns = 0;
   readonly starts = new StartLog();
 
@@ -24,7 +24,7 @@ export class Stepping {
     return this.stretch !== undefined;
   }
 
-  /** Since when steps are made without a pause; undefined while none are. */
+  /** Since when steps have been made without a pause; undefined while none are made. */
   get goingSince(): SimMs | undefined {
     return this.stretch?.from;
   }
@@ -42,7 +42,7 @@ export class Stepping {
     this.starts.step(now, step);
   }
 
-  /** Makes the steps up to now, commits among them. */
+  /** Makes the steps up to now, including commits. */
   advance(now: SimMs): void {
     const { stretch, truth } = this;
     if (!stretch) return;
@@ -61,7 +61,7 @@ export class Stepping {
     this.step = step;
   }
 
-  /** No further steps; those since the last commit are lost unless they are committed now. */
+  /** Stops making steps; those since the last commit are lost unless they are committed now. */
   pause(now: SimMs, commits: boolean): void {
     this.advance(now);
     this.turns += 1;
@@ -79,7 +79,7 @@ export class Stepping {
     return stretch.from + Math.max(0, totalSteps - stretch.step) * this.secondsPerStep * 1000;
   }
 
-  /** The step at a time of the present stretch. */
+  /** The step at a time in the current period. */
   seenAt(time: SimMs): number | undefined {
     if (!this.stretch) return this.step;
     return time < this.stretch.from ? undefined : this.stepOf(this.stretch, time);

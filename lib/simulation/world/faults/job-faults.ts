@@ -4,9 +4,12 @@ import type { Fleet } from '../../job/fleet';
 import { isLive, type SimJob } from '../../job/job';
 import type { Fault } from '../../scenario/schema';
 
-/** Faults of jobs, at their moments. A fault hits a job that lives then; without `at`, or with `to`, the first time that it lives. */
+/**
+ * Triggers faults of jobs at their times. A fault affects a job that is live at its time; without `at`, or with `to`, the first time that
+ * the job is live.
+ */
 export class JobFaults {
-  /** Faults that wait for their job to live. */
+  /** Faults whose job is not live yet. */
   private readonly waiting = new Set<Fault>();
   private readonly stopFaults: Fault[];
 
@@ -37,7 +40,7 @@ export class JobFaults {
     }
   }
 
-  /** A job came to life, or began to train. */
+  /** A job became live, or began to train. */
   onChange(job: SimJob): void {
     if (this.waiting.size === 0) return;
     for (const fault of [...this.waiting]) {
@@ -105,11 +108,11 @@ export class JobFaults {
   }
 }
 
-/** The last step that the driver of a job has seen; undefined where none shows. */
+/** The last step that the driver of a job has seen; undefined when it cannot see steps. */
 const shownStep = ({ truth, stepping }: SimJob, now: SimMs): number | undefined =>
   truth?.showsSteps ? stepping?.seenAt(now) : undefined;
 
-/** What a fault without a moment of its own waits for: steps, where it is about them. */
+/** The condition for a fault without a time: steps have begun, if the fault concerns steps. */
 function isReady(fault: Fault, job: SimJob): boolean {
   const needsTraining = fault.hangs || fault.status || fault.loses;
   return isLive(job) && (!needsTraining || job.secondaryStatus === 'Training');

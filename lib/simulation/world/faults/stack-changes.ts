@@ -7,19 +7,19 @@ import type { Functions } from '../functions';
 
 type CdkCustomResourceEvent = Parameters<typeof onEvent>[1];
 
-/** What a change of the stack needs of the world. */
+/** What a change of the stack needs from the world. */
 export interface StackHooks {
-  /** The guard let the change pass, or refused it with a reason. */
+  /** The guard accepted the change, or rejected it with a reason. */
   onChange(what: StackCall, refusal: string | undefined): void;
 }
 
-/** What people do to the stack: CloudFormation sends its guards the deletion, or an update that replaces the key. */
+/** Changes of the stack by people: CloudFormation sends the guards the deletion, or an update that replaces the key. */
 export class StackChanges {
   /** CloudFormation has deleted the stack: none of its functions is invoked any more. */
   isDeleted = false;
-  /** What the guards answered. */
+  /** Answers of the guards. */
   readonly answers: { at: SimMs; what: StackCall; refusal?: string }[] = [];
-  /** Keys that the stack has had, one after the other. */
+  /** Number of keys that the stack has had so far. */
   private keys = 1;
 
   constructor(
@@ -41,7 +41,7 @@ export class StackChanges {
     this.functions.guards.invoke(
       (deps) => onEvent(deps, event),
       (ending) => {
-        // A guard that died lets nothing pass: CloudFormation gets no answer and fails the change.
+        // If a guard was killed the change fails, because CloudFormation gets no answer.
         if (ending.kind === 'died') return;
         const refusal = ending.kind === 'error' ? (ending.error as Error).message : undefined;
         if (refusal === undefined && what === 'delete-stack') this.isDeleted = true;

@@ -3,7 +3,7 @@ import type { Fault } from '../../scenario/schema';
 import type { SimTable } from '../../services/dynamodb';
 import type { SimRun } from '../sim-run';
 
-/** What the faults change: the table, and the ids that runs have in it. */
+/** What these faults change: the table, and the run ids in it. */
 interface StoredRuns {
   readonly clock: VirtualClock;
   readonly runs: readonly SimRun[];
@@ -16,13 +16,13 @@ interface Span {
   value: number;
 }
 
-/** Faults that hold for a time: reads that lag, clocks that differ; and what older versions wrote into the table. */
+/** Faults that hold for a period of time (lagging reads, differing clocks), and records as older versions wrote them. */
 export class StateFaults {
   readonly mostIndexLagMs: number;
   private readonly describeLags: Span[];
   private readonly indexLags: Span[];
   private readonly clocks: Span[];
-  /** When faults begin and end. */
+  /** Times at which faults begin and end. */
   private readonly edges: readonly SimMs[];
 
   constructor(
@@ -59,7 +59,7 @@ export class StateFaults {
     return this.holding(this.clocks).reduce((sum, { value }) => sum + value, 0);
   }
 
-  /** Whether a fault begins or ends within these times. */
+  /** Whether a fault begins or ends between these times. */
   hasEdge(from: SimMs, to: SimMs): boolean {
     const { edges } = this;
     let [low, high] = [0, edges.length];
@@ -71,7 +71,7 @@ export class StateFaults {
     return low < edges.length && (edges[low] as SimMs) <= to;
   }
 
-  /** Fields that the table loses at their time. */
+  /** Removes fields from the table at the times that the scenario sets. */
   planStored(world: StoredRuns): void {
     for (const { stored, without = [], at = 0 } of this.faults) {
       if (stored === undefined) continue;
@@ -89,7 +89,7 @@ export class StateFaults {
   }
 }
 
-/** Takes the fields from every document of the run that has them. */
+/** Removes the fields from every document of the run that has them. */
 function loseFields({ runs, table }: StoredRuns, id: string, paths: readonly string[]): void {
   const runId = runs.find((run) => run.id === id)?.runId;
   if (runId === undefined) return;
