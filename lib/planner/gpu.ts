@@ -1,26 +1,26 @@
 import type { Accelerator } from '../catalog/instances/instances';
 import type { Constants } from './constants';
 
-/** What one GPU can do, in SI units. */
+/** Speeds of one GPU, in SI units. */
 export interface Gpu {
   hopperOrLater: boolean;
-  /** Dense peak the utilisation is computed against. */
+  /** Dense peak on which the utilisation is based. */
   peakFlops: number;
-  /** What large products reach in bf16 / fp16, and in fp8. */
+  /** Rate of large matrix products in bf16 / fp16, and in fp8. */
   matmulFlops: number;
   fp8Flops: number;
-  /** Attention kernels, of the same ceiling. */
+  /** Rate of attention kernels, relative to the same ceiling. */
   attentionFlops: number;
   tunedAttentionFlops: number;
   memoryBytesPerSecond: number;
   memoryGiB: number;
-  /** What one GPU receives in a ring inside the node. */
+  /** Rate at which one GPU receives in a ring inside the node. */
   linkBytesPerSecond: number;
   hostBytesPerSecond: number;
 }
 
 /**
- * Share of the dense peak that the best large product reaches: A100 271 of 312, H100 / H200 794 of 989, B200 1745 of 2250 TFLOPS;
+ * Share of the dense peak that the best large matrix product reaches: A100 271 of 312, H100 / H200 794 of 989, B200 1745 of 2250 TFLOPS;
  * fp8 H100 1403 of 1979, B200 3433 of 4500 (https://github.com/stas00/ml-engineering, accelerator benchmarks, retrieved 2026-11-20).
  */
 const CEILING: Readonly<Record<string, { bf16: number; fp8: number }>> = {
@@ -30,21 +30,23 @@ const CEILING: Readonly<Record<string, { bf16: number; fp8: number }>> = {
 };
 const OTHER_CEILING = { bf16: 0.8, fp8: 0.7 };
 
-/** Bus bandwidth of a ring over the sum of both directions of NVLink: 235 of 600 (A100), 361 of 900 (H200), 690 of 1800 (B200). */
+/**
+ * Bus bandwidth of a ring, as a share of the sum of both directions of NVLink: 235 of 600 (A100), 361 of 900 (H200), 690 of 1800 (B200).
+ */
 const RING_SHARE_OF_NVLINK = 0.4;
-/** GPUs joined by PCIe 4.0 x16 without NVLink reach about 20 GB/s in a ring. */
+/** GPUs connected by PCIe 4.0 x16 without NVLink reach about 20 GB/s in a ring. */
 const PCIE_RING_BYTES = 20e9;
 
-/** Speeds of `accelerator` under the fitted efficiencies; undefined when it has no known matrix peak. */
+/** Speeds of `accelerator` with the fitted efficiencies; undefined when its peak is not known. */
 export function gpuOf(accelerator: Accelerator, k: Constants): Gpu | undefined {
   const peak = (accelerator.bf16DenseTflops ?? accelerator.fp16DenseTflops ?? 0) * 1e12;
   if (peak === 0) return undefined;
-  // `Blackwell Ultra` is a Blackwell.
+  // `Blackwell Ultra` counts as Blackwell.
   const architecture = (accelerator.architecture ?? '').split(' ')[0] ?? '';
   const ceiling = CEILING[architecture] ?? OTHER_CEILING;
   const matmul = peak * ceiling.bf16 * (architecture === 'Blackwell' ? k.blackwell : 1);
   const hopperOrLater = architecture === 'Hopper' || architecture === 'Blackwell';
-  // From Hopper on, fp8 runs at twice the rate of bf16 where the catalog has no figure.
+  // If the catalog has no fp8 figure, fp8 counts as twice the rate of bf16 from Hopper on.
   const fp8Peak = accelerator.fp8DenseTflops ? accelerator.fp8DenseTflops * 1e12 : hopperOrLater ? 2 * peak : 0;
   const attention = matmul * (hopperOrLater ? k.flashHopper : k.flashAmpere);
   return {
@@ -60,7 +62,7 @@ export function gpuOf(accelerator: Accelerator, k: Constants): Gpu | undefined {
     memoryBytesPerSecond: (accelerator.memoryBandwidthGBs ?? 600) * 1e9 * k.memoryEfficiency,
     memoryGiB: accelerator.memoryGiB,
     linkBytesPerSecond: accelerator.nvlinkGBs ? accelerator.nvlinkGBs * 1e9 * RING_SHARE_OF_NVLINK : PCIE_RING_BYTES,
-    // PCIe 4.0 x16 on Ampere and before, PCIe 5.0 x16 after; about 80 % of the line rate reaches the copy.
+    // PCIe 4.0 x16 up to Ampere, PCIe 5.0 x16 later; copies reach about 80 % of the line rate.
     hostBytesPerSecond: hopperOrLater ? 50e9 : 25e9,
   };
 }

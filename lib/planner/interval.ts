@@ -3,9 +3,9 @@ import { lowPrecisionOf } from './time/low-precision';
 import type { StepSeconds } from './time/step-time';
 
 /**
- * Half width of the 80 % interval in ln(tokens per second), from the errors on whole sources that the constants had never seen
- * (`bench/fit-planner.ts --cv`): kernels alone are known to 8 %; what communication adds is known worse, and so are libraries whose
- * versions differ most.
+ * Half width of the 80 % interval in ln(tokens per second), from the errors on whole sources that were held out of the fit
+ * (`bench/fit-planner.ts --cv`): computation alone is predicted to within 8 %; communication is predicted less well, and so are libraries
+ * whose versions differ most.
  */
 const KERNELS = 0.08;
 const COMMUNICATION = 0.25;
@@ -16,17 +16,23 @@ const LIBRARY: Readonly<Partial<Record<LayoutInput['stack'], number>>> = {
   deepspeed: 0.12,
 };
 
-/** What is known of layouts that no published run has measured: preferences, adapters, modules that predict further tokens, UltraServers, recurrences. */
+/**
+ * Uncertainty of layouts that no published run has measured: preference training, adapters, multi-token prediction modules, UltraServers,
+ * recurrences.
+ */
 const UNMEASURED = 0.1;
 
-/** Mixtures of experts: plans of published runs are up to 43 % off, and versions of one library up to 77 % apart (docs/planner.md). */
+/**
+ * Mixture-of-experts models: predictions for published runs are up to 43 % off, and versions of one library differ by up to 77 %
+ * (docs/planner.md).
+ */
 const MIXTURE = 0.2;
 
-/** Whether some layers mix tokens by a recurrence: their arithmetic is counted, and no published run measures it. */
+/** Whether some layers use a recurrence: its arithmetic is counted, but no published run measures it. */
 const isRecurrent = (l: LayoutInput) =>
   l.model.recurrence !== undefined || (l.model.kinds ?? []).some(({ block }) => block.recurrence !== undefined);
 
-/** 80 % interval around `tokensPerSecond`. */
+/** The 80 % interval around `tokensPerSecond`. */
 export function interval80(tokensPerSecond: number, l: LayoutInput, step: StepSeconds): [low: number, high: number] {
   const communication =
     step.tensorParallel +

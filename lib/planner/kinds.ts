@@ -1,19 +1,22 @@
 import type { LayoutInput } from './layout';
 
-/** A layout as if all its blocks were of one kind, and the share of the blocks that are. */
+/** A layout in which all blocks are of one kind, and that kind's share of the blocks. */
 export interface LayoutOfKind {
   share: number;
   layout: LayoutInput;
 }
 
-/** Blocks that differ (dense layers before those with experts, windows in every second layer), each as a layout of its own. */
+/**
+ * Splits a model with different kinds of blocks (dense layers before those with experts, windows in every second layer) into one layout per
+ * kind.
+ */
 export function kindsOf(l: LayoutInput): LayoutOfKind[] {
-  // A search asks this for every layout: models whose blocks are alike are not copied.
+  // A search calls this for every layout, so models with uniform blocks are not copied.
   if (!l.model.kinds) return [{ share: 1, layout: l }];
   const { kinds, ...model } = l.model;
   return kinds.map(({ layers, block }) => ({
     share: layers / model.layers,
-    // Fields that a kind does not have must not stay those of the most common one.
+    // Options that a kind does not have must not be inherited from the most common kind.
     layout: { ...l, model: { ...model, ...NO_OPTIONS, ...block } },
   }));
 }
@@ -28,6 +31,6 @@ const NO_OPTIONS = {
   gatedAttention: undefined,
 };
 
-/** What `of` says of the block that needs most. */
+/** The value of `of` for the kind of block that needs most. */
 export const mostOfKinds = (l: LayoutInput, of: (layout: LayoutInput) => number): number =>
   Math.max(...kindsOf(l).map(({ layout }) => of(layout)));

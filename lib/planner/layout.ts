@@ -2,10 +2,10 @@ import type { Accelerator } from '../catalog/instances/instances';
 import { type ParameterShape, parameterCount } from '../catalog/model/parameters';
 import { stageBlocks } from './model-size';
 
-/** Shape of a decoder-only transformer as the planner needs it. */
+/** Shape of a decoder-only transformer, as far as the planner needs it. */
 export type PlanModel = ParameterShape;
 
-/** What runs the kernels: it decides memory traffic, host overhead and what overlaps. */
+/** The software that runs the kernels: it determines memory traffic, host overhead and overlap. */
 export type Stack = 'fsdp' | 'deepspeed' | 'megatron' | 'megatron-legacy' | 'nanotron' | 'jax' | 'smp-v1';
 
 /** eager: one kernel per operation; compiled: fused by a compiler; fused: hand-fused blocks (Transformer Engine, Megatron). */
@@ -15,14 +15,15 @@ export type Kernels = 'eager' | 'compiled' | 'fused';
 export type AttentionKernel = 'flash' | 'flash1' | 'fused' | 'unfused';
 
 /**
- * What is recomputed in the backward pass. full: each block; block: every second block; op: half of the matrix products of each
- * block (torch selective checkpointing); core: attention between its projections.
+ * What is recomputed in the backward pass. full: each block; block: every second block; op: half of the matrix products of each block
+ * (selective checkpointing of PyTorch); core: attention between its projections.
  */
 export type Recompute = 'none' | 'full' | 'block' | 'op' | 'core';
 
 /**
- * Precision of the matrix products; `bf16-pure` keeps master weights in bf16 too. `fp8`: one scale for a tensor; `fp8-rowwise`: for a row;
- * `fp8-blockwise`: for 128 elements, and 128 x 128 weights; `mxfp8` and `nvfp4`: for 32 and 16 elements, on Blackwell.
+ * Precision of the matrix products; `bf16-pure` keeps the master weights in bf16 too. Granularity of the scales: `fp8` one per tensor;
+ * `fp8-rowwise` one per row; `fp8-blockwise` one per 128 elements, and 128 x 128 for weights; `mxfp8` and `nvfp4` one per 32 and 16
+ * elements, on Blackwell.
  */
 export type PlanPrecision =
   | 'bf16'
@@ -35,20 +36,20 @@ export type PlanPrecision =
   | 'nvfp4'
   | 'bf16-pure';
 
-/** One way to run one model on one cluster. Plain numbers; every degree at least 1. */
+/** One way to run one model on one cluster. Plain numbers; every degree is at least 1. */
 export interface LayoutInput {
   model: PlanModel;
   accelerator: Accelerator;
   nodes: number;
   gpusPerNode: number;
-  /** Gb/s of one node. */
+  /** Network bandwidth of one node, Gb/s. */
   networkGbps: number;
   /**
    * Nodes whose GPUs share one NVLink domain (UltraServers).
    * @default 1 - NVLink ends with the node
    */
   domainNodes?: number;
-  /** Ranks over which sharded state lives, context ranks not counted. */
+  /** Number of ranks that share sharded state, without context ranks. */
   shard: number;
   replicate: number;
   tensor: number;
@@ -56,10 +57,10 @@ export interface LayoutInput {
   virtualStages: number;
   context: number;
   expert: number;
-  /** 0 nothing sharded; 1 optimizer; 2 and gradients; 3 and parameters. */
+  /** 0: nothing is sharded; 1: optimizer state; 2: also gradients; 3: also parameters. */
   zeroStage: 0 | 1 | 2 | 3;
   microBatch: number;
-  /** Samples of one optimizer step over the whole cluster: sequences, or pairs of them. */
+  /** Samples of one optimizer step over the whole cluster: sequences, or pairs of sequences. */
   globalBatch: number;
   sequence: number;
   precision: PlanPrecision;
@@ -72,84 +73,78 @@ export interface LayoutInput {
   kernels: Kernels;
   attention: AttentionKernel;
   /**
-   * plain: logits in fp32; 16-bit: logits stay in 16 bit (compiled, or FlashAttention's cross-entropy kernel); chunked: in 16 bit, gradients
-   * a chunk at a time (torchtune); fused: never in memory (Liger).
+   * plain: logits in fp32; 16-bit: logits stay in 16 bit (compiled, or FlashAttention's cross-entropy kernel); chunked: 16 bit, with
+   * gradients computed in chunks (torchtune); fused: logits are never stored (Liger).
    */
   loss: 'plain' | '16-bit' | 'chunked' | 'fused';
-  /** The residual stream is kept in fp32 and cast for each product (torch.autocast), as Hugging Face models under FSDP1 do. */
+  /** The residual stream is kept in fp32 and cast for each matrix product (torch.autocast), as in Hugging Face models under FSDP1. */
   autocast: boolean;
   /** The head gathers its logits over the tensor ranks instead of computing a vocabulary-parallel loss. */
   gathersLogits: boolean;
-  /** Tensor-parallel communication hidden behind the products it feeds. */
+  /** Tensor-parallel communication is hidden behind the matrix products that depend on it. */
   overlapsTensor: boolean;
-  /** With sequence parallelism: inputs of tensor-parallel products are gathered again in the backward pass (Megatron-Core), not kept. */
+  /**
+   * With sequence parallelism: inputs of tensor-parallel products are gathered again in the backward pass (Megatron-Core) instead of being
+   * kept.
+   */
   gathersInputsAgain: boolean;
-  /** Gathers of sharded parameters run ahead of the blocks that need them; FSDP before PyTorch 2 did not do that. */
+  /** Sharded parameters are prefetched before the blocks that need them; FSDP before PyTorch 2 did not do that. */
   prefetchesShards: boolean;
   collectives: 'nccl' | 'smddp';
-  /** Bytes a parameter's optimizer state takes; 8 for Adam in fp32 beside the master copy. */
+  /** Bytes of optimizer state per parameter; 8 for Adam in fp32, in addition to the master copy. */
   optimizerBytes: number;
   /**
-   * Bytes Megatron-style libraries keep of each gradient: Megatron-Core 4 by default, 2 with bf16 reduction as NVIDIA's performance
-   * recipes do; Megatron-DeepSpeed 2 in fp16, 6 in bf16 (16-bit and fp32).
+   * Bytes that Megatron-style libraries keep per gradient: Megatron-Core 4 by default, 2 with bf16 reduction as in NVIDIA's performance
+   * recipes; Megatron-DeepSpeed 2 in fp16, 6 in bf16 (16-bit and fp32).
    */
   gradientBytes: number;
   /**
-   * FSDP's no_sync: between the micro-batches of a step gradients stay whole and parameters gathered, and one scatter ends the step.
-   * @default false - gradients are scattered after every micro-batch
+   * FSDP's no_sync: between the micro-batches of a step gradients stay unsharded and parameters gathered, with one reduce-scatter at the
+   * end of the step. @default false - gradients are reduce-scattered after every micro-batch
    */
   noSync?: boolean;
   /**
-   * The built-in trainer runs it: what it sends is counted as a test counts it there.
-   * @default false - what libraries of its kind send
+   * The built-in trainer runs it, so its communication volume is used, which a test checks. @default false - the volume of typical
+   * libraries of its kind
    */
   isOwnTrainer?: boolean;
   /**
-   * Ranks that each expert is split over (`--expert-tensor-parallel-size`).
-   * @default - as many of those of a tensor-parallel group as leave whole groups of experts
+   * Number of ranks over which each expert is split (`--expert-tensor-parallel-size`). @default - as many ranks of a tensor-parallel group
+   * as leave whole groups of experts
    */
   expertTensor?: number;
   /**
-   * Tokens go to the experts of another node once and are handed on there (DeepEP and HybridEP: Megatron-Core's dispatcher `flex`).
-   * @default false - once for each expert
+   * Tokens are sent to each other node once and are distributed to its experts there (DeepEP and HybridEP: Megatron-Core's dispatcher
+   * `flex`). @default false - once for each expert
    */
   sendsOncePerNode?: boolean;
-  /**
-   * Documents of a row are kept apart by a mask.
-   * @default false - each row is one document
-   */
+  /** A mask separates the documents within a row. @default false - each row is one document */
   masksDocuments?: boolean;
-  /**
-   * Scores of attention are capped, or have sinks beside them.
-   * @default false - they are plain
-   */
+  /** Attention scores are capped, or have sinks. @default false */
   changesScores?: boolean;
-  /**
-   * Blocks have norms behind attention and feed-forward.
-   * @default false - before them only
-   */
+  /** Blocks also have norms after attention and feed-forward. @default false - only before them */
   normsBehind?: boolean;
   /**
-   * The trainer compiles its blocks in every layout without tensor parallelism; a search then changes `kernels` with the layout.
-   * @default false - `kernels` stays what it is
+   * The trainer compiles its blocks in every layout without tensor parallelism, so that a search changes `kernels` with the layout.
+   * @default false - `kernels` does not change
    */
   compilesUnlessTensor?: boolean;
-  /** Gradients are consumed as they are made (optimizer in backward). */
+  /** Gradients are applied as soon as they are computed (optimizer in backward). */
   optimizerInBackward: boolean;
   /**
-   * Preferences (DPO): each sample is a chosen and a rejected sequence, and a reference without gradients computes its log-probabilities
-   * before each micro-batch. `copy`: a frozen copy of the model; `adapters`: the model itself without its adapters.
-   * @default - a sample is one sequence
+   * Preference training (DPO): each sample is a chosen and a rejected sequence, and a reference without gradients computes its
+   * log-probabilities before each micro-batch. `copy`: the reference is a frozen copy of the model; `adapters`: it is the model itself
+   * without its adapters. @default - a sample is one sequence
    */
   preferences?: 'copy' | 'adapters';
   /**
-   * Parameters of low-rank adapters: only these are trained, and the weights are frozen.
-   * @default - every parameter is trained
+   * Number of parameters in low-rank adapters: only these are trained, and the other weights are frozen. @default - every parameter is
+   * trained
    */
   adapters?: number;
 }
 
-/** Sequences of one sample: `microBatch` and `globalBatch` count samples. */
+/** Sequences per sample: `microBatch` and `globalBatch` count samples. */
 export const sequencesPerSample = (l: LayoutInput): 1 | 2 => (l.preferences ? 2 : 1);
 
 /** Tokens of one optimizer step over the whole cluster. */
@@ -158,23 +153,23 @@ export const tokensPerStep = (l: LayoutInput): number => l.globalBatch * sequenc
 /** Parameters that have gradients and optimizer state. */
 export const trainedParameters = (l: LayoutInput): number => l.adapters ?? parameterCount(l.model);
 
-/** GPUs of the whole cluster. */
+/** Number of GPUs of the whole cluster. */
 export const worldSizeOf = (l: LayoutInput) => l.nodes * l.gpusPerNode;
 
-/** GPUs that NVLink joins: those of one node, or of the nodes of an UltraServer that the run has. */
+/** GPUs connected by NVLink: those of one node, or of the nodes of an UltraServer that the run uses. */
 export const domainGpusOf = (l: Pick<LayoutInput, 'nodes' | 'gpusPerNode' | 'domainNodes'>): number =>
   l.gpusPerNode * Math.min(l.nodes, l.domainNodes ?? 1);
 
-/** Whether attention of the built-in trainer is FlexAttention: for documents of a row, a window within it, capped scores and sinks. */
+/** Whether the built-in trainer uses FlexAttention: for documents within a row, windows within such rows, capped scores and sinks. */
 export const takesMask = (l: LayoutInput): boolean =>
   l.isOwnTrainer === true &&
   (l.masksDocuments === true || l.changesScores === true || (l.model.window ?? l.sequence) < l.sequence);
 
-/** Micro-batches of one step; whole by layoutProblem. */
+/** Micro-batches per step; layoutProblem ensures a whole number. */
 export const microBatchesOf = (l: LayoutInput) =>
   Math.max(1, Math.round(l.globalBatch / (l.microBatch * l.shard * l.replicate)));
 
-/** Ranks that each expert is split over. */
+/** Number of ranks over which each expert is split. */
 export function expertTensorOf(l: LayoutInput): number {
   if (l.expertTensor !== undefined) return l.expertTensor;
   const ofStage = l.tensor * l.shard * l.replicate * l.context;
@@ -187,7 +182,7 @@ export function expertTensorOf(l: LayoutInput): number {
 export const needsSequenceParallel = (l: Pick<LayoutInput, 'stack' | 'tensor' | 'expert'>) =>
   l.stack === 'megatron' && l.tensor > 1 && l.expert > 1;
 
-/** Why this layout cannot run at all, or undefined. Uneven pipeline stages are no reason: they run. */
+/** Why this layout cannot run at all; undefined when it can. Uneven pipeline stages are allowed. */
 export function layoutProblem(l: LayoutInput): string | undefined {
   const product = l.shard * l.replicate * l.tensor * l.pipeline * l.context;
   const world = worldSizeOf(l);
@@ -214,7 +209,7 @@ export function layoutProblem(l: LayoutInput): string | undefined {
   return undefined;
 }
 
-/** Kernels of the same run at another tensor parallel degree: what a trainer compiles by itself depends on the layout. */
+/** Kernels of the same run at another tensor parallel degree: whether a trainer compiles its blocks depends on the layout. */
 export function kernelsAt({ kernels, compilesUnlessTensor }: LayoutInput, tensor: number): LayoutInput['kernels'] {
   if (!compilesUnlessTensor || kernels === 'fused') return kernels;
   return tensor > 1 ? 'eager' : 'compiled';

@@ -9,21 +9,21 @@ import { type MemoryGiB, memoryOf } from './memory/memory';
 import { attentionFlopsPerToken, headsOf, modelFlopsPerToken } from './model-size';
 import { type StepSeconds, stepSeconds } from './time/step-time';
 
-/** Whether the layout fits the memory of a GPU: `tight` within the margin of error. */
+/** Whether the layout fits into GPU memory: `tight` is within the margin of error. */
 export type Fits = 'fits' | 'tight' | 'oom';
 
-/** What one layout needs and does. */
+/** Memory and speed of one layout. */
 export interface LayoutPlan {
   fits: Fits;
   memoryGiB: MemoryGiB;
-  /** What the allocator may reserve on one GPU. */
+  /** Memory that the allocator may reserve on one GPU. */
   availableGiB: number;
   step: StepSeconds;
   microBatches: number;
   tokensPerSecondPerGpu: number;
   modelTflopsPerGpu: number;
   hardwareTflopsPerGpu: number;
-  /** Model FLOPs over the dense bf16 peak. */
+  /** Model FLOPs divided by the dense bf16 peak. */
   mfu: number;
   /** 80 % interval of tokensPerSecondPerGpu. */
   interval80: [low: number, high: number];
@@ -33,20 +33,20 @@ export interface LayoutPlan {
 export interface PlannerConstants {
   time: Constants;
   memory: MemoryConstants;
-  /** Factor that runs of one's own put on a layout's memory beside weights, gradients and optimizer. @default - 1 */
+  /** Factor, learned from measured runs, on a layout's memory other than weights, gradients and optimizer. @default - 1 */
   memoryFactor?: (l: LayoutInput) => number;
 }
 
-/** The values that docs/planner.md reports the errors of. */
+/** The constants for which docs/planner.md reports errors. */
 export const PLANNER_CONSTANTS: PlannerConstants = { time: CONSTANTS, memory: MEMORY_CONSTANTS };
 
-/** CUDA context of one process, and NCCL's buffers for each kind of group it talks to; both lie outside the allocator. */
+/** CUDA context of one process, and NCCL's buffers per kind of communication group; both are outside the allocator. */
 const CONTEXT_GIB = 0.6;
 const NCCL_GIB_PER_GROUP = 0.6;
-/** Reserved memory above this share of the available memory makes the allocator retry and the step slow down. */
+/** Above this share of the available memory the allocator has to retry, and the step becomes slower. */
 const TIGHT_SHARE = 0.93;
 
-/** Memory, step time and utilisation of one layout; a string says why it cannot run. */
+/** Memory, step time and utilisation of one layout; a string explains why it cannot run. */
 export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTANTS): LayoutPlan | string {
   const problem = layoutProblem(l);
   if (problem) return problem;
@@ -72,11 +72,11 @@ export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTAN
   };
 }
 
-/** Weights, gradients and optimizer: what a layout holds by arithmetic, and no measurement changes. */
+/** Weights, gradients and optimizer: memory that follows from arithmetic alone and is not calibrated. */
 export const stateGiB = (memory: Pick<MemoryGiB, 'parameters' | 'gradients' | 'optimizer'>) =>
   memory.parameters + memory.gradients + memory.optimizer;
 
-/** What the fullest GPU would reserve if it had room, after runs of one's own. */
+/** What the fullest GPU would reserve with unlimited memory, after calibration by measured runs. */
 export function wantedMemory(l: LayoutInput, k: PlannerConstants): MemoryGiB {
   const planned = memoryOf(l, k.memory);
   const factor = k.memoryFactor?.(l) ?? 1;
@@ -92,32 +92,35 @@ export function wantedMemory(l: LayoutInput, k: PlannerConstants): MemoryGiB {
   };
 }
 
-/** What the allocator of one rank may reserve. */
+/** Memory that the allocator of one rank may reserve. */
 export const availableGiB = (l: LayoutInput, gpu: Gpu) =>
   gpu.memoryGiB - CONTEXT_GIB - NCCL_GIB_PER_GROUP * groupKinds(l);
 
-/** The least that the allocator can hold: what lives, holes between kept activations included. */
+/** The minimum that the allocator must hold: live tensors, including the holes between kept activations. */
 export const leastGiB = (memory: MemoryGiB) => memory.total - memory.fragmentation;
 
-/** Near the limit the allocator gives back what it holds unused, so that the reservation stops at what there is. */
+/** Near the limit the allocator releases unused memory, so that it never reserves more than is available. */
 export function withinReach(memory: MemoryGiB, available: number): MemoryGiB {
   if (memory.total <= available || leastGiB(memory) > available) return memory;
   return { ...memory, fragmentation: memory.fragmentation - (memory.total - available), total: available };
 }
 
-/** Kinds of communication group a rank belongs to. */
+/** Number of kinds of communication group that a rank belongs to. */
 const groupKinds = (l: LayoutInput) =>
   [l.tensor, l.pipeline, l.context, l.shard * l.replicate].reduce((kinds, size) => kinds + (size > 1 ? 1 : 0), 0);
 
-/** The allocator gives back what it can before it fails: that makes a layout tight; `memory` is that of memoryOf, not yet within reach. */
+/**
+ * The allocator releases what it can before it fails, which makes a layout tight. `memory` must be the result of memoryOf, before
+ * withinReach.
+ */
 export function memoryVerdict(memory: MemoryGiB, available: number): Fits {
   if (leastGiB(memory) > available) return 'oom';
   return memory.total > TIGHT_SHARE * available ? 'tight' : 'fits';
 }
 
 /**
- * Executed over model FLOPs: recomputed blocks and a reference run one more forward pass, a third of the training FLOPs; frozen weights have
- * no gradients, another third of their products.
+ * Executed FLOPs divided by model FLOPs: recomputed blocks and a reference each add one forward pass, a third of the training FLOPs; frozen
+ * weights have no weight gradients, which saves another third of their products.
  */
 function hardwareShare(l: LayoutInput): number {
   const all = modelFlopsPerToken(l.model, l.sequence);

@@ -2,13 +2,13 @@ import { embeddingParameters } from '../catalog/model/parameters';
 import type { LayoutInput } from './layout';
 import { meanLayerParameters } from './model-size';
 
-/** Blocks of the fullest pipeline stage and of the last one, which has the head. */
+/** Number of blocks of the fullest pipeline stage, and of the last one, which also has the head. */
 export interface StageLayers {
   most: number;
   last: number;
 }
 
-/** Megatron and its like give every stage as many blocks; nanotron counts the head among them by its cost. */
+/** Megatron and similar libraries give every stage the same number of blocks; nanotron also counts the head, by its cost. */
 export function stageLayers(l: LayoutInput): StageLayers {
   const { layers } = l.model;
   const even = Math.ceil(layers / l.pipeline);

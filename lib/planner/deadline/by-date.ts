@@ -5,18 +5,18 @@ import type { RunSpec } from '../../spec/run-spec';
 import type { RunPlan } from '../run/plan-run';
 import { type Offer, offersBy, type Question } from './offers';
 
-/** Furthest date: training plans are sold eight weeks ahead for half a year at most. */
+/** Latest date: training plans are sold up to eight weeks ahead and last at most half a year. */
 export const MOST_DAYS_AHEAD = 366;
 
-/** What training plans are looked for. */
+/** Criteria for the search for training plans. */
 export interface PlanNeeds {
   instanceType: string;
   instances: number;
-  /** Hours that the run takes nine times of ten. */
+  /** Hours that the run takes with 90 % probability. */
   hours: number;
 }
 
-/** What a run needs of a training plan; issues where the file does not say how long to train. */
+/** The criteria of a run for a training plan; issues when the file does not state how long to train. */
 export function planNeeds(run: RunSpec, plan: RunPlan): PlanNeeds | Issue[] {
   const { hours } = plan.interval80;
   if (plan.hours === null || !hours)
@@ -31,10 +31,10 @@ export function planNeeds(run: RunSpec, plan: RunPlan): PlanNeeds | Issue[] {
   return { instanceType: groups[0]?.instanceType ?? '', instances, hours: hours[1] * 1.1 };
 }
 
-/** Whether one training plan can hold all instances of the run. */
+/** Whether a single training plan can hold all instances of the run. */
 export const isOneType = (run: RunSpec): boolean => requestedGroupsOf(run.compute).length === 1;
 
-/** Every way to have a run done by a date. `planNeeds` says what must be there. */
+/** All ways to finish a run by a date. `planNeeds` gives the criteria for the training plans. */
 export function runOffers(
   plan: RunPlan,
   needs: PlanNeeds,

@@ -3,21 +3,21 @@ import { meanHoursBetweenFailures, RESTART_SECONDS } from '../run/failures';
 import type { RunPlan } from '../run/plan-run';
 import { type Draws, drawsFrom } from './draws';
 
-/** What own runs on the same instance type and kind of capacity have seen. */
+/** Observations of the environment's own runs on the same instance type and kind of capacity. */
 export interface CapacityHistory {
   runs: number;
-  /** Hours from the request of a job to its first step of training, one an attempt. */
+  /** Hours from the creation of a job to its first training step, one value per attempt. */
   waitsHours: readonly number[];
-  /** Attempts that ended early, and interruptions by the service. */
+  /** Number of attempts that ended early, and of interruptions by the service. */
   interruptions: number;
-  /** Hours of training times instances. */
+  /** Hours of training multiplied by the number of instances. */
   instanceHours: number;
 }
 
-/** The history of an environment that has had no run. */
+/** The history of an environment without runs. */
 export const NO_HISTORY: CapacityHistory = { runs: 0, waitsHours: [], interruptions: 0, instanceHours: 0 };
 
-/** The part of a plan that the course of a run follows from. */
+/** The part of a plan from which a run's course is simulated. */
 export type Work = Pick<RunPlan, 'checkpoint'> & {
   /** Training hours without failures, and their 80 % interval. */
   hours: number;
@@ -25,12 +25,12 @@ export type Work = Pick<RunPlan, 'checkpoint'> & {
   instances: number;
 };
 
-/** One way in which the run may go, hours from the moment that it may start. */
+/** One simulated course of a run, in hours from its earliest start. */
 export interface Course {
   waitHours: number;
-  /** From the first step to the last, with failures and restarts. */
+  /** From the first to the last step, including failures and restarts. */
   runHours: number;
-  /** Of `runHours`, what is billed: waits for other capacity are not. */
+  /** The billed part of `runHours`: waits for replacement capacity are not billed. */
   billedHours: number;
 }
 
@@ -38,25 +38,26 @@ export interface Course {
 export type CapacityKind = 'on-demand' | 'spot' | 'reserved';
 
 /**
- * Waits before own runs have shown any, lognormal: half below 20 minutes, nine of ten below 2 h 40 min. Reported waits for H100 capacity on
- * demand are 74 and 133 minutes, with one grant in the first eight hours (docs/facts/quotas-instances-prices.md); other types take minutes. Capacity that is reserved starts in ten minutes.
+ * Prior of the wait for capacity before the environment's own runs have been observed, lognormal: 50 % below 20 minutes, 90 % below 2 h 40
+ * min. Reported waits for H100 on-demand capacity are 74 and 133 minutes, with one grant in the first eight hours
+ * (docs/facts/quotas-instances-prices.md); other types take minutes. Reserved capacity starts within ten minutes.
  */
 const WAIT_PRIOR = { medianHours: 1 / 3, sigma: 1.6 };
 const RESERVED_START_HOURS = 1 / 6;
-/** The prior counts for as much as this many own waits. */
+/** The weight of the prior, as a number of observed waits. */
 const WAIT_PRIOR_RUNS = 3;
 /**
- * Share of spot instances that are interrupted in a month: the highest class of the Spot Instance Advisor begins at 20 %
- * (https://aws.amazon.com/ec2/spot/instance-advisor/), and large GPU types are in it.
+ * Share of spot instances that are interrupted per month: the highest class of the Spot Instance Advisor starts at 20 %
+ * (https://aws.amazon.com/ec2/spot/instance-advisor/), and it contains large GPU types.
  */
 const SPOT_INTERRUPTIONS_PER_MONTH = 0.2;
-/** Failures that the prior counts for: own runs soon say more. */
+/** The weight of the prior, as a number of failures: the environment's own runs soon outweigh it. */
 const PRIOR_FAILURES = 0.5;
 const HOURS_PER_MONTH = 730;
 const COURSES = 4000;
 const SEED = 20261122;
 
-/** Some thousand courses of a run, always the same ones. */
+/** Simulates several thousand courses of a run, deterministically. */
 export function coursesOf(work: Work, kind: CapacityKind, history: CapacityHistory): Course[] {
   const draws = drawsFrom(SEED);
   return Array.from({ length: COURSES }, () => course(work, kind, history, draws));
@@ -70,7 +71,7 @@ function course(work: Work, kind: CapacityKind, history: CapacityHistory, draws:
   const failures = draws.poisson(failuresPerHour(work, kind, history, draws) * trained);
   const eachHours = checkpoint.intervalMinutes / 120 + RESTART_SECONDS / 3600;
   let waitedAgain = 0;
-  // Who loses a spot instance waits for another one.
+  // A run that loses a spot instance waits for a replacement.
   if (kind === 'spot') for (let i = 0; i < failures; i++) waitedAgain += waitHours(kind, history, draws);
   const billedHours = trained + failures * eachHours;
   return { waitHours: waitHours(kind, history, draws), runHours: billedHours + waitedAgain, billedHours };
@@ -83,7 +84,7 @@ function waitHours(kind: CapacityKind, { waitsHours }: CapacityHistory, draws: D
   return WAIT_PRIOR.medianHours * Math.exp(WAIT_PRIOR.sigma * draws.normal());
 }
 
-/** A Gamma prior of one instance, updated by what own runs have seen, drawn, for all instances of the job. */
+/** Failures per hour of all instances of the job, drawn from a Gamma prior per instance that was updated with the observed runs. */
 function failuresPerHour({ instances }: Work, kind: CapacityKind, history: CapacityHistory, draws: Draws): number {
   const hardware = 1 / meanHoursBetweenFailures(1);
   const prior = hardware + (kind === 'spot' ? SPOT_INTERRUPTIONS_PER_MONTH / HOURS_PER_MONTH : 0);

@@ -1,16 +1,16 @@
-/** Draws of random numbers in a fixed order: the same plan has the same answer every time. */
+/** Random numbers in a fixed order, so that the same plan always has the same result. */
 export interface Draws {
-  /** In [0, 1). */
+  /** Uniform in [0, 1). */
   uniform(): number;
-  /** Of mean 0 and standard deviation 1. */
+  /** Normal with mean 0 and standard deviation 1. */
   normal(): number;
-  /** Of this shape and mean. */
+  /** Gamma with this shape and mean. */
   gamma(shape: number, mean: number): number;
-  /** A count of this mean. */
+  /** Poisson count with this mean. */
   poisson(mean: number): number;
 }
 
-/** Mulberry32 (Tommy Ettinger, public domain): 32 bits of state are enough for some thousand draws. */
+/** Mulberry32 (Tommy Ettinger, public domain): 32 bits of state suffice for some thousand draws. */
 export function drawsFrom(seed: number): Draws {
   let state = seed >>> 0;
   const uniform = () => {
@@ -19,13 +19,13 @@ export function drawsFrom(seed: number): Draws {
     t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
     return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   };
-  // Box and Muller.
+  // Box-Muller transform.
   const normal = () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
   const gamma = (shape: number, mean: number) => (mean / shape) * standardGamma(shape, uniform, normal);
   return { uniform, normal, gamma, poisson: (mean) => poissonOf(mean, uniform, normal) };
 }
 
-/** Marsaglia and Tsang 2000; below shape 1 by their power of a uniform number. */
+/** Marsaglia and Tsang 2000; for a shape below 1 with their power of a uniform number. */
 function standardGamma(shape: number, uniform: () => number, normal: () => number): number {
   if (shape < 1) return standardGamma(shape + 1, uniform, normal) * (1 - uniform()) ** (1 / shape);
   const d = shape - 1 / 3;
@@ -37,7 +37,7 @@ function standardGamma(shape: number, uniform: () => number, normal: () => numbe
   }
 }
 
-/** Above this mean the normal distribution is near enough. */
+/** Above this mean the normal approximation is close enough. */
 const LARGE_MEAN = 50;
 
 function poissonOf(mean: number, uniform: () => number, normal: () => number): number {
@@ -48,7 +48,7 @@ function poissonOf(mean: number, uniform: () => number, normal: () => number): n
   return count;
 }
 
-/** The value below which this share of the others lies; the list is not empty. */
+/** Quantile of a sorted list, which must not be empty. */
 export function quantile(sorted: readonly number[], share: number): number {
   const at = (sorted.length - 1) * share;
   const [low, high] = [sorted[Math.floor(at)] ?? 0, sorted[Math.ceil(at)] ?? 0];

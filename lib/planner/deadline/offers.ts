@@ -1,7 +1,7 @@
 import { type CapacityHistory, type CapacityKind, type Course, coursesOf, NO_HISTORY, type Work } from './course';
 import { quantile } from './draws';
 
-/** How an offer gets its instances. */
+/** How an offer obtains its instances. */
 export type OfferKind = 'on-demand' | 'spot' | 'training-plan-on-offer' | 'own-training-plan';
 
 /** A span of time, epoch milliseconds. */
@@ -10,59 +10,62 @@ export interface Block {
   to: number;
 }
 
-/** A training plan that could be bought, or is one's own. */
+/** A training plan that is offered for sale, or that the account owns. */
 export interface ReservedPlan {
   kind: 'training-plan-on-offer' | 'own-training-plan';
   /** Id of the offering, or ARN of the plan. */
   id: string;
   blocks: readonly Block[];
   instances: number;
-  /** What it would cost now, whole; 0 for one that is paid. null = not in dollars. */
+  /** Price of the whole plan, USD; 0 for an owned plan. null = not priced in USD. */
   usd: number | null;
   note?: string;
 }
 
-/** One way to have the run done. Times are ISO 8601. */
+/** One way to complete the run. Times are ISO 8601. */
 export interface Offer {
   kind: OfferKind;
-  /** Of a training plan. */
+  /** Id of the training plan offering, or ARN of the plan. */
   id?: string;
-  /** First step and last step in the middle of all courses, and where four of five lie; null where fewer than half end in the reserved time. */
+  /**
+   * Median time of the first and of the last step over all simulated courses, and their 80 % interval; null where fewer than half end
+   * within the reserved time.
+   */
   startAt: string;
   startInterval80: [string, string];
   endAt: string | null;
   endInterval80: [string, string] | null;
-  /** Failures, restarts and saves counted; null = no price known. A training plan on offer is paid whole. */
+  /** Expected cost including failures, restarts and saves; null = no price known. A training plan on offer is paid in full. */
   usd: number | null;
   usdInterval80: [number, number] | null;
-  /** Share of the courses that are done by the date. */
+  /** Share of the simulated courses that are complete by the date. */
   chance: number;
   makesDate: boolean;
-  /** The last moment at which a launch is done by the date nine times of ten; null when that has passed. */
+  /** The latest launch that is complete by the date with 90 % probability; null when it has passed. */
   latestStartAt: string | null;
-  /** What the waits and failures are taken from. */
+  /** The source of the assumed waits and failures. */
   basis: string;
   note: string;
 }
 
-/** What `plan --by` asks: the run, the date, and what is known of capacity. */
+/** Input of `plan --by`: the run, the date, and the known facts about capacity. */
 export interface Question {
   work: Work;
   now: number;
   by: number;
-  /** USD an hour of the whole job; null = not known. */
+  /** USD per hour of the whole job; null = not known. */
   usdPerHour: Record<'onDemand' | 'spot', number | null>;
   history: Partial<Record<'on-demand' | 'spot', CapacityHistory>>;
   plans: readonly ReservedPlan[];
 }
 
-/** A date is made when nine courses of ten make it. */
+/** An offer meets the date if this share of its courses does. */
 const SURE = 0.9;
 const HOUR_MS = 3_600_000;
-/** Instances of a plan are taken this long before its end (AWS, reserve training plans). */
+/** AWS reclaims the instances of a plan this long before its end (AWS, reserve training plans). */
 const LEAVE_MS = HOUR_MS / 2;
 
-/** Every way to have the run done, those that make the date first, the cheapest of them first. */
+/** All ways to complete the run: those that meet the date first, and the cheapest of them first. */
 export function offersBy(question: Question): Offer[] {
   const offers = [
     marketOffer(question, 'on-demand'),
@@ -111,7 +114,7 @@ function planOffer({ work, now, by }: Question, plan: ReservedPlan): Offer {
   };
 }
 
-/** When a course ends that trains in these blocks only; infinity when they are too short. A gap costs one more start. */
+/** When a course ends that can only train within these blocks; infinity when they are too short. Each gap costs an additional start. */
 export function endWithin(blocks: readonly Block[], begin: number, { waitHours, runHours }: Course): number {
   let left = runHours * HOUR_MS;
   for (const { from, to } of blocks) {
@@ -124,7 +127,7 @@ export function endWithin(blocks: readonly Block[], begin: number, { waitHours, 
   return Number.POSITIVE_INFINITY;
 }
 
-/** The last moment inside the blocks from which `ms` more fit before `by`, all in one block. */
+/** The latest moment inside the blocks from which `ms` still fit before `by`, all in one block. */
 function latestWithin(blocks: readonly Block[], by: number, ms: number): number {
   const moments = blocks.flatMap(({ from, to }) => {
     const at = Math.min(by, to - LEAVE_MS) - ms;

@@ -5,24 +5,24 @@ import { activeFfn, meanHeadSize, mixedElements } from '../model-size';
 import { hasPlainRmsNorm, tokensPerRank } from '../time/compute';
 import type { MemoryConstants } from './constants';
 
-/** Bytes of activations on one GPU when the backward pass of a micro-batch begins. */
+/** Bytes of activations on one GPU at the start of a micro-batch's backward pass. */
 export interface HeldActivations {
-  /** Of all micro-batches in flight, with the holes between them. */
+  /** Activations of all micro-batches in flight, including the holes between them. */
   kept: number;
-  /** What the block in work needs beyond what is kept of it. */
+  /** What the block being processed needs in addition to its kept activations. */
   oneBlock: number;
   /** The score matrix of that block, and the masks that all blocks share. */
   scores: number;
 }
 
-/** What is kept of each of `layers` blocks, and what the block in work needs beside it when it is recomputed. */
+/** Activations kept for `layers` blocks, and what the block being processed needs in addition when it is recomputed. */
 export function heldActivations(l: LayoutInput, k: MemoryConstants, layers: number, isFirst: boolean): HeldActivations {
   const tokens = tokensPerRank(l);
   const input = ((l.autocast ? 4 : 2) * l.model.hidden) / normRanks(l);
   const kinds = kindsOf(l).map(({ share, layout }) => ({ share, ...heldByBlock(layout, k, input) }));
   const kept = kinds.reduce((sum, kind) => sum + kind.share * kind.kept, 0);
   const inFlight = isFirst ? Math.min(microBatchesOf(l), l.pipeline) : 1;
-  // Each micro-batch in flight also keeps what the stage received (or embedded) and what it hands on.
+  // Each micro-batch in flight also keeps the stage's input (received or embedded) and its output.
   const stageEnds = 2 * tokens * input;
   const interleave = l.virtualStages > 1 && isFirst ? 1 + (l.pipeline - 1) / (l.pipeline * l.virtualStages) : 1;
   return {
@@ -32,7 +32,9 @@ export function heldActivations(l: LayoutInput, k: MemoryConstants, layers: numb
   };
 }
 
-/** What is kept of one block of a layout's kind, what it needs beside that while it is recomputed, and the scores of one token of it. */
+/**
+ * For one block of this kind: the kept activations, what it needs in addition while it is recomputed, and the scores of one of its tokens.
+ */
 function heldByBlock(l: LayoutInput, k: MemoryConstants, input: number) {
   const tokens = tokensPerRank(l);
   const block = blockBytesPerToken(l, k);
@@ -41,13 +43,13 @@ function heldByBlock(l: LayoutInput, k: MemoryConstants, input: number) {
   return { kept, scores, inWork: tokens * (block.all - scores) - kept };
 }
 
-/** Of one token in one block. */
+/** Bytes per token of one block. */
 interface BlockBytes {
-  /** Everything, when nothing is recomputed. */
+  /** All activations, without recomputation. */
   all: number;
   /** The score matrix alone. */
   core: number;
-  /** What torch's per-operation checkpointing keeps. */
+  /** Activations that per-operation checkpointing of PyTorch keeps. */
   op: number;
 }
 
@@ -61,27 +63,27 @@ function blockBytesPerToken(l: LayoutInput, k: MemoryConstants): BlockBytes {
   const core = hasAttention(m) ? (SCORE_BYTES[l.attention] * m.heads * l.sequence) / l.tensor : 0;
   const scale = activationScale(l, k);
   const all = (whole + heads + wide) * scale + plainNormBytes(l, k) + wideResidualBytes(l) + core;
-  // Every second product: query, value, gate or up, down; and attention's output.
+  // Every second matrix product: query, value, gate or up, down; and the output of attention.
   const mixed = (m.recurrence?.kept ?? 0) / 2 + (hasAttention(m) ? width + m.kvHeads * meanHeadSize(m) : 0);
   const products = mixed + activeFfn(m);
   const op = 2 * k.keptByOp * ((products + width) / l.tensor + (2 * m.hidden) / normRanks(l));
   return { all, core, op: Math.min(op, all - core) };
 }
 
-/** Bytes a score: of fused softmax, scores, probabilities and dropout mask; of plain operations also fp32 copies. */
+/** Bytes per score: fused softmax keeps scores, probabilities and dropout mask; plain operations also keep fp32 copies. */
 const SCORE_BYTES: Readonly<Record<LayoutInput['attention'], number>> = { flash: 0, flash1: 0, fused: 5, unfused: 10 };
 
 /** Megatron before 2023 keeps dropout masks of its residual stream. */
 const isOldMegatron = (l: LayoutInput) => l.stack === 'megatron-legacy';
 
-/** Ranks over which norms and residuals are divided. */
+/** Number of ranks among which norms and residuals are divided. */
 const normRanks = (l: LayoutInput) => (l.sequenceParallel ? l.tensor : 1);
 
-/** Inputs of attention and feed-forward block gathered over the tensor ranks, where a library keeps them instead of gathering again. */
+/** Inputs of attention and feed-forward, gathered over the tensor ranks, if a library keeps them instead of gathering them again. */
 const gatheredBytes = (l: LayoutInput) =>
   l.sequenceParallel && l.tensor > 1 && !l.gathersInputsAgain ? 4 * l.model.hidden * (1 - 1 / l.tensor) : 0;
 
-/** Gate, up, their activation and product; a fused kernel keeps only its inputs and recomputes the rest. */
+/** Gate, up, their activation and their product; a fused kernel keeps only its inputs and recomputes the rest. */
 const mlpBytes = (l: LayoutInput) =>
   l.model.mlpMatrices === 3 ? (l.kernels === 'eager' || isOldMegatron(l) ? 8 : 6) : 4;
 
@@ -96,7 +98,7 @@ function activationScale(l: LayoutInput, k: MemoryConstants): number {
 const plainNormBytes = (l: LayoutInput, k: MemoryConstants) =>
   hasPlainRmsNorm(l) ? (k.plainNormBytes * l.model.hidden) / normRanks(l) : 0;
 
-/** Fused norms of that time keep the residual stream in 32 bit, once for each norm. */
+/** Fused norms of that generation keep the residual stream in 32 bit, once for each norm. */
 const wideResidualBytes = (l: LayoutInput) =>
   isOldMegatron(l) && l.kernels === 'fused' ? (2 * l.model.hidden) / normRanks(l) : 0;
 

@@ -10,23 +10,23 @@ import { type HeldState, heldState } from './state';
 
 const GIB = 2 ** 30;
 
-/** GiB by component on the fullest GPU; `total` is what the allocator has reserved, CUDA context and NCCL's own buffers not counted. */
+/** GiB by component on the fullest GPU; `total` is what the allocator reserves, without the CUDA context and NCCL's own buffers. */
 export interface MemoryGiB {
   parameters: number;
   gradients: number;
   optimizer: number;
   activations: number;
   logits: number;
-  /** Gathered parameters and whole gradients of the blocks in work. */
+  /** Gathered parameters and unsharded gradients of the blocks being processed. */
   working: number;
-  /** Buffers of communication and workspaces. */
+  /** Communication buffers and workspaces. */
   buffers: number;
-  /** What the allocator holds beyond what lives. */
+  /** Memory that the allocator holds beyond live tensors. */
   fragmentation: number;
   total: number;
 }
 
-/** Memory of one layout. The first and the last pipeline stage are both computed; the fuller one counts. */
+/** Memory of one layout. Computes the first and the last pipeline stage and returns the fuller one. */
 export function memoryOf(l: LayoutInput, k: MemoryConstants): MemoryGiB {
   const first = stageMemory(l, k, true);
   if (l.pipeline === 1) return first;
@@ -34,21 +34,21 @@ export function memoryOf(l: LayoutInput, k: MemoryConstants): MemoryGiB {
   return last.total > first.total ? last : first;
 }
 
-/** What a stage has through a whole step, in bytes. */
+/** Memory of a stage during a whole step, bytes. */
 interface Held {
   state: HeldState;
-  /** Activations that are kept for the backward pass. */
+  /** Activations kept for the backward pass. */
   kept: number;
 }
 
-/** What a stage has beside state and kept activations at one moment of a step, in bytes. */
+/** Memory of a stage at one moment of a step besides state and kept activations, bytes. */
 interface Moment {
   passing: number;
   logits: number;
   working: number;
 }
 
-/** The peak is either when the loss is taken or when the first block is worked on backward: the logits are gone then. */
+/** The peak is either at the loss, or when the first block of the backward pass is processed, when the logits have been released. */
 function stageMemory(l: LayoutInput, k: MemoryConstants, isFirst: boolean): MemoryGiB {
   const layers = isFirst ? stageLayers(l).most : stageLayers(l).last;
   const state = heldState(l, k, layers);
@@ -61,19 +61,22 @@ function stageMemory(l: LayoutInput, k: MemoryConstants, isFirst: boolean): Memo
   return atLoss.total > inFirstBlock.total ? atLoss : inFirstBlock;
 }
 
-/** Gradients grow into the room that activations leave: half of it in the mean, a little less as rooms of other sizes never fit. */
+/**
+ * Share of the memory released by activations that gradients can reuse: half of it on average, slightly less because blocks of other sizes
+ * never fit.
+ */
 const ROOM_FOR_GRADIENTS = 0.45;
 
-/** Bytes of gradients that do not live yet when the activations do: a step of one micro-batch makes them in the backward pass. */
+/** Bytes of gradients that do not exist yet when the activations do: a step with one micro-batch creates them during the backward pass. */
 function lateGradients(l: LayoutInput, gradients: number, activations: number): number {
   const made = l.stack === 'fsdp' && microBatchesOf(l) === 1 && (l.zeroStage >= 2 || isAlone(l));
   return made ? Math.min(gradients, ROOM_FOR_GRADIENTS * activations) : 0;
 }
 
-/** Without other data-parallel ranks nothing scatters gradients in a stream of its own, whose memory activations cannot use. */
+/** Without other data-parallel ranks, no gradients are reduce-scattered in a separate stream, whose memory activations cannot reuse. */
 const isAlone = (l: LayoutInput) => l.shard * l.replicate * l.context === 1;
 
-/** Workspaces, DeepSpeed's buckets, and one whole residual stream in fp32, which Liger's kernels pass row by row. */
+/** Workspaces, DeepSpeed's buckets, and one complete residual stream in fp32, which Liger's kernels process row by row. */
 function bufferBytes(l: LayoutInput, k: MemoryConstants): number {
   const buckets = l.stack === 'deepspeed' ? k.deepspeedBufferGiB : 0;
   const stream = l.loss === 'fused' ? 0 : 4 * tokensPerRank(l) * l.model.hidden;
@@ -81,19 +84,18 @@ function bufferBytes(l: LayoutInput, k: MemoryConstants): number {
 }
 
 /**
- * Bytes a logit of a loss in plain operations: logits in 16 bit, in fp32, shifted by one, their log-softmax, its gradient and that of the
- * unshifted logits in fp32; Hugging Face's models also hand their fp32 logits out.
+ * Bytes per logit of a loss computed by plain operations: logits in 16 bit, in fp32, shifted by one, their log-softmax, its gradient and
+ * that of the unshifted logits in fp32; Hugging Face's models also return their fp32 logits.
  */
 const PLAIN_LOSS_BYTES = 22;
 const HANDED_OUT_BYTES = 4;
 
-/** Bytes a logit of losses that keep no fp32 copy: logits and their gradient in 16 bit, logits alone, nothing. */
+/** Bytes per logit of losses without an fp32 copy: logits and their gradient in 16 bit; logits alone; nothing. */
 const LEAN_LOSS_BYTES = { '16-bit': 4, chunked: 2, fused: 0 };
 
 /** Logits in 16 bit, their fp32 copy and the gradients of both, as far as the loss keeps them. */
 function logitBytes(l: LayoutInput, k: MemoryConstants): number {
-  // Where the head gathers its logits, no rank holds only a share.
-  // Logits of all heads wait for the backward pass.
+  // If the head gathers its logits, every rank holds all of them. The logits of all heads are kept until the backward pass.
   const logits = (headsOf(l.model) * tokensPerRank(l) * l.model.vocabulary) / (l.gathersLogits ? 1 : l.tensor);
   if (l.loss !== 'plain') return LEAN_LOSS_BYTES[l.loss] * logits;
   if (l.gathersLogits) return PLAIN_LOSS_BYTES * logits;
@@ -102,9 +104,9 @@ function logitBytes(l: LayoutInput, k: MemoryConstants): number {
 }
 
 /**
- * ZeRO-3 and FSDP: the blocks gathered, and in the backward pass the gradient of the one in work. FSDP's root group keeps the embedding
- * and the head gathered, and the head's gradient, until the backward pass is over; DeepSpeed gathers one of them at a time and collects
- * gradients in its buckets. Under autocast the shards are gathered in fp32. Frozen weights have no gradients.
+ * ZeRO-3 and FSDP: the gathered blocks and, in the backward pass, the gradient of the block being processed. FSDP's root group keeps the
+ * embedding and the head gathered, and the head's gradient, until the end of the backward pass; DeepSpeed gathers one of them at a time and
+ * collects gradients in its buckets. Under autocast the shards are gathered in fp32. Frozen weights have no gradients.
  */
 function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inBlock: number } {
   if (l.zeroStage !== 3 || l.shard * l.context === 1) return { atLoss: 0, inBlock: 0 };
@@ -121,8 +123,8 @@ function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inB
 }
 
 /**
- * What lives, and what the allocator holds beyond it: little of what keeps its size from step to step, more of what comes and goes, and
- * the room of the last step's gradients. Kept activations have their holes counted already.
+ * Live memory, and what the allocator holds beyond it: a small share of tensors that keep their size from step to step, a larger share of
+ * temporary ones, and the room of the last step's gradients. The holes of kept activations are counted already.
  */
 function reserved(l: LayoutInput, k: MemoryConstants, { state, kept }: Held, moment: Moment): MemoryGiB {
   const activations = kept + moment.passing;

@@ -3,22 +3,22 @@ import { expertTensorOf, type LayoutInput, microBatchesOf } from '../layout';
 import { meanLayerParameters } from '../model-size';
 import type { MemoryConstants } from './constants';
 
-/** Bytes of what lives from step to step on one GPU. */
+/** Bytes on one GPU that live from step to step. */
 export interface HeldState {
   parameters: number;
   gradients: number;
   optimizer: number;
-  /** Bytes that the rank's share of the parameters would take unsharded; gathered blocks never need more. */
+  /** Bytes of the rank's share of the parameters without sharding; gathered blocks never need more. */
   unsharded: number;
 }
 
 /** Parameters are gathered in 16 bit. */
 const GATHERED_BYTES = 2;
 
-/** Whether gradients of several micro-batches are summed unsharded, beside parameters that stay gathered. */
+/** Whether gradients of several micro-batches are accumulated unsharded, with parameters that stay gathered. */
 const accumulatesWhole = (l: LayoutInput) => l.noSync === true && microBatchesOf(l) > 1;
 
-/** Parameters, gradients and optimizer state of a stage with `layers` blocks, divided over the ranks that share them. */
+/** Parameters, gradients and optimizer state of a stage with `layers` blocks, divided among the ranks that share them. */
 export function heldState(l: LayoutInput, k: MemoryConstants, layers: number): HeldState {
   const tables = l.pipeline > 1 || l.model.tiedEmbeddings ? 1 : 2;
   const experts = (layers / l.model.layers) * expertParametersOf(l.model);
@@ -28,11 +28,11 @@ export function heldState(l: LayoutInput, k: MemoryConstants, layers: number): H
   const ranks = l.shard * l.context;
   const sharing = expertTensorOf(l);
   const local = others / l.tensor + experts / (sharing * l.expert);
-  // What is sharded is divided over all ranks, those of an expert group too.
+  // Sharded state is divided among all ranks, including those of an expert group.
   const sharded = others / l.tensor / ranks + experts / Math.max(l.tensor * ranks, sharing * l.expert);
   const adapters = (l.adapters ?? 0) / l.tensor;
   const trained = l.adapters === undefined ? { local, sharded } : { local: adapters, sharded: adapters / ranks };
-  // FSDP offloads parameters, their gradients and so the optimizer together; ZeRO-3 sends gradients where the optimizer is.
+  // FSDP offloads parameters together with their gradients, and therefore the optimizer; ZeRO-3 moves gradients to the optimizer.
   const parametersOnHost = l.offloadParameters && l.zeroStage >= 3;
   const optimizerOnHost = l.offloadOptimizer || (parametersOnHost && l.stack === 'fsdp');
   const gradientsOnHost = optimizerOnHost && l.zeroStage >= 2;
@@ -51,9 +51,9 @@ export function heldState(l: LayoutInput, k: MemoryConstants, layers: number): H
 }
 
 /**
- * A frozen copy of the model in the precision of the computation, sharded as the model is. FSDP does not shard the root group of a model
- * again after a pass (https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html, `reshard_after_forward`, 2026-11-23), so that
- * the copy's embedding and head stay gathered.
+ * A frozen copy of the model in the computation's precision, sharded like the model. FSDP does not reshard the root group of a model after
+ * a pass (https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html, `reshard_after_forward`, 2026-11-23), so the copy's
+ * embedding and head stay gathered.
  */
 function referenceBytes(l: LayoutInput, local: number): number {
   if (l.preferences !== 'copy') return 0;
@@ -64,7 +64,7 @@ function referenceBytes(l: LayoutInput, local: number): number {
   return (bytes * local) / ranks + bytes * tables * (1 - 1 / ranks);
 }
 
-/** Bytes of each kind of state by precision and library. */
+/** Bytes per parameter of each kind of state, by precision and library. */
 function bytesPerParameter(l: LayoutInput, k: MemoryConstants) {
   const o = l.optimizerBytes;
   if (l.precision === 'bf16-pure') return { parameters: 2, gradients: l.optimizerInBackward ? 0 : 2, optimizer: o / 2 };

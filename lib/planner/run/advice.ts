@@ -2,9 +2,9 @@ import { domainGpusOf, kernelsAt, type LayoutInput } from '../layout';
 import type { LayoutPlan, PlannerConstants } from '../plan';
 import { planLayout } from '../plan';
 
-/** One change worth trying, in the run file's words, and what the planner expects of it. */
+/** A change that is worth trying, in the terms of the run file, and its predicted effect. */
 export interface Advice {
-  /** `training.activationCheckpointing: full`; options that change together are separated by commas. */
+  /** For example `training.activationCheckpointing: full`; options that change together are separated by commas. */
   change: string;
   why: string;
   memoryGiB: number;
@@ -13,7 +13,7 @@ export interface Advice {
   fits: LayoutPlan['fits'];
 }
 
-/** Options of the run file with their new values; a text without a value is a change that is no single option. */
+/** Options of the run file with their new values; a key without a value describes a change that is not a single option. */
 type Options = Readonly<Record<string, string | number | boolean>>;
 
 interface Candidate {
@@ -22,7 +22,7 @@ interface Candidate {
   layout: Partial<LayoutInput>;
 }
 
-/** What each library calls its degrees. */
+/** The names of the parallel degrees in each library. */
 const DEGREE_NAMES: Readonly<Record<string, { tensor: string; shard: string }>> = {
   fsdp: { tensor: 'tensor_parallel_degree', shard: 'shard_degree' },
   'smp-v2': { tensor: 'tensor_parallel_degree', shard: 'hybrid_shard_degree' },
@@ -33,10 +33,10 @@ const DEGREE_NAMES: Readonly<Record<string, { tensor: string; shard: string }>> 
 const parameterOf = (library: string, degree: 'tensor' | 'shard') =>
   `distribution.parameters.${DEGREE_NAMES[library]?.[degree] ?? degree}`;
 
-/** Libraries that divide a product over GPUs. */
+/** Libraries with tensor parallelism. */
 const hasTensorParallelism = (library: string) => library in DEGREE_NAMES;
 
-/** A change that may be worth trying on a layout; undefined where it changes nothing or cannot be made. */
+/** A change to a layout that may be worth trying; undefined when it changes nothing or is not possible. */
 type Change = (l: LayoutInput, library: string) => Candidate | undefined;
 
 const recompute = (mode: 'none' | 'selective' | 'full', why: string, l: LayoutInput): Candidate => ({
@@ -47,7 +47,7 @@ const recompute = (mode: 'none' | 'selective' | 'full', why: string, l: LayoutIn
 
 const shardEverywhere = (l: LayoutInput) => ({ shard: l.shard * l.replicate, replicate: 1 });
 
-/** Changes that make a layout smaller, the cheapest first. */
+/** Changes that reduce the memory of a layout, cheapest first. */
 const SMALLER: readonly Change[] = [
   (l) => (l.recompute === 'none' ? recompute('selective', 'keeps fewer activations', l) : undefined),
   (l) => (l.recompute !== 'full' ? recompute('full', 'keeps one tensor a block', l) : undefined),
@@ -93,7 +93,7 @@ const SMALLER: readonly Change[] = [
       : undefined,
 ];
 
-/** The degree of experts that keeps their exchanges where NVLink joins the GPUs; undefined where it is not another one. */
+/** The expert-parallel degree that keeps the exchanges within one NVLink domain; undefined when the current one already does. */
 function expertsWithinDomain(l: LayoutInput): number | undefined {
   const within = Math.min(domainGpusOf(l), l.model.experts);
   const hasDegree = l.model.experts % within === 0 && !l.preferences && l.tensor === 1;
@@ -101,8 +101,8 @@ function expertsWithinDomain(l: LayoutInput): number | undefined {
 }
 
 /**
- * Whether twice the tensor parallel degree divides the heads and stays where NVLink joins the GPUs. Not beside expert groups: FSDP refuses
- * both, Megatron wants more flags.
+ * Whether twice the tensor-parallel degree divides the heads and stays within one NVLink domain. Not with expert groups: FSDP rejects both
+ * together, and Megatron needs more flags.
  */
 const canDivideOnce = (l: LayoutInput): boolean =>
   l.expert === 1 &&
@@ -111,17 +111,17 @@ const canDivideOnce = (l: LayoutInput): boolean =>
   l.shard % 2 === 0 &&
   l.model.heads % (2 * l.tensor) === 0;
 
-/** `compile: true`, which the built-in trainer refuses beside tensor parallelism. */
+/** `compile: true`, which the built-in trainer rejects together with tensor parallelism. */
 const isToldToCompile = (l: LayoutInput): boolean =>
   l.isOwnTrainer === true && l.kernels === 'compiled' && !l.compilesUnlessTensor;
 
-/** FSDP's degrees multiply to the world size, so that twice the one is half the other; the other libraries count differently. */
+/** FSDP's degrees multiply to the world size, so doubling one halves the other; other libraries count differently. */
 function dividedOnce(l: LayoutInput, library: string): Options {
   const tensor = { [parameterOf(library, 'tensor')]: 2 * l.tensor };
   return library === 'fsdp' ? { ...tensor, [parameterOf(library, 'shard')]: l.shard / 2 } : tensor;
 }
 
-/** FSDP's own degree; SMP v2 counts its ranks among the shards, which would change with it. */
+/** Applies to FSDP's own degree; SMP v2 counts these ranks among the shards, which would change as well. */
 const spreadWithin: Change = (l, library) => {
   const expert = library === 'fsdp' ? expertsWithinDomain(l) : undefined;
   if (expert === undefined) return undefined;
@@ -172,7 +172,7 @@ const candidatesOf = (changes: readonly Change[], l: LayoutInput, library: strin
   changes.flatMap((change) => change(l, library) ?? []);
 
 /**
- * What to change first: to make it fit when it does not, else to make it at least 2 % faster; the best first, three at most.
+ * What to change first: to make it fit if it does not, otherwise to make it at least 2 % faster; the best first, three at most.
  * @param k the constants that `plan` was made with
  */
 export function adviceFor(layout: LayoutInput, plan: LayoutPlan, library: string, k: PlannerConstants): Advice[] {
@@ -204,7 +204,7 @@ function whatIsFaster(layout: LayoutInput, plan: LayoutPlan, library: string, k:
     .slice(0, SHOWN);
 }
 
-/** The fewest changes that make it fit, fastest first; when none do, those that come closest. */
+/** The fewest changes that make it fit, fastest first; if none do, those that come closest. */
 function untilItFits(layout: LayoutInput, plan: LayoutPlan, library: string, k: PlannerConstants): Advice[] {
   let smallest: Changed = { layout, plan, change: {}, why: '' };
   let reached = [smallest];
@@ -219,16 +219,16 @@ function untilItFits(layout: LayoutInput, plan: LayoutPlan, library: string, k: 
   return smallest.plan === plan ? [] : [adviceOfChanged(smallest)];
 }
 
-/** Changes to take together before giving up. */
+/** Maximum number of combined changes. */
 const MOST_CHANGES = 6;
-/** Layouts that are changed further, those of the least memory. */
+/** Number of layouts that are changed further, those with the least memory. */
 const MOST_REACHED = 24;
 
 /** A layout after some changes. */
 interface Changed {
   layout: LayoutInput;
   plan: LayoutPlan;
-  /** Each option once, with the value that it ends with. */
+  /** Each option once, with its final value. */
   change: Options;
   why: string;
 }
@@ -245,7 +245,7 @@ function changedOnce(from: Changed, library: string, k: PlannerConstants): Chang
   });
 }
 
-/** The order in which options are changed does not matter. */
+/** Layouts that differ only in the order of their changes are the same. */
 function distinct(all: readonly Changed[]): Changed[] {
   const keyOf = ({ change }: Changed) => textOf(Object.fromEntries(Object.entries(change).sort()));
   return [...new Map(all.map((one) => [keyOf(one), one])).values()];

@@ -7,7 +7,7 @@ import { changesScores, FLEX_SINCE, keepsScores, masksDocuments } from './attent
 import { assumptionsOfFineTuning } from './fine-tuning';
 import { assumptionsOfRay } from './ray-workers';
 
-/** What a plan takes for granted of the model, its cluster and what trains it. */
+/** The assumptions of a plan about the model, its cluster and the software that trains it. */
 export function assumptionsOf(run: RunSpec, layout: LayoutInput): string[] {
   return [
     ...(run.model ? unmeasured(run.model.architecture) : []),
@@ -19,7 +19,7 @@ export function assumptionsOf(run: RunSpec, layout: LayoutInput): string[] {
   ];
 }
 
-/** Recipes that were planned by what they cast and how fast their products are, not by measured runs. */
+/** Recipes that are planned from their casts and the speed of their products, not from measured runs. */
 const assumptionsOfPrecision = (layout: LayoutInput): string[] =>
   (lowPrecisionOf(layout)?.unsure ?? 0) > 0
     ? [
@@ -27,7 +27,7 @@ const assumptionsOfPrecision = (layout: LayoutInput): string[] =>
       ]
     : [];
 
-/** What a plan takes for granted of UltraServers. */
+/** The assumptions of a plan about UltraServers. */
 const assumptionsOfDomain = ({ domainNodes, nodes }: LayoutInput): string[] =>
   domainNodes !== undefined && nodes > 1
     ? [
@@ -35,7 +35,7 @@ const assumptionsOfDomain = ({ domainNodes, nodes }: LayoutInput): string[] =>
       ]
     : [];
 
-/** What a mask of documents, capped scores and sinks cost, as far as it is planned. */
+/** Assumed cost of a document mask, capped scores and sinks, as far as it is planned. */
 function masked(run: RunSpec): string[] {
   if (keepsScores(run))
     return [
@@ -54,7 +54,7 @@ function masked(run: RunSpec): string[] {
   ];
 }
 
-/** Parts of which no published run was measured: the interval does not cover them. */
+/** Parts that no published run has measured: the interval does not cover them. */
 function unmeasured(a: ModelShape): string[] {
   const parts = [
     ...(a.latentAttention ? ['latent attention'] : []),

@@ -9,10 +9,10 @@ export const masksDocuments = ({ training }: RunSpec): boolean =>
 export const changesScores = ({ model }: RunSpec): boolean =>
   model?.architecture.logitSoftcap?.attention !== undefined || model?.architecture.attentionSinks === true;
 
-/** The first PyTorch whose FlexAttention the built-in trainer uses (flex.py). */
+/** The earliest PyTorch whose FlexAttention the built-in trainer uses (flex.py). */
 export const FLEX_SINCE = '2.11';
 
-/** The built-in trainer computes capped scores in plain operations where the image's PyTorch is known to be older. */
+/** The built-in trainer computes capped scores with plain operations if the image's PyTorch is known to be older. */
 export function keepsScores(run: RunSpec): boolean {
   const version = pytorchOfImage(run);
   const isOlder = version !== undefined && compareVersions(version, FLEX_SINCE) < 0;

@@ -1,48 +1,48 @@
 import { HALF_OF_80 } from '../../spec/normal';
 import type { LayoutInput } from '../layout';
 
-/** One run of one's own: what the planner says of it, and what it did. */
+/** One measured run: the planner's prediction for it, and the measured values. */
 export interface Measurement {
   runId: string;
   /** `calibrationKey` of its layout. */
   key: string;
-  /** Tokens a second and GPU: the planner's without calibration, its 80 % interval, and the median of the run's steps. */
+  /** Tokens per second and GPU: the uncalibrated prediction, its 80 % interval, and the median over the run's steps. */
   planned: number;
   interval80: readonly [low: number, high: number];
   measured: number;
-  /** Absent where the run did not print its memory, or where it was short of it. */
+  /** Absent when the run did not print its memory, or was short of memory. */
   memory?: MemoryMeasurement;
 }
 
 /** GiB of the fullest GPU. */
 export interface MemoryMeasurement {
-  /** Weights, gradients and optimizer, and all else that the planner without calibration expects. */
+  /** Weights, gradients and optimizer, and everything else, both as predicted without calibration. */
   state: number;
   rest: number;
-  /** The most that the allocator had reserved. */
+  /** Maximum that the allocator reserved. */
   measured: number;
 }
 
-/** How fast runs of one key are against the uncalibrated plan. */
+/** Measured speed of the runs of one key, relative to the uncalibrated plan. */
 export interface Efficiency {
-  /** Factor on the planned tokens a second. */
+  /** Factor on the predicted tokens per second. */
   speed: number;
-  /** Standard deviation of ln(tokens a second) around the calibrated plan. */
+  /** Standard deviation of ln(tokens per second) around the calibrated plan. */
   deviation: number;
   runs: readonly string[];
-  /** What runs held beside weights, gradients and optimizer, against the plan; absent when none of them says so. */
+  /** Measured memory besides weights, gradients and optimizer, relative to the plan; absent when no run reports it. */
   memory?: MemoryFactor;
 }
 
-/** How measured memory compares with the plan's, and over how many runs. */
+/** Measured memory relative to the plan's, and the number of runs. */
 export interface MemoryFactor {
-  /** Factor on the planned GiB of activations, logits, gathered parameters, buffers and fragmentation. */
+  /** Factor on the predicted GiB of activations, logits, gathered parameters, buffers and fragmentation. */
   factor: number;
-  /** Runs that it was learned from. */
+  /** Number of runs from which it was learned. */
   runs: number;
 }
 
-/** `environments/<name>.calibration.json`. */
+/** Content of `environments/<name>.calibration.json`. */
 export interface Calibration {
   schema: 1;
   environment: string;
@@ -50,36 +50,39 @@ export interface Calibration {
   efficiencies: Readonly<Record<string, Efficiency>>;
 }
 
-/** Mean absolute error of the planned speed over the runs, as a share: as the planner is, and calibrated by the other runs alone. */
+/** Mean absolute relative error of the predicted speed over the runs: without calibration, and with each run calibrated by the others. */
 export interface CalibrationError {
   before: number;
-  /** null with fewer than two runs of a key: a run must not judge what was fitted to it. */
+  /** null with fewer than two runs of a key: a run must not be evaluated with a calibration that it was part of. */
   after: number | null;
-  /** Runs that `after` is about. */
+  /** Number of runs in `after`. */
   judged: number;
-  /** The same of the most memory; absent when no run says so. */
+  /** The same for the maximum memory; absent when no run reports it. */
   memory?: Omit<CalibrationError, 'memory'>;
 }
 
-/** What two runs of one layout on other hosts of the same type differ by, standard deviation of ln(tokens a second); see docs/planner.md. */
+/**
+ * Difference between two runs of one layout on other hosts of the same type, standard deviation of ln(tokens per second); see
+ * docs/planner.md.
+ */
 const RUN_TO_RUN = 0.05;
 
 /**
- * The planner's own error of what is not weights, gradients and optimizer, and what two runs of one layout differ by, standard deviations of
- * ln(GiB); see docs/planner.md.
+ * The planner's own error for memory other than weights, gradients and optimizer, and the difference between two runs of one layout,
+ * standard deviations of ln(GiB); see docs/planner.md.
  */
 const MEMORY_PRIOR = 0.2;
 const MEMORY_RUN_TO_RUN = 0.03;
-/** A measurement below what weights, gradients and optimizer take cannot be of this layout; it moves a plan no further than this. */
+/** A measurement below the size of weights, gradients and optimizer cannot be of this layout; it moves a plan no further than this. */
 const LEAST_REST = 0.1;
 
-/** What calibration is kept for: one accelerator, one library, one precision. */
+/** The key of a calibration: one accelerator, one library, one precision. */
 export const calibrationKey = (layout: Pick<LayoutInput, 'accelerator' | 'precision'>, library: string): string =>
   `${layout.accelerator.model}/${library}/${layout.precision}`;
 
 /**
- * The posterior of a normal prior around the planner's own figure, as wide as its interval, after the runs of one key: one run moves the
- * plan most of the way where the planner is unsure, and little where its interval is as narrow as runs differ.
+ * Posterior of a normal prior around the planner's own prediction, with the width of its interval, given the runs of one key: a run moves
+ * the plan far where the planner is uncertain, and little where its interval is as narrow as the difference between runs.
  */
 export function efficiencyOf(runs: readonly Measurement[]): Efficiency {
   const precision = runs.length / RUN_TO_RUN ** 2;
@@ -101,7 +104,7 @@ function memoryOfRuns(runs: readonly Measurement[]): { memory?: MemoryFactor } {
   return memories.length === 0 ? {} : { memory: memoryFactorOf(memories) };
 }
 
-/** The posterior of a normal prior around the plan, as for speed. */
+/** Posterior of a normal prior around the plan, as for speed. */
 export function memoryFactorOf(runs: readonly MemoryMeasurement[]): MemoryFactor {
   const logarithms = runs.map(({ state, rest, measured }) =>
     Math.log(Math.max(measured - state, LEAST_REST * rest) / rest),
@@ -116,7 +119,7 @@ export function memoryFactorOf(runs: readonly MemoryMeasurement[]): MemoryFactor
 
 const priorDeviation = ({ interval80: [low, high] }: Measurement) => Math.log(high / low) / 2 / HALF_OF_80;
 
-/** The calibration of an environment after its runs; a run that is named twice counts as its last measurement. */
+/** The calibration of an environment from its runs; of a run that occurs twice, the last measurement counts. */
 export function calibrate(environment: string, measurements: readonly Measurement[]): Calibration {
   const last = [...new Map(measurements.map((m) => [m.runId, m])).values()];
   const keys = [...new Set(last.map(({ key }) => key))].sort();
@@ -124,7 +127,7 @@ export function calibrate(environment: string, measurements: readonly Measuremen
   return { schema: 1, environment, measurements: last, efficiencies: Object.fromEntries(efficiencies) };
 }
 
-/** How far plans were off, and how far they are when each run is left out of its own calibration. */
+/** Errors of the plans without calibration, and with each run left out of its own calibration. */
 export function calibrationError(measurements: readonly Measurement[]): CalibrationError {
   const speed = errorOf(
     measurements,

@@ -3,14 +3,17 @@ import { findPrice, type Price } from '../../catalog/prices/prices';
 import { requestedGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 
-/** Dollars of a run under one kind of capacity; null = no price known, or a run without an end. `note` says which price and of when. */
+/**
+ * Cost of a run with one kind of capacity, USD; null = no price known, or a run without an end. `note` says which price was used, and its
+ * date.
+ */
 export interface CapacityCost {
   usd: number | null;
   perHour: number | null;
   note: string;
 }
 
-/** Dollars of the whole run by capacity kind. */
+/** Cost of the whole run by kind of capacity, USD. */
 export interface RunCost {
   onDemand: number | null;
   perHour: number | null;
@@ -20,20 +23,20 @@ export interface RunCost {
   trainingPlan: CapacityCost;
 }
 
-/** Where prices are looked up. */
+/** Inputs of the price look-up. */
 export interface PriceFacts {
   region: string;
   /** The environment's own rates, USD per instance-hour. */
   prices?: Readonly<Record<string, number>>;
 }
 
-/** Prices of one kind, and what a note calls them. */
+/** Prices of one kind, and their name in notes. */
 interface PriceList {
   what: string;
   find: (instanceType: string) => Pick<Price, 'usdPerHour' | 'note'> | undefined;
 }
 
-/** Dollars of every host of the job for `hours`, spare ones too; spot and plans beside on-demand where somebody has seen their price. */
+/** Cost of all hosts of the job for `hours`, including spare hosts; also for spot and training plans, if a price has been seen. */
 export function runCost(run: RunSpec, facts: PriceFacts, hours: number | null): RunCost {
   const find = (instanceType: string) => findPrice(instanceType, facts.region, facts.prices);
   const { usd, ...onDemand } = costOf(run, facts, hours, { what: 'price', find });

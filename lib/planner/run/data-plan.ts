@@ -1,41 +1,46 @@
 import { findInstanceType } from '../../catalog/instances/instances';
 import type { ChannelSpec, RunSpec } from '../../spec/run-spec';
 
-/** The channels that the training reads tokens from: what was read of it, and how it should lie in S3. */
+/** The channels from which training reads tokens: the measured reads, and the recommended layout in S3. */
 export interface DataPlan {
-  /** Its name; of a mixture the names of all, with commas between them. */
+  /** Name of the channel; for a mixture all names, separated by commas. */
   channel: string;
-  /** Tokens of the run on disk; null when the run names no end. */
+  /** Size of the run's tokens on disk; null when the run has no end. */
   datasetGiB: number | null;
-  /** What all hosts together read while they train, MiB a second. */
+  /** Read rate of all hosts together during training, MiB per second. */
   readMiBPerSecond: number;
-  /** GetObject calls a second under FastFile, all hosts together. */
+  /** GetObject calls per second with FastFile, for all hosts together. */
   getRequestsPerSecond: number;
-  /** Shards of one size that every rank can share alike; null when the run names no end, and for a mixture. */
+  /** Shards of equal size that can be divided evenly among the ranks; null when the run has no end, and for a mixture. */
   shards: { count: number; sizeMiB: number } | null;
-  /** What to change, each in a line. */
+  /** Recommended changes, one per line. */
   advice: string[];
 }
 
-/** Below this size FastFile reads badly; a dataset above the other is better not copied to every instance before the start:
- * https://docs.aws.amazon.com/sagemaker/latest/dg/model-access-training-data.html, retrieved 2026-11-20. */
+/**
+ * FastFile is slow for files below this size; a dataset above the other size should not be copied to every instance before the start:
+ * https://docs.aws.amazon.com/sagemaker/latest/dg/model-access-training-data.html, retrieved 2026-11-20.
+ */
 const SMALLEST_FASTFILE_MIB = 50;
 const LARGEST_FILE_MODE_GIB = 100;
-/** GET and HEAD requests a second and prefix: https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html */
+/** GET and HEAD requests per second and prefix: https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html */
 const GETS_PER_SECOND_AND_PREFIX = 5500;
-/** Ours, not published: the part a sequential reader asks for, and a shard that is large beside it and small beside a host. */
+/**
+ * Our own values, not published: the size of a sequential reader's requests, and a shard size that is large compared with it and small
+ * compared with a host.
+ */
 const READ_PART_MIB = 8;
 const TARGET_SHARD_MIB = 256;
 
 const GIB = 1024 ** 3;
 const MIB = 1024 ** 2;
 
-/** Token ids as the built-in tokenise step writes them: two bytes up to a vocabulary of 65,536, else four. */
+/** Token ids as the built-in tokenise step writes them: two bytes for a vocabulary of up to 65,536, otherwise four. */
 const bytesPerToken = (run: RunSpec): number =>
   (run.model?.architecture.vocabularySize ?? Infinity) <= 65_536 ? 2 : 4;
 
 /**
- * How the training data should lie and be read. Undefined for a run without a channel `train`.
+ * How the training data should be stored and read. Undefined for a run without a channel `train`.
  * @param speed.tokensPerSecond of the whole job; `tokens` of the whole run, null without an end; `dataRanks` read different data
  */
 export function planData(
@@ -49,7 +54,7 @@ export function planData(
   const datasetGiB = speed.tokens === null ? null : (speed.tokens * bytes) / GIB;
   const readMiBPerSecond = (speed.tokensPerSecond * bytes) / MIB;
   const readers = readersOf(run, channel, speed.dataRanks);
-  // How much there is of each channel of a mixture is not known here: a channel may be seen many times, or in part.
+  // The amount of data in each channel of a mixture is not known here: a channel may be repeated, or used in part.
   const shards = datasetGiB === null || names.length > 1 ? null : shardsOf(datasetGiB, readers);
   return {
     channel: names.join(', '),
@@ -65,15 +70,15 @@ export function planData(
   };
 }
 
-/** Channels that the training reads. */
+/** Channels from which training reads. */
 const channelsOf = ({ training }: RunSpec): string[] =>
   training.mixture ? [...new Set(training.mixture.flatMap(({ weights }) => Object.keys(weights)))] : ['train'];
 
-/** Shards are shared out to hosts by ShardedByS3Key, else to the ranks that read different data. */
+/** Shards are divided among hosts with ShardedByS3Key, otherwise among the ranks that read different data. */
 const readersOf = (run: RunSpec, channel: ChannelSpec, dataRanks: number): number =>
   channel.s3DataDistribution === 'ShardedByS3Key' ? run.compute.instanceCount : dataRanks;
 
-/** A multiple of the readers, near the target size; fewer where that would make them small. */
+/** A multiple of the number of readers, near the target size; fewer if the shards would be too small. */
 function shardsOf(datasetGiB: number, readers: number): { count: number; sizeMiB: number } {
   const total = datasetGiB * 1024;
   const perReader = Math.max(1, Math.round(total / TARGET_SHARD_MIB / readers));

@@ -5,54 +5,57 @@
 const HARDWARE_FAILURES_PER_NODE_DAY = 6.5e-3;
 const ALL_OVER_HARDWARE = 3.7;
 
-/** From failure to the first new step: health check or repair, start of the instances, load of the checkpoint. */
+/** From a failure to the first new step: health check or repair, start of the instances, load of the checkpoint. */
 export const RESTART_SECONDS = 15 * 60;
 
 /**
- * Of 258 failures of nodes, 226 were a device (148 GPU, 72 HBM3, 6 silent data corruption), which leaves the host's driver alive; 32
- * were host maintenance, which takes the machine (Llama 3 405B, arXiv 2407.21783, table 5).
+ * Of 258 node failures, 226 were device failures (148 GPU, 72 HBM3, 6 silent data corruption), after which the host's driver still runs; 32
+ * were host maintenance, which takes the whole machine (Llama 3 405B, arXiv 2407.21783, table 5).
  */
 const DEVICE_SHARE = 226 / 258;
 
-/** From such a failure to the first new step where a spare host takes the place: notice, restart of all processes, load of the checkpoint. */
+/** From such a failure to the first new step when a spare host takes over: detection, restart of all processes, load of the checkpoint. */
 export const SPARE_RESTART_SECONDS = 3.5 * 60;
 
 const MINUTE = 60;
 const DAY = 86_400;
-/** Intervals outside these bounds help nobody: below, saving costs more than it keeps; above, real failure rates are not known well enough. */
+/**
+ * Intervals outside these bounds are not useful: below, saving costs more than it protects; above, real failure rates are not known well
+ * enough.
+ */
 export const INTERVAL_BOUNDS_MINUTES: readonly [low: number, high: number] = [3, 60];
 
-/** Size and time of one save, and how often to save. */
+/** Size and duration of one save, and how often to save. */
 export interface CheckpointPlan {
-  /** Parameters in fp32 and optimizer state, all ranks together. */
+  /** Parameters in fp32 and optimizer state, summed over all ranks. */
   sizeGiB: number;
-  /** Until the last rank's shard lies in the store. */
+  /** Until the last rank's shard is stored. */
   saveSeconds: number;
-  /** How long a save holds up training. */
+  /** How long a save blocks training. */
   blockedSeconds: number;
   intervalMinutes: number;
-  /** The optimum of Young and Daly before the bounds. */
+  /** The Young-Daly optimum before the bounds are applied. */
   optimalIntervalMinutes: number;
-  /** PUT and part-upload requests a second while saving. */
+  /** PUT and part-upload requests per second during a save. */
   requestsPerSecond: number;
 }
 
-/** Hours between two failures of hardware somewhere in a cluster of that many nodes. */
+/** Mean hours between hardware failures in a cluster with this many nodes. */
 export const meanHoursBetweenFailures = (nodes: number) =>
   24 / (nodes * HARDWARE_FAILURES_PER_NODE_DAY * ALL_OVER_HARDWARE);
 
 /** Bytes per parameter of a full training checkpoint: fp32 master copy and two moments. */
 const CHECKPOINT_BYTES_PER_PARAMETER = 12;
-/** What one node sustains to S3 with parallel multipart uploads, at most; slower networks give less. */
+/** Maximum rate of one node to S3 with parallel multipart uploads; slower networks reach less. */
 const NODE_TO_S3_BYTES_PER_SECOND = 5e9;
-/** Half of a node's network is left to training while a save runs. */
+/** Share of a node's network that a save may use, so that half is left for training. */
 const NETWORK_SHARE = 0.5;
 /** Bandwidth of copying shards from the GPU to host memory. */
 const DEVICE_TO_HOST_BYTES_PER_SECOND = 10e9;
 /** Part size of multipart uploads of the S3 connector (64 MB). */
 const PART_BYTES = 64e6;
 
-/** Size, duration and interval of checkpoints; a sharded, asynchronous save blocks only while it copies to host memory. */
+/** Size, duration and interval of checkpoints; a sharded asynchronous save blocks training only while it copies to host memory. */
 export function checkpointPlan(
   parameters: number,
   nodes: number,
@@ -70,7 +73,7 @@ export function checkpointPlan(
     saveSeconds,
     blockedSeconds,
     optimalIntervalMinutes: optimal,
-    // A save must be over before the next one begins.
+    // A save must be complete before the next one starts.
     intervalMinutes: Math.max(low, saveSeconds / MINUTE, Math.min(high, optimal)),
     requestsPerSecond: bytes / PART_BYTES / saveSeconds,
   };
@@ -79,22 +82,22 @@ export function checkpointPlan(
 /** Spare hosts inside a job. */
 export interface Spares {
   instances: number;
-  /** What an attempt lasts at most. The next one starts with all of them again. */
+  /** Maximum duration of an attempt. The next attempt starts with all spare hosts again. */
   attemptSeconds: number;
 }
 
 const NO_SPARES: Spares = { instances: 0, attemptSeconds: 0 };
 
 /**
- * Share of the hardware failures that a spare host meets. Within an attempt they come as a Poisson process; each can be met when it is a
- * device of another host than the first, and while a spare is left. One that is not met ends the attempt.
+ * Share of the hardware failures that a spare host can absorb. Within an attempt failures are a Poisson process; a failure is absorbed if
+ * it affects a device of a host other than the first, and a spare host is left. A failure that is not absorbed ends the attempt.
  */
 export function metBySpares(nodes: number, { instances, attemptSeconds }: Spares): number {
   const replaceable = (DEVICE_SHARE * (nodes - 1)) / nodes;
   const atLeast = poissonTails((HARDWARE_FAILURES_PER_NODE_DAY * nodes * attemptSeconds) / DAY);
   let all = 0;
   let met = 0;
-  // The k-th failure of an attempt happens when the k - 1 before it were met.
+  // The k-th failure of an attempt happens only if the k - 1 failures before it were absorbed.
   for (let k = 1; k <= instances; k++) {
     const happens = replaceable ** (k - 1) * atLeast();
     all += happens;
@@ -104,7 +107,7 @@ export function metBySpares(nodes: number, { instances, attemptSeconds }: Spares
   return met === 0 ? 0 : met / all;
 }
 
-/** Probabilities of at least 1, 2, 3, ... events, one a call. */
+/** Returns the probabilities of at least 1, 2, 3, ... events, one per call. */
 function poissonTails(mean: number): () => number {
   let tail = 1;
   let exactly = Math.exp(-mean);
@@ -117,7 +120,7 @@ function poissonTails(mean: number): () => number {
   };
 }
 
-/** Share of the wall time that ends up in kept steps: saves, lost work (half an interval a failure) and restarts taken off. */
+/** Share of the wall time spent on kept steps, after subtracting saves, lost work (half an interval per failure) and restarts. */
 export function expectedGoodput(
   plan: Pick<CheckpointPlan, 'blockedSeconds' | 'intervalMinutes'>,
   nodes: number,

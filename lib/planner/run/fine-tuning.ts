@@ -3,10 +3,10 @@ import { type Issue, issue } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
 import type { LayoutInput } from '../layout';
 
-/** What fine-tuning changes in a layout. */
+/** The fields of a layout that fine-tuning changes. */
 export type FineTuning = Pick<LayoutInput, 'adapters' | 'preferences'>;
 
-/** Inputs and outputs of the linear layers of a block, by the trainer's names (containers/trainer: attention.py, feed_forward.py). */
+/** Input and output sizes of the linear layers of a block, by the trainer's names (containers/trainer: attention.py, feed_forward.py). */
 function linearSizes(m: ParameterShape): Readonly<Record<string, readonly [inputs: number, outputs: number]>> {
   const [queries, keys] = [m.heads * m.headSize, m.kvHeads * m.headSize];
   const dense = { up_proj: [m.hidden, m.ffn], down_proj: [m.ffn, m.hidden] } as const;
@@ -20,7 +20,10 @@ function linearSizes(m: ParameterShape): Readonly<Record<string, readonly [input
   };
 }
 
-/** Parameters of a run's adapters (arXiv 2106.09685): rank x (inputs + outputs) of each layer that it names; undefined without adapters. */
+/**
+ * Number of parameters in a run's adapters (arXiv 2106.09685): rank x (inputs + outputs) of each layer that it names; undefined without
+ * adapters.
+ */
 function adapterParameters(run: RunSpec, model: ParameterShape): number | Issue[] | undefined {
   const { lora } = run.training;
   if (!lora) return undefined;
@@ -50,7 +53,7 @@ export function fineTuningOf(run: RunSpec, model: ParameterShape): FineTuning | 
   };
 }
 
-/** What a plan of fine-tuning takes for granted. */
+/** The assumptions of a plan about fine-tuning. */
 export function assumptionsOfFineTuning({ adapters, preferences }: FineTuning): string[] {
   const reference =
     preferences === 'copy'

@@ -16,7 +16,7 @@ import { changesScores, keepsScores, masksDocuments } from './attention-of-run';
 import { fineTuningOf } from './fine-tuning';
 import { SMP_V2, STACKS, type StackTraits } from './software';
 
-/** What the planner filled in because the run does not say; shown beside the plan. */
+/** A run's layout, and the values that the planner assumed because the run does not give them; shown with the plan. */
 export interface RunLayout {
   layout: LayoutInput;
   assumptions: string[];
@@ -26,10 +26,10 @@ const problem = (path: string, must: string, got: unknown, fix: string): Issue[]
   issue('plan/unknown', 'error', path, { must, got, fix }),
 ];
 
-/** The layout a run describes, or the issues that keep the planner from knowing it. */
+/** The layout that a run describes, or the issues that prevent the planner from computing it. */
 export const layoutOfRun = (run: RunSpec): RunLayout | Issue[] => layoutOn(run, clusterOf);
 
-/** The layout of a run on the hosts that `cluster` finds in it. */
+/** The layout of a run on the hosts that `hostsOf` selects. */
 export function layoutOn(run: RunSpec, hostsOf: (run: RunSpec) => Cluster | Issue[]): RunLayout | Issue[] {
   const architecture = run.model?.architecture;
   if (!architecture) return withoutModel(run);
@@ -69,7 +69,7 @@ const withoutModel = ({ kind }: RunSpec): Issue[] =>
     ? problem('kind', 'must be training for a plan', kind, 'check a processing run with slipway preflight')
     : problem('model', 'must name a preset, a config or an architecture for a plan', undefined, 'add model.preset');
 
-/** Batch sizes of a run on so many data-parallel ranks; `given`: what was filled in. */
+/** Batch sizes of a run for a number of data-parallel ranks; `given` lists the assumed values. */
 function batchesOf(run: RunSpec, ranks: number) {
   const { microBatchSize, globalBatchSize } = run.training;
   const batch = microBatchSize ?? 1;
@@ -84,14 +84,14 @@ function batchesOf(run: RunSpec, ranks: number) {
   };
 }
 
-/** Parts into which SMP v1 splits the batch of one call for its pipeline (`microbatches`); 1 elsewhere. */
+/** Number of parts into which SMP v1 splits the batch of one call for its pipeline (`microbatches`); 1 for other libraries. */
 export const partsOfBatch = (run: RunSpec): number =>
   run.distribution.library === 'smp-v1' ? degree(run, 'microbatches', 1) : 1;
 
 /** Hosts that train, and their network. */
 export type Cluster = Pick<LayoutInput, 'accelerator' | 'nodes' | 'gpusPerNode' | 'networkGbps' | 'domainNodes'>;
 
-/** The hosts that train; groups of unlike accelerators have no common plan. */
+/** The hosts that train; groups with different accelerators cannot be planned together. */
 function clusterOf(run: RunSpec): Cluster | Issue[] {
   const groups = trainingGroupsOf(run);
   const types = groups.map((g) => findInstanceType(g.instanceType));
@@ -186,7 +186,7 @@ type Software = Omit<
 const stackOf = (library: string): Stack =>
   library === 'megatron' || library === 'deepspeed' || library === 'smp-v1' ? library : 'fsdp';
 
-/** Fused layers of the stack, and of products in 8 and 4 bit, stay what they are; plain ones may be compiled. */
+/** Fused layers of the stack, and products in 8 and 4 bit, do not change; plain ones may be compiled. */
 function kernelsOf(traits: StackTraits, precision: PlanPrecision, compiled: boolean): Kernels {
   if (traits.kernels === 'fused' || lowPrecisionOf({ precision })) return 'fused';
   return compiled ? 'compiled' : traits.kernels;
@@ -197,7 +197,7 @@ function precisionOf({ training: { precision, fp8Recipe } }: RunSpec): PlanPreci
   return `fp8-${fp8Recipe}`;
 }
 
-/** Megatron-Core reduces gradients in fp32 unless `grad-reduce-in-bf16` says otherwise, as NVIDIA's performance recipes do. */
+/** Megatron-Core reduces gradients in fp32 unless `grad-reduce-in-bf16` is set, as in NVIDIA's performance recipes. */
 function gradientBytesOf({ library, parameters }: RunSpec['distribution'], traits: StackTraits): number {
   const inBf16 = parameters['grad-reduce-in-bf16'] === true || parameters.grad_reduce_in_bf16 === true;
   return library === 'megatron' && !inBf16 ? 4 : traits.gradientBytes;

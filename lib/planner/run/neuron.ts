@@ -8,24 +8,27 @@ import { type MemoryGiB, memoryOf } from '../memory/memory';
 import { PLANNER_CONSTANTS, stateGiB } from '../plan';
 import { type Cluster, layoutOn } from './layout-of-run';
 
-/** GiB on one NeuronCore by what the training keeps there; neither buffers nor an allocator's waste, which are known of CUDA only. */
+/** GiB on one NeuronCore by component. Buffers and allocator overhead are left out, because they are known only for CUDA. */
 export type NeuronMemoryGiB = Omit<MemoryGiB, 'buffers' | 'fragmentation'>;
 
-/** One way to share the model: tensor-parallel groups, and fully sharded data parallelism over all of them. */
+/** One way to divide the model: tensor-parallel groups, and fully sharded data parallelism over all of them. */
 export interface NeuronLayout {
   tensor: number;
   shard: number;
   memoryGiB: NeuronMemoryGiB;
 }
 
-/** What is known before a run on Trainium: memory by arithmetic. Nothing here is a speed. */
+/** What can be computed before a run on Trainium: memory by arithmetic. It contains no speeds. */
 export interface NeuronPlan {
-  /** `oom`: weights, gradients and optimizer alone do not fit, shared by all NeuronCores; whether the rest fits is not known. */
+  /**
+   * `oom`: weights, gradients and optimizer alone do not fit, divided among all NeuronCores; `unknown`: it is not known whether the rest
+   * fits.
+   */
   fits: 'oom' | 'unknown';
   instanceType: string;
-  /** NeuronCores as the runtime shows them, over all instances; one process each. */
+  /** Logical NeuronCores over all instances; one process each. */
   cores: number;
-  /** Share of one core in the device memory, before what the runtime takes. */
+  /** One core's share of the device memory, before what the runtime uses. */
   coreGiB: number;
   parameters: number;
   activeParameters: number;
@@ -36,8 +39,9 @@ export interface NeuronPlan {
 }
 
 /**
- * What a plan takes for granted of Trainium. Starting layouts: https://awsdocs-neuron.readthedocs-hosted.com/en/latest/training/best-practices.html
- * (one process a logical core; tensor parallelism within a chip, FSDP between chips), retrieved 2026-11-23.
+ * The assumptions of a plan for Trainium. Recommended layouts:
+ * https://awsdocs-neuron.readthedocs-hosted.com/en/latest/training/best-practices.html (one process per logical core; tensor parallelism
+ * within a chip, FSDP between chips), retrieved 2026-11-23.
  */
 const ASSUMPTIONS: readonly string[] = [
   'parameters, gradients and AdamW are sharded over all NeuronCores (fully_shard), with weights and moments in fp32',
@@ -45,7 +49,7 @@ const ASSUMPTIONS: readonly string[] = [
   'speed, time and cost are not known: no measured step of a NeuronCore is among the rows that the planner is fitted to',
 ];
 
-/** Memory of a run on Trainium; undefined where no host that trains has NeuronCores. */
+/** Memory of a run on Trainium; undefined when no training host has NeuronCores. */
 export function planNeuron(run: RunSpec): NeuronPlan | Issue[] | undefined {
   const types = trainingGroupsOf(run).map((group) => findInstanceType(group.instanceType));
   const [first] = types;
@@ -71,7 +75,7 @@ export function planNeuron(run: RunSpec): NeuronPlan | Issue[] | undefined {
   };
 }
 
-/** The cores of a host in the place of its GPUs, each with its share of the device memory. */
+/** Uses the cores of a host in place of its GPUs, each with its share of the device memory. */
 function clusterOf(run: RunSpec, chip: Accelerator, networkGbps = 25): Cluster {
   const coresPerNode = run.distribution.processesPerHost;
   const memoryGiB = (chip.memoryGiB * chip.count) / coresPerNode;
@@ -83,7 +87,7 @@ function clusterOf(run: RunSpec, chip: Accelerator, networkGbps = 25): Cluster {
   };
 }
 
-/** No tensor parallelism, and all cores of a chip. */
+/** No tensor parallelism, and tensor parallelism over all cores of a chip. */
 function tensorDegrees(chip: Accelerator, { gpusPerNode }: Cluster, { model }: LayoutInput): number[] {
   const ofChip = Math.floor(gpusPerNode / chip.count);
   return ofChip > 1 && model.heads % ofChip === 0 ? [1, ofChip] : [1];

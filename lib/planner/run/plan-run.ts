@@ -14,19 +14,19 @@ import { type CheckpointPlan, checkpointPlan, expectedGoodput } from './failures
 import { layoutOfRun } from './layout-of-run';
 import { sparesOf } from './spares';
 
-/** What a plan needs to know of the place the run is launched into. */
+/** What a plan needs to know about the environment into which the run is launched. */
 export interface PlanFacts extends PriceFacts {
-  /** Measurements of one's own runs there. */
+  /** Measurements of the environment's own runs. */
   calibration?: Calibration;
 }
 
-/** Bounds that hold four times of five. */
+/** Bounds of an 80 % interval. */
 export type Interval = [low: number, high: number];
 
-/** What `slipway plan --json` prints, and what the screen and the page are drawn from. */
+/** The output of `slipway plan --json`; the screen and the page are rendered from it. */
 export interface RunPlan {
   fits: Fits;
-  /** GiB by component on the fullest GPU, their total, and what a GPU has to give. */
+  /** GiB by component on the fullest GPU, their total, and the available GiB. */
   memoryGiB: MemoryGiB & { available: number };
   stepSeconds: number;
   tokensPerSecond: number;
@@ -35,16 +35,16 @@ export interface RunPlan {
   hardwareTflopsPerGpu: number;
   mfu: number;
   parameters: number;
-  /** All but the experts that a token does not visit. */
+  /** Parameters without the experts that do not process a token. */
   activeParameters: number;
-  /** Steps and tokens of the whole run; null when the run names neither. */
+  /** Steps and tokens of the whole run; null when the run gives neither. */
   steps: number | null;
   tokens: number | null;
   /** Training hours without failures; null when the run has no end. */
   hours: number | null;
-  /** The same with saves, failures and restarts. */
+  /** The same including saves, failures and restarts. */
   wallHours: number | null;
-  /** Dollars of the whole run by capacity kind; null = no price known, `note` says what is. */
+  /** Cost of the whole run by kind of capacity, USD; null = no price known, see `note`. */
   usd: RunCost;
   interval80: {
     tokensPerSecondPerGpu: Interval;
@@ -54,18 +54,18 @@ export interface RunPlan {
   };
   breakdown: StepSeconds;
   checkpoint: CheckpointPlan;
-  /** Share of the wall time in steps that are kept. */
+  /** Share of the wall time spent on kept steps. */
   goodput: number;
   gpus: number;
   microBatches: number;
   layout: LayoutInput;
-  /** What runs of one's own have changed; absent without a calibration of this accelerator, library and precision. */
+  /** Corrections learned from measured runs; absent without a calibration of this accelerator, library and precision. */
   calibration?: Efficiency;
   assumptions: string[];
   advice: Advice[];
 }
 
-/** The plan of a run, or the issues that keep it from being made. */
+/** The plan of a run, or the issues that prevent it. */
 export function planRun(run: RunSpec, facts: PlanFacts): RunPlan | Issue[] {
   const mapped = layoutOfRun(run);
   if (Array.isArray(mapped)) return mapped;
@@ -88,7 +88,7 @@ export function planRun(run: RunSpec, facts: PlanFacts): RunPlan | Issue[] {
     ...describe(run, facts, layout, plan),
     ...(efficiency && { calibration: efficiency }),
     assumptions,
-    // Advice compares layouts of one key with each other: the measured speed scales them all alike.
+    // Advice compares layouts with the same calibration key, so the measured speed scales all of them equally.
     advice: adviceFor(layout, atPlannedSpeed, library, k).map((a) => atSpeed(a, efficiency?.speed ?? 1)),
   };
 }
@@ -99,20 +99,20 @@ const atSpeed = (advice: Advice, speed: number): Advice => ({
   tokensPerSecondPerGpu: advice.tokensPerSecondPerGpu * speed,
 });
 
-/** The planner's constants with the memory that runs of one's own held. */
+/** The planner's constants, corrected by the measured memory of the environment's runs. */
 export const constantsAfter = (calibration: Calibration | undefined, library: string): PlannerConstants =>
   calibration
     ? { ...PLANNER_CONSTANTS, memoryFactor: (l) => efficiencyFor(calibration, l, library)?.memory?.factor ?? 1 }
     : PLANNER_CONSTANTS;
 
-/** What runs of one's own say of a layout; undefined where none was like it. */
+/** The calibration of a layout from measured runs; undefined when there was none like it. */
 export const efficiencyFor = (
   calibration: Calibration | undefined,
   layout: LayoutInput,
   library: string,
 ): Efficiency | undefined => calibration?.efficiencies[calibrationKey(layout, library)];
 
-/** The same plan at the speed that was measured: every part of a step takes its share of the difference. */
+/** The plan scaled to the measured speed: every part of a step is scaled by the same factor. */
 function scaledPlan(plan: LayoutPlan, efficiency: Efficiency): LayoutPlan {
   const parts = Object.entries(plan.step).map(([name, seconds]) => [name, seconds / efficiency.speed]);
   const tokensPerSecondPerGpu = plan.tokensPerSecondPerGpu * efficiency.speed;
@@ -167,7 +167,7 @@ function describe(
   };
 }
 
-/** The interval of the speed, carried over to what follows from it. */
+/** The interval of the speed, propagated to hours and cost. */
 function intervalsOf(plan: LayoutPlan, hours: number | null, usd: number | null): RunPlan['interval80'] {
   const slow = plan.tokensPerSecondPerGpu / plan.interval80[0];
   const fast = plan.tokensPerSecondPerGpu / plan.interval80[1];
@@ -180,7 +180,7 @@ function intervalsOf(plan: LayoutPlan, hours: number | null, usd: number | null)
   };
 }
 
-/** Steps and tokens of the whole run, by whichever of the two it names. */
+/** Steps and tokens of the whole run, whichever of the two it gives. */
 function lengthOf(run: RunSpec, layout: LayoutInput): { steps: number | null; tokens: number | null } {
   const inOneStep = tokensPerStep(layout);
   const { steps, totalTokens } = run.training;

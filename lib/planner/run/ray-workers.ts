@@ -4,10 +4,10 @@ import type { LayoutInput } from '../layout';
 import { meanHeadSize } from '../model-size';
 
 const GIB = 2 ** 30;
-/** Weights and cache of an inference engine in bf16. */
+/** Bytes per number: weights and cache of an inference engine in bf16. */
 const BYTES = 2;
 
-/** Numbers that one block's cache holds of each token: keys and values, or what latent attention compresses them to. */
+/** Numbers per token in one block's cache: keys and values, or the compressed form of latent attention. */
 const cachedPerToken = (block: BlockShape): number =>
   !hasAttention(block)
     ? 0
@@ -16,9 +16,9 @@ const cachedPerToken = (block: BlockShape): number =>
       : 2 * block.kvHeads * meanHeadSize(block);
 
 /**
- * What a plan of own code under Ray takes for granted, and what it leaves out: where the script puts its workers, and what they hold beside
- * the trained model. The figures of an inference engine follow from the model's shape (weights in bf16, and the cache of
- * https://docs.vllm.ai/en/latest/design/paged_attention.html); they are no measurement.
+ * Assumptions and omissions of a plan for custom code under Ray: where the script places its workers, and what they hold besides the
+ * trained model. The figures for an inference engine follow from the model's shape (weights in bf16, and the cache of
+ * https://docs.vllm.ai/en/latest/design/paged_attention.html); they are not measured.
  */
 export function assumptionsOfRay(run: RunSpec, { model, sequence }: Pick<LayoutInput, 'model' | 'sequence'>): string[] {
   if (run.distribution.launcher !== 'ray') return [];

@@ -1,6 +1,8 @@
 import type { LayoutInput, Stack } from '../layout';
 
-/** What a software stack brings by itself, whatever the layout: the planner of run files and the scoring of published rows read it here. */
+/**
+ * Properties of a software stack that do not depend on the layout; used by the planner for run files and by the scoring of published rows.
+ */
 export type StackTraits = Pick<
   LayoutInput,
   'kernels' | 'attention' | 'overlapsTensor' | 'gathersInputsAgain' | 'gradientBytes' | 'optimizerBytes'
@@ -15,14 +17,14 @@ const PLAIN: StackTraits = {
   optimizerBytes: 8,
 };
 
-/** The stack's own defaults; a run's options, or what a published row says of itself, go before them. */
+/** Defaults of each stack; options of a run or of a published row take precedence. */
 export const STACKS: Readonly<Record<Stack, StackTraits>> = {
   // PyTorch's sequence parallelism keeps the gathered inputs of its products.
   fsdp: { ...PLAIN, gathersInputsAgain: false },
   deepspeed: PLAIN,
-  // Transformer Engine's layers, with tensor-parallel communication behind the products.
+  // Transformer Engine's layers, with tensor-parallel communication hidden behind the products.
   megatron: { ...PLAIN, kernels: 'fused', overlapsTensor: true },
-  // Megatron-DeepSpeed and labs' code of its time: a fused softmax over the score matrix.
+  // Megatron-DeepSpeed and in-house code of its generation: fused softmax over the score matrix.
   'megatron-legacy': { ...PLAIN, attention: 'fused' },
   nanotron: PLAIN,
   jax: { ...PLAIN, kernels: 'fused' },

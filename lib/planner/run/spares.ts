@@ -1,30 +1,30 @@
 import type { RunSpec } from '../../spec/run-spec';
 import { type CheckpointPlan, expectedGoodput, metBySpares, type Spares } from './failures';
 
-/** What a number of spare hosts inside a job is expected to be worth. */
+/** The expected benefit of a number of spare hosts inside a job. */
 export interface SpareValue {
   instances: number;
-  /** Share of the hardware failures that a spare host meets. */
+  /** Share of the hardware failures that spare hosts absorb. */
   met: number;
   goodput: number;
   goodputWithout: number;
-  /** Hours of training hosts in kept steps that 30 days have more. */
+  /** Additional hours of training hosts in kept steps, per 30 days. */
   savedNodeHours: number;
-  /** Hours of the spare hosts in 30 days. */
+  /** Hours of the spare hosts per 30 days. */
   paidNodeHours: number;
 }
 
 const HOURS_A_MONTH = 720;
-/** Spare hosts beyond which no run is looked at. */
+/** Maximum number of spare hosts that is evaluated. */
 const MOST_SPARES = 32;
 
-/** The spare hosts that the run file asks for. */
+/** The spare hosts that the run file requests. */
 export const sparesOf = (run: RunSpec): Spares => ({
   instances: run.compute.spareInstances,
   attemptSeconds: run.limits.maxRuntimeSeconds,
 });
 
-/** What the given spare hosts are worth to so many nodes. */
+/** The expected benefit of the given spare hosts for this many nodes. */
 export function spareValue(checkpoint: CheckpointPlan, nodes: number, spares: Spares): SpareValue {
   const goodput = expectedGoodput(checkpoint, nodes, spares);
   const goodputWithout = expectedGoodput(checkpoint, nodes);
@@ -38,7 +38,7 @@ export function spareValue(checkpoint: CheckpointPlan, nodes: number, spares: Sp
   };
 }
 
-/** The number of spare hosts that saves most beyond its own price; undefined where none saves more than it costs. */
+/** The number of spare hosts with the largest net benefit; undefined when none is worth its price. */
 export function bestSpares(checkpoint: CheckpointPlan, nodes: number, attemptSeconds: number): SpareValue | undefined {
   const gain = (value: SpareValue) => value.savedNodeHours - value.paidNodeHours;
   return Array.from({ length: MOST_SPARES }, (_, i) =>

@@ -2,20 +2,20 @@ import type { LayoutInput } from '../layout';
 import { meanHeadSize } from '../model-size';
 import { tokensPerRank } from './compute';
 
-/** Collectives of one kind in one block and micro-batch, forward and backward: how many, and the bytes that each has on all ranks together. */
+/** Collectives of one kind in one block and micro-batch, forward and backward: their number, and the total bytes of each over all ranks. */
 export interface ActivationTraffic {
   gathers: number;
   scatters: number;
   bytes: number;
 }
 
-/** Hidden states travel in 16 bit. */
+/** Hidden states are sent in 16 bit. */
 const BYTES = 2;
 
 /**
- * Two AllReduces forward and two backward, each as a gather and a scatter where positions are shared (sequence parallelism). A recomputed
- * block gathers and scatters again; PyTorch stops recomputing before the block's last scatter, which nothing but a norm behind it needs, and
- * its per-operation checkpointing keeps the results of scatters (a test counts both on the trainer).
+ * Two AllReduces forward and two backward, each as an AllGather and a ReduceScatter with sequence parallelism. A recomputed block gathers
+ * and scatters again; PyTorch stops recomputing before the block's last ReduceScatter, which only a norm after it would need, and its
+ * per-operation checkpointing keeps the results of ReduceScatters (a test counts both on the trainer).
  */
 export function tensorTraffic(l: LayoutInput): ActivationTraffic {
   const bytes = BYTES * tokensPerRank(l) * l.model.hidden;
@@ -27,8 +27,8 @@ export function tensorTraffic(l: LayoutInput): ActivationTraffic {
 }
 
 /**
- * Keys and values of a sequence, passed round a ring or gathered: once forward, their gradients once backward, and once more to compute
- * attention's gradients. The built-in trainer gathers; what it has gathered stays there, unless the block is recomputed.
+ * Keys and values of a sequence, passed around a ring or gathered: once forward, their gradients once backward, and once more to compute
+ * the gradients of attention. The built-in trainer gathers, and keeps the result unless the block is recomputed.
  */
 export function contextTraffic(l: LayoutInput): ActivationTraffic {
   const bytes = (BYTES * tokensPerRank(l) * l.context * l.model.kvHeads * meanHeadSize(l.model)) / l.tensor;
@@ -38,12 +38,12 @@ export function contextTraffic(l: LayoutInput): ActivationTraffic {
 }
 
 /**
- * Tokens to their experts and back, forward and backward, and once more where the built-in trainer recomputes the block. `bytes`: of the
- * copies that one rank sends in one exchange, one for each expert of a token.
+ * Tokens to their experts and back, forward and backward, and once more if the built-in trainer recomputes the block. `bytes`: the copies
+ * that one rank sends in one exchange, one for each expert of a token.
  */
 export function expertTraffic(l: LayoutInput): { exchanges: number; bytes: number } {
   const bytes = (BYTES * tokensPerRank(l) * l.model.expertsPerToken * l.model.hidden) / l.tensor;
-  // Blocks without experts, in models that have both kinds, send nothing.
+  // In models with both kinds of blocks, those without experts send nothing.
   if (l.expert === 1 || l.model.experts === 1) return { exchanges: 0, bytes };
   return { exchanges: l.isOwnTrainer && l.recompute !== 'none' ? 6 : 4, bytes };
 }

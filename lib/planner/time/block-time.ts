@@ -8,7 +8,7 @@ import { gatherSeconds, groupOf, type Network, reduceSeconds, sendSeconds } from
 import { added, reduceBytesOf, shardGroupSize } from './overlap';
 import { shardTraffic } from './shard-traffic';
 
-/** Share of a forward block that is computed again in the backward pass. */
+/** Share of a block's forward pass that is computed again in the backward pass. */
 const RECOMPUTED: Readonly<Record<LayoutInput['recompute'], { products: number; core: number; traffic: number }>> = {
   none: { products: 0, core: 0, traffic: 0 },
   full: { products: 1, core: 1, traffic: 1 },
@@ -17,7 +17,7 @@ const RECOMPUTED: Readonly<Record<LayoutInput['recompute'], { products: number; 
   core: { products: 0, core: 1, traffic: 0 },
 };
 
-/** Seconds of one block of one micro-batch, forward and backward; communication as far as nothing hides it. */
+/** Seconds of one block for one micro-batch, forward and backward; communication as far as it is not hidden. */
 export interface Block {
   matmul: number;
   attention: number;
@@ -31,7 +31,7 @@ export interface Block {
   host: number;
 }
 
-/** One block of one micro-batch, forward and backward, with what its communication adds; in the mean where blocks differ. */
+/** One block for one micro-batch, forward and backward, including its exposed communication; the mean if blocks differ. */
 export function blockOf(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Block {
   const kinds = kindsOf(l).map(({ share, layout }) => ({ share, block: blockOfKind(layout, gpu, net, k) }));
   const [first] = kinds;
@@ -41,7 +41,7 @@ export function blockOf(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): B
   return Object.fromEntries(mean) as unknown as Block;
 }
 
-/** Seconds of the passes of one block, with the time that launching their kernels takes. */
+/** Seconds of the passes of one block, including the time to launch their kernels. */
 interface Passes {
   forward: number;
   backward: number;
@@ -50,7 +50,7 @@ interface Passes {
 function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Block {
   const b = blockSeconds(l, gpu, k);
   const again = RECOMPUTED[l.recompute];
-  // Frozen weights have no gradient: the backward pass computes that of the inputs alone.
+  // Frozen weights have no weight gradient: the backward pass computes only that of the inputs.
   const matmul = (l.adapters === undefined ? 3 : 2) * b.gemmForward;
   const attention = b.attentionForward + b.attentionBackward;
   const elementwise = 3 * b.trafficForward;
@@ -59,7 +59,7 @@ function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Bloc
   const contextParallel = contextSeconds(l, net, k, b.attentionForward);
   const forward = b.gemmForward + b.attentionForward + b.trafficForward + tensorParallel / 3 + contextParallel / 3;
   const backward = matmul + attention + elementwise + recompute + tensorParallel + contextParallel - forward;
-  // A pass takes at least the time that launching its kernels takes.
+  // A pass takes at least as long as launching its kernels.
   const idleForward = Math.max(0, b.launchForward - forward);
   const idleBackward = Math.max(0, (2 + again.traffic) * b.launchForward - backward);
   const passes = { forward: forward + idleForward, backward: backward + idleBackward };
@@ -80,7 +80,7 @@ function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Bloc
 
 const NO_REFERENCE = { matmul: 0, attention: 0, elementwise: 0, dataParallel: 0, host: 0 };
 
-/** The forward pass of a reference (DPO) through one block, which gathers its shards once: layouts with a reference have no tensor ranks. */
+/** A reference's forward pass (DPO) through one block, which gathers its shards once: layouts with a reference have no tensor ranks. */
 function referenceOf(l: LayoutInput, net: Network, k: Constants, b: BlockSeconds): typeof NO_REFERENCE {
   if (!l.preferences) return NO_REFERENCE;
   const busy = b.gemmForward + b.attentionForward + b.trafficForward;
@@ -98,7 +98,7 @@ function referenceOf(l: LayoutInput, net: Network, k: Constants, b: BlockSeconds
 
 const shardGroup = (l: LayoutInput, net: Network) => groupOf(shardGroupSize(l), l.tensor, net.gpusPerNode);
 
-/** A gather and a scatter take as long as the AllReduce that they are the halves of. */
+/** An AllGather and a ReduceScatter together take as long as the AllReduce that they replace. */
 function tensorSeconds(l: LayoutInput, net: Network, k: Constants): number {
   const { gathers, scatters, bytes } = tensorTraffic(l);
   if (gathers === 0) return 0;
@@ -110,7 +110,7 @@ function tensorSeconds(l: LayoutInput, net: Network, k: Constants): number {
   return ((gathers + scatters) / 2) * (one * exposed + gap);
 }
 
-/** Keys and values together, beside the attention that works on those already here. */
+/** Keys and values together, overlapped with attention on those that are already local. */
 function contextSeconds(l: LayoutInput, net: Network, k: Constants, attentionForward: number): number {
   const { gathers, scatters, bytes } = contextTraffic(l);
   if (gathers === 0) return 0;
@@ -121,8 +121,8 @@ function contextSeconds(l: LayoutInput, net: Network, k: Constants, attentionFor
 }
 
 /**
- * Each rank keeps the share of the tokens that stays with it; what goes to other nodes goes beside what goes to the GPUs of its own. Where a
- * token is sent once to each node that has experts of it, it is handed on there.
+ * Each rank keeps the tokens whose experts are local; transfers to other nodes overlap with those inside the node. If a token is sent once
+ * to each node that has experts for it, it is distributed further there.
  */
 function expertSeconds(l: LayoutInput, net: Network): number {
   const { exchanges, bytes } = expertTraffic(l);
@@ -140,7 +140,10 @@ function expertSeconds(l: LayoutInput, net: Network): number {
   return exchanges * Math.max(inside, sendSeconds(bytes * sent, true, net));
 }
 
-/** Gathers and scatters of one micro-batch, beside the passes that hide them; a scatter that comes once a step counts in equal parts. */
+/**
+ * AllGathers and ReduceScatters of one micro-batch, less the part hidden by the passes; a ReduceScatter that happens once per step is
+ * divided among the micro-batches.
+ */
 function shardSeconds(l: LayoutInput, net: Network, k: Constants, { forward, backward }: Passes): number {
   const traffic = shardTraffic(l);
   if (traffic.gathers === 0) return 0;
@@ -155,7 +158,7 @@ function shardSeconds(l: LayoutInput, net: Network, k: Constants, { forward, bac
   );
 }
 
-/** SMDDP's AllGather leaves the multiprocessors to the products: fewer than 9 instead of 24 are taken, as AWS reports. */
+/** SMDDP's AllGather uses fewer than 9 streaming multiprocessors instead of 24, as AWS reports, and leaves the others to the products. */
 const SMDDP_TAX = 9 / 24;
 
 function overlapTax(l: LayoutInput, k: Constants): number {
@@ -164,7 +167,7 @@ function overlapTax(l: LayoutInput, k: Constants): number {
   return l.collectives === 'smddp' && l.nodes > 1 ? tax - (1 - SMDDP_TAX) * Math.min(tax, k.overlapCost) : tax;
 }
 
-/** Block inputs go to the host in the forward pass and come back in the backward pass. */
+/** Block inputs are copied to the host in the forward pass and back in the backward pass. */
 function activationOffloadSeconds(l: LayoutInput, gpu: Gpu, { forward, backward }: Passes): number {
   if (!l.offloadActivations) return 0;
   const seconds = (2 * tokensPerRank(l) * l.model.hidden) / l.tensor / gpu.hostBytesPerSecond;

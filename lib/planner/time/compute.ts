@@ -5,27 +5,27 @@ import { expertTensorOf, type LayoutInput, sequencesPerSample, takesMask } from 
 import { activeFfn, headsOf, keysInFull, meanHeadSize, mixedElements } from '../model-size';
 import { lowPrecisionOf } from './low-precision';
 
-/** Seconds of one block on one GPU for one micro-batch, communication left out. */
+/** Seconds of one block on one GPU for one micro-batch, without communication. */
 export interface BlockSeconds {
   gemmForward: number;
   attentionForward: number;
   attentionBackward: number;
   trafficForward: number;
-  /** Least time the host needs to launch the forward kernels. */
+  /** Minimum time that the host needs to launch the forward kernels. */
   launchForward: number;
 }
 
-/** Kernels of one forward block, and the host's time for each. */
+/** Number of kernels in one forward block, and the host's time to launch each. */
 const LAUNCHES: Readonly<Record<LayoutInput['kernels'], number>> = { eager: 34, compiled: 14, fused: 20 };
 const LAUNCH_SECONDS = 5e-6;
 
-/** Products of one block: query-key-value, attention output, up (and gate), down. */
+/** Matrix products of one block: query-key-value, attention output, up (and gate), down. */
 const GEMMS_PER_BLOCK = 4;
 
-/** Tokens one GPU holds of one micro-batch. */
+/** Number of tokens of one micro-batch on one GPU. */
 export const tokensPerRank = (l: LayoutInput) => (l.microBatch * sequencesPerSample(l) * l.sequence) / l.context;
 
-/** Seconds that one GPU computes in one block for one micro-batch, by what the time goes into. */
+/** Computing time of one block on one GPU for one micro-batch, by component, seconds. */
 export function blockSeconds(l: LayoutInput, gpu: Gpu, k: Constants): BlockSeconds {
   const attention = attentionSeconds(l, gpu, k);
   return {
@@ -39,7 +39,7 @@ export function blockSeconds(l: LayoutInput, gpu: Gpu, k: Constants): BlockSecon
 
 const isLegacy = (l: LayoutInput) => l.stack === 'megatron-legacy';
 
-/** Additive roofline: arithmetic at the fitted ceiling plus the operands' way through memory, so that thin shards run slower. */
+/** Additive roofline: arithmetic at the fitted ceiling plus memory traffic of the operands, so that thin shards are slower. */
 function gemmSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
   const m = l.model;
   const t = l.tensor;
@@ -59,14 +59,15 @@ function gemmSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
 }
 
 /**
- * What the experts of a block add: weights by which the time of a token's own experts is longer than that of a dense block, because each
- * product is small and gets few of the tokens; and weights that are read beyond those of one token's experts.
+ * Cost of the experts of a block: additional weights, in which the longer time of a token's own experts is expressed (each product is small
+ * and gets few of the tokens), and weights that are read in addition to those of one token's experts.
  */
 function expertProducts(l: LayoutInput, k: Constants): { slower: number; unvisited: number } {
   const m = l.model;
   if (m.experts <= 1) return { slower: 0, unvisited: 0 };
   const one = (m.mlpMatrices * m.ffn * m.hidden) / l.tensor;
-  // The ranks of a tensor-parallel group have their tokens between them; an expert may be split over fewer of them, and gets tokens of fewer groups.
+  // The ranks of a tensor-parallel group divide their tokens among them; an expert may be split over fewer ranks, and then gets tokens of
+  // fewer groups.
   const split = expertTensorOf(l);
   const share = split / l.tensor;
   const tokensOfOne = (tokensPerRank(l) * m.expertsPerToken * l.expert * share) / m.experts;
@@ -82,23 +83,23 @@ function gemmRate(l: LayoutInput, gpu: Gpu, k: Constants): number {
   return isLegacy(l) ? rate * k.legacyGemm * aligned : rate * aligned;
 }
 
-/** Tensor cores want each operand's row to fill 128-byte lines: 64 elements of 16 bit. */
+/** Tensor cores need rows of each operand that fill 128-byte lines: 64 elements of 16 bit. */
 const isAligned = (l: LayoutInput) => (l.model.hidden / l.tensor) % 64 === 0 && (l.model.ffn / l.tensor) % 32 === 0;
 
 /**
- * How much longer FlexAttention takes than PyTorch's causal kernel for as many scores: 5.6 ms (with sinks) against 3.5 ms for forward and
- * backward of 8,192 tokens with 32 heads on an H200, each where another kernel had run before (docs/evidence/2026-11-23-h200.md).
+ * Time of FlexAttention relative to PyTorch's causal kernel for the same number of scores: 5.6 ms (with sinks) against 3.5 ms for forward
+ * and backward of 8,192 tokens with 32 heads on an H200, each after another kernel had run (docs/evidence/2026-11-23-h200.md).
  */
 const FLEX_ATTENTION = 1.6;
 
 const NO_SECONDS = { forward: 0, backward: 0 };
 
-/** Half the score matrix is masked; tiled kernels skip it. Heads narrower than 128 fill the tensor cores less. */
+/** Half of the score matrix is masked, and tiled kernels skip it. Heads narrower than 128 use the tensor cores less well. */
 function attentionSeconds(l: LayoutInput, gpu: Gpu, k: Constants): { forward: number; backward: number } {
   const m = l.model;
   const tokens = tokensPerRank(l);
   if (m.recurrence) {
-    // Its products are those of attention's kernels in shape: small, one after another.
+    // Its products have the shape of those of attention kernels: small and sequential.
     const forward = (tokens * m.recurrence.flops) / l.tensor / gpu.attentionFlops;
     const { recurrence: _, ...alone } = m;
     const beside = hasAttention(m) ? attentionSeconds({ ...l, model: alone }, gpu, k) : NO_SECONDS;
@@ -112,7 +113,7 @@ function attentionSeconds(l: LayoutInput, gpu: Gpu, k: Constants): { forward: nu
     const rate = (tuned ? gpu.tunedAttentionFlops : gpu.attentionFlops) * kernel * Math.min(1, heads);
     const masked = takesMask(l) ? FLEX_ATTENTION : 1;
     const forward = (masked * full(keysInFull(l.model, l.sequence))) / 2 / rate;
-    // Five products instead of two, at a little less of the peak.
+    // Five products instead of two, at a slightly lower rate.
     return { forward, backward: 2.7 * forward };
   }
   const scores = (tokens * l.sequence * m.heads * 2) / l.tensor;
@@ -121,29 +122,29 @@ function attentionSeconds(l: LayoutInput, gpu: Gpu, k: Constants): { forward: nu
   return { forward, backward: 2 * forward };
 }
 
-/** Megatron's fused bias, dropout and GELU kernels are those of GPT blocks; gated blocks of that time ran as plain operations. */
+/** Megatron's fused bias, dropout and GELU kernels are for GPT blocks; gated blocks of that generation used plain operations. */
 function trafficScale(l: LayoutInput, k: Constants): number {
   if (isLegacy(l) && l.model.mlpMatrices === 2) return k.trafficLegacy;
   if (l.kernels === 'eager') return k.trafficEager;
   return l.kernels === 'compiled' ? k.trafficCompiled : k.trafficFused;
 }
 
-/** An RMSNorm written as plain operations casts to fp32 and passes six times: 34 bytes an element against 4, and a block has two. */
+/** An RMSNorm computed by plain operations casts to fp32 and makes six passes: 34 bytes per element instead of 4; a block has two. */
 const PLAIN_RMS_NORM_BYTES = 2 * 30;
-/** A rotary embedding in plain operations: halves turned and joined, two products, a sum; 18 bytes an element of queries and keys. */
+/** A rotary embedding by plain operations: rotate halves and concatenate, two products, a sum; 18 bytes per element of queries and keys. */
 const PLAIN_ROTARY_BYTES = 18;
-/** Whether the software of the run computes RMSNorm in plain operations rather than in one fused kernel. */
+/** Whether the run's software computes RMSNorm with plain operations instead of a fused kernel. */
 export const hasPlainRmsNorm = (l: LayoutInput) =>
   l.kernels === 'eager' &&
   l.model.mlpMatrices === 3 &&
   l.stack !== 'nanotron' &&
   !(l.stack === 'deepspeed' && l.loss === 'fused');
 
-/** Tokens are copied for each of their experts, in the order of the experts, and what comes back is summed. */
+/** Tokens are copied for each of their experts, sorted by expert, and the results are summed. */
 const permutedElements = ({ model: m, tensor }: LayoutInput, k: Constants) =>
   m.experts > 1 ? (k.expertPasses * m.expertsPerToken * m.hidden) / tensor : 0;
 
-/** Elements that pass between the products of attention and of a recurrence. */
+/** Elements that are exchanged between the products of attention and of a recurrence. */
 const mixedTraffic = (m: LayoutInput['model']) =>
   2 * (m.recurrence?.kept ?? 0) + (hasAttention(m) ? 4 * (m.heads + m.kvHeads) * m.headSize : 0);
 
@@ -162,10 +163,12 @@ function trafficBytes(l: LayoutInput, k: Constants): number {
   return 2 * elements * trafficScale(l, k) + norms + cast;
 }
 
-/** Products of the head, of its two operands' gradients, and of a reference's forward pass, each 2 FLOPs a weight and token. */
+/**
+ * Matrix products of the head, of the gradients of its two operands, and of a reference's forward pass, each 2 FLOPs per weight and token.
+ */
 const headProducts = (l: LayoutInput) => 2 + (l.adapters === undefined ? 1 : 0) + (l.preferences ? 1 : 0);
 
-/** Logits, loss and the head's products, forward and backward, of one micro-batch on the stage that has them. */
+/** Logits, loss and matrix products of the head, forward and backward, for one micro-batch on the stage that has them. */
 export function headSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
   const tokens = tokensPerRank(l);
   const logits = (headsOf(l.model) * tokens * l.model.vocabulary) / l.tensor;
@@ -173,7 +176,7 @@ export function headSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
   const loss =
     (k.lossBytesPerLogit * (l.loss !== 'plain' || l.kernels === 'compiled' ? 0.5 : 1) * logits) /
     gpu.memoryBytesPerSecond;
-  // A reference reads its logits once, where the loss reads and writes them forward and backward.
+  // A reference reads its logits once; the loss reads and writes them forward and backward.
   const passes = l.preferences ? 4 / 3 : 1;
   return (2 * headProducts(l) * logits * l.model.hidden) / rate + passes * loss;
 }

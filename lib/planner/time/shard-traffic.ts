@@ -3,20 +3,22 @@ import type { LayoutInput } from '../layout';
 import { expertTensorOf, microBatchesOf } from '../layout';
 import { shardGroupSize } from './overlap';
 
-/** What one rank exchanges of one block's parameters and gradients in a step; a test compares the counts with the trainer's own calls. */
+/**
+ * Communication of one rank for one block's parameters and gradients in a step; a test compares the counts with the trainer's own calls.
+ */
 export interface ShardTraffic {
-  /** Parameters of the block before they are divided. */
+  /** Parameters of the block before sharding. */
   parameters: number;
-  /** Those of them that have gradients. */
+  /** Parameters that have gradients. */
   trained: number;
-  /** Gathers of all micro-batches together, and the bytes that each gathers. */
+  /** Number of AllGathers of all micro-batches, and the bytes of each. */
   gathers: number;
   gatheredBytes: number;
-  /** Gathers of the same size for a reference's forward passes (DPO). */
+  /** AllGathers of the same size for a reference's forward passes (DPO). */
   referenceGathers: number;
-  /** Scatters of gradients. */
+  /** Number of ReduceScatters of gradients. */
   scatters: number;
-  /** Sums over replicas, of a rank's own share. */
+  /** AllReduces over replicas, of the rank's own shard. */
   replicaSums: number;
 }
 
@@ -24,8 +26,8 @@ export interface ShardTraffic {
 const GATHERED_BYTES = 2;
 
 /**
- * ZeRO-3 and FSDP gather each block's parameters twice and scatter its gradients, every micro-batch; replicas sum theirs once a step. Under
- * no_sync parameters stay gathered from one backward pass to the next forward pass, and gradients are scattered once.
+ * ZeRO-3 and FSDP gather each block's parameters twice and reduce-scatter its gradients in every micro-batch; replicas sum theirs once per
+ * step. With no_sync, parameters stay gathered from one backward pass to the next forward pass, and gradients are reduce-scattered once.
  */
 export function shardTraffic(l: LayoutInput): ShardTraffic {
   const parameters = layerParametersOfRank(l.model, l.tensor, expertTensorOf(l) * l.expert);

@@ -5,7 +5,7 @@ import { tokensPerRank } from './compute';
 import { gatherSeconds, groupOf, type Network, reduceSeconds, sendSeconds } from './network';
 import { added, reduceBytesOf, shardGroupSize } from './overlap';
 
-/** Gradients across replicas, once a step; the last backward pass hides what it can. */
+/** Reduction of gradients across replicas, once per step; the last backward pass hides a part of it. */
 export function gradientSeconds(l: LayoutInput, net: Network, k: Constants, stage: number): number {
   const local = trainedParameters(l) / (l.tensor * l.pipeline);
   const stride = l.tensor;
@@ -15,7 +15,7 @@ export function gradientSeconds(l: LayoutInput, net: Network, k: Constants, stag
   let seconds = 0;
   if (l.zeroStage < 3) {
     const group = groupOf(size * l.replicate, stride, net.gpusPerNode);
-    // AllReduce climbs a tree; ReduceScatter and AllGather go round rings that crowd the network, all groups at once.
+    // AllReduce uses a tree; ReduceScatter and AllGather use rings, which congest the network when all groups communicate at once.
     const crowding = atOnce && l.zeroStage > 0 ? k.gradientCrowding : 0;
     seconds = gatherSeconds(gradientBytes(l) * local, group, { ...net, lossPerNode: 0, crowding });
   } else if (l.replicate > 1) {
@@ -26,9 +26,9 @@ export function gradientSeconds(l: LayoutInput, net: Network, k: Constants, stag
 }
 
 /**
- * Bytes per parameter that cross the group once a step: gradients reduced whole (twice their size) or scattered (once), and the new
- * 16-bit parameters gathered. Megatron-DeepSpeed and nanotron keep bf16 gradients in fp32; nanotron scatters them under ZeRO-1
- * (https://github.com/huggingface/nanotron, optim/gradient_accumulator.py), Megatron-DeepSpeed reduces them whole.
+ * Bytes per parameter that the group exchanges once per step: gradients reduced in full (twice their size) or reduce-scattered (once), and
+ * the gather of the new 16-bit parameters. Megatron-DeepSpeed and nanotron keep bf16 gradients in fp32; nanotron reduce-scatters them under
+ * ZeRO-1 (https://github.com/huggingface/nanotron, optim/gradient_accumulator.py), Megatron-DeepSpeed reduces them in full.
  */
 function gradientBytes(l: LayoutInput): number {
   if (l.zeroStage === 0) return l.stack === 'nanotron' ? 8 : 4;
@@ -36,7 +36,7 @@ function gradientBytes(l: LayoutInput): number {
   return l.precision === 'fp16' || l.stack === 'nanotron' ? 6 : 10;
 }
 
-/** Activations to the next stage and their gradients back, for each virtual stage. */
+/** Activations sent to the next stage and gradients sent back, for each virtual stage. */
 export function pipelineSeconds(l: LayoutInput, net: Network, k: Constants): number {
   if (l.pipeline === 1) return 0;
   const ranksOfStage = worldSizeOf(l) / l.pipeline;
@@ -44,7 +44,7 @@ export function pipelineSeconds(l: LayoutInput, net: Network, k: Constants): num
   return 2 * l.virtualStages * sendSeconds(bytes, ranksOfStage >= net.gpusPerNode, net) * k.pipelineExposed;
 }
 
-/** Adding a micro-batch's gradients to those of the step: they are read and written in the precision they are kept in. */
+/** Accumulating a micro-batch's gradients: they are read and written in the precision in which they are kept. */
 export function accumulationSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
   if (l.zeroStage >= 2 || microBatchesOf(l) === 1) return 0;
   const local = trainedParameters(l) / (l.tensor * l.pipeline);
@@ -52,18 +52,18 @@ export function accumulationSeconds(l: LayoutInput, gpu: Gpu, k: Constants): num
   return (k.accumulationTraffic * bytes * local) / gpu.memoryBytesPerSecond;
 }
 
-/** Bytes Adam moves per parameter: gradient, two moments, master and copy, read and written. */
+/** Bytes that Adam moves per parameter: gradient, two moments, master and working copy, read and written. */
 const ADAM_TRAFFIC = 34;
 
 const localStateParameters = (l: LayoutInput) =>
   trainedParameters(l) / (l.tensor * l.pipeline * (l.zeroStage > 0 ? shardGroupSize(l) : 1));
 
-/** Seconds of one optimizer step: the bytes of weights, gradients and state of a rank over the memory bandwidth. */
+/** Seconds of one optimizer step: the bytes of a rank's weights, gradients and state divided by the memory bandwidth. */
 export function optimizerSeconds(l: LayoutInput, gpu: Gpu): number {
   return l.offloadOptimizer ? 0 : (ADAM_TRAFFIC * localStateParameters(l)) / gpu.memoryBytesPerSecond;
 }
 
-/** The CPU's Adam and the way there and back; parameters kept on the host are fetched for each pass. */
+/** CPU Adam and the transfers to and from the host; parameters kept on the host are fetched for each pass. */
 export function offloadSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
   const own = localStateParameters(l);
   const optimizer = l.offloadOptimizer ? own / k.cpuAdamParametersPerSecond + (4 * own) / gpu.hostBytesPerSecond : 0;

@@ -13,7 +13,7 @@ import {
   pipelineSeconds,
 } from './step-overheads';
 
-/** Where the seconds of one step go. The parts add up to `total`. */
+/** Components of the time of one step, seconds. They add up to `total`. */
 export interface StepSeconds {
   total: number;
   matmul: number;
@@ -26,7 +26,7 @@ export interface StepSeconds {
   pipelineParallel: number;
   bubble: number;
   expertParallel: number;
-  /** AllGather and ReduceScatter of sharded parameters, or the gradients' reduction, as far as nothing hides them. */
+  /** AllGather and ReduceScatter of sharded parameters, or the reduction of gradients, as far as they are not hidden. */
   dataParallel: number;
   optimizer: number;
   offload: number;
@@ -34,12 +34,13 @@ export interface StepSeconds {
 }
 
 /**
- * Seconds of one optimizer step. More nodes at the same batch are never counted slower than half of them would be: the larger
- * cluster could always leave half of itself idle.
+ * Seconds of one optimizer step. More nodes with the same batch are never predicted to be slower than half of them: the larger cluster
+ * could leave half of itself idle.
  */
 export function stepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSeconds {
   const known = new Map<string, StepSeconds>();
-  // Ways down to one cluster meet: a layout on 512 nodes has a quarter of a million of them, and a few hundred smaller layouts.
+  // Different sequences of halving reach the same cluster: a layout on 512 nodes has a quarter of a million of them, but only a few hundred
+  // distinct smaller layouts.
   const best = (layout: LayoutInput): StepSeconds => {
     const key = `${layout.shard} ${layout.replicate} ${layout.microBatch}`;
     const found = known.get(key) ?? bestOf(plainStepSeconds(layout, gpu, k), layout, best);
@@ -49,9 +50,9 @@ export function stepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSeconds
   return best(l);
 }
 
-/** The step as it is, or on fewer nodes where these are as fast. */
+/** The step on all nodes, or on fewer nodes if that is faster. */
 function bestOf(here: StepSeconds, l: LayoutInput, best: (half: LayoutInput) => StepSeconds): StepSeconds {
-  // Half the nodes compute twice as long, which alone rules them out for nearly every layout.
+  // Half of the nodes compute twice as long, which alone rules them out for nearly every layout.
   const compute = here.matmul + here.attention + here.elementwise + here.recompute;
   if (l.nodes < 4 || l.nodes % 2 !== 0 || 2 * compute >= here.total) return here;
   return halves(l)
@@ -59,7 +60,7 @@ function bestOf(here: StepSeconds, l: LayoutInput, best: (half: LayoutInput) => 
     .reduce((least, half) => (half.total < least.total ? half : least), here);
 }
 
-/** The same step on half the nodes: more micro-batches, or larger ones. */
+/** The same step on half of the nodes: with more micro-batches, or larger ones. */
 function halves(l: LayoutInput): LayoutInput[] {
   const fewer = [
     ...(l.shard % 2 === 0 ? [{ shard: l.shard / 2 }] : []),
@@ -70,7 +71,7 @@ function halves(l: LayoutInput): LayoutInput[] {
   );
 }
 
-/** The same without looking at smaller clusters: equal but for layouts that wait for the network most of the time. */
+/** The same without considering smaller clusters: equal except for layouts that mostly wait for the network. */
 export function plainStepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSeconds {
   const net = networkOf(l, gpu, k);
   const block = blockOf(l, gpu, net, k);
@@ -79,7 +80,7 @@ export function plainStepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSe
   const { most: layers, last: layersOfLast } = stageLayers(l);
   const perBlock = sumOfBlock(block);
   const first = layers * perBlock;
-  // The head makes the last stage the slow one unless it has fewer blocks.
+  // The head makes the last stage the slowest unless it has fewer blocks.
   const stage = Math.max(first, layersOfLast * perBlock + head);
   const headWait = stage - first;
   const hop = pipelineSeconds(l, net, k);
@@ -118,7 +119,7 @@ const sumOfBlock = (block: ReturnType<typeof blockOf>): number =>
   block.offload +
   block.host;
 
-/** Stragglers: a step waits for the slowest rank, and each doubling of the nodes finds a slower one. */
+/** Stragglers: a step waits for the slowest rank, and each doubling of the nodes adds a slower one. */
 function withJitter(parts: Omit<StepSeconds, 'total'>, l: LayoutInput, k: Constants): StepSeconds {
   const sum =
     parts.expertParallel +
