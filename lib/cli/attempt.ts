@@ -1,7 +1,7 @@
 import type { Read } from '../report/read/assemble';
 import { Refusal, ServiceError } from './exit';
 
-/** A source that fails on its own. Only what a call can answer is caught: a mistake of ours still shows. */
+/** Reads a source that may fail on its own. Only expected errors of a call are caught, so that programming errors still surface. */
 export async function attempt<T>(read: () => Promise<T>): Promise<Read<T>> {
   try {
     return { value: await read() };

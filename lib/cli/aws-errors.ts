@@ -18,24 +18,24 @@ const CREDENTIALS = [
 const DENIED = ['AccessDeniedException', 'AccessDenied', 'UnauthorizedOperation', 'AuthorizationError', 'Forbidden'];
 const UNREACHABLE = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ECONNRESET', 'ETIMEDOUT', 'TimeoutError'];
 
-/** Whether a stack does not exist: CloudFormation has no error of its own for it. */
+/** Whether a stack does not exist: CloudFormation has no separate error for this. */
 export function isMissingStack(error: unknown): boolean {
   const { name, message = '' } = (error ?? {}) as AwsError;
   return name === 'ValidationError' && /does not exist/.test(message);
 }
 
-/** Whether the caller may not do what it asked for. A HEAD of S3 is refused without a word, by its status alone. */
+/** Whether the caller lacks the permission. S3 refuses a HEAD request without a message, with the status alone. */
 export function isDenied(error: unknown): boolean {
   const { name = '', $metadata } = (error ?? {}) as AwsError;
   return DENIED.includes(name) || ($metadata?.httpStatusCode === 403 && !CREDENTIALS.includes(name));
 }
 
-/** What a `catch` answers for a question that the caller may go without; every other failure goes on. */
+/** For `catch`: a denied optional call results in undefined; every other error is rethrown. */
 export function undefinedWhenDenied(error: unknown): undefined {
   if (!isDenied(error)) throw error;
 }
 
-/** A failed call in words: what was asked, what went wrong, what to do. The service's own message stays in it. */
+/** Describes a failed call: what was requested, what went wrong, what to do. Includes the service's own message. */
 export function serviceError(doing: string, error: unknown): ServiceError {
   const { name = '', code = '', message = String(error) } = (error ?? {}) as AwsError;
   const words = explain(name, code, message);
@@ -52,7 +52,7 @@ function explain(name: string, code: string, message: string): string {
   return `failed, got ${name ? `${name}: ` : ''}${message}; try again`;
 }
 
-/** Runs one service call; what it throws becomes a ServiceError that says what was being done. */
+/** Runs one service call and converts its errors to a ServiceError that names the operation. */
 export async function calling<T>(doing: string, call: () => Promise<T>): Promise<T> {
   try {
     return await call();

@@ -6,7 +6,7 @@ export const EXIT = { done: 0, refused: 1, usage: 2, service: 3, runFailed: 4, i
 /** Wrong usage or an unreadable file: one line, exit 2. */
 export class UsageError extends Error {}
 
-/** Refused by validation, plan, quota or guardrail: every issue, exit 1. `details` joins the JSON document. */
+/** Rejected by validation, plan, quota or guardrail: prints every issue, exit 1. `details` is added to the JSON document. */
 export class Refusal extends Error {
   constructor(
     readonly issues: Issue[],

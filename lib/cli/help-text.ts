@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { EXIT } from './exit';
 
-/** What each exit code means, for the pages about the command line. */
+/** The meaning of each exit code, for the pages about the command line. */
 export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] = [
   [EXIT.done, 'done'],
   [EXIT.refused, 'refused by validation, plan, quota or guardrail'],
@@ -11,7 +11,7 @@ export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] =
   [EXIT.interrupted, 'interrupted'],
 ];
 
-/** What `slipway VERB --help` prints on a terminal of 100 columns, without colours. */
+/** The output of `slipway VERB --help` on a terminal of 100 columns, without colours. */
 export function helpOf(verb: Command): string {
   let text = '';
   const width = () => 100;

@@ -11,17 +11,17 @@ import type { RuleContext } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 import { Refusal, UsageError } from './exit';
 
-/** Options that every verb takes. */
+/** Options of every verb. */
 export interface CommonOptions {
   environment?: string;
   region?: string;
   set?: string[];
   json?: boolean;
-  /** A `model.config` that lies in S3, once it is fetched. */
+  /** Content of a `model.config` in S3, once it has been downloaded. */
   modelConfig?: FetchedConfig;
 }
 
-/** Text of a file the user named, or a UsageError in plain words. */
+/** Text of a file that the user named; throws a UsageError with a readable message. */
 export function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
@@ -38,10 +38,10 @@ const UNREADABLE: Readonly<Record<string, string>> = {
   EACCES: 'one that you may not read',
 };
 
-/** Whether `--environment` names a descriptor file; otherwise it is a name that SSM knows. */
+/** Whether `--environment` is the path of a descriptor file; otherwise it is the name of an environment in SSM. */
 export const isDescriptorFile = (environment: string | undefined): boolean => environment?.endsWith('.json') ?? false;
 
-/** The descriptor in a file; its issues are a refusal of their own. */
+/** Reads a descriptor from a file; throws a Refusal with its issues. */
 export function readDescriptor(file: string): Descriptor {
   const loaded = loadDescriptor(readText(file));
   if (!loaded.value)
@@ -51,18 +51,18 @@ export function readDescriptor(file: string): Descriptor {
   return loaded.value;
 }
 
-/** A run file after schema and rules, with everything that was found on the way. */
+/** A run file after schema and rules, with all issues found so far. */
 export interface CheckedRun {
-  /** The run file, with the text of its `model.config` in it. */
+  /** The run file, including the text of its `model.config`. */
   text: string;
-  /** `--set` overrides that are still to be applied to the text. */
+  /** `--set` overrides that must still be applied to the text. */
   overrides: string[];
   run?: RunSpec;
   issues: Issue[];
   positionOf: Loaded<RunSpec>['positionOf'];
 }
 
-/** A run file as it was read, with what is known of the code beside it. */
+/** A run file as it was read, with the facts about the code folder beside it. */
 export interface ReadRun {
   text: string;
   overrides: string[];
@@ -71,8 +71,8 @@ export interface ReadRun {
 }
 
 /**
- * Reads a run file and the folder of its code, and judges nothing yet.
- * @throws UsageError for an environment file: one sentence, and not one for each of its options
+ * Reads a run file and its code folder, without checking them yet.
+ * @throws UsageError for an environment file, with one sentence instead of one issue per option
  */
 export function readRunFile(file: string, options: CommonOptions): ReadRun {
   const given = readText(file);
@@ -84,7 +84,7 @@ export function readRunFile(file: string, options: CommonOptions): ReadRun {
   return { text, overrides, loaded, code: run ? codeContext(run, file) : {} };
 }
 
-/** Applies every rule to a run file. The descriptor is used only when the caller has one. */
+/** Applies every rule to a run file. The descriptor is used if the caller has one. */
 export function checkRead(
   { text, overrides, loaded, code }: ReadRun,
   options: CommonOptions,
@@ -106,19 +106,19 @@ export function checkRunFile(file: string, options: CommonOptions, descriptor?: 
   return checkRead(readRunFile(file, options), options, descriptor);
 }
 
-/** The run of a file without errors; errors are a refusal. */
+/** The run of a file without errors; throws a Refusal if there are any. */
 export function requireChecked(checked: CheckedRun): CheckedRun & { run: RunSpec } {
   if (!checked.run || hasErrors(checked.issues)) throw new Refusal(checked.issues);
   return { ...checked, run: checked.run };
 }
 
-/** What no driver or trainer supports yet is an error of a launch. */
+/** Options that no driver or trainer supports yet are errors at launch. */
 export function requireSupported({ issues }: CheckedRun): void {
   const judged = refuseUnsupported(issues);
   if (hasErrors(judged)) throw new Refusal(judged);
 }
 
-/** As checkRunFile, but errors are a refusal. */
+/** Like checkRunFile, but throws a Refusal for errors. */
 export function requireRun(
   file: string,
   options: CommonOptions,

@@ -14,7 +14,7 @@ import { processTerminal, type Terminal } from './terminal';
 import { verifyVerbs } from './verify/verbs';
 import { VERSION } from './version';
 
-/** In the order of `--help`. */
+/** In the order in which `--help` shows them. */
 const VERBS: readonly ((cli: CommandLine) => void)[] = [
   initVerbs,
   planVerbs,
@@ -27,7 +27,7 @@ const VERBS: readonly ((cli: CommandLine) => void)[] = [
   assistVerbs,
 ];
 
-/** Options that every verb takes (docs/reference/command-line.md). */
+/** Adds the options of every verb (docs/reference/command-line.md). */
 function common(command: Command): Command {
   return command
     .option('--environment <name|file>', 'environment, environment/team, or a descriptor file (.json)')
@@ -46,7 +46,7 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
     .exitOverride()
     .configureOutput({
       writeErr: (text) => terminal.err(text.trimEnd()),
-      // Said by `main`, in the words of all other mistakes.
+      // `main` prints the message, in the same form as for all other errors.
       outputError: () => undefined,
       writeOut: (text) => terminal.out(text.trimEnd()),
     });
@@ -57,10 +57,10 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
   return root;
 }
 
-/** Runs the command line and returns its exit code; all errors are reported here. */
+/** Runs the command line and returns its exit code; reports all errors. */
 export async function main(argv: readonly string[], terminal: Terminal = processTerminal): Promise<number> {
   let code = 0;
-  // The words after `--` are a command that runs in the container.
+  // Arguments after `--` are a command to run in the container.
   const asJson = argv.slice(0, argv.indexOf('--') >>> 0).includes('--json');
   try {
     await program(terminal, (result) => {
@@ -73,7 +73,7 @@ export async function main(argv: readonly string[], terminal: Terminal = process
   }
 }
 
-/** Help and version come as errors too. Without a verb the help is shown already. */
+/** Commander also throws for help and version. Without a verb the help has already been printed. */
 function usageError(error: CommanderError, typed: string, terminal: Terminal): number {
   if (error.exitCode === 0) return EXIT.done;
   const { commands } = program({ out: () => undefined, err: () => undefined }, () => undefined);

@@ -2,7 +2,10 @@ import type { Command, Option } from 'commander';
 import { EXIT_CODES, helpOf } from './help-text';
 import { VERSION } from './version';
 
-/** slipway(1) in the man macros of troff (man 7): every verb with its options and examples. `npm run build` writes it to dist/slipway.1. */
+/**
+ * The manual page slipway(1) in troff's man macros (man 7): every verb with its options and examples. `npm run build` writes it to
+ * dist/slipway.1.
+ */
 export function manPage(program: Command): string {
   const verbs = program.commands.filter((command) => command.name() !== 'help');
   return [
@@ -44,7 +47,7 @@ function verbLines(verb: Command): string[] {
 
 const optionLines = ({ flags, description }: Option): string[] => ['.TP', `\\fB${text(flags)}\\fR`, text(description)];
 
-/** The lines below `Examples:` of the verb's help, as they are typed. */
+/** The lines after `Examples:` in the verb's help. */
 function exampleLines(verb: Command): string[] {
   const [, examples = ''] = helpOf(verb).split('Examples:\n');
   const lines = examples.split('\n').filter(Boolean);
@@ -53,7 +56,7 @@ function exampleLines(verb: Command): string[] {
     : [];
 }
 
-/** Plain text for troff: no escapes, no requests at the start of a line, and hyphens that can be copied. */
+/** Escapes plain text for troff: backslashes, requests at the start of a line, and hyphens, so that they can be copied. */
 function text(words: string): string {
   const escaped = words.replace(/\s+/g, ' ').replaceAll('\\', '\\e').replaceAll('-', '\\-');
   return /^[.']/.test(escaped) ? `\\&${escaped}` : escaped;

@@ -4,9 +4,9 @@ import { UsageError } from './exit';
 import type { Terminal } from './terminal';
 
 /**
- * Does what writes to a place that a user has named.
- * @param option as it was written
- * @throws UsageError where it cannot be written
+ * Runs a write to a path that the user named.
+ * @param option as it was typed
+ * @throws UsageError when the path cannot be written
  */
 export function writing(option: string, what: 'file' | 'folder', place: string, work: () => void): void {
   try {
@@ -21,8 +21,8 @@ export function writing(option: string, what: 'file' | 'folder', place: string, 
 }
 
 /**
- * Makes a folder and those that it lies in, one at a time: `recursive` of Node 20 does not return where one of them cannot be made, as below
- * /proc (the call answers ENOENT for a folder whose parent is there).
+ * Creates a folder and its parents, one at a time: in Node 20, `recursive` does not return if one of them cannot be created, as below /proc
+ * (the call returns ENOENT for a folder whose parent exists).
  */
 export function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
@@ -30,19 +30,19 @@ export function makeFolder(folder: string): void {
   try {
     mkdirSync(folder);
   } catch (error) {
-    // Another call has made it meanwhile.
+    // Another process has created it in the meantime.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }
 
 /**
- * Writes the page that `--html` asks for.
- * @throws UsageError where the file cannot be written
+ * Writes the page for `--html`.
+ * @throws UsageError when the file cannot be written
  */
 export const savePage = (file: string, page: string): void =>
   writing('--html', 'file', file, () => writeFileSync(file, page));
 
-/** The same, and says where it is. */
+/** The same, and prints its path. */
 export function writePage(file: string, page: string, terminal: Terminal): void {
   savePage(file, page);
   terminal.err(`wrote ${path.resolve(file)}`);

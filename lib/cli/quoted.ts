@@ -1,3 +1,3 @@
-/** A word as POSIX shells read it back. */
+/** Quotes a word for POSIX shells. */
 export const quoted = (value: string): string =>
   /^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;

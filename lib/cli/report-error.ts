@@ -4,7 +4,7 @@ import { bareIssue, type Issue } from '../spec/issue';
 import { EXIT, Refusal, RunFailed, ServiceError, UsageError } from './exit';
 import { issueLine, json, type Terminal } from './terminal';
 
-/** Words for a failure and its exit code. A stack trace only with SLIPWAY_DEBUG=1. */
+/** Prints an error and returns its exit code. Includes the stack trace only with SLIPWAY_DEBUG=1. */
 export function reportError(error: unknown, context: { asJson: boolean; file: string }, terminal: Terminal): number {
   if (process.env.SLIPWAY_DEBUG === '1' && error instanceof Error) terminal.err(error.stack ?? error.message);
   if (error instanceof Refusal) {
@@ -20,11 +20,14 @@ export function reportError(error: unknown, context: { asJson: boolean; file: st
   return EXIT.service;
 }
 
-/** A refusal of an environment file names the file and the place of each finding: its lock and its runs are other files. */
+/**
+ * For an environment file, the line contains the file and position of each issue, because issues may also be in its lock file and run
+ * files.
+ */
 const lineOf = (found: Issue & Partial<FileIssue>, asked: string): string =>
   issueLine(found, found.file ?? asked, () => found.position);
 
-/** What may be wrong with a line that was typed, in our own words; `$1` is what commander found, HEAD the verb. */
+/** Our own messages for command line errors; `$1` is the part that commander names, HEAD is the verb. */
 const WORDS: Readonly<Record<string, readonly [found: RegExp, text: string]>> = {
   'commander.unknownCommand': [/command '(.*?)'/, '$1: must be a verb of slipway, got an unknown one'],
   'commander.unknownOption': [/option '(.*?)'/, '$1: must be an option of VERB, got an unknown one'],
@@ -34,8 +37,8 @@ const WORDS: Readonly<Record<string, readonly [found: RegExp, text: string]>> = 
 };
 
 /**
- * A mistake in what was typed, as `<option as written>: <what must hold>, got <value>; <what to do>`.
- * @param verb the verb, where it is one
+ * An error in the command line, as `<option as written>: <what must hold>, got <value>; <what to do>`.
+ * @param verb the verb, if it is a known one
  */
 export function usageText(
   { code, message }: Pick<CommanderError, 'code' | 'message'>,

@@ -6,13 +6,13 @@ import type { Loaded } from '../spec/load';
 import { parsePath } from '../spec/reading/overrides';
 import { packageRoot } from './package-root';
 
-/** Where a verb writes: documents and results to `out`, words for people to `err`. */
+/** The output of a verb: documents and results go to `out`, messages for people to `err`. */
 export interface Terminal {
   out(text: string): void;
   err(text: string): void;
 }
 
-/** The terminal of this process: standard output, standard error, and what the environment says about both. */
+/** The terminal of this process: standard output, standard error, and their properties from the environment. */
 export const processTerminal: Terminal = {
   out: (text) => process.stdout.write(`${text}\n`),
   err: (text) => process.stderr.write(`${text}\n`),
@@ -20,7 +20,7 @@ export const processTerminal: Terminal = {
 
 const LABEL = { error: pc.red('error'), warning: pc.yellow('warning'), info: pc.cyan('info') };
 
-/** One line an issue: where, level, message, rule. */
+/** One line per issue: position, level, message, rule. */
 export function issueLine(found: Issue, file: string, positionOf?: Loaded<unknown>['positionOf']): string {
   const position = positionOf?.(parsePath(found.path) ?? []);
   const where = position ? `${file}:${position.line}:${position.column}` : file;
@@ -29,12 +29,12 @@ export function issueLine(found: Issue, file: string, positionOf?: Loaded<unknow
   return `${where}: ${LABEL[found.level]}: ${found.message} ${pc.dim(`[${found.rule}]`)}${link}`;
 }
 
-/** The page of a rule on the documentation's site, where SLIPWAY_DOCS_URL names one; undefined for findings that no rule makes. */
+/** The documentation page of a rule, if SLIPWAY_DOCS_URL is set; undefined for issues that do not come from a rule. */
 function pageOf(rule: string): string | undefined {
   const site = process.env.SLIPWAY_DOCS_URL;
   if (!site || !existsSync(path.join(packageRoot(), 'docs/rules', `${rule}.md`))) return undefined;
   return `${site.replace(/\/$/, '')}/rules/${rule}.html`;
 }
 
-/** The value as indented JSON, as every `--json` prints it. */
+/** The value as indented JSON, the format of every `--json` output. */
 export const json = (value: unknown): string => JSON.stringify(value, null, 2);

@@ -4,16 +4,16 @@ import { isEnvironmentFileName } from '../../spec/environment/image-lock';
 import { loadEnvironment } from '../../spec/load';
 import type { CompletionOptions, Names } from './completion';
 
-/** A shell waits for its candidates: an account that answers later than this gives none. */
+/** The shell waits for completion candidates: an account that takes longer than this contributes none. */
 const PATIENCE_MS = 3000;
 
-/** The names that shell completion offers beside what the command line itself knows. */
+/** Names from files and the account that shell completion offers in addition to verbs and options. */
 export const accountNames: Names = {
   environments: async () => environmentNames('environments'),
   runs: (options) => soon(runIds(options)),
 };
 
-/** The environments of a folder's files, each with its teams, and the one that SLIPWAY_ENVIRONMENT names. */
+/** The environments of the files in a folder, each with its teams, and the one in SLIPWAY_ENVIRONMENT. */
 export function environmentNames(folder: string): string[] {
   const named = filesOf(folder).flatMap((file) => {
     const { value } = loadEnvironment(readFileSync(path.join(folder, file), 'utf8'));
@@ -30,7 +30,7 @@ function filesOf(folder: string): string[] {
   }
 }
 
-/** The runs of the team, newest first, as its launcher lists them. */
+/** The runs of the team, newest first, as the control function lists them. */
 async function runIds(options: CompletionOptions): Promise<string[]> {
   const [{ runTarget }, { readRuns }] = await Promise.all([
     import('../launch/run-target.js'),

@@ -19,9 +19,8 @@ export interface Names {
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 /**
- * `slipway completion bash|zsh|fish` prints the script that a shell reads at its start. The script calls
- * `slipway completion candidates -- WORDS...`, which prints what may stand in the place of the last word, one a line; where it prints
- * nothing, the shell offers files.
+ * `slipway completion bash|zsh|fish` prints the script that the shell loads at its start. The script calls `slipway completion candidates
+ * -- WORDS...`, which prints the possible completions of the last word, one per line; if it prints nothing, the shell offers files.
  */
 export async function completion(
   action: string,
@@ -39,7 +38,10 @@ export async function completion(
   return EXIT.done;
 }
 
-/** What may stand in the place of the last of `words`, the words after `slipway`. An account that does not answer gives no names. */
+/**
+ * Possible completions of the last of `words`, which are the words after `slipway`. If the account does not answer, it contributes no
+ * names.
+ */
 export async function candidates(words: readonly string[], root: Command, names: Names): Promise<string[]> {
   const current = words.at(-1) ?? '';
   const before = words.slice(0, -1);
@@ -65,7 +67,7 @@ const takesValue = (option: Option): boolean => option.required || option.option
 const givenValue = (words: readonly string[], option: string): string | undefined =>
   words.includes(option) ? words[words.indexOf(option) + 1] : undefined;
 
-/** The words that are neither options nor their values. */
+/** The words that are neither options nor option values. */
 function positionals(verb: Command, words: readonly string[]): string[] {
   return words.filter((word, i) => {
     const previous = verb.options.find(({ long, short }) => long === words[i - 1] || short === words[i - 1]);
@@ -76,14 +78,14 @@ function positionals(verb: Command, words: readonly string[]): string[] {
 async function valuesOf(option: Option, names: Names): Promise<string[]> {
   if (option.long === '--environment') return names.environments().catch(() => []);
   if (option.long === '--region') return Object.keys(REGIONS);
-  // `<read|deploy|train|efa>`: the values are in the option's own words.
+  // `<read|deploy|train|efa>`: the option's flags list the values.
   const [, choices = ''] = /[<[]([\w-]+(?:\|[\w-]+)+)[>\]]/.exec(option.flags) ?? [];
   const words = choices.split('|');
-  // A file is the shell's own matter.
+  // The shell itself completes files.
   return words.includes('file') ? [] : words.filter((word) => word !== '');
 }
 
-/** Actions of verbs whose argument is one of a few words. */
+/** Arguments of verbs that accept a fixed set of words. */
 const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   sandbox: ['start', 'env', 'deploy', 'status', 'stop'],
   completion: SHELLS,
@@ -100,7 +102,7 @@ async function argumentValues(verb: string, name: string, given: CompletionOptio
   return found.flat();
 }
 
-/** The script of each shell. A name of the account is asked for again each time: nothing is kept on disk. */
+/** The completion script of each shell. Names in the account are requested each time; nothing is cached on disk. */
 const SCRIPTS: Readonly<Record<(typeof SHELLS)[number], string>> = {
   bash: `# slipway completion for bash: eval "$(slipway completion bash)"
 _slipway() {

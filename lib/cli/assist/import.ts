@@ -28,7 +28,7 @@ const JOB_ARN = /^arn:aws[a-z-]*:sagemaker:([a-z0-9-]+):\d{12}:training-job\/(.+
 /** https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html */
 const JOB_NAME = /^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$/;
 
-/** `slipway import JOB|ARN|FILE`: a job, request, recipe or command line becomes a run file, with verdicts beside it. */
+/** `slipway import JOB|ARN|FILE`: converts a job, request, recipe or command line to a run file, and prints the verdicts of the checks. */
 export async function importJob(from: string, options: CommonOptions, terminal: Terminal): Promise<number> {
   if (options.set?.length)
     throw new UsageError(
@@ -49,7 +49,7 @@ export async function importJob(from: string, options: CommonOptions, terminal: 
   return EXIT.done;
 }
 
-/** An environment is asked for only where a person names one: an import needs none. */
+/** The environment is read only if the user names one: an import does not require it. */
 async function environmentOf(options: CommonOptions): Promise<Descriptor | undefined> {
   if (options.environment === undefined) return undefined;
   return isDescriptorFile(options.environment) ? readDescriptor(options.environment) : findDescriptor(options);
@@ -57,7 +57,7 @@ async function environmentOf(options: CommonOptions): Promise<Descriptor | undef
 
 interface Source {
   imported: Imported;
-  /** Whether the job is in an account that can be asked for its quotas. */
+  /** Whether the job is in an account whose quotas can be read. */
   isInAccount: boolean;
 }
 
@@ -78,7 +78,7 @@ async function readSource(from: string, options: CommonOptions, descriptor?: Des
   return { imported: await importLive(name, { ...context, region }), isInAccount: true };
 }
 
-/** The request behind a job of the account, with its tags where they may be read. */
+/** The request of a job in the account, including its tags if they may be read. */
 async function importLive(TrainingJobName: string, context: ImportContext & { region: string }): Promise<Imported> {
   const client = new SageMakerClient({ region: context.region });
   const job = await calling(`describing ${TrainingJobName} in ${context.region}`, () =>
@@ -91,7 +91,7 @@ async function importLive(TrainingJobName: string, context: ImportContext & { re
   return importRequest(request, { ...context, trainerFiles: await trainerFilesOf(request, context.region) });
 }
 
-/** Which script a job of the SDK v3 starts, from beside its drivers; what cannot be read is said in the run file. */
+/** The script that a job of SDK v3 starts, from the files beside its drivers; if they cannot be read, the run file says so. */
 async function trainerFilesOf(request: ReturnType<typeof findRequest>, region: string): Promise<TrainerFiles> {
   const channel = request?.InputDataConfig?.find(({ ChannelName }) => ChannelName === TRAINER_CHANNEL);
   const [, Bucket, prefix = ''] =
@@ -117,13 +117,15 @@ async function tagsOf(client: SageMakerClient, ResourceArn: string | undefined) 
 
 interface Verdicts {
   issues: Issue[];
-  /** For the JSON document. */
+  /** Facts for the JSON document. */
   facts: Record<string, unknown>;
-  /** For people. */
+  /** Lines for people. */
   lines: string[];
 }
 
-/** Rules, price, memory, EFA and, of a job in the account, quotas. The code is not here yet: rules about its files are left out. */
+/**
+ * Rules, price, memory and EFA and, for a job in the account, quotas. The code is not available yet, so rules about its files are skipped.
+ */
 async function judge(run: RunSpec, { region }: Imported, asksAccount: boolean): Promise<Verdicts> {
   const issues = checkRun(run, { region });
   const price = clusterUsdPerHour(run, { region });

@@ -4,28 +4,31 @@ import { EXIT, UsageError } from '../exit';
 import type { Terminal } from '../terminal';
 import { VERSION } from '../version';
 
-/** Runs one verb as the command line does, and answers its exit code. */
+/** Runs one verb like the command line, and returns its exit code. */
 export type RunVerb = (args: readonly string[], terminal: Terminal) => Promise<number>;
 
 /** Options of `slipway mcp`. */
 export interface McpOptions {
-  /** Tools beside those that read, plan and dry-run: `launch`, `stop`. */
+  /** Additional tools besides those that read, plan and dry-run: `launch`, `stop`. */
   allow?: string;
 }
 
-/** https://modelcontextprotocol.io/specification/2025-06-18, read 2026-11-22; newest first, the first is offered to clients that ask for another. */
+/**
+ * https://modelcontextprotocol.io/specification/2025-06-18, read 2026-11-22; newest first. The first one is offered to clients that request
+ * an unknown version.
+ */
 const PROTOCOLS = ['2025-06-18', '2025-03-26', '2024-11-05'];
 /** https://www.jsonrpc.org/specification, 5.1. */
 const ERROR = { parse: -32700, request: -32600, method: -32601, params: -32602 } as const;
-/** What can be allowed. */
+/** Tools that must be allowed explicitly. */
 const GUARDED = ['launch', 'stop'];
 
 interface Tool {
   name: string;
   description: string;
-  /** Arguments that the verb takes by place, in order. */
+  /** Positional arguments of the verb, in order. */
   places: readonly string[];
-  /** Words of the command line that always follow. */
+  /** Words of the command line that are always appended. */
   words: readonly string[];
 }
 
@@ -84,7 +87,7 @@ interface Request {
   params?: Record<string, unknown> | null;
 }
 
-/** `slipway mcp`: the verbs as tools of an MCP server on stdio, one JSON-RPC message a line, until the input ends. */
+/** `slipway mcp`: offers the verbs as tools of an MCP server on stdio, one JSON-RPC message per line, until the input ends. */
 export async function mcp(
   options: McpOptions,
   runVerb: RunVerb,
@@ -104,7 +107,7 @@ export async function mcp(
   return EXIT.done;
 }
 
-/** The answer to one message; undefined to a notification. */
+/** The answer to one message; undefined for a notification. */
 async function answerTo(line: string, tools: readonly Tool[], runVerb: RunVerb): Promise<object | undefined> {
   let request: Request;
   try {
@@ -180,7 +183,10 @@ async function callTool(
   return { id, result: { content, isError: code !== EXIT.done } };
 }
 
-/** The verb's words, or what is wrong with the arguments. What could be read as an option is none: a model's text never becomes a switch. */
+/**
+ * The arguments of the verb, or an error about the given ones. A value that looks like an option is rejected, so that text from a model
+ * never becomes an option.
+ */
 function wordsOf({ places, words }: Tool, given: Record<string, unknown>): string[] | string {
   const strings = [...places, 'environment', 'region'].filter((name) => given[name] !== undefined);
   const missing = places.find((name) => given[name] === undefined);

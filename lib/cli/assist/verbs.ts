@@ -3,13 +3,13 @@ import type { CommonOptions } from '../inputs';
 import type { Names } from './completion';
 import type { McpOptions } from './mcp';
 
-/** Loaded when a name is completed: every start of a shell and every completed verb goes without. */
+/** Loaded only when a name is completed, so that shell start-up and the completion of verbs stay fast. */
 const NAMES: Names = {
   environments: async () => (await import('./account-names.js')).accountNames.environments(),
   runs: async (options) => (await import('./account-names.js')).accountNames.runs(options),
 };
 
-/** Verbs that help to begin, and those that other programs call. */
+/** Verbs for getting started, and verbs that other programs call. */
 export function assistVerbs(cli: CommandLine): void {
   cli
     .verb(
@@ -24,7 +24,7 @@ export function assistVerbs(cli: CommandLine): void {
   mcpVerb(cli);
 }
 
-/** It takes none of the options of the other verbs: its words are those of another call. */
+/** Has none of the options of the other verbs: its arguments are the words of another command line. */
 function completionVerb(cli: CommandLine): void {
   cli.root
     .command('completion <shell> [words...]')
@@ -39,7 +39,7 @@ function completionVerb(cli: CommandLine): void {
     });
 }
 
-/** Its tools are the other verbs, called as the command line calls them. */
+/** Its tools are the other verbs, run like the command line runs them. */
 function mcpVerb(cli: CommandLine): void {
   cli.root
     .command('mcp')

@@ -11,16 +11,16 @@ import { requestedGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import { isDenied } from '../aws-errors';
 
-/** One line of preflight: what was asked of the account, what it said, and whether the environment can work with that. */
+/** One line of preflight: the question, the account's answer, and whether the environment can work with it. */
 export interface Check {
   name: string;
   verdict: 'ok' | 'failed' | 'unknown';
   detail: string;
-  /** What the caller may not do, so that nothing is known: `iam:GetRole on slipway-research-nlp-execution`. */
+  /** The permission that the caller lacks, so that the answer is unknown: `iam:GetRole on slipway-research-nlp-execution`. */
   missingPermission?: string;
 }
 
-/** Checks that did not succeed, as issues. A missing permission of the caller is no problem of the run. */
+/** Converts checks that did not succeed to issues. A missing permission of the caller is not a problem of the run. */
 export const checkIssues = (checks: readonly Check[]): Issue[] =>
   checks
     .filter((c) => c.verdict !== 'ok')
@@ -39,7 +39,7 @@ export const checkIssues = (checks: readonly Check[]): Issue[] =>
       });
     });
 
-/** What the account must hold for the run, looked at with the caller's own rights. */
+/** Checks what the account must provide for the run, with the caller's own permissions. */
 export async function accountChecks(run: RunSpec, descriptor: Descriptor): Promise<Check[]> {
   const { region, team } = descriptor;
   const roleName = descriptor.executionRoleArn.split('/').pop() ?? '';
@@ -54,7 +54,7 @@ export async function accountChecks(run: RunSpec, descriptor: Descriptor): Promi
     }),
     ...(['dataBucket', 'checkpointBucket', 'artifactBucket'] as const).map((key) =>
       check(key.replace('Bucket', ' bucket'), `s3:ListBucket on ${descriptor[key]}`, async () => {
-        // A researcher may list the team's own prefix, not the bucket; of the data bucket everything.
+        // A researcher may list only the team's own prefix of a bucket, but all of the data bucket.
         const Prefix = key === 'dataBucket' ? '' : `runs/${team}/`;
         await s3.send(new ListObjectsV2Command({ Bucket: descriptor[key], Prefix, MaxKeys: 1 }));
         return descriptor[key];
@@ -72,7 +72,7 @@ export async function accountChecks(run: RunSpec, descriptor: Descriptor): Promi
   ]);
 }
 
-/** A failed requirement, as opposed to a call that failed. */
+/** A requirement that is not met, as opposed to a call that failed. */
 export class Unmet extends Error {}
 
 const MISSING = [
@@ -88,8 +88,8 @@ const MISSING = [
 ];
 
 /**
- * One check. A thing that is not there is a failure; a call that did not succeed leaves it unknown.
- * @param permission what the look needs, for a caller who may not
+ * Runs one check. A missing resource is a failure; after a failed call the result is unknown.
+ * @param permission that the check needs, for a caller who lacks it
  */
 export async function check(name: string, permission: string, look: () => Promise<string>): Promise<Check> {
   for (let attempt = 1; ; attempt++) {
@@ -123,7 +123,7 @@ async function addressDetail(ec2: EC2Client, run: RunSpec, descriptor: Descripto
     0,
   );
   const most = Math.max(0, ...Subnets.map((s) => s.AvailableIpAddressCount ?? 0));
-  // All instances of a job land in one zone, so one subnet must hold them.
+  // All instances of a job are placed in one zone, so one subnet must have enough addresses.
   if (most < needed) throw new Unmet(`${needed} addresses are needed in one subnet, the largest has ${most}`);
   return `${needed} needed, ${most} free in one subnet`;
 }

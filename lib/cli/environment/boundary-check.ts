@@ -12,9 +12,9 @@ const TITLE = 'permissions boundary';
 const PERMISSION = 'iam:GetPolicy, iam:GetPolicyVersion and iam:SimulateCustomPolicy';
 
 /**
- * What the boundary of an environment file forbids of what the roles of its template may do. The template is that of the last `cdk synth`: only it knows
- * the roles that the CDK adds.
- * @param file the environment file; an older template cannot be used to check it
+ * Checks whether the permissions boundary of an environment file denies actions that the roles of its template need. The template is that
+ * of the last `cdk synth`, because only it contains the roles that the CDK adds.
+ * @param file the environment file; a template older than it cannot be used
  */
 export async function boundaryCheck(environment: EnvironmentSpec, file: string): Promise<Looked[]> {
   const { name, region, iam } = environment;

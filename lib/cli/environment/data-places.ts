@@ -7,15 +7,15 @@ import { isDenied } from '../aws-errors';
 
 interface Place {
   path: string;
-  /** As the run file has it. */
+  /** As written in the run file. */
   written: string;
   bucket: string;
   prefix: string;
 }
 
 /**
- * Data and weights that are not there. The service would say so only after the job's instances had started.
- * A run that waits for another one (`after`) may read what that one writes: for it they are warnings.
+ * Issues about data and weights that do not exist; the service would report them only after the job's instances had started. A run that
+ * waits for another one (`after`) may read the output of that run, so for it they are warnings.
  */
 export async function missingData(run: RunSpec, descriptor: Descriptor): Promise<Issue[]> {
   const places = placesOf(run, descriptor);
@@ -31,7 +31,7 @@ function placesOf(run: RunSpec, descriptor: Descriptor): Place[] {
   ];
   return written.flatMap(({ path, uri }) => {
     const runId = `${run.name}-000000000000`;
-    // What the run writes itself is not there before it.
+    // The run's own output does not exist yet.
     if (uri === undefined || uri.includes('{runId}')) return [];
     const [, bucket, prefix = ''] = /^s3:\/\/([^/]+)\/?(.*)$/.exec(fillPlaceholders(uri, { descriptor, runId })) ?? [];
     return bucket ? [{ path, written: uri, bucket, prefix }] : [];

@@ -10,7 +10,7 @@ import { UsageError } from '../exit';
 
 const NAME = /^[a-z][a-z0-9-]{0,30}$/;
 
-/** The file `environments/*.yaml` below this folder whose environment has this name; undefined when there is none. */
+/** The file `environments/*.yaml` below this folder that defines the environment with this name; undefined when there is none. */
 export function environmentFileOf(name: string, folder = process.cwd()): string | undefined {
   const environments = path.join(folder, 'environments');
   if (!NAME.test(name) || !existsSync(environments)) return undefined;
@@ -23,11 +23,14 @@ function nameIn(file: string): string | undefined {
   return isEnvironmentFile(text) ? loadEnvironment(text).value?.name : undefined;
 }
 
-/** The file that an argument means: a path, or the name of an environment with a file; undefined for a name without one. */
+/** The environment file for an argument: a path, or the name of an environment that has a file; otherwise undefined. */
 export const fileMeant = (given: string): string | undefined =>
   !/[/\\.]/.test(given) && !existsSync(given) ? environmentFileOf(given) : given;
 
-/** The same where nothing but a file will do. @throws UsageError */
+/**
+ * The same, but a file is required.
+ * @throws UsageError
+ */
 export function requireFile(given: string): string {
   const file = fileMeant(given);
   if (file !== undefined) return file;
@@ -37,8 +40,8 @@ export function requireFile(given: string): string {
 }
 
 /**
- * What the stack of an environment was to compare with the account's quotas. A stack whose first deploy was refused for
- * them has a template too, as long as nobody has deleted it.
+ * The needs that the deployed stack of an environment compared with the account's quotas. A stack whose first deploy was refused because of
+ * quotas has a template too, until it is deleted.
  */
 export async function needsOfStack(name: string, region: string, read = deployedTemplate): Promise<QuotaNeed[]> {
   const neither = new UsageError(
@@ -52,19 +55,19 @@ export async function needsOfStack(name: string, region: string, read = deployed
   return quotaPreflightSchema.shape.needs.parse(gate?.Properties?.needs ?? '[]');
 }
 
-/** Whether the deployed stack of an environment copies its checkpoints to another region. False without such a stack. */
+/** Whether the deployed stack of an environment replicates its checkpoints to another region. False without such a stack. */
 export async function replicatesCheckpoints(name: string, region: string, read = deployedTemplate): Promise<boolean> {
   const template = await read(name, region);
   const resources = Object.values(template?.Resources ?? {});
   return resources.some(({ Type, Properties }) => Type === 'AWS::S3::Bucket' && Properties?.ReplicationConfiguration);
 }
 
-/** The parts of a deployed template that are looked at. */
+/** The parts of a deployed template that are read. */
 export interface Template {
   Resources?: Record<string, { Type?: string; Properties?: { needs?: unknown; ReplicationConfiguration?: unknown } }>;
 }
 
-/** The template of an environment's stack as it was deployed; undefined without such a stack. */
+/** The deployed template of an environment's stack; undefined without such a stack. */
 export async function deployedTemplate(name: string, region: string): Promise<Template | undefined> {
   const StackName = `Slipway-${name}-${region}`;
   try {

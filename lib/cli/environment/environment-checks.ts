@@ -11,8 +11,8 @@ import { accountOf, type Looked, looked } from './looked';
 import { replicaCheck, storageChecks } from './storage-checks';
 
 /**
- * What an environment file refers to in the account, and what the account has of it that the file no longer names. The issues hold those
- * of the checks.
+ * Checks what an environment file refers to in the account, and resources of the environment that the file no longer contains. The issues
+ * include those of the checks.
  */
 export async function environmentChecks(
   environment: EnvironmentSpec,
@@ -47,8 +47,8 @@ async function networkChecks(environment: EnvironmentSpec): Promise<Looked[]> {
 }
 
 /**
- * Stacks of the environment in regions that its file does not name: a deploy leaves them as they are, and they go on costing money.
- * A region that cannot be read (not enabled, no permission) produces no finding.
+ * Stacks of the environment in regions that its file does not contain: a deploy does not change them, and they continue to cost money. A
+ * region that cannot be read (not enabled, no permission) produces no issue.
  */
 async function orphanedStacks(specs: readonly EnvironmentSpec[]): Promise<Issue[]> {
   const [first] = specs;

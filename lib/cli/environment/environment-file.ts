@@ -8,7 +8,7 @@ import type { CommonOptions } from '../inputs';
 import { callRegion } from './environment';
 
 /**
- * Where a verb takes nothing but an environment file: one sentence for a run file, and not one for each of its options.
+ * Rejects a run file where a verb accepts only an environment file, with one sentence instead of one issue per option.
  * @throws UsageError for a run file
  */
 export function refuseRunFile(file: string, text: string): void {
@@ -19,7 +19,7 @@ export function refuseRunFile(file: string, text: string): void {
 }
 
 /**
- * An environment file that a deploy would take; what keeps it from that is a refusal.
+ * Reads an environment file as for a deploy; throws a Refusal for its errors.
  * @throws UsageError for a run file
  */
 export function requireEnvironment(file: string, text: string, options: CommonOptions): EnvironmentOnDisk {
@@ -29,7 +29,7 @@ export function requireEnvironment(file: string, text: string, options: CommonOp
   return disk;
 }
 
-/** The environment in the region that is meant: the only one of the file, or the one of `--region` and the SDKs' variables. */
+/** The environment in the selected region: the only one of the file, or the one of `--region` or the SDKs' variables. */
 export function environmentIn({ specs }: EnvironmentOnDisk, file: string, options: CommonOptions): EnvironmentSpec {
   const [only, ...others] = specs;
   const region = options.region ?? (others.length === 0 ? only?.region : undefined) ?? callRegion(options);
@@ -39,7 +39,7 @@ export function environmentIn({ specs }: EnvironmentOnDisk, file: string, option
   throw new UsageError(`--region: must be a region of ${file}, got ${region}; use ${orList(regions)}`);
 }
 
-/** What the deploy of an environment in one region compares with the account's quotas: its own needs and those of its runs. */
+/** Needs that the deploy of an environment in one region compares with the account's quotas: its own and those of its runs. */
 export function needsOfEnvironment({ runs }: EnvironmentOnDisk, { quotas, guardrails }: EnvironmentSpec): QuotaNeed[] {
   const registered = runs.map(({ run }) => run);
   return environmentQuotaNeeds(quotas.require, registered, guardrails.maxInstancesPerRun);

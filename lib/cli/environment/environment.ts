@@ -7,19 +7,19 @@ import { isDenied, serviceError } from '../aws-errors';
 import { UsageError } from '../exit';
 import { type CommonOptions, isDescriptorFile, readDescriptor } from '../inputs';
 
-/** The region to call: the option, else the usual variables of the SDKs. */
+/** The region for service calls: the option, otherwise the standard variables of the SDKs. */
 export function callRegion(options: CommonOptions): string {
   const region = options.region ?? process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION;
   if (!region) throw new UsageError('--region: must be given, got nothing; name a region, or set AWS_REGION');
   return region;
 }
 
-/** The environment that nothing else names: `SLIPWAY_ENVIRONMENT`; undefined where it is not set, or empty. */
+/** The default environment, `SLIPWAY_ENVIRONMENT`; undefined when it is not set or empty. */
 export const usualEnvironment = (): string | undefined => process.env.SLIPWAY_ENVIRONMENT || undefined;
 
 /**
- * The descriptor that `--environment` names: a file, `name/team`, or a name whose only readable team is meant.
- * @param fallback the environment of the run file, before the one of `SLIPWAY_ENVIRONMENT`
+ * The descriptor for `--environment`: a file, `name/team`, or a name if the caller can read the descriptor of exactly one team.
+ * @param fallback the environment of the run file, which takes precedence over `SLIPWAY_ENVIRONMENT`
  */
 export async function findDescriptor(options: CommonOptions, fallback?: string): Promise<Descriptor> {
   const wanted = options.environment ?? fallback ?? usualEnvironment();
@@ -32,7 +32,7 @@ export async function findDescriptor(options: CommonOptions, fallback?: string):
   } catch (error) {
     const { message } = error as Error;
     if (!(error instanceof UsageError) || !message.startsWith(OPTION) || options.environment !== undefined) throw error;
-    // It is corrected where it was written.
+    // The message names the place where the value was written.
     const written = fallback === undefined ? 'SLIPWAY_ENVIRONMENT' : 'environment';
     throw new UsageError(`${written}${message.slice(OPTION.length)}`);
   }
@@ -47,10 +47,10 @@ async function descriptorNamed(wanted: string, options: CommonOptions): Promise<
   return team ? readTeamDescriptor(name, team, region) : onlyDescriptor(name, region);
 }
 
-/** The descriptor of one team, by its exact name: what a researcher's role may read. */
+/** The descriptor of one team, by its exact name, which a researcher's role may read. */
 async function readTeamDescriptor(name: string, team: string, region: string): Promise<Descriptor> {
   const value = await readParameter(descriptorParameter(name, team), region).catch(async (error: unknown) => {
-    // Another team's descriptor is denied, whether it exists or not.
+    // The descriptor of another team is denied whether or not it exists.
     const teams = isDenied(error) ? await teamsOf(name, region) : undefined;
     throw teams && !teams.includes(team)
       ? noSuchTeam(name, team, teams)
@@ -83,7 +83,7 @@ async function onlyDescriptor(name: string, region: string): Promise<Descriptor>
 
 /**
  * The descriptors of an environment that the caller may read.
- * @param denied what is wrong, and what to do, where the caller may not list them
+ * @param denied error text and remedy if the caller may not list them
  */
 export async function readDescriptors(
   name: string,
@@ -106,7 +106,7 @@ export async function readDescriptors(
   return values.flatMap((value) => loadDescriptor(value ?? '').value ?? []);
 }
 
-/** Of an environment of an older version, which has no list of its teams. */
+/** For an environment of an older version, which has no list of its teams. */
 async function readByPath(name: string, region: string, denied: readonly [string, string]): Promise<Descriptor[]> {
   const ssm = new SSMClient({ region });
   try {
@@ -118,7 +118,7 @@ async function readByPath(name: string, region: string, denied: readonly [string
   }
 }
 
-/** Names of the teams; undefined when there is no such environment, it is of an older version, or it may not be read. */
+/** Names of the teams; undefined when the environment does not exist, is of an older version, or may not be read. */
 async function teamsOf(name: string, region: string): Promise<string[] | undefined> {
   const names = await readParameter(teamsParameter(name), region).catch((error: unknown) => {
     if (isDenied(error)) return undefined;

@@ -1,12 +1,13 @@
 import { BatchGetImageCommand, ECRClient, GetDownloadUrlForLayerCommand } from '@aws-sdk/client-ecr';
 import type { EcrUri } from '../../catalog/images/ecr-uri';
 
-/** Versions that an image says of itself, by what they are versions of: `CUDA`, `NCCL`, `EFA`, `PyTorch`. */
+/** Versions that an image declares, by component: `CUDA`, `NCCL`, `EFA`, `PyTorch`. */
 export type ImageVersions = Readonly<Record<string, string>>;
 
 /**
- * Variables and build arguments of images that carry versions, by what they are versions of: of NVIDIA's CUDA images and of AWS Deep Learning Containers
- * (https://github.com/aws/deep-learning-containers, pytorch/training/docker; https://gitlab.com/nvidia/container-images/cuda, 2026-11-23).
+ * Environment variables and build arguments that contain versions, by component: those of NVIDIA's CUDA images and of AWS Deep Learning
+ * Containers (https://github.com/aws/deep-learning-containers, pytorch/training/docker; https://gitlab.com/nvidia/container-images/cuda,
+ * 2026-11-23).
  */
 const VARIABLES: Readonly<Record<string, readonly string[]>> = {
   CUDA: ['CUDA_VERSION'],
@@ -24,35 +25,37 @@ const MANIFESTS = [
   'application/vnd.docker.distribution.manifest.list.v2+json',
   'application/vnd.oci.image.index.v1+json',
 ];
-/** A manifest of one image, or an index over those of several architectures; what is read of them. */
+/** The used fields of a manifest of one image, or of an index over those of several architectures. */
 interface Manifest {
   config?: { digest?: string };
   manifests?: { digest?: string; platform?: { architecture?: string } }[];
 }
 
-/** What is read of an image's configuration. */
+/** The used fields of an image's configuration. */
 interface Configuration {
   config?: { Env?: string[] | null };
   history?: { created_by?: string }[] | null;
 }
 
-/** Build arguments that commands ran with, `RUN |2 A=1 B=2 /bin/sh -c ...`: newer Deep Learning Containers name versions there alone. */
+/**
+ * Build arguments of commands in the history, `RUN |2 A=1 B=2 /bin/sh -c ...`: newer Deep Learning Containers declare versions only there.
+ */
 const buildArguments = (history: readonly { created_by?: string }[]): string[] =>
   history.flatMap(({ created_by: text = '' }) => {
     const [, given = ''] = /^(?:RUN )?\|\d+ (.*?) \S*sh -c /.exec(text) ?? [];
     return given.split(' ').filter((word) => /^\w+=./.test(word));
   });
 
-/** How a presigned URL is read; tests bring their own. */
+/** Downloads a presigned URL; tests provide their own. */
 export type Download = (url: string) => Promise<{ ok: boolean; status: number; json(): Promise<unknown> }>;
 
-/** A network that drops packets must not keep a lock file from being written. */
+/** A network that drops packets must not prevent a lock file from being written. */
 const PATIENCE_MS = 20_000;
 const fetchSoon: Download = (url) => fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS) });
 
 /**
- * What an image says of its versions, from the variables and the build arguments in its configuration: a few kilobytes, no layer is pulled. Throws with the reason when
- * manifest or configuration cannot be read.
+ * The versions that an image declares in the environment variables and build arguments of its configuration: reads a few kilobytes and
+ * pulls no layer. Throws with the reason when manifest or configuration cannot be read.
  */
 export async function readImageVersions(
   { account, region, repository }: EcrUri,
@@ -91,7 +94,7 @@ function versionsIn(variables: readonly string[]): ImageVersions {
   );
 }
 
-/** `CUDA 12.8.1 -> 13.0.0, NCCL 2.27.3 (same), EFA not said`: what differs between two images, by what they say of themselves. */
+/** `CUDA 12.8.1 -> 13.0.0, NCCL 2.27.3 (same), EFA not said`: differences between the declared versions of two images. */
 export function versionChanges(before: ImageVersions, after: ImageVersions): string {
   const said = (value: string | undefined) => value ?? 'not said';
   return Object.keys(VARIABLES)

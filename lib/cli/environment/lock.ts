@@ -27,7 +27,7 @@ export interface LockOptions extends CommonOptions {
   base?: string;
 }
 
-/** `slipway lock FILE`: asks ECR in each region for the digest of the base image's tag and writes `<environment>.lock.yaml`. */
+/** `slipway lock FILE`: reads the digest of the base image's tag from ECR in each region and writes `<environment>.lock.yaml`. */
 export async function lock(file: string, options: LockOptions, terminal: Terminal): Promise<number> {
   const text = readText(file);
   refuseRunFile(file, text);
@@ -57,7 +57,7 @@ export async function lock(file: string, options: LockOptions, terminal: Termina
   return EXIT.done;
 }
 
-/** What another digest brings, as far as both images say it. */
+/** The changes that a new digest contains, as far as both images declare their versions. */
 interface BaseChange {
   region: string;
   base: string;
@@ -66,7 +66,7 @@ interface BaseChange {
   what: string;
 }
 
-/** The lock holds whether or not the images can be read: what they are is for the person who commits it. */
+/** The lock is valid whether or not the images can be read: the versions are only information for the person who commits it. */
 async function changeOf(region: string, base: string, old: LockedBase, found: LockedBase): Promise<BaseChange> {
   const change = { region, base, from: old.digest, to: found.digest };
   try {
@@ -102,7 +102,7 @@ async function resolved(spec: EnvironmentSpec, options: LockOptions, before: Ima
   return { image, digest: await digestOf(parts, parts.tag), resolvedAt: new Date().toISOString() };
 }
 
-/** The digest that a tag has now. */
+/** The digest that a tag currently refers to. */
 async function digestOf({ account, region, repository }: EcrUri, tag: string): Promise<string> {
   const ecr = new ECRClient({ region });
   const doing = `asking ECR of ${region} for ${repository}:${tag} of account ${account}`;

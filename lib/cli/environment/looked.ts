@@ -4,13 +4,13 @@ import type { EnvironmentSpec } from '../../spec/environment-file';
 import { hasErrors, type Issue } from '../../spec/issue';
 import { type Check, check, checkIssues } from './account-checks';
 
-/** What a look at something that an environment file refers to came to. */
+/** Result of checking a resource that an environment file refers to. */
 export interface Looked {
   check: Check;
   issues: Issue[];
 }
 
-/** What is found is an issue of its own; what could not be looked at is one of the check. */
+/** Problems found in the resource are separate issues; if it could not be read, the check has an issue. */
 export async function looked(
   title: string,
   permission: string,
@@ -30,7 +30,7 @@ export async function looked(
 
 const callers = new WeakMap<EnvironmentSpec, Promise<string>>();
 
-/** Account of an environment: the one that its file names, or that of the caller's credentials, which is asked for once. */
+/** Account of an environment: the one in its file, otherwise that of the caller's credentials, which is read once. */
 export async function accountOf(environment: EnvironmentSpec): Promise<string> {
   if (environment.account !== undefined) return environment.account;
   const asked = callers.get(environment) ?? callerAccount(environment.region);

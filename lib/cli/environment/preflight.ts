@@ -17,7 +17,7 @@ import { environmentChecks } from './environment-checks';
 import { environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
 import { quotaJson, quotaRows } from './quota';
 
-/** `slipway preflight FILE`: quotas, and what the account must hold for the run. */
+/** `slipway preflight FILE`: checks quotas, and what the account must provide for the run. */
 export async function preflight(file: string, given: CommonOptions, terminal: Terminal): Promise<number> {
   const text = readText(file);
   if (isEnvironmentFile(text)) return environmentPreflight(file, text, given, terminal);
@@ -37,7 +37,7 @@ export async function preflight(file: string, given: CommonOptions, terminal: Te
   return report({ rows, checks: looked, issues: found }, options, terminal);
 }
 
-/** The limits that are known, by name of the quota. */
+/** The limits that are known, by quota name. */
 const limitsOf = (rows: readonly QuotaRow[]): Limits =>
   new Map(rows.flatMap((row) => (row.limit === null ? [] : [[row.name, { value: row.limit }]])));
 
@@ -80,7 +80,7 @@ function report({ rows, checks, issues }: Result, options: CommonOptions, termin
   return ok ? EXIT.done : EXIT.refused;
 }
 
-/** Of an elastic run those of the most instances that the limits allow. */
+/** For an elastic run: the rows for the largest size that the limits allow. */
 async function quotaRowsOf(run: RunSpec, region: string, terminal: Terminal): Promise<QuotaRow[]> {
   const rows = await quotaRows(runQuotaNeeds(run), region);
   const limits = limitsOf(rows);
@@ -90,7 +90,7 @@ async function quotaRowsOf(run: RunSpec, region: string, terminal: Terminal): Pr
   return sized.compute.instanceCount === run.compute.instanceCount ? rows : quotaRows(runQuotaNeeds(sized), region);
 }
 
-/** What launch asks of preflight: absent data and needs above a limit refuse, needs above what is free wait in the queue. */
+/** The preflight of a launch: missing data and needs above a limit are errors; a run that needs more than is free waits in the queue. */
 export async function preflightRun(run: RunSpec, descriptor: Descriptor, terminal: Terminal): Promise<void> {
   const [rows, missing, plans] = await Promise.all([
     quotaRowsOf(run, descriptor.region, terminal),

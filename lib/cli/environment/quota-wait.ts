@@ -6,22 +6,22 @@ import { serviceError } from '../aws-errors';
 import { pollSeconds } from '../runs/wait';
 import type { Terminal } from '../terminal';
 
-/** A limit that is waited for. */
+/** A quota whose increase is awaited. */
 export interface WantedLimit {
   name: string;
   code: string;
-  /** Value from which on it is enough. */
+  /** Minimum value that is sufficient. */
   desired: number;
 }
 
-/** Seconds between two looks: an increase takes minutes at best, and days where a person decides. */
+/** Seconds between two polls: an increase takes minutes at best, and days if a person decides. */
 const LOOK_SECONDS = 60;
-/** Rounds of looks in a row that may fail: a wait of days outlives a network that was away for minutes. */
+/** Number of consecutive rounds that may fail: a wait of several days must survive a network outage of some minutes. */
 const PATIENCE = 10;
-/** How long an increase that ended may take to show as the applied limit, milliseconds: reports say up to an hour. */
+/** How long it may take until a completed increase appears as the applied limit, milliseconds: up to an hour according to reports. */
 const SETTLE_MS = 3_600_000;
 /**
- * Ends of a request that grant nothing further, in words.
+ * Final states of a request that grant nothing, with an explanation.
  * https://docs.aws.amazon.com/servicequotas/2019-06-24/apireference/API_RequestedServiceQuotaChange.html, 2026-11-23.
  */
 const REFUSED: Readonly<Record<string, string>> = {
@@ -31,16 +31,16 @@ const REFUSED: Readonly<Record<string, string>> = {
   INVALID_REQUEST: 'Service Quotas could not process it',
 };
 
-/** What came of the waiting: limits that will not come, with why; empty when all are there. */
+/** Result of the wait: quotas that will not be increased, with the reason; empty when all limits are sufficient. */
 export type Unmet = { wanted: WantedLimit; why: string }[];
 
-/** The last limit seen while a request was still open, by code: what is above it was granted by the end of the request. */
+/** The last limit seen while a request was still open, by code: a higher limit later shows that the request was granted. */
 type OpenLimits = Map<string, number>;
 
 /**
- * Follows increases until the limits are applied, or until their requests have ended with less: a line for each change. A limit counts, and not the
- * word of a request: an approved one is applied a little later, and AWS may approve less than was asked. Ends at once for a limit that nobody has
- * asked for.
+ * Follows quota increases until the limits are applied, or until their requests have ended with less: prints a line for each change. The
+ * applied limit counts, not the status of the request: an approved increase is applied some time later, and AWS may approve less than was
+ * requested. Ends immediately for a quota without a request.
  * @throws ServiceError when the service has not answered for ten rounds
  */
 export async function followIncreases(
@@ -97,7 +97,7 @@ async function look(client: ServiceQuotasClient, { code, desired }: WantedLimit,
   return { text };
 }
 
-/** An approved request whose limit is short: less was granted once the limit has moved, or has had the time to. */
+/** An approved request whose limit is too low: less was granted if the limit has changed, or has had enough time to. */
 function approved(text: string, { desired, updatedAt }: HeldRequest, value?: number, before?: number): Look {
   if (value === undefined) return { text };
   const moved = before !== undefined && value > before;

@@ -31,7 +31,7 @@ export interface QuotaOptions extends CommonOptions {
   wait?: boolean;
 }
 
-/** `slipway quota FILE|ENVIRONMENT`: every quota that a run or an environment touches. */
+/** `slipway quota FILE|ENVIRONMENT`: shows every quota that a run or an environment needs. */
 export async function quota(file: string, options: QuotaOptions, terminal: Terminal): Promise<number> {
   const { region, needs } = await wantedBy(file, options);
   const rows = await quotaRows(needs, region);
@@ -46,7 +46,7 @@ export async function quota(file: string, options: QuotaOptions, terminal: Termi
   return ended;
 }
 
-/** Ctrl-C ends the waiting and no request. */
+/** Ctrl-C ends the wait but not the requests. */
 async function untilApplied(
   client: ServiceQuotasClient,
   short: readonly QuotaRow[],
@@ -62,7 +62,9 @@ async function untilApplied(
   return EXIT.done;
 }
 
-/** What can be done about limits that did not come, with what was given and the region. Other regions are compared for files alone. */
+/**
+ * Next commands for quotas that were not increased, with the arguments given and the region. Other regions can only be compared for files.
+ */
 function nextCommands(file: string, { environment, set = [] }: CommonOptions, region: string): string {
   const words = [file, ...(environment ? ['--environment', environment] : []), ...set.flatMap((one) => ['--set', one])];
   const named = words.map(quoted).join(' ');
@@ -72,13 +74,13 @@ function nextCommands(file: string, { environment, set = [] }: CommonOptions, re
   ].join('\n');
 }
 
-/** Applied limits in a region, at the pace that Service Quotas allows. */
+/** Applied limits in a region, at the rate that Service Quotas allows. */
 export const readLimits = (needs: readonly QuotaNeed[], region: string): Promise<Limits> =>
   readAppliedLimits(new ServiceQuotasClient({ region, maxAttempts: 5, retryMode: 'adaptive' }), needs, (ms) =>
     sleep(ms),
   );
 
-/** Needs, limits and usage of one region, judged for a launch now. */
+/** Needs, limits and usage of one region, evaluated for a launch now. */
 export async function quotaRows(needs: readonly QuotaNeed[], region: string): Promise<QuotaRow[]> {
   const limits = await readLimits(needs, region);
   const usage = await readUsage(new SageMakerClient({ region, maxAttempts: 6, retryMode: 'adaptive' }), (ms) =>
@@ -89,7 +91,7 @@ export async function quotaRows(needs: readonly QuotaNeed[], region: string): Pr
   return judgeForLaunch(needs, limits, usage);
 }
 
-/** A row of `slipway quota --json`, by the names of its published schema. */
+/** A row of `slipway quota --json`, with the field names of its published schema. */
 export const quotaJson = (row: QuotaRow) => ({
   code: row.code ?? '',
   name: row.name,
@@ -100,7 +102,7 @@ export const quotaJson = (row: QuotaRow) => ({
   ...(row.reason && { reason: row.reason }),
 });
 
-/** The region that is meant, and what the file needs of its quotas. A bare name is that of an environment. */
+/** The region, and the file's needs. A bare name is the name of an environment. */
 async function wantedBy(given: string, options: CommonOptions): Promise<{ region: string; needs: QuotaNeed[] }> {
   const file = fileMeant(given);
   if (file === undefined) {
@@ -109,7 +111,7 @@ async function wantedBy(given: string, options: CommonOptions): Promise<{ region
   }
   const text = readText(file);
   if (!isEnvironmentFile(text)) {
-    // What is wrong with the file is said before the region is asked for, which only the limits need.
+    // Errors in the file are reported before a region is required, because only the limits need the region.
     const needs = runQuotaNeeds(requireRun(file, await withS3Config(file, options)).run);
     return { region: callRegion(options), needs };
   }

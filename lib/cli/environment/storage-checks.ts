@@ -19,13 +19,13 @@ import { teamKeysOf } from '../../spec/team-keys';
 import { undefinedWhenDenied } from '../aws-errors';
 import { accountOf, type Looked, looked } from './looked';
 
-/** Buckets and key, made by a stack or not, by their names. */
+/** Buckets and key, created by a stack or existing, by their names. */
 export type StoragePlaces = Omit<ExistingStorage, 'partition' | 'urlSuffix'>;
 
 const BUCKET_PERMISSION = 's3:ListBucket, s3:GetBucketPolicy and other reads of settings';
 const TITLES = { data: 'data bucket', checkpoints: 'checkpoint bucket', key: 'key' } as const;
 
-/** Existing buckets and the existing keys that an environment file names, with the caller's own rights. */
+/** Checks existing buckets and keys that an environment file names, with the caller's own permissions. */
 export async function storageChecks(environment: EnvironmentSpec): Promise<Looked[]> {
   const { region, storage } = environment;
   const { buckets = {}, kmsKeyArn: keyArn, fsxLustre } = storage;
@@ -38,7 +38,7 @@ export async function storageChecks(environment: EnvironmentSpec): Promise<Looke
   return checkStorage({ region, account, buckets, keyArn, teamKeys, dataRepository });
 }
 
-/** Settings of buckets and keys, made by the stack or not. */
+/** Checks the settings of buckets and keys, created by the stack or existing. */
 export async function checkStorage(places: StoragePlaces): Promise<Looked[]> {
   const { region } = places;
   const { partition = 'aws', domain: urlSuffix = 'amazonaws.com' } = REGIONS[region] ?? {};
@@ -48,8 +48,8 @@ export async function checkStorage(places: StoragePlaces): Promise<Looked[]> {
 }
 
 /**
- * Bucket and key that the copies of checkpoints go to, of an environment file. While the environment of the other region is part of the same file,
- * its bucket may come with the same deploy: then its absence is a warning.
+ * Checks the bucket and key to which an environment file replicates checkpoints. If the environment of the other region is in the same
+ * file, its bucket may be created by the same deploy, so its absence is only a warning.
  */
 export async function replicaCheck(environment: EnvironmentSpec, regions: readonly string[]): Promise<Looked[]> {
   const { name, storage } = environment;
@@ -64,7 +64,7 @@ export async function replicaCheck(environment: EnvironmentSpec, regions: readon
 }
 
 /**
- * The rule that copies checkpoints of a deployed environment, its role, and where it copies to; undefined when the bucket has no rule.
+ * Checks the replication rule of a deployed environment, its role, and its destination; undefined when the bucket has no rule.
  * @throws when the rule may not be read
  */
 export async function deployedReplicaCheck(place: {
@@ -77,7 +77,7 @@ export async function deployedReplicaCheck(place: {
   const rule = await readReplication(s3, place);
   if (!rule) return undefined;
   const target = replicaTargetOf(rule, place.account);
-  // Callers who may not read checkpoints learn nothing of copies.
+  // Callers who may not read checkpoints get no information about copies.
   const copy = await newestCopy(s3, place).catch(undefinedWhenDenied);
   const found = await looked(
     REPLICA_TITLE,
@@ -89,7 +89,7 @@ export async function deployedReplicaCheck(place: {
       ...(target ? await targetIssues(target) : []),
     ],
   );
-  // A copy that arrived says more than a look at where it went.
+  // A copy that has arrived is better evidence than reading its destination.
   if (found.check.verdict !== 'unknown' || copy?.status !== 'COMPLETED') return found;
   return { check: { ...found.check, verdict: 'ok', detail: `${copy.key} was copied` }, issues: [] };
 }

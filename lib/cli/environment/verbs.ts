@@ -3,7 +3,7 @@ import type { CommonOptions } from '../inputs';
 import type { LockOptions } from './lock';
 import type { QuotaOptions } from './quota';
 
-/** Verbs on what an account holds for runs. */
+/** Verbs on resources and quotas that an account has for runs. */
 export function environmentVerbs(cli: CommandLine): void {
   cli
     .verb(

@@ -6,27 +6,27 @@ import { teamName } from '../../spec/environment/people';
 import { orList } from '../../spec/issue';
 import { UsageError } from '../exit';
 
-/** Systems for which `slipway init --ci` writes a pipeline. */
+/** CI systems for which `slipway init --ci` writes a pipeline. */
 export const CI_SYSTEMS = ['github', 'gitlab'] as const;
-/** A system for which `slipway init --ci` writes a pipeline. */
+/** A CI system for which `slipway init --ci` writes a pipeline. */
 export type CiSystem = (typeof CI_SYSTEMS)[number];
 
-/** Options of `slipway init`; a terminal asks for what is missing. */
+/** Options of `slipway init`; on a terminal it asks for missing ones. */
 export interface InitOptions {
   region?: string;
   team?: string;
   instanceType?: string;
   ci?: string;
-  /** CDK Pipelines over accounts, instead of deploys from one account. */
+  /** CDK Pipelines across accounts, instead of deploys from one account. */
   pipeline?: boolean;
-  /** Where npm finds slipway. */
+  /** Where npm gets the slipway package from. */
   package?: string;
   run?: boolean;
   yes?: boolean;
   json?: boolean;
 }
 
-/** What a project is made for. */
+/** The choices from which a project is generated. */
 export interface Answers {
   region: string;
   team: string;
@@ -37,7 +37,7 @@ export interface Answers {
 
 const DEFAULTS = { region: 'us-west-2', team: 'research', instanceType: 'ml.p5.48xlarge' };
 
-/** The options, and what a person answers on a terminal for those that are not given; `--yes` and `--json` take the defaults. */
+/** The options, completed by a person's answers on a terminal; `--yes` and `--json` use the defaults. */
 export async function answersOf(options: InitOptions): Promise<Answers> {
   requireValid(options);
   const asks = process.stdin.isTTY && !options.yes && !options.json;

@@ -8,8 +8,8 @@ import { type NewFile, ownVersion, projectFiles, runFile } from './project';
 import { fileSpecifier, slipwaySpecifier } from './where-from';
 
 /**
- * `slipway init [DIR]`: a CDK app of one's own around this package, with an environment file, a run file and a test; with `--run` the
- * run file alone. Never overwrites.
+ * `slipway init [DIR]`: writes a CDK app that uses this package, with an environment file, a run file and a test; with `--run` only the run
+ * file. Never overwrites a file.
  */
 export async function init(directory: string, options: InitOptions, terminal: Terminal): Promise<number> {
   const answers = await answersOf(options);
@@ -28,7 +28,7 @@ export async function init(directory: string, options: InitOptions, terminal: Te
   return EXIT.done;
 }
 
-/** A name that npm takes, after the folder: https://docs.npmjs.com/cli/v10/configuring-npm/package-json#name */
+/** A valid npm package name, derived from the folder: https://docs.npmjs.com/cli/v10/configuring-npm/package-json#name */
 function packageName(directory: string): string {
   const name = path
     .basename(path.resolve(directory))
@@ -37,7 +37,7 @@ function packageName(directory: string): string {
   return name.replace(/^-+|-+$/g, '') || 'training';
 }
 
-/** What `--package` names: a path to a packed tarball or a folder, or a version. */
+/** The value of `--package` as a dependency: the path of a packed tarball or a folder, or a version. */
 function specifier(directory: string, given: string | undefined): string {
   if (given === undefined) return slipwaySpecifier(directory, ownVersion());
   return existsSync(given) ? fileSpecifier(directory, given) : given;

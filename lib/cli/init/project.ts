@@ -11,12 +11,12 @@ import type { Answers, CiSystem } from './answers';
 
 /** A file of a new project. */
 export interface NewFile {
-  /** Path below the project's folder. */
+  /** Path relative to the project's folder. */
   to: string;
   text: string;
 }
 
-/** Files that are copied with `{{words}}` filled in, and where they go. npm leaves out files called .gitignore. */
+/** Template files and their destinations; `{{words}}` are filled in. npm does not pack files named .gitignore. */
 const COPIED: Readonly<Record<string, string>> = {
   'tsconfig.json': 'tsconfig.json',
   'bin/app.ts': 'bin/app.ts',
@@ -30,7 +30,7 @@ const PIPELINES: Readonly<Record<CiSystem, [from: string, to: string]>> = {
   github: ['ci/github.yaml', '.github/workflows/slipway.yaml'],
   gitlab: ['ci/gitlab.yaml', '.gitlab-ci.yml'],
 };
-/** Models of the first run, the largest that fits is taken. */
+/** Models for the first run; the largest one that fits is used. */
 const FIRST_MODELS = ['llama3-8b', 'llama3.2-3b', 'llama3.2-1b', 'gpt-tiny'];
 
 interface Manifest {
@@ -39,7 +39,10 @@ interface Manifest {
   devDependencies: Record<string, string>;
 }
 
-/** Every file of a CDK app of one's own. @param slipway what package.json names as the version of slipway */
+/**
+ * All files of a new CDK app.
+ * @param slipway the version of slipway for package.json
+ */
 export function projectFiles(name: string, answers: Answers, slipway: string): NewFile[] {
   const words = { name, ...answers };
   const { 'bin/app.ts': plain, ...rest } = COPIED;
@@ -57,7 +60,7 @@ export function projectFiles(name: string, answers: Answers, slipway: string): N
   ];
 }
 
-/** The run file alone. */
+/** Only the run file. */
 export const runFile = ({ instanceType, region }: Pick<Answers, 'instanceType' | 'region'>): NewFile => ({
   to: 'runs/first-run.yaml',
   text: firstRun(instanceType, region),
@@ -69,11 +72,11 @@ export const ownVersion = (): string => manifest().version;
 const readPackaged = (file: string): string => readFileSync(path.join(packageRoot(), file), 'utf8');
 const manifest = (): Manifest => JSON.parse(readPackaged('package.json')) as Manifest;
 
-/** Only these words: CI files have braces of their own. */
+/** Replaces only these words, because CI files have braces of their own. */
 const filled = (text: string, words: { name: string; region: string; team: string }): string =>
   text.replace(/\{\{(name|region|team)\}\}/g, (_, word: 'name' | 'region' | 'team') => words[word]);
 
-/** Exact versions, those that this package is tested with; aws-cdk-lib and constructs are its peers. */
+/** Exact versions with which this package is tested; aws-cdk-lib and constructs are its peer dependencies. */
 function packageJson(name: string, slipway: string): object {
   const { peerDependencies, devDependencies } = manifest();
   const pinned = (names: readonly string[]) => Object.fromEntries(names.map((each) => [each, devDependencies[each]]));
@@ -86,18 +89,18 @@ function packageJson(name: string, slipway: string): object {
   };
 }
 
-/** The feature flags of this package's own app, under which its templates are tested. */
+/** The feature flags of this package's own app, with which its templates are tested. */
 function cdkJson(): object {
   const { context } = JSON.parse(readPackaged('cdk.json')) as { context: Record<string, unknown> };
   const { environment: _own, ...flags } = context;
   return { app: 'npx tsx bin/app.ts', output: 'cdk.out', context: flags };
 }
 
-/** A starter file, whose first line names its schema where the project has it. */
+/** A starter file, with its schema on the first line if the project contains the schema. */
 const starter = (file: string): string =>
   readPackaged(file).replace('$schema=../schema/', '$schema=../node_modules/slipway/schema/');
 
-/** What the README of a project with a pipeline says beside the rest. */
+/** Additional part of the README of a project with a pipeline. */
 const PIPELINE_README = `
 ## The pipeline
 
@@ -109,7 +112,7 @@ const PIPELINE_README = `
 From then on a push deploys: first the pipeline itself, then every stage; the last one waits for an approval. The build of the pipeline looks nothing up in other accounts: name the zones in \`network.availabilityZoneIds\`.
 `;
 
-/** Accounts of a new pipeline, which its owner replaces. */
+/** Placeholder accounts of a new pipeline, which its owner replaces. */
 const ACCOUNTS =
   'accounts: { dev: "111122223333", prod: "444455556666" } # yours: a stage of the pipeline each, in this order';
 
@@ -126,7 +129,7 @@ function environmentFile({ region, team, instanceType, pipeline }: Answers): str
     .replace(/instanceType: ml\.p5\.48xlarge/, `instanceType: ${instanceType}`);
 }
 
-/** The largest of a few models that trains on two instances of a type. */
+/** The largest of several models that can be trained on two instances of a type. */
 function firstRun(instanceType: string, region: string): string {
   const text = starter('runs/starter.yaml').replace(/instanceType: .*$/m, `instanceType: ${instanceType}`);
   const texts = FIRST_MODELS.map((preset) => text.replace('preset: llama3-8b', `preset: ${preset}`));

@@ -1,7 +1,7 @@
 import type { CommandLine } from '../command-line';
 import type { InitOptions } from './answers';
 
-/** The verb that makes a project. */
+/** The verb that creates a project. */
 export function initVerbs(cli: CommandLine): void {
   cli
     .verb(

@@ -3,10 +3,10 @@ import path from 'node:path';
 import { packageRoot } from '../package-root';
 
 /**
- * What a new project's package.json names as slipway. npm records where an installed package came from: one that was installed from a
- * file, such as a packed tarball, is named by the same file. https://docs.npmjs.com/cli/v10/configuring-npm/package-lock-json
+ * The slipway dependency in a new project's package.json. npm records where an installed package came from: if it was installed from a
+ * file, such as a packed tarball, the new project uses the same file. https://docs.npmjs.com/cli/v10/configuring-npm/package-lock-json
  * @param directory folder of the new project
- * @param version taken when the package came from a registry, or is a clone
+ * @param version used when the package came from a registry, or is a clone
  */
 export function slipwaySpecifier(directory: string, version: string): string {
   const packages = path.dirname(packageRoot());
@@ -17,12 +17,12 @@ export function slipwaySpecifier(directory: string, version: string): string {
   };
   const resolved = installed['node_modules/slipway']?.resolved ?? '';
   if (!resolved.startsWith('file:')) return version;
-  // npm writes the path from the folder that holds node_modules.
+  // npm writes the path relative to the folder that contains node_modules.
   const file = path.resolve(packages, '..', resolved.slice('file:'.length));
   return fileSpecifier(directory, file);
 }
 
-/** A path as npm takes it in the package.json of a folder. */
+/** A path in the form that npm expects in the package.json of a folder. */
 export function fileSpecifier(directory: string, file: string): string {
   const relative = path.relative(path.resolve(directory), path.resolve(file)).split(path.sep).join('/');
   return `file:${relative}`;

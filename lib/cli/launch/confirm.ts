@@ -9,7 +9,7 @@ import { findPlan } from '../plan/plan';
 import { planText } from '../plan/text/plan-text';
 import type { Terminal } from '../terminal';
 
-/** Shows what the run may cost and asks; answers whether an unknown price was accepted. */
+/** Shows the expected cost of the run and asks for confirmation; returns whether an unknown price was accepted. */
 export async function confirmCost(
   run: RunSpec,
   descriptor: Descriptor,
@@ -32,7 +32,7 @@ export async function confirmCost(
   return price === undefined;
 }
 
-/** What the planner expects, for runs whose model it knows. A run that cannot fit is refused before it costs anything. */
+/** Shows the planner's prediction if the run's model is known. A run that cannot fit is rejected before it costs anything. */
 function showPlan(run: RunSpec, descriptor: Descriptor, terminal: Terminal): void {
   const plan = findPlan(run, { region: descriptor.region, prices: descriptor.prices });
   if (!plan) return;
@@ -47,7 +47,7 @@ const unknownPrice = () =>
     fix: 'add limits.maxCostUsd, put the rate into `prices` of the environment, or launch without --yes',
   });
 
-/** A question that must be answered with yes; no terminal to ask on is wrong usage. */
+/** Asks a question that must be answered with yes; throws a UsageError without a terminal. */
 export async function ask(message: string, verb = 'launch'): Promise<void> {
   if (!process.stdin.isTTY) throw new UsageError(`${verb}: must be confirmed, got no terminal to ask on; add --yes`);
   const answer = await confirm({ message, initialValue: false });

@@ -3,20 +3,20 @@ import path from 'node:path';
 import { filesBelow, sha256 } from '../../archive/archive';
 import { packageRoot } from '../package-root';
 
-/** One file of driver or trainer, by its path in the archive. */
+/** One file of driver or trainer, with its path in the archive. */
 export interface DriverFile {
   /** Key below `drivers/<hash>/`. */
   name: string;
   bytes: Buffer;
 }
 
-/** Driver and trainer of this package, and the hash that names them in S3. */
+/** Driver and trainer of this package, and the hash under which they are stored in S3. */
 export interface LocalDriver {
   files: DriverFile[];
   hash: string;
 }
 
-/** Folders of the package whose files make up the driver channel. */
+/** Folders of the package whose files are in the driver channel. */
 const SOURCES = ['containers/driver', 'containers/trainer'];
 
 /** The driver and trainer files of this installation, and the hash under which an environment publishes them. */

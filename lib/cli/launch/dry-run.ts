@@ -15,7 +15,7 @@ import { json } from '../terminal';
 import { localDriver } from './driver';
 import { packedCode } from './packed-code';
 
-/** What `launch --dry-run` prints: the request that would be sent, and what would be uploaded before it. */
+/** Content of `launch --dry-run`: the request that would be sent, and the files that would be uploaded before it. */
 export interface DryRun {
   plan: JobPlan;
   request: unknown;
@@ -23,7 +23,7 @@ export interface DryRun {
   archive?: Archive;
 }
 
-/** The request of the first attempt, computed here as the account would. */
+/** The request of the first attempt, computed locally in the same way as in the account. */
 export async function dryRun(
   run: RunSpec,
   runFile: string,
@@ -34,7 +34,7 @@ export async function dryRun(
   const runId = options.runId ?? runIdAt(run.name, new Date());
   const driver = descriptor.driver ?? localDriverAddress(descriptor);
   const plan: JobPlan = {
-    // Of an elastic run the largest size, as its first rung asks for it.
+    // For an elastic run: the largest size, which its first rung requests.
     run: runOnRung(run, AS_WRITTEN),
     descriptor,
     region: options.region ?? descriptor.region,

@@ -20,9 +20,9 @@ export interface LaunchOptions extends CommonOptions {
   dryRun?: boolean;
   out?: string;
   runId?: string;
-  /** The same id again finds the run that the first launch made. */
+  /** Repeating the same id finds the run that the first launch created. */
   clientRequestId?: string;
-  /** ISO time, or a span from now. */
+  /** ISO time, or a duration from now. */
   at?: string;
   /** Run ids, and `latest:<name>`. */
   after?: string[];
@@ -32,16 +32,16 @@ export interface LaunchOptions extends CommonOptions {
   wait?: boolean;
   /** `path=a,b,c`: one run per combination of values. */
   matrix?: string[];
-  /** Stops runs of the matrix early: `loss > best * 1.1 after 500 steps`. */
+  /** Rule that stops runs of the matrix early: `loss > best * 1.1 after 500 steps`. */
   stopWhen?: string;
-  /** The same code and strategy small: true or the place. */
+  /** A small run with the same code and strategy: true, or where to run it. */
   smoke?: true | string;
 }
 
-/** Furthest start that `--at` may name, days: prices and quotas are those of the launch. */
+/** Latest start for `--at`, days from now: prices and quotas are checked at launch. */
 const MOST_DAYS_AHEAD = 90;
 
-/** `--at 6h` or an ISO time, as an ISO time. */
+/** The start time for `--at 6h` or an ISO time, as an ISO time. */
 export function startTime(text: string | undefined, now: number): string | undefined {
   if (text === undefined) return undefined;
   const [, count, unit = ''] = /^(\d+)([mhd])$/.exec(text) ?? [];
@@ -54,7 +54,7 @@ export function startTime(text: string | undefined, now: number): string | undef
   );
 }
 
-/** As the launcher takes it (lib/contracts/control). */
+/** The format that the control function accepts (lib/contracts/control). */
 const CLIENT_REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** `slipway launch FILE`: validate, preflight, show the cost, ask, upload the code, submit. */
@@ -77,7 +77,7 @@ export async function launch(file: string, given: LaunchOptions, terminal: Termi
   return submitRun(launched, { ...options, startAt }, terminal);
 }
 
-/** Options that stand for options of the run file, as `--set`. What the file waits for it still waits for. */
+/** Converts options that set options of the run file to `--set`. Entries of `after` in the file are kept. */
 function withFileOptions(file: string, given: LaunchOptions): LaunchOptions {
   const { after, preemptible, set = [] } = given;
   if (!after && !preemptible) return given;
@@ -92,7 +92,7 @@ function withFileOptions(file: string, given: LaunchOptions): LaunchOptions {
   };
 }
 
-/** Ids that a person chose. */
+/** Checks ids that a person chose. */
 function requireIds({ runId, clientRequestId, note }: LaunchOptions): void {
   if (note !== undefined && (note.trim() === '' || note.length > 1000))
     throw new UsageError(`--note: must have 1 to 1,000 characters, got ${note.length}; shorten it, or leave it out`);
@@ -107,8 +107,8 @@ function requireIds({ runId, clientRequestId, note }: LaunchOptions): void {
 }
 
 /**
- * `--environment` wins over `environment:` of the run file, which is read for it then, and refused for what needs no environment
- * before AWS is asked for one.
+ * `--environment` takes precedence over `environment:` in the run file. In the latter case the file is read first, and errors that need no
+ * environment are reported before any call to AWS.
  */
 async function environmentOf(
   file: string,

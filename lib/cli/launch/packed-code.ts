@@ -11,12 +11,12 @@ import type { RunSpec } from '../../spec/run-spec';
 import { calling } from '../aws-errors';
 import { UsageError } from '../exit';
 
-/** Most bytes of a code prefix: an archive of code is read whole into memory here and on every host. */
+/** Maximum size of a code prefix: an archive of code is read into memory here and on every host. */
 const MOST_BYTES = 512 * 2 ** 20;
 
 /**
  * The archive that the command uploads: of a folder beside the run file, or of a prefix in S3, which is read with the caller's own
- * rights. What lies there now is what every attempt starts, whatever is written to the prefix later. Undefined for other code.
+ * permissions. Every attempt starts with the objects that exist now, whatever is written to the prefix later. Undefined for other code.
  * @throws UsageError for a prefix that is empty or too large
  */
 export async function packedCode(run: RunSpec, runFile: string, descriptor: Descriptor): Promise<Archive | undefined> {
@@ -52,7 +52,7 @@ async function downloadPrefix(uri: string, folder: string, region: string): Prom
   }
 }
 
-/** Objects below the prefix, without those that consoles write in place of folders. */
+/** Objects below the prefix, without the placeholder objects that consoles create for folders. */
 async function listObjects(s3: S3Client, Bucket: string, Prefix: string): Promise<{ key: string; size: number }[]> {
   const found: { key: string; size: number }[] = [];
   for await (const page of paginateListObjectsV2({ client: s3 }, { Bucket, Prefix }))
@@ -61,7 +61,7 @@ async function listObjects(s3: S3Client, Bucket: string, Prefix: string): Promis
   return found;
 }
 
-/** Keys are any text: one such as `a/../../x` must not leave the folder. */
+/** A key may contain any text: one such as `a/../../x` must not be written outside the folder. */
 function relativeName(name: string, uri: string): string {
   if (path.posix.normalize(name) === name && !/^\.\.?(\/|$)/.test(name) && !path.posix.isAbsolute(name)) return name;
   throw new UsageError(`code.source: must hold plain file names, got ${name} below ${uri}; rename the object`);

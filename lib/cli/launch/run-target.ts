@@ -2,10 +2,10 @@ import type { Descriptor } from '../../spec/descriptor';
 import { findDescriptor } from '../environment/environment';
 import type { CommonOptions } from '../inputs';
 
-/** What `launch --run-id` takes: the name of a job has room for no more. */
+/** Allowed values of `launch --run-id`: the name of a job has no room for more. */
 export const RUN_ID = /^[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?$/;
 
-/** Verbs on one run need the environment that it belongs to. */
+/** The descriptor for a verb on one run, which needs the environment of the run. */
 export async function runTarget(options: CommonOptions): Promise<Descriptor> {
   return findDescriptor(options);
 }

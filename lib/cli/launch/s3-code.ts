@@ -9,9 +9,8 @@ import type { RunSpec } from '../../spec/run-spec';
 import { calling } from '../aws-errors';
 
 /**
- * Digest and size of a code archive that lies in S3, read with the caller's own rights: what is launched is what lies there now,
- * what is written to the address later. Undefined for other code, and where the run file states the digest or the
- * toolkit fetches the archive itself.
+ * Digest and size of a code archive in S3, read with the caller's own permissions: the run uses the object that exists now, not a later
+ * version. Undefined for other code, and when the run file contains the digest or the toolkit downloads the archive itself.
  */
 export async function digestInS3(
   { code, distribution }: RunSpec,

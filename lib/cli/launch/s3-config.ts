@@ -7,8 +7,8 @@ import { findDescriptor, usualEnvironment } from '../environment/environment';
 import { type CommonOptions, readText } from '../inputs';
 
 /**
- * The same options with the text of a `model.config` that lies in S3, read with the caller's own rights. Without an environment it is
- * not read, and a rule refuses the run file.
+ * Adds the text of a `model.config` in S3 to the options, read with the caller's own permissions. Without an environment it is not read,
+ * and a rule rejects the run file.
  */
 export async function withS3Config<T extends CommonOptions>(file: string, options: T): Promise<T> {
   const text = readText(file);

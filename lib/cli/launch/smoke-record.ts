@@ -5,24 +5,24 @@ import { configText } from '../../job/plan';
 import type { RunSpec } from '../../spec/run-spec';
 import { json, type Terminal } from '../terminal';
 
-/** Where passed smoke runs are remembered, in the folder that `slipway` is called in. */
+/** Where passed smoke runs are recorded, relative to the working folder. */
 const PASSED = path.join('.slipway', 'smoke');
-/** From this many instances on, a launch says when its configuration was never tried small. */
+/** From this number of instances on, a launch mentions that its configuration has not passed a smoke run. */
 const LARGE_INSTANCES = 4;
 
-/** What a smoke run vouches for: everything of the run but its name and how long it may go on. */
+/** The configuration that a smoke run tests: everything except the name of the run and its limits on duration. */
 function configurationOf(run: RunSpec): string {
   const { name: _name, tags: _tags, after: _after, priority: _priority, limits: _limits, ...rest } = run;
   return sha256(configText(rest as RunSpec)).slice(0, 16);
 }
 
-/** Keeps that a run of this configuration has passed small. */
+/** Records that a smoke run with this configuration has passed. */
 export function rememberSmoke(run: RunSpec, runId: string): void {
   mkdirSync(PASSED, { recursive: true });
   writeFileSync(path.join(PASSED, `${configurationOf(run)}.json`), json({ name: run.name, runId }));
 }
 
-/** Says so before a large launch whose configuration was never tried small from this folder. */
+/** Prints a note before a large launch whose configuration has not passed a smoke run from this folder. */
 export function mentionSmoke(run: RunSpec, file: string, terminal: Terminal): void {
   if (run.kind !== 'training' || run.compute.instanceCount < LARGE_INSTANCES) return;
   if (existsSync(path.join(PASSED, `${configurationOf(run)}.json`))) return;

@@ -22,8 +22,8 @@ interface SmokeCheck {
 }
 
 /**
- * `slipway launch FILE --smoke [sandbox|account]`: the same code and strategy, small. With the built-in trainer the run is stopped after its
- * first checkpoint and resumed from it; own code runs once, with SLIPWAY_SMOKE=1 in its environment.
+ * `slipway launch FILE --smoke [sandbox|account]`: a small run with the same code and strategy. With the built-in trainer the run is
+ * stopped after its first checkpoint and resumed from it; custom code runs once, with SLIPWAY_SMOKE=1 in its environment.
  */
 export async function launchSmoke(
   file: string,
@@ -82,7 +82,7 @@ function requireSandbox(run: RunSpec): void {
     );
 }
 
-/** The small run, judged by every rule: what scaling could not keep valid is said before anything is spent. */
+/** The small run, checked by every rule: options that scaling makes invalid are reported before any cost arises. */
 function scaledDown(file: string, options: LaunchOptions, descriptor: Descriptor): CheckedRun & { run: RunSpec } {
   const small = requireRun(file, options, descriptor);
   requireSupported(small);
@@ -94,8 +94,8 @@ async function undisturbed(descriptor: Descriptor, runId: string, terminal: Term
 }
 
 /**
- * Stops the run once a checkpoint is committed, resumes it, and stops it again once the second attempt has committed one. What is
- * committed is read from the bucket: the status learns of it with the launcher's next tick, minutes later.
+ * Stops the run once a checkpoint is committed, resumes it, and stops it again once the second attempt has committed one. Commits are read
+ * from the bucket, because the status shows them only after the next tick of the control plane, minutes later.
  */
 async function interrupted(descriptor: Descriptor, runId: string, terminal: Terminal): Promise<SmokeCheck[]> {
   const stop = () =>
@@ -119,13 +119,13 @@ async function interrupted(descriptor: Descriptor, runId: string, terminal: Term
   ];
 }
 
-/** Step of the newest checkpoint whose objects are all there; 0 = none yet. */
+/** Step of the newest complete checkpoint; 0 = none yet. */
 async function newestCommitted(descriptor: Descriptor, runId: string): Promise<number> {
   const listed = await committedCheckpoints(descriptor, runId);
   return Math.max(0, ...listed.filter(({ isComplete }) => isComplete).map(({ step }) => step));
 }
 
-/** The second attempt must begin where the newest checkpoint of the first ended. */
+/** The second attempt must start at the newest checkpoint of the first. */
 function resume(committed: number, { attempts }: StatusAnswer): SmokeCheck {
   const first = attempts[1]?.firstStep ?? null;
   const detail = `attempt 2 from step ${first ?? '-'} after committed step ${committed}`;

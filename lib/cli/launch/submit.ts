@@ -8,19 +8,19 @@ import type { Terminal } from '../terminal';
 import { packedCode } from './packed-code';
 import { digestInS3 } from './s3-code';
 
-/** Options of `launch` that go with a submission. */
+/** Options of `launch` for the submission. */
 export interface SubmitOptions extends CommonOptions {
   runId?: string;
-  /** @default - a new one: each launch is another run */
+  /** @default - a new id: each launch creates another run */
   clientRequestId?: string;
-  /** ISO time before which it must not start. @default - as soon as there is room */
+  /** ISO time before which it must not start. @default - as soon as there is capacity */
   startAt?: string;
-  /** What to find the run by. */
+  /** A note by which the run can be found. */
   note?: string;
   acceptsUnknownPrice: boolean;
 }
 
-/** A checked run, the file that it is in, and the environment that it is for. */
+/** A checked run, its file, and its environment. */
 export interface LaunchedFile {
   checked: CheckedRun & { run: NonNullable<CheckedRun['run']> };
   file: string;
@@ -29,7 +29,7 @@ export interface LaunchedFile {
 
 const UPLOAD_TRIES = 3;
 
-/** Sends the run file's text and the digest of its code, uploads what is asked for, confirms. */
+/** Sends the run file's text and the digest of its code, uploads the requested files, and confirms. */
 export async function submit(
   { checked: { run, text, overrides }, file, descriptor }: LaunchedFile,
   options: SubmitOptions,
@@ -61,7 +61,7 @@ async function put(upload: UploadAnswer, bytes: Buffer): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const failure = await tryPut(upload, bytes);
     if (!failure) return;
-    // The URL is a credential: only the key is named.
+    // The URL is a credential, so messages contain only the key.
     if (attempt === UPLOAD_TRIES)
       throw new ServiceError(`uploading ${upload.key}: failed ${UPLOAD_TRIES} times, got ${failure}; try again`);
   }
@@ -82,5 +82,5 @@ async function tryPut(upload: UploadAnswer, bytes: Buffer): Promise<string | und
   }
 }
 
-/** How long one try of an upload may take: two minutes, and what it needs at 100 kB a second. Its URL is good for an hour. */
+/** Timeout of one try of an upload: two minutes, plus the time at 100 kB per second. Its URL is valid for an hour. */
 const uploadMillis = (bytes: number): number => 120_000 + 1000 * Math.ceil(bytes / 100_000);

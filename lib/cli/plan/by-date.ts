@@ -11,18 +11,18 @@ import { minute } from '../runs/progress-text';
 import { readHistory } from './capacity-history';
 import { type PlanQuestion, readTrainingPlans } from './training-plans';
 
-/** What `plan --by --json` prints. */
+/** Output of `plan --by --json`. */
 export interface DatePlan {
   /** ISO 8601. */
   by: string;
   offers: Offer[];
-  /** What could not be read. */
+  /** Information that could not be read. */
   notes: string[];
 }
 
 const DAY_MS = 86_400_000;
 
-/** `2026-12-01` is the end of that day, UTC. */
+/** `2026-12-01` means the end of that day, UTC. */
 export function deadlineOf(text: string, now: number): number {
   const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
   const at = Date.parse(text) + (isDay ? DAY_MS - 1000 : 0);
@@ -32,7 +32,10 @@ export function deadlineOf(text: string, now: number): number {
   );
 }
 
-/** Every way to have the run done by a date. Buys nothing. @param descriptor whose own runs and training plans are looked at @default - neither */
+/**
+ * All ways to complete the run by a date. Buys nothing.
+ * @param descriptor whose own runs and training plans are used. @default - none
+ */
 export async function planByDate(
   run: RunSpec,
   plan: RunPlan,
@@ -45,7 +48,7 @@ export async function planByDate(
   return { by: new Date(by).toISOString(), offers: runOffers(plan, needs, { now, by, ...facts }), notes };
 }
 
-/** What the account says of capacity. What may not be read is a note: on-demand and spot are planned without it. */
+/** Facts about capacity from the account. If one may not be read, a note says so: on-demand and spot are planned without it. */
 async function readFacts(
   descriptor: Descriptor | undefined,
   question: PlanQuestion,
@@ -73,7 +76,7 @@ const NAMES: Record<Offer['kind'], string> = {
 /** `11-27 15:57` of an ISO 8601 time. */
 const short = (iso: string): string => minute(iso).slice(5);
 
-/** A table of the offers, and what stands behind them. */
+/** A table of the offers, followed by their basis. */
 export function datePlanText({ by, offers, notes }: DatePlan): string {
   const rows = offers.map((offer) => [
     NAMES[offer.kind],

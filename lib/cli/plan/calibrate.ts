@@ -19,14 +19,14 @@ import { readCalibration, writeCalibration } from './calibration-file';
 
 type Measured = Pick<RunReport, 'runId' | 'environment' | 'speed'>;
 
-/** `slipway plan --calibrate RUN...`: reads measured steps of one's own runs and writes the environment's efficiencies. */
+/** `slipway plan --calibrate RUN...`: reads measured steps of own runs and writes the environment's efficiencies. */
 export async function calibrateRuns(
   runs: readonly string[],
   file: string | undefined,
   options: CommonOptions,
   terminal: Terminal,
 ): Promise<number> {
-  // Commander gives the values after the option to it, so a file before it is one that nobody plans now.
+  // Commander assigns the values after the option to it, so a file before it was given by mistake.
   if (file !== undefined)
     throw new UsageError(
       `--calibrate: must be given without a file to plan, got ${file}; calibrate first, then call slipway plan ${file}`,
@@ -43,7 +43,7 @@ export async function calibrateRuns(
   return EXIT.done;
 }
 
-/** A report's JSON, or the report of a run id, read now. */
+/** The report in a JSON file, or the report of a run id, created now. */
 async function reportOf(run: string, options: CommonOptions): Promise<Measured> {
   if (!run.endsWith('.json') && !existsSync(run))
     return assembleReport(await readSources(await runTarget(options), run, new Date()));

@@ -4,11 +4,11 @@ import { calibrationSchema } from '../../contracts/calibration';
 import type { Calibration } from '../../planner/run/calibration';
 import { UsageError } from '../exit';
 
-/** Beside the environment's own file, from the folder in which the command is called. */
+/** In the folder `environments` below the working folder. */
 export const calibrationFile = (environment: string): string =>
   path.join('environments', `${environment}.calibration.json`);
 
-/** The calibration of an environment; undefined where there is none. Throws UsageError for a file that is not one. */
+/** The calibration of an environment; undefined when there is none. Throws UsageError for an invalid file. */
 export function readCalibration(environment: string | undefined): Calibration | undefined {
   const file = environment === undefined ? undefined : calibrationFile(environment);
   if (file === undefined || !existsSync(file)) return undefined;
@@ -25,7 +25,7 @@ export function readCalibration(environment: string | undefined): Calibration | 
   return found;
 }
 
-/** Writes the file as a whole or not at all. Answers its path. Throws UsageError where it cannot be written. */
+/** Writes the file atomically. Returns its path. Throws UsageError when it cannot be written. */
 export function writeCalibration(calibration: Calibration): string {
   const file = calibrationFile(calibration.environment);
   try {

@@ -3,7 +3,7 @@ import { begunOf, historyOf, LOOKED_INTO } from '../../report/read/capacity-hist
 import type { Descriptor } from '../../spec/descriptor';
 import { readRuns, readStatus } from '../runs/read-status';
 
-/** Waits and interruptions that the team's newest runs on this instance type have seen, by kind of capacity. */
+/** Waits and interruptions of the team's newest runs on this instance type, by kind of capacity. */
 export async function readHistory(descriptor: Descriptor, instanceType: string): Promise<ReturnType<typeof historyOf>> {
   const begun = begunOf(await readRuns(descriptor, { limit: LOOKED_INTO.runs }));
   const wanted = { timeline: true, configuration: true } as const;

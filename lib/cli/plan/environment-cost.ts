@@ -6,7 +6,7 @@ import { EXIT } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { json, type Terminal } from '../terminal';
 
-/** `slipway plan ENVIRONMENT.yaml`: the standing cost of each region, without a job. Offline. */
+/** `slipway plan ENVIRONMENT.yaml`: shows the standing cost of each region, without jobs. Offline. */
 export function planEnvironment(file: string, text: string, options: CommonOptions, terminal: Terminal): number {
   const { specs } = requireEnvironment(file, text, options);
   const named = specs.filter(({ region }) => options.region === undefined || region === options.region);

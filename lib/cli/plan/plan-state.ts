@@ -10,19 +10,19 @@ import type { Issue } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Check, check, Unmet } from '../environment/account-checks';
 
-/** Looks at the training plans of a run, and what they say against it. */
+/** Checks of the training plans of a run, and the resulting issues. */
 export interface TrainingPlanLook {
   checks: Check[];
   issues: Issue[];
 }
 
-/** The training plans that a run names, read with the caller's rights; nothing is called for a run without one. */
+/** Reads the training plans that a run names, with the caller's permissions; makes no calls for a run without one. */
 export async function lookAtTrainingPlans(run: RunSpec, descriptor: Descriptor): Promise<TrainingPlanLook> {
   const named = namedTrainingPlans(run);
   if (named.length === 0) return { checks: [], issues: [] };
   const client = new SageMakerClient({ region: descriptor.region, maxAttempts: 3 });
   const now = Date.now();
-  // The plan of the run is that of its first type: how long an alternative takes is not known.
+  // The run's plan is computed for its first instance type: how long an alternative takes is not known.
   const hours = run.compute.trainingPlanArn ? hoursOf(run, descriptor) : undefined;
   const issues: Issue[] = [];
   const checks = await Promise.all(
@@ -43,13 +43,13 @@ async function readPlan(client: SageMakerClient, arn: string): Promise<TrainingP
       await client.send(new DescribeTrainingPlanCommand({ TrainingPlanName: arn.replace(/^.*:training-plan\//, '') })),
     );
   } catch (error) {
-    // The API's only own error: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_DescribeTrainingPlan.html
+    // The API's only specific error: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_DescribeTrainingPlan.html
     if ((error as Error).name === 'ResourceNotFound') throw new Unmet(`${arn} does not exist`);
     throw error;
   }
 }
 
-/** Expected hours of the whole run; undefined where the file names no model. */
+/** Expected hours of the whole run; undefined when the file names no model. */
 function hoursOf(run: RunSpec, { region, prices }: Descriptor): number | undefined {
   const plan = planRun(run, { region, prices });
   return Array.isArray(plan) ? undefined : (plan.wallHours ?? undefined);

@@ -24,7 +24,7 @@ import { sizesText } from './sizes';
 import { neuronText } from './text/neuron-text';
 import { dataText, planText, type Search, searchText } from './text/plan-text';
 
-/** Prices are looked up for this region when neither option nor environment names one. */
+/** Region for prices when neither option nor environment gives one. */
 const PRICE_REGION = 'us-west-2';
 
 /** Options of `slipway plan`. */
@@ -37,7 +37,10 @@ export interface PlanOptions extends CommonOptions {
   by?: string;
 }
 
-/** `slipway plan FILE`: will it fit, how fast, how much; of an environment file, its standing cost. Offline unless `--environment` is a name. */
+/**
+ * `slipway plan FILE`: shows whether a run fits, how fast it is and what it costs; for an environment file, its standing cost. Offline
+ * unless `--environment` is a name.
+ */
 export async function plan(file: string | undefined, options: PlanOptions, terminal: Terminal): Promise<number> {
   if (options.calibrate)
     return (await import('./calibrate.js')).calibrateRuns(options.calibrate, file, options, terminal);
@@ -73,7 +76,7 @@ export async function plan(file: string | undefined, options: PlanOptions, termi
   return result.fits === 'oom' ? EXIT.refused : EXIT.done;
 }
 
-/** Searches, dates and pages need a speed. */
+/** Searches, dates and pages need a predicted speed. */
 const isPlain = ({ search, searchLibraries, by, html }: PlanOptions) =>
   !search && searchLibraries === undefined && by === undefined && html === undefined;
 
@@ -101,7 +104,7 @@ async function printDatePlan(
   return EXIT.done;
 }
 
-/** What the training plans of the run have and lack now, beside the document on stdout. */
+/** Prints the state of the run's training plans to stderr, because stdout has the document. */
 async function sayTrainingPlans(run: RunSpec, descriptor: Descriptor, terminal: Terminal): Promise<void> {
   const { checkIssues } = await import('../environment/account-checks.js');
   const { lookAtTrainingPlans } = await import('./plan-state.js');
@@ -110,7 +113,7 @@ async function sayTrainingPlans(run: RunSpec, descriptor: Descriptor, terminal: 
   for (const { level, message } of [...checkIssues(checks), ...issues]) terminal.err(`${level}: ${message}`);
 }
 
-/** Region, own rates and measured efficiencies of the environment, where one is named. */
+/** Region, own rates and measured efficiencies of the environment, if one is given. */
 async function planFacts(options: PlanOptions, run: RunSpec): Promise<PlanFacts & { descriptor?: Descriptor }> {
   const descriptor = options.environment === undefined ? undefined : await findDescriptor(options);
   const calibration = readCalibration(descriptor?.name ?? run.environment);
@@ -122,7 +125,7 @@ async function planFacts(options: PlanOptions, run: RunSpec): Promise<PlanFacts 
   };
 }
 
-/** Layouts around the run, refused by the same rules that a launch applies. */
+/** Searches layouts similar to the run's; candidates are checked by the same rules as a launch. */
 function searchAround(run: RunSpec, facts: PlanFacts, libraries: string | undefined): Search {
   const started = performance.now();
   const found = searchRun(run, facts, {
@@ -154,7 +157,7 @@ function writePage(
   savePage(file, page);
 }
 
-/** The plan of a run that names a model; undefined for runs whose shape is not known. */
+/** The plan of a run that names a model; undefined for runs whose model is not known. */
 export function findPlan(...args: Parameters<typeof planRun>): RunPlan | undefined {
   const result = planRun(...args);
   return Array.isArray(result) ? undefined : result;

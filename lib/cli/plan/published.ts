@@ -5,7 +5,7 @@ import type { PublishedRun } from '../../report/plan/plan-report';
 import { resolveRun } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 
-/** Published measurements of the run's model on its instance type, each beside what the planner says of that very run. */
+/** Published measurements of the run's model on its instance type, each with the planner's prediction for that measurement. */
 export function publishedBeside(run: RunSpec, plan: RunPlan, facts: PlanFacts): PublishedRun[] {
   return PUBLISHED_RUNS.filter((p) => p.instanceType === run.compute.instanceType).flatMap((published) => {
     const theirs = planRun(runOf(published), facts);
@@ -40,7 +40,7 @@ function runOf(p: PublishedMeasurement): RunSpec {
 
 const sameModel = (a: LayoutInput, b: LayoutInput) => JSON.stringify(a.model) === JSON.stringify(b.model);
 
-/** Everything that sets one run apart from another but the size of its cluster and so of its batch. */
+/** Everything that distinguishes two runs except the size of the cluster and therefore the batch. */
 function setupOf({ nodes, shard, replicate, globalBatch, ...rest }: LayoutInput): string {
   return JSON.stringify({ ...rest, shardsAll: replicate === 1 });
 }

@@ -5,7 +5,7 @@ import type { RunSpec } from '../../spec/run-spec';
 
 const NODES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
-/** The same layout on 1 to 512 instances, the global batch in proportion. Sizes that its degrees do not divide are left out. */
+/** The same layout on 1 to 512 instances, with a proportional global batch. Sizes that its degrees do not divide are skipped. */
 export function scalingOf(run: RunSpec, facts: PlanFacts): ScalingPoint[] {
   if (run.compute.instanceGroups.length > 0) return [];
   return NODES.flatMap((nodes) => {

@@ -4,7 +4,7 @@ import { jsonSchema } from '../../spec/load';
 import { EXIT, UsageError } from '../exit';
 import { json, type Terminal } from '../terminal';
 
-/** `slipway schema run|environment|answers`: the JSON Schema of a file, for editors, or of what `--json` prints, for scripts. */
+/** `slipway schema run|environment|answers`: prints the JSON Schema of a file, for editors, or of `--json` outputs, for scripts. */
 export function schema(kind: string, terminal: Terminal): number {
   if (kind !== 'run' && kind !== 'environment' && kind !== 'answers') {
     throw new UsageError(`schema: must be run, environment or answers, got ${kind}; use one of them`);

@@ -8,24 +8,26 @@ import {
 import type { ReservedPlan } from '../../planner/deadline/offers';
 import { calling } from '../aws-errors';
 
-/** What to look for. */
+/** Search criteria. */
 export interface PlanQuestion {
   region: string;
   instanceType: string;
   instances: number;
   now: number;
   by: number;
-  /** Hours that the run takes nine times of ten. */
+  /** Hours that the run takes with 90 % probability. */
   hours: number;
 }
 
-/** Sizes that plans are sold in (https://docs.aws.amazon.com/sagemaker/latest/dg/reserve-capacity-with-training-plans.html). */
+/**
+ * Numbers of instances in which plans are sold (https://docs.aws.amazon.com/sagemaker/latest/dg/reserve-capacity-with-training-plans.html).
+ */
 const SIZES = [1, 2, 4, 8, 16, 32, 64];
-/** Hours that offers are asked for: the service matches a duration exactly, in days. */
+/** Number of durations to search for: the service matches a duration exactly, in days. */
 const DAYS_TRIED = 3;
 const MOST_DAYS = 182;
 
-/** Training plans on offer that end by the date, and own ones that have not ended. Nothing is bought. */
+/** Training plans on offer that end by the date, and owned ones that have not ended. Buys nothing. */
 export async function readTrainingPlans(question: PlanQuestion): Promise<ReservedPlan[]> {
   const client = new SageMakerClient({ region: question.region });
   const [offered, own] = await Promise.all([searchOffers(client, question), listOwn(client, question)]);
@@ -86,7 +88,7 @@ async function listOwn(client: SageMakerClient, question: PlanQuestion): Promise
     .map(ownPlan);
 }
 
-/** Of a plan that has not begun yet, all instances are still to be had. */
+/** Before a plan starts, all of its instances count as available. */
 function ownPlan(plan: TrainingPlanSummary): ReservedPlan {
   const parts = plan.ReservedCapacitySummaries?.filter(({ StartTime }) => StartTime) ?? [];
   return {

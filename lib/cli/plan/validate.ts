@@ -7,7 +7,7 @@ import { type CommonOptions, checkRunFile, isDescriptorFile, readDescriptor, rea
 import { withS3Config } from '../launch/s3-config';
 import { issueLine, json, type Terminal } from '../terminal';
 
-/** `slipway validate FILE`: schema and every rule, offline but for a `model.config` in S3. */
+/** `slipway validate FILE`: checks schema and every rule; offline except for a `model.config` in S3. */
 export async function validate(file: string, options: CommonOptions, terminal: Terminal): Promise<number> {
   const issues = findIssues(file, await withS3Config(file, options));
   const ok = !hasErrors(issues);
@@ -19,17 +19,17 @@ export async function validate(file: string, options: CommonOptions, terminal: T
 function findIssues(file: string, options: CommonOptions): FileIssue[] {
   const text = readText(file);
   if (isEnvironmentFile(text)) return readEnvironmentFile(file, text, options.set).issues.map(withoutNeighbours);
-  // A name would need a service call; offline only a descriptor file says something about the environment.
+  // A name would need a service call; offline, only a descriptor file contains information about the environment.
   const descriptor =
     options.environment && isDescriptorFile(options.environment) ? readDescriptor(options.environment) : undefined;
   const { issues, positionOf } = checkRunFile(file, options, descriptor);
   return issues.map((found) => ({ ...found, file, position: positionOf(parsePath(found.path) ?? []) }));
 }
 
-/** A file may be checked away from its run files, and before `slipway lock`: only a deploy needs them. */
+/** A file may be checked without its run files, and before `slipway lock`: only a deploy needs them. */
 const withoutNeighbours = (found: FileIssue): FileIssue => (found.isAbsent ? { ...found, level: 'warning' } : found);
 
-/** `file` only where it is another one than was asked about: a lock file, a run file that an environment names. */
+/** Contains `file` only if it differs from the given one: a lock file, or a run file that an environment names. */
 function jsonIssue(found: FileIssue, asked: string): object {
   return { ...bareIssue(found), ...(found.file !== asked && { file: found.file }) };
 }

@@ -23,22 +23,22 @@ export interface CostOptions extends CommonOptions {
 
 interface TeamCosts {
   team: string;
-  /** What the run table has booked for attempts of the month, at list prices or the environment's own. */
+  /** Cost of the month's attempts according to the run table, at list prices or the environment's own. */
   ledgerUsd: number;
-  /** What Cost Explorer has for SageMaker under the team's tag. */
+  /** Cost of SageMaker under the team's tag, according to Cost Explorer. */
   sageMakerUsd: number;
-  /** What it has for other services under the team's tag. */
+  /** Cost of other services under the team's tag, according to Cost Explorer. */
   otherUsd: number;
   differenceUsd: number;
-  /** Hours that GPUs were held for by attempts of the month; null where there were none, or the launcher does not say. */
+  /** GPU-hours of the month's attempts; null when there were none, or when the control function does not report them. */
   gpuHours: number | null;
 }
 
-/** Cost Explorer has one endpoint: https://docs.aws.amazon.com/general/latest/gr/billing.html, 2026-11-22. */
+/** The only endpoint of Cost Explorer: https://docs.aws.amazon.com/general/latest/gr/billing.html, 2026-11-22. */
 const COST_EXPLORER_REGION = 'us-east-1';
 const SAGEMAKER = 'Amazon SageMaker';
 
-/** `slipway costs ENVIRONMENT [--team T] [--month M]`: the ledger of runs beside Cost Explorer, by team. */
+/** `slipway costs ENVIRONMENT [--team T] [--month M]`: compares the ledger of runs with Cost Explorer, by team. */
 export async function costs(environment: string, options: CostOptions, terminal: Terminal): Promise<number> {
   const month = monthOf(options.month, new Date());
   const region = callRegion(options);
@@ -69,7 +69,7 @@ export interface Month {
   /** 2026-11. */
   name: string;
   start: Date;
-  /** First moment of the next month. */
+  /** Start of the next month. */
   end: Date;
   isOver: boolean;
 }
@@ -86,7 +86,7 @@ export function monthOf(given: string | undefined, now: Date): Month {
   return { name, start, end, isOver: end <= now };
 }
 
-/** What the launcher has booked for a team in a month. */
+/** Ledger of a team for one month. */
 interface TeamLedger {
   usd: number;
   gpuHours: number | null;
@@ -95,7 +95,7 @@ interface TeamLedger {
 
 async function ledgerOf(descriptor: Descriptor, month: Month): Promise<TeamLedger> {
   const list = await readRuns(descriptor, { limit: MOST_RUNS });
-  // The list has the newest attempt alone; how a run over two months divides needs all of them.
+  // The list contains only the newest attempt; all attempts are needed to divide a run between two months.
   const runs = await Promise.all(list.map((run) => withAttempts(descriptor, run)));
   return {
     usd: runs.reduce((sum, run) => sum + spentIn(month, run), 0),
@@ -109,7 +109,7 @@ async function withAttempts(descriptor: Descriptor, run: StatusAnswer): Promise<
   return readStatus(descriptor, run.runId);
 }
 
-/** The share of a run's spend that its attempts' time in a month has of all their time. */
+/** The part of a run's spend in a month, in proportion to the time of its attempts. */
 export function spentIn(
   { start, end }: Pick<Month, 'start' | 'end'>,
   run: Pick<StatusAnswer, 'attempts' | 'spendUsd'>,
@@ -121,14 +121,14 @@ export function spentIn(
   return all === 0 ? 0 : ((run.spendUsd ?? 0) * here) / all;
 }
 
-/** Milliseconds of an attempt between two moments. */
+/** Milliseconds of an attempt between two times. */
 function timeIn({ startedAt, endedAt }: AttemptAnswer, from: number, to: number): number {
   if (startedAt === null) return 0;
   const ended = endedAt === null ? Date.now() : Date.parse(endedAt);
   return Math.max(0, Math.min(ended, to) - Math.max(Date.parse(startedAt), from));
 }
 
-/** GPU hours of a run's attempts that lie in a month, and how busy these GPUs were, 0 to 100. */
+/** GPU-hours of a run's attempts within a month, and their GPU utilisation, 0 to 100. */
 export function gpusIn(
   { start, end }: Pick<Month, 'start' | 'end'>,
   { attempts }: Pick<StatusAnswer, 'attempts'>,
@@ -142,7 +142,7 @@ export function gpusIn(
   return { gpuHours: sumGpuHours(parts), gpuUtilizationPercent: meanGpuUse(parts) };
 }
 
-/** USD by `team/service`; a cost without a team's tag has team ''. */
+/** USD by `team/service`; the team is '' for a cost without a team tag. */
 type Billed = ReadonlyMap<string, number>;
 
 async function billedBy(environment: string, region: string, month: Month): Promise<Billed> {
@@ -180,7 +180,7 @@ async function billedBy(environment: string, region: string, month: Month): Prom
   return billed;
 }
 
-/** Rounded to a tenth, as tables show hours. */
+/** Rounded to one decimal, as tables show hours. */
 export const tenths = (value: number): number => Math.round(value * 10) / 10;
 
 const day = (date: Date): string => date.toISOString().slice(0, 10);
@@ -199,7 +199,7 @@ function rowOf(team: string, { usd: ledgerUsd, gpuHours }: TeamLedger, billed: B
   };
 }
 
-/** Why the two columns differ. */
+/** Explanations of the differences between the two columns. */
 function notesOf(month: Month, isCut: boolean, billed: Billed): string[] {
   const untagged = [...billed].filter(([key]) => key.startsWith('/')).reduce((sum, [, usd]) => sum + usd, 0);
   return [

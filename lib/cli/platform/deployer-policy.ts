@@ -19,14 +19,14 @@ interface Policy {
   Statement: Statement[];
 }
 
-/** The CDK's own: https://docs.aws.amazon.com/cdk/v2/guide/bootstrapping-env.html, 2026-11-22. */
+/** The default qualifier of the CDK: https://docs.aws.amazon.com/cdk/v2/guide/bootstrapping-env.html, 2026-11-22. */
 const QUALIFIER = 'hnb659fds';
 const BOOTSTRAP_ROLES = ['deploy-role', 'file-publishing-role', 'lookup-role'];
 const ACCOUNT = '<account>';
 
 /**
- * `slipway deployer-policy ENVIRONMENT`: what a person or pipeline that deploys needs, what CloudFormation needs instead of
- * AdministratorAccess, and how to bootstrap with it. Offline.
+ * `slipway deployer-policy ENVIRONMENT`: prints the policy for the person or pipeline that deploys, the policy for CloudFormation that
+ * replaces AdministratorAccess, and the bootstrap command that uses it. Offline.
  */
 export function deployerPolicy(given: string, options: CommonOptions, terminal: Terminal): number {
   const file = requireFile(given);
@@ -49,7 +49,7 @@ const policyName = ({ name }: EnvironmentSpec): string => `slipway-${name}-deplo
 const accountOf = ({ account }: EnvironmentSpec): string => account ?? ACCOUNT;
 const partitionOf = ({ region }: EnvironmentSpec): string => REGIONS[region]?.partition ?? 'aws';
 
-/** The person or pipeline only takes on the roles of the bootstrap stack. */
+/** The person or pipeline only assumes the roles of the bootstrap stack. */
 function deployerOf(specs: readonly EnvironmentSpec[]): Policy {
   const roles = specs.flatMap((spec) =>
     BOOTSTRAP_ROLES.map(
@@ -60,7 +60,7 @@ function deployerOf(specs: readonly EnvironmentSpec[]): Policy {
   return policy([statement('DeployThroughBootstrapRoles', ['sts:AssumeRole'], roles)]);
 }
 
-/** Services that the stack uses, by the names that the environment fixes; what has no name of its own by the region or by its tag. */
+/** Services that the stack uses, restricted by resource names where the environment fixes them, otherwise by region or tag. */
 function executionOf(specs: readonly EnvironmentSpec[]): Policy {
   const [spec] = specs;
   if (!spec) return policy([]);
@@ -80,7 +80,7 @@ function executionOf(specs: readonly EnvironmentSpec[]): Policy {
   ]);
 }
 
-/** ARNs of resources of a service, in each region of the environment. */
+/** ARNs of a service's resources in each region of the environment. */
 type Arns = (service: string, ...resources: string[]) => string[];
 
 function objectStatements(spec: EnvironmentSpec): Statement[] {
@@ -157,7 +157,7 @@ function networkStatements({ name }: EnvironmentSpec, arns: Arns): Statement[] {
   ];
 }
 
-/** Budgets and chat channels are not of a region. */
+/** Budgets and chat channels are not regional. */
 function spendStatements(spec: EnvironmentSpec): Statement[] {
   const global = (service: string, resource: string) => [
     `arn:${partitionOf(spec)}:${service}::${accountOf(spec)}:${resource}/slipway-${spec.name}-*`,
@@ -168,7 +168,7 @@ function spendStatements(spec: EnvironmentSpec): Statement[] {
   ];
 }
 
-/** Actions that IAM judges by the boundary of the role. */
+/** Actions for which IAM checks the permissions boundary of the role. */
 const MAKE_ROLES = [
   'iam:CreateRole',
   'iam:PutRolePolicy',
@@ -188,7 +188,7 @@ const KEEP_ROLES = [
   'iam:UntagRole',
 ];
 
-/** Roles by path and prefix; with a boundary, none can be made or changed without it. */
+/** Roles by path and prefix; if the environment has a boundary, no role can be created or changed without it. */
 function roleStatements(spec: EnvironmentSpec, names: readonly string[]): Statement[] {
   const { rolePath = '/', rolePrefix, permissionsBoundary } = spec.iam;
   const wanted = rolePrefix === undefined ? names : [`${rolePrefix}*`];

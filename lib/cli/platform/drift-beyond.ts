@@ -11,7 +11,7 @@ import { readLimits } from '../environment/quota';
 import { checkStorage, deployedReplicaCheck } from '../environment/storage-checks';
 import { localDriver } from '../launch/driver';
 
-/** One thing that no template holds. */
+/** A resource or setting that is not part of any template. */
 export interface BeyondTemplate {
   what: string;
   /** Null: it could not be read. */
@@ -19,11 +19,11 @@ export interface BeyondTemplate {
   detail: string;
 }
 
-/** Limits, buckets, key, image, functions, log groups and driver of a deployed environment. */
+/** Checks limits, buckets, key, image, functions, log groups and driver of a deployed environment. */
 export async function driftBeyondTemplates(environment: string, region: string): Promise<BeyondTemplate[]> {
   const descriptors = await readDescriptors(environment, region);
   const [first] = descriptors;
-  // Read once, by whichever look comes first; each says by itself that it could not be.
+  // Read once by the first check that needs it; each check reports separately when it cannot be read.
   let reading: ReturnType<typeof deployedTemplate> | undefined;
   const template: typeof deployedTemplate = (name, of) => {
     reading ??= deployedTemplate(name, of);
@@ -47,7 +47,7 @@ export async function driftBeyondTemplates(environment: string, region: string):
 
 type Verdict = Omit<BeyondTemplate, 'what'>;
 
-/** Undefined where there is nothing to look at. */
+/** Undefined when there is nothing to check. */
 async function seen(what: string, look: () => Promise<Verdict | undefined>): Promise<BeyondTemplate | undefined> {
   try {
     const verdict = await look();
@@ -69,14 +69,14 @@ async function quotas(environment: string, region: string, template: typeof depl
     : { ok: true, detail: `${rows.length} limits cover what it needs` };
 }
 
-/** Buckets and key that the environment did not make are in no template; those that it made are looked at in the same way. */
+/** Existing buckets and keys are in no template; those that the environment created are checked in the same way. */
 async function storage(descriptor: Descriptor): Promise<Verdict> {
   const { region, account, dataBucket: data, checkpointBucket: checkpoints, kmsKeyArn: keyArn } = descriptor;
   const looks = await checkStorage({ region, account, buckets: { data, checkpoints }, keyArn });
   return storageVerdict(looks, [data, checkpoints]);
 }
 
-/** S3 accepts a rule that it cannot follow, and says so of each object alone. */
+/** S3 accepts a replication rule that it cannot carry out, and reports that only on each object. */
 async function replica(
   environment: string,
   descriptor: Descriptor,
@@ -89,7 +89,7 @@ async function replica(
   return storageVerdict([look], [look.check.detail]);
 }
 
-/** Keys of teams that have one of their own: without theirs a team can read nothing that it wrote. */
+/** Teams' own keys: without its key a team cannot read anything that it wrote. */
 async function teamKeys(descriptors: readonly Descriptor[]): Promise<Verdict> {
   const { region = '', account = '' } = descriptors[0] ?? {};
   const keys = Object.fromEntries(
@@ -108,7 +108,7 @@ function storageVerdict(looks: readonly Looked[], names: readonly string[]): Ver
   return { ok: true, detail: warnings.join('; ') || names.join(', ') };
 }
 
-/** The image that every job names may have been deleted. */
+/** The image that every job uses may have been deleted. */
 async function image(uri: string, region: string): Promise<Verdict> {
   const [, registryId, repositoryName, imageDigest] =
     /^(\d{12})\.dkr\.ecr\.[^/]+\/([^@:]+)@(sha256:[0-9a-f]{64})$/.exec(uri) ?? [];
@@ -124,7 +124,10 @@ async function image(uri: string, region: string): Promise<Verdict> {
   }
 }
 
-/** People call a version by its alias: code that was changed in the console is in no version, and the next deploy publishes it. */
+/**
+ * An alias refers to a published version: code that was changed in the console is not in that version, but the next deploy would publish
+ * it.
+ */
 async function version(aliasArn: string, region: string): Promise<Verdict> {
   const lambda = new LambdaClient({ region });
   const name = aliasArn.split(':').slice(0, 7).join(':');

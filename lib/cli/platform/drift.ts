@@ -17,10 +17,10 @@ import { type CommonOptions, readText } from '../inputs';
 import { json, type Terminal } from '../terminal';
 import { type BeyondTemplate, driftBeyondTemplates } from './drift-beyond';
 
-/** A detection over two hundred resources takes a minute or two. */
+/** Detection over two hundred resources takes one or two minutes. */
 const POLL_MS = 5000;
 const MOST_POLLS = 120;
-/** Said where CloudFormation could not read some of them. */
+/** Name of the entry for resources that CloudFormation could not read. */
 const EVERY_RESOURCE = 'every resource of the stack';
 
 interface ResourceDrift {
@@ -34,11 +34,14 @@ interface StackDrift {
   region: string;
   stack: string;
   resources: ResourceDrift[];
-  /** What CloudFormation does not see; `ok` null where it could not be read. */
+  /** What CloudFormation does not cover; `ok` is null if it could not be read. */
   beyond: BeyondTemplate[];
 }
 
-/** `slipway drift ENVIRONMENT`: what differs from the deployed template, and what CloudFormation does not see. Exit 1 when anything does. */
+/**
+ * `slipway drift ENVIRONMENT`: shows differences from the deployed template, and changes that CloudFormation does not cover. Exit 1 if
+ * there are any.
+ */
 export async function drift(environment: string, options: CommonOptions, terminal: Terminal): Promise<number> {
   if (!/^[a-z][a-z0-9]{0,11}$/.test(environment))
     throw new UsageError(
@@ -52,7 +55,7 @@ export async function drift(environment: string, options: CommonOptions, termina
   return ok ? EXIT.done : EXIT.refused;
 }
 
-/** The one that is named, else those of the environment's file below environments/, else that of the SDKs' variables. */
+/** The region that is given, otherwise those of the environment's file below environments/, otherwise that of the SDKs' variables. */
 function regionsOf(environment: string, options: CommonOptions): string[] {
   const file = options.region === undefined ? environmentFileOf(environment) : undefined;
   return file
@@ -69,7 +72,9 @@ async function driftIn(environment: string, region: string): Promise<StackDrift>
   return { region, stack, resources, beyond: [...unread, ...beyond] };
 }
 
-/** CloudFormation reads each resource with the rights of the caller: what it could not read is said beside what differs. */
+/**
+ * CloudFormation reads each resource with the caller's permissions: resources that it could not read are listed together with the drifts.
+ */
 async function resourceDrifts(
   stack: string,
   region: string,
@@ -99,7 +104,7 @@ async function resourceDrifts(
   });
 }
 
-/** Undefined when every resource was compared, else CloudFormation's words about those that were not. */
+/** Undefined when every resource was compared, otherwise CloudFormation's message about the others. */
 async function detect(client: CloudFormationClient, StackName: string): Promise<string | undefined> {
   const { StackDriftDetectionId } = await client.send(new DetectStackDriftCommand({ StackName }));
   for (let poll = 0; poll < MOST_POLLS; poll++) {
@@ -107,7 +112,7 @@ async function detect(client: CloudFormationClient, StackName: string): Promise<
       new DescribeStackDriftDetectionStatusCommand({ StackDriftDetectionId }),
     );
     if (DetectionStatus === 'DETECTION_COMPLETE') return undefined;
-    // It has looked at what it could: drifts of single resources are there all the same.
+    // The detection is incomplete, but the drifts of single resources are available.
     if (
       DetectionStatus === 'DETECTION_FAILED' &&
       /Failed to detect drift on resource/.test(DetectionStatusReason ?? '')

@@ -25,7 +25,7 @@ export interface MatrixOptions extends CommonOptions {
   regions?: string;
 }
 
-/** What is looked for in each region. */
+/** What each region is checked for. */
 interface Wanted {
   regions: string[];
   needs: QuotaNeed[];
@@ -35,7 +35,7 @@ interface Wanted {
   prices: Record<string, number>;
 }
 
-/** What was read; undefined where it could not be. */
+/** Values that were read; undefined where reading failed. */
 interface RegionReading {
   region: string;
   quotas: QuotaRow[];
@@ -45,15 +45,21 @@ interface RegionReading {
 }
 
 interface RegionRow extends RegionReading {
-  /** True: every quota is enough, every type and endpoint service is there. False: something is missing. Null: something is not known. */
+  /**
+   * True: every quota is sufficient, and every instance type and endpoint service is available. False: something is missing. Null:
+   * something is not known.
+   */
   usable: boolean | null;
   images: { dlcAccount: string; smpAccount: string | null };
   usdPerHour: Record<string, { onDemand: number | null; spot: number | null; trainingPlan: number | null }>;
-  /** Commands that file the increases. */
+  /** Commands that request the increases. */
   toRequest: string[];
 }
 
-/** `slipway matrix FILE|ENVIRONMENT [--regions a,b]`: what each region has of what a run or an environment needs, the best first. */
+/**
+ * `slipway matrix FILE|ENVIRONMENT [--regions a,b]`: shows to what extent each region meets the needs of a run or an environment, best
+ * first.
+ */
 export async function regionMatrix(file: string, options: MatrixOptions, terminal: Terminal): Promise<number> {
   const wanted = await wantedBy(file, options);
   const readings = await Promise.all(wanted.regions.map((region) => readRegion(region, wanted)));
@@ -89,7 +95,7 @@ async function wantedBy(given: string, options: MatrixOptions): Promise<Wanted> 
 
 const distinct = (words: readonly string[]): string[] => [...new Set(words.filter(Boolean))];
 
-/** Where somebody has seen a price of every type: the regions that are worth asking about when none is named. */
+/** Regions in which a price of every instance type is known: checked when no region is given. */
 function pricedRegions(types: readonly string[]): string[] {
   const here = Object.keys(REGIONS).filter((region) =>
     types.every((type) => findPrice(type, region)?.basis === 'observed'),
@@ -121,7 +127,7 @@ async function readRegion(region: string, wanted: Wanted): Promise<RegionReading
   return { region, quotas: judgeForDeploy(wanted.needs, limits), zones, endpointServices, unknown };
 }
 
-/** Zone ids by type. EC2 knows a SageMaker type without its `ml.`; that SageMaker offers it in the zone too is not said anywhere. */
+/** Zone ids by instance type. EC2 knows a SageMaker type without `ml.`; no API shows whether SageMaker also offers it in the zone. */
 async function readZones(ec2: EC2Client, types: readonly string[]): Promise<Record<string, string[]>> {
   const zones: Record<string, string[]> = Object.fromEntries(types.map((type) => [type, []]));
   if (types.length === 0) return zones;
@@ -139,7 +145,7 @@ async function readZones(ec2: EC2Client, types: readonly string[]): Promise<Reco
   return zones;
 }
 
-/** Last parts of service names that differ from the endpoint's name in the environment file. */
+/** Service names whose last part differs from the endpoint's name in the environment file. */
 const SERVICE_NAMES: Readonly<Record<string, readonly string[]>> = {
   ecr: ['ecr.api', 'ecr.dkr'],
   sagemaker: ['sagemaker.api'],
@@ -158,7 +164,7 @@ async function readEndpointServices(
   return Object.fromEntries(names.map((name) => [name, ServiceNames.includes(`com.amazonaws.${region}.${name}`)]));
 }
 
-/** Usable regions first, then unknown ones, then those where a request can help, by what is missing, then by price. */
+/** Usable regions first, then unknown ones, then those where a quota request can help, ordered by what is missing and by price. */
 function rankedRows(readings: readonly RegionReading[], wanted: Wanted): RegionRow[] {
   const rows = readings.map((reading) => rowOf(reading, wanted));
   const order = (row: RegionRow): number[] => [
@@ -199,11 +205,11 @@ function rowOf(reading: RegionReading, { instanceTypes, prices }: Wanted): Regio
   return { ...row, usable: missingOf(row).length > 0 ? false : isUnknown ? null : true };
 }
 
-/** Prices of another region cannot be used to compare regions. */
+/** A price of another region cannot be used to compare regions. */
 const hereOnly = (price: { usdPerHour: number; basis: string } | undefined): number | null =>
   price && (price.basis === 'observed' || price.basis === 'own') ? price.usdPerHour : null;
 
-/** What a region lacks, in words. */
+/** What a region lacks, as texts. */
 function missingOf({ quotas, zones, endpointServices }: RegionReading): string[] {
   return [
     ...quotas.filter(({ verdict }) => verdict === 'short').map(({ name, reason }) => `${name} ${reason}`),

@@ -29,10 +29,10 @@ export interface TeamOptions extends CommonOptions {
   html?: string;
 }
 
-/** Runs that are asked about at once: each is a call of the team's launcher. */
+/** Number of runs that are read in parallel: each is a call of the team's control function. */
 const AT_ONCE = 8;
 
-/** `slipway team ENVIRONMENT [--html OUT]`: runs, queue, spend and goodput of the month, by team. */
+/** `slipway team ENVIRONMENT [--html OUT]`: shows runs, queue, spend and goodput of the month, by team. */
 export async function team(environment: string, options: TeamOptions, terminal: Terminal): Promise<number> {
   const month = monthOf(options.month, new Date());
   const region = callRegion(options);
@@ -80,7 +80,7 @@ async function readTeam(descriptor: Descriptor, month: Month): Promise<{ team: T
   };
 }
 
-/** Whether attempts of a run that is over may lie in the month. The list has the newest one alone. */
+/** Whether attempts of a finished run may be within the month. The list contains only the newest attempt. */
 function mayTouch({ attempt, attempts }: StatusAnswer, { start, end }: Month): boolean {
   const last = attempts.at(-1);
   if (!last?.endedAt) return true;

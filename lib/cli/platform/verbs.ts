@@ -4,7 +4,7 @@ import type { CostOptions } from './costs';
 import type { MatrixOptions } from './region-matrix';
 import type { TeamOptions } from './team';
 
-/** Verbs of a platform team, on environments. */
+/** Verbs for a platform team, on environments. */
 export function platformVerbs(cli: CommandLine): void {
   stateVerbs(cli);
   spendVerbs(cli);
@@ -19,7 +19,7 @@ export function platformVerbs(cli: CommandLine): void {
     );
 }
 
-/** What regions have, and what a deployed stack has become. */
+/** Verbs on what regions offer, and on the state of a deployed stack. */
 function stateVerbs(cli: CommandLine): void {
   cli
     .verb(
@@ -45,7 +45,7 @@ function stateVerbs(cli: CommandLine): void {
     );
 }
 
-/** What runs have spent. */
+/** Verbs on the spend of runs. */
 function spendVerbs(cli: CommandLine): void {
   cli
     .verb(

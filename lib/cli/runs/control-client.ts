@@ -7,7 +7,10 @@ import { Refusal, ServiceError, UsageError } from '../exit';
 
 type Answer<T> = Exclude<T, RefusalAnswer>;
 
-/** Invokes the control alias of the team, or, for a question of a caller without that permission, the alias of auditors. Throws refusals with their issues, and errors inside the function. */
+/**
+ * Invokes the control alias of the team or, for read requests of a caller without that permission, the alias for auditors. Throws refusals
+ * with their issues, and errors of the function.
+ */
 export async function callControl<T extends ControlAnswer>(
   descriptor: Descriptor,
   payload: ControlPayload,
@@ -30,7 +33,7 @@ export async function callControl<T extends ControlAnswer>(
   return body as Answer<T>;
 }
 
-/** Aliases of control that this process was denied: the next question goes to the alias of auditors at once. */
+/** Control aliases that this process may not invoke: later requests go directly to the alias for auditors. */
 const deniedAliases = new Set<string>();
 
 async function invokeAsCaller(
@@ -50,7 +53,7 @@ async function invokeAsCaller(
       deniedAliases.add(alias);
       return invoked;
     } catch (error) {
-      // Callers who may use neither ask for the right to launch: the message names that alias.
+      // A caller who may use neither alias needs the permission to launch, so the message names the control alias.
       throw isDenied(error) ? denied : error;
     }
   }

@@ -34,7 +34,7 @@ async function setDesired(
   return EXIT.done;
 }
 
-/** One sentence about what the wish changed, and the command that shows the rest. */
+/** One sentence about the effect of the request, and the command that shows more. */
 export function whatFollows(
   action: 'stop' | 'resume',
   { runId, state, changed = true }: DesiredAnswer,

@@ -11,12 +11,12 @@ import { readRuns } from './read-status';
 export interface ListOptions extends CommonOptions {
   /** `running,queued`. */
   state?: string;
-  /** `key` or `key=value`; all of them must be there. */
+  /** `key` or `key=value`; all of them must match. */
   tag?: string[];
   search?: string;
 }
 
-/** `slipway list`: the newest runs of the team, or those of them that were asked for. */
+/** `slipway list`: shows the newest runs of the team, or the matching ones. */
 export async function list(options: ListOptions, terminal: Terminal): Promise<number> {
   const states = statesOf(options.state);
   const descriptor = await runTarget(options);
@@ -42,7 +42,7 @@ function statesOf(text: string | undefined): RunState[] | undefined {
   );
 }
 
-/** Tags and notes have columns where some run has them. */
+/** Tags and notes have columns only if a run has them. */
 function listText(runs: readonly StatusAnswer[]): string {
   const more = [
     { name: 'tags', of: (run: StatusAnswer) => tagsText(run) },

@@ -17,20 +17,20 @@ export interface MetricOptions extends CommonOptions {
   watch?: boolean;
 }
 
-/** Seconds between two looks with `--watch`. */
+/** Seconds between two polls with `--watch`. */
 const LOOK_SECONDS = 10;
-/** Newest steps in the table. */
+/** Number of steps in the table, newest ones. */
 const ROWS = 10;
-/** Columns of a drawing: it fits a terminal of 80. */
+/** Width of a chart, so that it fits a terminal of 80 columns. */
 const COLUMNS = 60;
 const LEVELS = '▁▂▃▄▅▆▇█';
 
-/** `slipway metrics RUN`: what the progress lines of a run say of its steps; with `--watch` until the run ends. */
+/** `slipway metrics RUN`: shows the steps from a run's progress lines; with `--watch` until the run ends. */
 export async function metrics(runId: string, options: MetricOptions, terminal: Terminal): Promise<number> {
   const descriptor = await runTarget(options);
   const seen = new Set<string>();
   for (;;) {
-    // Asked first: what was written until the end of the run is among the steps that follow.
+    // Read before the steps, so that the steps include everything that was written before the run ended.
     const status = await readStatus(descriptor, runId);
     const { steps, gpus } = progressOf(await progressLines(descriptor, status));
     const rows = [...steps, ...gpus.map(gpuRow)].sort((a, b) => a.at.localeCompare(b.at));
@@ -43,7 +43,7 @@ export async function metrics(runId: string, options: MetricOptions, terminal: T
   }
 }
 
-/** How busy the GPUs of each host were, as `--json` prints it among the steps. */
+/** GPU utilisation per host, as `--json` prints it among the steps. */
 interface GpuRow extends Pick<GpuLine, 'attempt' | 'at'> {
   gpus: GpuLine['hosts'];
 }
@@ -51,7 +51,7 @@ interface GpuRow extends Pick<GpuLine, 'attempt' | 'at'> {
 const gpuRow = ({ attempt, at, hosts }: GpuLine): GpuRow => ({ attempt, at, gpus: hosts });
 const keyOf = (row: ReportStep | GpuRow): string => `${row.attempt}/${'step' in row ? row.step : 'gpus'}/${row.at}`;
 
-/** A drawing of loss and speed over the steps, the newest steps as a table, and the GPUs of each host where they are known. */
+/** Charts of loss and speed over the steps, the newest steps as a table, and the GPUs of each host if they are known. */
 export function metricsText(runId: string, steps: readonly ReportStep[], gpus: readonly GpuLine[] = []): string {
   const hosts = gpuText(gpus);
   if (steps.length === 0) return [`${runId}: no step was printed yet`, ...hosts].join('\n');
@@ -81,7 +81,7 @@ export function metricsText(runId: string, steps: readonly ReportStep[], gpus: r
   ].join('\n');
 }
 
-/** The newest look at each host, those whose GPUs wait most first. */
+/** The newest sample of each host, lowest utilisation first. */
 function gpuText(gpus: readonly GpuLine[]): string[] {
   const hosts = Object.entries(newestGpuUse(gpus)).sort(([, a], [, b]) => leastBusyFirst(a, b));
   if (hosts.length === 0) return [];
@@ -98,7 +98,7 @@ function gpuText(gpus: readonly GpuLine[]): string[] {
 
 const decimals = (value: number | undefined, digits: number): string => value?.toFixed(digits) ?? '-';
 
-/** `loss  ▇▅▃▁  5.3790 to 2.7210`: means of as many pieces as there are columns. */
+/** `loss  ▇▅▃▁  5.3790 to 2.7210`: each column shows the mean of a part of the values. */
 function line(name: string, values: readonly number[], digits: number): string {
   if (values.length === 0) return `${name}: not printed`;
   const pieces = Math.min(COLUMNS, values.length);

@@ -5,7 +5,7 @@ import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
 import { callControl } from './control-client';
 
-/** `slipway note RUN TEXT`: what a person wants to find the run by, in place of the note before. */
+/** `slipway note RUN TEXT`: replaces the note of a run, by which it can be found. */
 export async function note(runId: string, words: readonly string[], options: CommonOptions, terminal: Terminal) {
   const descriptor = await runTarget(options);
   const answer = await callControl<NoteAnswer>(descriptor, { action: 'note', runId, text: words.join(' ') });

@@ -1,8 +1,9 @@
 import type { StatusAnswer } from '../../contracts/control';
 
 /**
- * `12.5 %, done about 2026-11-23 04:10 UTC (four times of five 2026-11-23 03:40 to 2026-11-23 05:30)`; '' where nothing is known. A run that was
- * never interrupted says that its interval rests on how often other runs are: it is too narrow for one that will be interrupted more often.
+ * `12.5 %, done about 2026-11-23 04:10 UTC (four times of five 2026-11-23 03:40 to 2026-11-23 05:30)`; '' when nothing is known. For a run
+ * that was never interrupted, the text says that the interval is based on how often other runs are interrupted: it is too narrow for a run
+ * that is interrupted more often.
  */
 export function progressText({ progressPercent, etaAt, etaInterval80, interruptions }: StatusAnswer): string {
   const percent = progressPercent == null ? '' : `${progressPercent} %`;

@@ -2,10 +2,13 @@ import type { ListRequest, StatusAnswer } from '../../contracts/control';
 import type { Descriptor } from '../../spec/descriptor';
 import { callControl } from './control-client';
 
-/** Control's answer to `status` when it is no refusal. */
+/** Control's answer to `status` when it is not a refusal. */
 export type Status = { ok: true } & StatusAnswer;
 
-/** What the launcher knows of a run. @param wanted parts that it leaves out else */
+/**
+ * The status of a run.
+ * @param wanted parts that the answer otherwise omits
+ */
 export const readStatus = (
   descriptor: Descriptor,
   runId: string,
@@ -17,10 +20,13 @@ export function withoutOk<T extends { ok: true }>({ ok: _ok, ...rest }: T): Omit
   return rest;
 }
 
-/** Most runs that the launcher lists at once. */
+/** Maximum number of runs that the control function lists at once. */
 export const MOST_RUNS = 200;
 
-/** The runs of a team, newest first, each with its newest attempt alone. @param wanted how many, and which. @default - what the launcher lists */
+/**
+ * The runs of a team, newest first, each with only its newest attempt.
+ * @param wanted how many, and which. @default - the default of the control function
+ */
 export async function readRuns(
   descriptor: Descriptor,
   wanted: Partial<Omit<ListRequest, 'action'>> = {},

@@ -16,20 +16,23 @@ export interface ShellOptions extends CommonOptions {
   node?: string;
 }
 
-/** How the AWS CLI starts it too: https://docs.aws.amazon.com/systems-manager/latest/userguide/session-manager-working-with-install-plugin.html */
+/**
+ * The AWS CLI starts it in the same way:
+ * https://docs.aws.amazon.com/systems-manager/latest/userguide/session-manager-working-with-install-plugin.html
+ */
 const PLUGIN = 'session-manager-plugin';
-/** Name of the variable that holds the answer of StartSession: arguments of a process are readable for others on the machine. */
+/** Name of the variable that contains the answer of StartSession: process arguments can be read by others on the machine. */
 const RESPONSE = 'AWS_SSM_START_SESSION_RESPONSE';
-/** The last version that takes the answer as an argument only (awscli, customizations/sessionmanager.py). */
+/** The last version that accepts the answer only as an argument (awscli, customizations/sessionmanager.py). */
 const LAST_WITHOUT_VARIABLE = '1.2.497.0';
 const INSTALL =
   'https://docs.aws.amazon.com/systems-manager/latest/userguide/session-manager-working-with-install-plugin.html';
 
-/** Seconds between two tries while the agent of the host connects, and how many. */
+/** Seconds between two tries while the agent of the host connects, and the number of tries. */
 const TRY_SECONDS = 5;
 const TRIES = 36;
 
-/** `slipway shell RUN [-- COMMAND]`: a shell in a container of a live job, until it is left. */
+/** `slipway shell RUN [-- COMMAND]`: opens a shell in a container of a live job. */
 export async function shell(
   runId: string,
   command: readonly string[],
@@ -54,7 +57,7 @@ export async function shell(
   );
 }
 
-/** The plugin must be there, and new enough to be given the session's token in a variable. */
+/** The plugin must be installed, and new enough to accept the session's token in a variable. */
 function requirePlugin(): void {
   const { error, stdout } = spawnSync(PLUGIN, ['--version'], { encoding: 'utf8' });
   const version = error ? undefined : stdout.trim();
@@ -68,7 +71,7 @@ function requirePlugin(): void {
   ]);
 }
 
-/** Whether one version of numbers and points comes after another. A text that is none does not. */
+/** Whether one dotted version number is greater than another. A text that is not a version is not. */
 export function isNewer(version: string, than: string): boolean {
   if (!/^\d+(\.\d+){0,3}$/.test(version)) return false;
   const [a, b] = [version, than].map((text) => text.split('.').map(Number)) as [number[], number[]];
@@ -76,7 +79,7 @@ export function isNewer(version: string, than: string): boolean {
   return at !== -1 && (a[at] ?? 0) > (b[at] ?? 0);
 }
 
-/** Hands terminal and session over to the plugin. Ctrl-C is meant for the program in the container. */
+/** Passes the terminal and the session to the plugin. Ctrl-C is for the program in the container. */
 async function runPlugin({ session, request }: ShellAnswer, region: string): Promise<number> {
   const { url } = await new SSMClient({ region }).config.endpointProvider({ Region: region });
   const profile = process.env.AWS_PROFILE ?? '';

@@ -50,7 +50,7 @@ export function statusText(run: StatusAnswer, descriptor: Descriptor): string {
   return last ? [...lines, ...links(descriptor, run.runId, last.trainingJobName)].join('\n') : lines.join('\n');
 }
 
-/** What its people say of it, and what it waits for. */
+/** The run's note and tags, and what it waits for. */
 const aboutRun = (run: StatusAnswer): string[] =>
   [
     run.note,
@@ -59,13 +59,13 @@ const aboutRun = (run: StatusAnswer): string[] =>
     run.preemptible && 'preemptible',
   ].flatMap((line) => (line ? [`  ${line}`] : []));
 
-/** `steps 1-60`; what was not seen is `-`. */
+/** `steps 1-60`; `-` when no step was seen. */
 export const stepsText = ({ firstStep, lastStep }: Pick<AttemptAnswer, 'firstStep' | 'lastStep'>): string => {
   if (lastStep === null) return 'steps -';
   return firstStep === null ? `up to step ${lastStep}` : `steps ${firstStep}-${lastStep}`;
 };
 
-/** What the last job left, and how to give it back. */
+/** The warm pool that the last job left, and how to release it. */
 const poolText = ({ runId, warmPool }: StatusAnswer): string[] => {
   if (!warmPool) return [];
   const price = warmPool.usdPerHour === null ? '' : ` at $${warmPool.usdPerHour.toFixed(2)} an hour`;
@@ -77,7 +77,10 @@ const poolText = ({ runId, warmPool }: StatusAnswer): string[] => {
 const sparesText = ({ spareInstances: spares }: StatusAnswer): string =>
   spares ? `   spare hosts ${number(spares.left)} of ${spares.of}` : '';
 
-/** Where to look further. Logs of jobs are read through the launcher: the console shows them to the platform team and auditors only. */
+/**
+ * Links for more details. Logs of jobs are read through the control function: only the platform team and auditors can see them in the
+ * console.
+ */
 function links({ region }: Descriptor, runId: string, job: string): string[] {
   const console = `https://${region}.console.aws.amazon.com`;
   return [`  job   ${console}/sagemaker/home?region=${region}#/jobs/${job}`, `  logs  slipway logs ${runId}`];

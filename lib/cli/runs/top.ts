@@ -7,7 +7,7 @@ import { json, type Terminal } from '../terminal';
 import { minute } from './progress-text';
 import { MOST_RUNS, readRuns, readStatus, withoutOk } from './read-status';
 
-/** `slipway top`: every run of the team that is not over, how far it is, when it will be done and what it has spent. */
+/** `slipway top`: shows every run of the team that is not over, with its progress, expected end and cost. */
 export async function top(options: CommonOptions, terminal: Terminal): Promise<number> {
   const descriptor = await runTarget(options);
   const runs = await readRuns(descriptor, { limit: MOST_RUNS });

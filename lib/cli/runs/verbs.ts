@@ -52,7 +52,7 @@ function overviewVerbs(cli: CommandLine): void {
     .action(async (options: CommonOptions) => cli.done(await (await import('./top.js')).top(options, cli.terminal)));
 }
 
-/** What a run prints and what happens to it, in the order of time. */
+/** Verbs for the output and the events of a run, in chronological order. */
 function streamVerbs(cli: CommandLine): void {
   cli
     .verb(
@@ -115,7 +115,7 @@ function reportVerbs(cli: CommandLine): void {
     );
 }
 
-/** Where a run came from. */
+/** Verbs on the origin of a run. */
 function originVerbs(cli: CommandLine): void {
   cli
     .verb(
@@ -144,7 +144,7 @@ function originVerbs(cli: CommandLine): void {
     );
 }
 
-/** What a person does with one run by hand. */
+/** Verbs for manual actions on one run. */
 function personVerbs(cli: CommandLine): void {
   cli
     .verb(

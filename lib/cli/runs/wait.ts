@@ -5,17 +5,17 @@ import { EXIT, ServiceError } from '../exit';
 import { json, type Terminal } from '../terminal';
 import { readStatus, withoutOk } from './read-status';
 
-/** Failed status calls in a row before waiting gives up; the run itself goes on. */
+/** Number of consecutive failed status calls after which waiting ends; the run itself continues. */
 const PATIENCE = 10;
 
 /** Options of every verb that waits for a run. */
 export interface WaitOptions {
   json?: boolean;
-  /** Seconds between two looks. */
+  /** Seconds between two polls. */
   everySeconds?: number;
 }
 
-/** Follows a run until it ends: a line a change on stderr, the last status on stdout. */
+/** Follows a run until it ends: prints a line per change to stderr, and the last status to stdout. */
 export async function waitForEnd(
   descriptor: Descriptor,
   runId: string,
@@ -29,7 +29,10 @@ export async function waitForEnd(
   return status.state === 'completed' ? EXIT.done : EXIT.runFailed;
 }
 
-/** Follows several runs until the last has ended; their last statuses in the order of the ids. @param look called with each status */
+/**
+ * Follows several runs until the last has ended; returns their last statuses in the order of the ids.
+ * @param look called with each status
+ */
 export const waitForAll = (
   descriptor: Descriptor,
   runIds: readonly string[],
@@ -49,7 +52,7 @@ export const waitForAll = (
     ),
   );
 
-/** Ctrl-C ends the waiting and not the run, and says so. Nothing goes to stdout, so that --json is never half a document. */
+/** Ctrl-C ends the wait but not the run, and a message says so. Nothing is written to stdout, so that --json is never half a document. */
 async function whileInterruptible<T>(
   runIds: readonly string[],
   { name, team }: Descriptor,
@@ -68,23 +71,23 @@ async function whileInterruptible<T>(
   }
 }
 
-/** What a person who interrupts the waiting should know. */
+/** What a person who interrupts the wait should know. */
 export const goesOn = (runIds: readonly string[], environment: string): string[] =>
   runIds.map(
     (runId) =>
       `${runId}: goes on; slipway status ${runId} --environment ${environment} --wait follows it, slipway stop ${runId} --environment ${environment} stops it`,
   );
 
-/** Seconds between two polls: `SLIPWAY_POLL_SECONDS` where it is set, so that tests and demos need not wait. */
+/** Seconds between two polls: `SLIPWAY_POLL_SECONDS` if it is set, so that tests and demos need not wait. */
 export const pollSeconds = (usual: number): number => Number(process.env.SLIPWAY_POLL_SECONDS ?? usual);
 
-/** How long a run is followed, and how often it is looked at. */
+/** Until when a run is followed, and how often it is polled. */
 export interface FollowOptions extends Pick<WaitOptions, 'everySeconds'> {
   /** @default - until the run has ended */
   until?: (status: StatusAnswer) => boolean | Promise<boolean>;
 }
 
-/** A line for each change, until `until` holds of the run. */
+/** Prints a line for each change, until `until` returns true. */
 export async function follow(
   descriptor: Descriptor,
   runId: string,

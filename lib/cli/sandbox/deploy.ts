@@ -17,13 +17,13 @@ export interface DeployOptions extends Pick<CommonOptions, 'json' | 'set'> {
   raiseQuotas?: boolean;
 }
 
-/** What a running embedded AWS wrote about itself, and the folder of its state. */
+/** Record of a running embedded AWS, and the folder of its state. */
 export interface RunningSandbox {
   record: RunRecord;
   stateDir: string;
 }
 
-/** `slipway sandbox deploy FILE`: bootstrap and deploy of an environment file's regions into the running embedded AWS. */
+/** `slipway sandbox deploy FILE`: bootstraps and deploys the regions of an environment file into the running embedded AWS. */
 export async function deployIntoSandbox(
   file: string | undefined,
   { record, stateDir }: RunningSandbox,
@@ -55,7 +55,7 @@ export async function deployIntoSandbox(
 }
 
 async function deployArguments(file: string, stateDir: string, terminal: Terminal): Promise<string[]> {
-  // A project that `slipway init` made has an app of its own, which cdk.json names.
+  // A project that `slipway init` created has its own app in cdk.json.
   const app = isOwnProject() ? [] : ['--app', await cdkApp(terminal)];
   const output = ['--output', path.join(stateDir, 'cdk.out')];
   const environment = ['-c', `environment=${path.resolve(file)}`];
@@ -74,7 +74,7 @@ const quotasOf = (disk: ReturnType<typeof requireEnvironment>, spec: Environment
     code ? [{ region: spec.region, code, name, needed }] : [],
   );
 
-/** Where a limit is below what the environment needs: a new embedded AWS has the limits of a new account. */
+/** Raises quotas that are below the environment's needs: a new embedded AWS has the limits of a new account. */
 async function raiseQuotas(
   { endpoints, env }: RunRecord,
   wanted: readonly Wanted[],
@@ -89,7 +89,7 @@ async function raiseQuotas(
   }
 }
 
-/** The CDK command line against the embedded AWS; its words go to stderr, as stdout is for one document. */
+/** Runs the CDK command line against the embedded AWS; its output goes to stderr, because stdout is for the document. */
 function cdkIn(record: RunRecord, terminal: Terminal) {
   const program = cdkProgram();
   const env = { ...process.env, ...record.env };
@@ -114,25 +114,25 @@ function isOwnProject(): boolean {
   return 'slipway' in dependencies;
 }
 
-/** `cdk` of the folder that the person works in, else of this installation. */
+/** The `cdk` command of the working folder, otherwise of this installation. */
 function cdkProgram(): string {
   for (const folder of [process.cwd(), packageRoot()]) {
     try {
       return createRequire(path.join(folder, 'package.json')).resolve('aws-cdk/bin/cdk');
     } catch {
-      // The next place.
+      // Try the next location.
     }
   }
   throw new UsageError('aws-cdk: must be installed beside slipway, got nothing; run npm install --save-dev aws-cdk');
 }
 
-/** The CDK app of this installation; a clone that was never built is built. */
+/** The CDK app of this installation; it is built first if this is a clone that was never built. */
 async function cdkApp(terminal: Terminal): Promise<string> {
   const app = path.join(packageRoot(), 'dist/bin/app.js');
   if (existsSync(app)) return app;
   terminal.err('slipway: the CDK app is not built yet; running node scripts/build.mjs');
   const child = spawn(process.execPath, [path.join(packageRoot(), 'scripts/build.mjs'), 'lib', 'handlers'], {
-    // The bundler looks for its files in the folder that it is started in.
+    // The bundler resolves its files relative to the folder in which it is started.
     cwd: packageRoot(),
     stdio: ['ignore', 2, 2],
   });

@@ -3,23 +3,23 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { loadScenario, playHistories } from '../../simulation';
 import { readText } from '../inputs';
 
-/** What one thread plays. */
+/** Input of one worker thread. */
 export interface ThreadPlay {
-  /** The scenario's file, whose folder the paths in it are relative to. */
+  /** The scenario's file, to whose folder the paths in it are relative. */
   file: string;
   text: string;
-  /** Of the first history. */
+  /** Seed of the first history. */
   seed: number;
-  /** Seeds to play, one after the other. @default - one, without a count in the result */
+  /** Number of seeds to play, one after the other. @default - one, without a count in the result */
   histories?: number;
 }
 
-/** Seeds of a scenario that one thread plays. */
+/** The seeds of a scenario that one thread plays. */
 export interface HistoriesPart extends ThreadPlay {
   histories: number;
 }
 
-/** Plays a scenario, or a part of its histories, in a thread of its own (lib/cli/sandbox/play-histories.ts) and answers with the result. */
+/** Plays a scenario, or a part of its histories, in a worker thread (lib/cli/sandbox/play-histories.ts) and returns the result. */
 async function main({ file, text, seed, histories }: ThreadPlay): Promise<void> {
   const read = (named: string) => readText(path.resolve(path.dirname(file), named));
   const { value, issues } = loadScenario(text, read);

@@ -5,14 +5,17 @@ import { Worker } from 'node:worker_threads';
 import type { Scenario, SimulationResult } from '../../simulation';
 import type { HistoriesPart, ThreadPlay } from './histories-worker';
 
-/** Stands beside the bundle of the command line (scripts/build.mjs). */
+/** Path of the worker, beside the bundle of the command line (scripts/build.mjs). */
 const WORKER = path.join(__dirname, 'histories-worker.mjs');
-/** A thread reads the command line's code again, which takes as long as some histories do. */
+/** Loading the command line's code in a thread takes as long as several histories. */
 const LEAST_PER_THREAD = 8;
-/** Most of what a history makes is garbage within the same call: a young generation that holds it is collected a tenth as often. */
+/**
+ * Most objects of a history are garbage by the end of the same call: with a young generation that holds them, collections are ten times
+ * less frequent.
+ */
 const YOUNG_GENERATION_MIB = 192;
 
-/** How the seeds are split over the processors; undefined where one thread plays them all. */
+/** How the seeds are divided among the processors; undefined if one thread plays them all. */
 export function historyParts(whole: HistoriesPart, threads = availableParallelism()): HistoriesPart[] | undefined {
   const count = Math.min(threads, Math.floor(whole.histories / LEAST_PER_THREAD));
   if (count < 2) return undefined;
@@ -24,7 +27,7 @@ export function historyParts(whole: HistoriesPart, threads = availableParallelis
   }).filter(({ histories }) => histories > 0);
 }
 
-/** The result of all parts, as one thread would give it: of the first history that fails, else of the last. */
+/** Combines the results of all parts into the result of one thread: that of the first history that fails, otherwise of the last. */
 export function mergeParts(results: readonly SimulationResult[]): SimulationResult {
   const shown = results.find((result) => !result.ok) ?? results.at(-1);
   if (!shown) throw new Error('at least one history must be played');
@@ -34,8 +37,8 @@ export function mergeParts(results: readonly SimulationResult[]): SimulationResu
 }
 
 /**
- * Plays many histories on all processors, or one long scenario in a thread, whose young generation may be larger than that of the process. Undefined
- * where this would not be quicker, or where the code of the threads was not built.
+ * Plays many histories on all processors, or one long scenario in a worker thread, whose young generation may be larger than that of the
+ * process. Undefined when this would not be faster, or when the worker was not built.
  */
 export async function playOnThreads(
   { histories, ...play }: ThreadPlay,
@@ -47,10 +50,10 @@ export async function playOnThreads(
   return parts && mergeParts(await Promise.all(parts.map(playPart)));
 }
 
-/** A thread saves more than its start takes from about this many hours of runs on. */
+/** A thread saves more time than its start costs from about this many run-hours on. */
 const LONG_RUN_HOURS = 5000;
 
-/** Counts the runs that the seed draws too. */
+/** Includes the runs that the seed draws. */
 export function isLong({ runs, random, until }: Pick<Scenario, 'runs' | 'random' | 'until'>): boolean {
   return ((runs.length + (random?.runs ?? 0)) * until) / 3600 >= LONG_RUN_HOURS;
 }

@@ -17,7 +17,7 @@ export interface SandboxOptions {
   raiseQuotas?: boolean;
 }
 
-/** `slipway sandbox start|env|deploy|status|stop`; `serve` is what `start` runs in its own process. */
+/** `slipway sandbox start|env|deploy|status|stop`; `start` runs `serve` in a separate process. */
 export async function sandbox(
   action: string,
   file: string | undefined,
@@ -80,7 +80,7 @@ async function start(stateDir: string, options: SandboxOptions, terminal: Termin
   return EXIT.done;
 }
 
-/** What a second terminal needs: `eval "$(slipway sandbox env)"`. */
+/** Prints the variables for a second terminal: `eval "$(slipway sandbox env)"`. */
 function env({ env, endpoints }: RunRecord, options: SandboxOptions, terminal: Terminal): number {
   if (options.json) terminal.out(json({ endpoints, env, unset: unsetForeign(env) }));
   else terminal.out((options.unset ? unsetLines(env) : exportLines(env)).join('\n'));

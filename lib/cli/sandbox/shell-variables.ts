@@ -1,7 +1,7 @@
 import { UNSET_FOR_CLIENTS } from '../../sandbox/environment';
 import { quoted } from '../quoted';
 
-/** Shell lines that point a shell at the embedded AWS, for `eval`. What would win over its credentials is unset. */
+/** Shell lines for `eval` that direct a shell to the embedded AWS. Variables that would take precedence over its credentials are unset. */
 export function exportLines(env: Readonly<Record<string, string>>): string[] {
   return [
     ...unsetForeign(env).map((name) => `unset ${name}`),
@@ -9,10 +9,10 @@ export function exportLines(env: Readonly<Record<string, string>>): string[] {
   ];
 }
 
-/** Shell lines that take every variable of the embedded AWS out of a shell again. */
+/** Shell lines that remove every variable of the embedded AWS from a shell. */
 export const unsetLines = (env: Readonly<Record<string, string>>): string[] =>
   Object.keys(env).map((name) => `unset ${name}`);
 
-/** Names that a shell must not keep beside these variables. */
+/** Unsets variables that must not be set together with these. */
 export const unsetForeign = (env: Readonly<Record<string, string>>): string[] =>
   UNSET_FOR_CLIENTS.filter((name) => !(name in env));

@@ -26,7 +26,7 @@ export interface SimulateOptions {
   html?: string;
 }
 
-/** `slipway simulate SCENARIO`: plays the control plane's functions on a virtual clock. Exit code 1 when an invariant does not hold. */
+/** `slipway simulate SCENARIO`: plays the control plane's functions on a virtual clock. Exit code 1 when an invariant is violated. */
 export async function simulate(file: string, options: SimulateOptions, terminal: Terminal): Promise<number> {
   const seed = wholeNumber('--seed', options.seed, 0) ?? 1;
   const histories = wholeNumber('--histories', options.histories, 1);
@@ -45,7 +45,7 @@ export async function simulate(file: string, options: SimulateOptions, terminal:
   return result.ok ? EXIT.done : EXIT.refused;
 }
 
-/** Neither has a scenario a name, nor a file of another kind a schema: one sentence, and not one for each of its options. */
+/** Reports a missing file or a file of another kind with one sentence, instead of one issue per option. */
 function refuseOthers(file: string, text: string, issues: readonly Issue[]): void {
   const kind = isRunFile(text) ? 'a run file' : isEnvironmentFile(text) ? 'an environment file' : undefined;
   const isAbout = (path: string) => issues.some((found) => found.path === path);
@@ -94,7 +94,7 @@ function wholeNumber(option: string, text: string | undefined, least: number): n
   );
 }
 
-/** A screen about a simulation: its runs, what people were told, and which invariants hold. */
+/** Text about a simulation: its runs, the notices sent, and the invariants. */
 export function simulationText(result: SimulationResult): string {
   const { histories, shrunk } = result;
   const notices = result.runs.flatMap((run) => run.notices).sort((a, b) => a.at - b.at);

@@ -2,13 +2,13 @@ import { type CommandLine, regionGiven } from '../command-line';
 import type { SandboxOptions } from './sandbox';
 import type { SimulateOptions } from './simulate';
 
-/** Verbs on the embedded AWS and on the one in memory. */
+/** Verbs on the embedded AWS and on the simulated one. */
 export function sandboxVerbs(cli: CommandLine): void {
   simulateVerb(cli);
   sandboxVerb(cli);
 }
 
-/** It reads nothing but the scenario: none of the options of the other verbs means anything to it. */
+/** Reads only the scenario, so none of the options of the other verbs apply. */
 function simulateVerb(cli: CommandLine): void {
   cli.root
     .command('simulate <scenario>')

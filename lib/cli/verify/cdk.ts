@@ -6,7 +6,10 @@ import path from 'node:path';
 import type { RunCdk } from '../../verify';
 import { UsageError } from '../exit';
 
-/** The CDK CLI of the app in this folder. @throws UsageError where there is no app, or no CLI */
+/**
+ * The CDK CLI of the app in this folder.
+ * @throws UsageError when there is no app, or no CLI
+ */
 function cdkOf(folder: string): string {
   if (!existsSync(path.join(folder, 'cdk.json')))
     throw new UsageError(
@@ -20,14 +23,14 @@ function cdkOf(folder: string): string {
   }
 }
 
-/** `cdk deploy` and `cdk destroy` of an environment file, with the app of the working folder. */
+/** Runs `cdk deploy` and `cdk destroy` of an environment file, with the app of the working folder. */
 export function cdkRunner(stack: string, region: string): { run: RunCdk; end(): void } {
   const cdk = cdkOf(process.cwd());
   const folder = mkdtempSync(path.join(tmpdir(), 'slipway-verify-'));
   const output = path.join(folder, 'cdk.out');
   const call = (args: readonly string[]) =>
     new Promise<{ code: number; output: string }>((done, fail) => {
-      // A process group of its own: Ctrl-C must not end a deploy half-way, or there would be nothing to destroy it with.
+      // A separate process group: Ctrl-C must not interrupt a deploy, because an interrupted deploy could not be destroyed.
       const child = spawn(process.execPath, [cdk, ...args], {
         detached: true,
         stdio: ['ignore', 'pipe', 'pipe'],

@@ -13,7 +13,7 @@ import { readStatus } from '../runs/read-status';
 import { follow } from '../runs/wait';
 import type { Terminal } from '../terminal';
 
-/** The collective of level `efa`: two hosts of the type, the environment's own image, NCCL alone. */
+/** The collective of level `efa`: two hosts of the type, the environment's own image, only NCCL. */
 const runFile = (instanceType: string) =>
   JSON.stringify({
     name: 'verify-efa',
@@ -29,13 +29,13 @@ const runFile = (instanceType: string) =>
 
 const EVENT = /^slipway (\{.*\})$/;
 
-/** The run of level `efa`, and what ends it. */
+/** The run of level `efa`, and its clean-up. */
 export interface EfaRun extends EfaWorld {
-  /** Stops the run if it is live, and waits for its end; answers what could not be stopped. */
+  /** Stops the run if it is live, and waits for its end; returns what could not be stopped. */
   cleanUp(): Promise<string[]>;
 }
 
-/** A run through the team's control function, as a researcher would launch it. It is launched by the first probe that asks. */
+/** A run through the team's control function, as a researcher would launch it. The first probe that needs it launches it. */
 export function efaRun(
   descriptor: Descriptor,
   instanceType: string,
@@ -65,7 +65,7 @@ export function efaRun(
   };
 }
 
-/** Stops a run that is live and waits for its end; answers what could not be stopped, in words. */
+/** Stops a live run and waits for its end; returns texts about what could not be stopped. */
 async function stopped(descriptor: Descriptor, runId: string, terminal: Terminal): Promise<string[]> {
   try {
     const status = await readStatus(descriptor, runId).catch(ignoreRefusal);
@@ -80,12 +80,15 @@ async function stopped(descriptor: Descriptor, runId: string, terminal: Terminal
   }
 }
 
-/** The launcher refuses to tell of a run that it does not know: its launch was refused. */
+/** The control function rejects a run id that it does not know, which means that the launch was rejected. */
 const ignoreRefusal = (error: Error): undefined => {
   if (!(error instanceof Refusal)) throw error;
 };
 
-/** Launches the run from a folder of its own: code must lie below its run file. @throws Error with what was refused */
+/**
+ * Launches the run from a separate folder, because code must be below its run file.
+ * @throws Error with the refused issues
+ */
 async function launchFrom(instanceType: string, options: LaunchOptions, terminal: Terminal): Promise<void> {
   const folder = mkdtempSync(path.join(tmpdir(), 'slipway-verify-'));
   try {
@@ -103,7 +106,7 @@ async function launchFrom(instanceType: string, options: LaunchOptions, terminal
   }
 }
 
-/** What the driver's events of the last attempt say. */
+/** Observations from the driver's events of the last attempt. */
 async function observationOf(descriptor: Descriptor, runId: string, instanceType: string): Promise<EfaObservation> {
   const run = await readStatus(descriptor, runId);
   const attempt = run.attempts.length;

@@ -22,22 +22,22 @@ import { UsageError } from '../exit';
 import { cdkRunner } from './cdk';
 import { efaRun } from './efa';
 
-/** Probes that look at the same account at once. */
+/** Number of probes that read the same account in parallel. */
 const READS_AT_ONCE = 4;
 
-/** One level, ready to run: its probes by assumption, and what ends it. */
+/** One level, ready to run: its probes by assumption, and its clean-up. */
 export interface PreparedLevel {
   readonly level: Level;
   readonly assumptions: readonly string[];
   run(assumption: string): Promise<ProbeResult>;
   readonly atOnce: number;
-  /** Stops and deletes what the level made; answers what it could not. */
+  /** Stops and deletes what the level created; returns what it could not. */
   cleanUp(): Promise<string[]>;
-  /** USD billed, where the services say it. */
+  /** USD billed, if the services report it. */
   billed?(): number;
 }
 
-/** Options of `slipway verify` that its levels read. */
+/** Options of `slipway verify` for its levels. */
 export interface LevelOptions {
   readonly id: string;
   readonly account: string;
@@ -49,9 +49,9 @@ export interface LevelOptions {
   report(text: string): void;
 }
 
-/** What the probes of a level look at, and how they run. */
+/** The inputs of a level's probes, and how to run them. */
 interface LevelParts<World> extends Pick<PreparedLevel, 'atOnce' | 'cleanUp'> {
-  /** Made once, when the first probe needs it. */
+  /** Created once, when the first probe needs it. */
   world: () => Promise<World> | World;
   now: () => number;
 }
@@ -78,7 +78,10 @@ const prepared = <World>(
 
 const nothing = async () => [];
 
-/** Prepares one level. @throws UsageError for what the caller has to give first */
+/**
+ * Prepares one level.
+ * @throws UsageError for missing options of the caller
+ */
 export function prepareLevel(level: Level, read: ReadWorld, options: LevelOptions): PreparedLevel {
   const { now } = read;
   switch (level) {
@@ -93,7 +96,7 @@ export function prepareLevel(level: Level, read: ReadWorld, options: LevelOption
   }
 }
 
-/** An image for containers that need bash and Python alone. */
+/** An image for containers that need only bash and Python. */
 function imageOf({ descriptor, region }: ReadWorld, given: string | undefined): string {
   const image = given ?? descriptor?.trainingImageUri ?? publishedBaseUri('pytorch-2.13', region);
   if (!image)

@@ -7,7 +7,7 @@ import { UsageError } from '../exit';
 
 const FOLDER = '.slipway/verify';
 
-/** The record and the page beside it, written again after each probe, so that nothing is lost when the call ends early. */
+/** The record and its page, written again after each probe, so that nothing is lost when the command ends early. */
 export class RecordFiles {
   readonly record: string;
   readonly page: string;
@@ -24,13 +24,13 @@ export class RecordFiles {
   }
 }
 
-/** A reader of the file meanwhile sees the old or the new one, never a part. */
+/** A reader of the file sees either the old or the new content, never a part. */
 function replace(file: string, text: string): void {
   writeFileSync(`${file}.new`, text);
   renameSync(`${file}.new`, file);
 }
 
-/** @throws UsageError when the file is no record of this account, Region and environment */
+/** @throws UsageError when the file is not a record of this account, Region and environment */
 export function readRecord(
   file: string,
   place: Pick<VerifyRecord, 'account' | 'region' | 'environment'>,

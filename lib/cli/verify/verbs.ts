@@ -1,7 +1,7 @@
 import type { CommandLine } from '../command-line';
 import type { VerifyOptions } from './verify';
 
-/** The verb that asks an account. */
+/** The verb that checks an account. */
 export function verifyVerbs(cli: CommandLine): void {
   cli
     .verb(

@@ -42,7 +42,7 @@ export interface VerifyOptions extends CommonOptions {
 const CPU_TYPE = 'ml.m5.large';
 const POLL_SECONDS = 5;
 
-/** `slipway verify ENVIRONMENT`: asks an account whether what the product takes for granted about AWS holds there. */
+/** `slipway verify ENVIRONMENT`: checks in an account whether the product's assumptions about AWS hold there. */
 export async function verify(environment: string, options: VerifyOptions, terminal: Terminal): Promise<number> {
   const levels = levelsUpTo(options.level ?? 'read');
   const { name, descriptor, region } = await placeOf(environment, options);
@@ -82,7 +82,7 @@ export async function verify(environment: string, options: VerifyOptions, termin
   return runAll(prepared, { record, files: new RecordFiles(id) }, options, terminal);
 }
 
-/** `20261123-091500`: names the record, and what the levels make. */
+/** `20261123-091500`: the name of the record, and part of the names of what the levels create. */
 const idOf = (started: Date): string =>
   started
     .toISOString()
@@ -96,7 +96,7 @@ function levelsUpTo(wanted: string): Level[] {
   return LEVELS.slice(0, index + 1);
 }
 
-/** The environment that is meant; level read works where it is not deployed yet. */
+/** The environment; level read works before it is deployed. */
 async function placeOf(
   environment: string,
   options: VerifyOptions,
@@ -120,10 +120,10 @@ async function placeOf(
   return { name, region, descriptor };
 }
 
-/** Endpoints that the caller set are not AWS's own. */
+/** Endpoints that the caller set are not those of AWS. */
 const isEmbedded = () => Object.keys(process.env).some((name) => name.startsWith('AWS_ENDPOINT_URL'));
 
-/** Standing cost of the environment of level `deploy`, USD a month. */
+/** Standing cost of the environment of level `deploy`, USD per month. */
 function standingUsd(region: string): number {
   const account = '111122223333';
   const place = { region, account, partition: 'aws', image: `${account}.dkr.ecr.${region}.amazonaws.com/own:1` };
@@ -131,7 +131,7 @@ function standingUsd(region: string): number {
   return value ? resolveEnvironments(value).reduce((sum, spec) => sum + standingCost(spec).usdPerMonth, 0) : 0;
 }
 
-/** Says the most that the levels can cost and asks, unless it is nothing. */
+/** Shows the maximum cost of the levels and asks for confirmation, unless it is zero. */
 async function confirmMost(
   levels: readonly Level[],
   { region, cpuType }: { region: string; cpuType: string },
@@ -148,7 +148,7 @@ async function confirmMost(
   return total;
 }
 
-/** The record of this call, and the files that it is written to. */
+/** The record of this call, and its files. */
 interface KeptRecord {
   record: VerifyRecord;
   files: RecordFiles;
@@ -182,7 +182,7 @@ async function runAll(
   return finish(kept, interrupted.signal.aborted, options, terminal);
 }
 
-/** Runs the probes of one level that have no answer yet, and cleans up after them whatever happens. */
+/** Runs the probes of one level that have no result yet, and cleans up after them in any case. */
 async function runLevel(
   level: PreparedLevel,
   { record, files }: KeptRecord,

@@ -5,15 +5,15 @@ import { callControl } from '../../runs/control-client';
 import type { Terminal } from '../../terminal';
 import { isLoser, type Sample, type StopRule, sampleOf } from './stop-rule';
 
-/** Watches the runs of a sweep and stops those that a rule gives up. */
+/** Observes the runs of a sweep and stops those that the rule selects. */
 export interface EarlyStop {
   /** Called with each status of each run. */
   look(status: StatusAnswer): Promise<void>;
-  /** Runs that it has stopped. */
+  /** Ids of the runs that it has stopped. */
   stopped: ReadonlySet<string>;
 }
 
-/** Stops are asked for through the launcher, as `slipway stop` does: each run saves a checkpoint and may be resumed. */
+/** Requests stops through the control function, like `slipway stop`: each run saves a checkpoint and may be resumed. */
 export function earlyStop(rule: StopRule, descriptor: Descriptor, terminal: Terminal): EarlyStop {
   const samples = new Map<string, Sample[]>();
   const stopped = new Set<string>();
@@ -22,7 +22,7 @@ export function earlyStop(rule: StopRule, descriptor: Descriptor, terminal: Term
     const own = samples.get(runId) ?? [];
     samples.set(runId, own);
     const sample = sampleOf(rule, status);
-    // The same heartbeat is seen at several looks; after a restart steps are made again.
+    // The same heartbeat may be seen several times; after a restart steps are repeated.
     if (sample && sample.step !== own.at(-1)?.step) own.push(sample);
     if (hasEnded(status) || status.desiredState === 'stop' || stopped.has(runId)) return;
     const others = [...samples].flatMap(([id, found]) => (id === runId ? [] : [found]));
@@ -32,7 +32,7 @@ export function earlyStop(rule: StopRule, descriptor: Descriptor, terminal: Term
   return { look, stopped };
 }
 
-/** A call that fails is made again at the next look. */
+/** A call that fails is repeated with the next status. */
 async function stop(descriptor: Descriptor, runId: string, { text }: StopRule, terminal: Terminal): Promise<boolean> {
   try {
     await callControl(descriptor, { action: 'stop', runId, reason: `--stop-when ${text}`.slice(0, 512) });

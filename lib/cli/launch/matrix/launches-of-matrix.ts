@@ -17,10 +17,10 @@ import { earlyStop } from './early-stop';
 import { type MatrixCell, matrixCells } from './matrix';
 import { parseStopRule, type StopRule } from './stop-rule';
 
-/** One run of the comparison, checked. */
+/** One run of the comparison, after its checks. */
 type Candidate = MatrixCell & Pick<LaunchedFile, 'checked'>;
 
-/** The runs of a comparison, and the rule that stops some of them early. */
+/** The runs of a comparison, and the rule for stopping some of them early. */
 interface Comparison {
   group: string;
   launched: readonly Launched[];
@@ -28,8 +28,8 @@ interface Comparison {
 }
 
 /**
- * `slipway launch FILE --matrix path=a,b,c`: one run per combination. All are checked before the first is submitted, one question
- * covers them all, and each joins the queue by itself; with `--wait` the comparison of their results closes it.
+ * `slipway launch FILE --matrix path=a,b,c`: one run per combination. All are checked before the first is submitted, one confirmation
+ * covers all of them, and each joins the queue separately; with `--wait` the results are compared at the end.
  */
 export async function launchMatrix(
   file: string,
@@ -59,7 +59,7 @@ export async function launchMatrix(
   return followMatrix({ group, launched, rule }, descriptor, options, terminal);
 }
 
-/** Waits for all runs, and closes with the comparison of their results; what the rule has stopped is no failure. */
+/** Waits for all runs, and prints the comparison of their results; a run that the rule stopped is not a failure. */
 async function followMatrix(
   { group, launched, rule }: Comparison,
   descriptor: Descriptor,
@@ -78,13 +78,13 @@ async function followMatrix(
   return rows.every(isFine) ? EXIT.done : EXIT.runFailed;
 }
 
-/** The lowest loss first, those that were stopped after those that were not. */
+/** Lowest loss first; stopped runs come after the others. */
 const byLoss = (rows: readonly ComparedRun[]): ComparedRun[] => {
   const rank = ({ state, loss }: ComparedRun) => (state === 'completed' ? 0 : 1e9) + (loss ?? 1e8);
   return [...rows].sort((a, b) => rank(a) - rank(b));
 };
 
-/** What is wrong with any of them refuses all: a comparison with a hole is none. */
+/** An issue in any of the runs rejects all: an incomplete comparison is not useful. */
 function checkAll(file: string, descriptor: Descriptor, options: LaunchOptions, group: string): Candidate[] {
   const cells = matrixCells(options.matrix ?? []);
   const checked = cells.map((cell) => {

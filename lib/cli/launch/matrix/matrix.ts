@@ -1,19 +1,19 @@
 import { parsePath } from '../../../spec/reading/overrides';
 import { UsageError } from '../../exit';
 
-/** One run of a comparison: the options that make it differ from the others. */
+/** One run of a comparison: the options in which it differs from the others. */
 export interface MatrixCell {
-  /** `training.microBatchSize=2 distribution.parameters.shard_degree=8`: what tells it from the others. */
+  /** The label, for example `training.microBatchSize=2 distribution.parameters.shard_degree=8`. */
   label: string;
   set: string[];
 }
 
-/** More would be a mistake more often than a wish. */
+/** More runs than this are probably a mistake. */
 const MOST_RUNS = 32;
 
 /**
- * Every combination of the values of `--matrix path=a,b,c`; a comma inside brackets or quotes belongs to its value.
- * @throws UsageError for an option that is no path with two or more values, and for more than 32 runs
+ * All combinations of the values of `--matrix path=a,b,c`; a comma inside brackets or quotes belongs to its value.
+ * @throws UsageError for an option that is not a path with two or more values, and for more than 32 runs
  */
 export function matrixCells(options: readonly string[]): MatrixCell[] {
   const axes = options.map(axis);
@@ -40,7 +40,7 @@ function axis(option: string): { path: string; values: string[] } {
 
 const wrong = (got: string, must: string, fix: string) => new UsageError(`--matrix: ${must}, got ${got}; ${fix}`);
 
-/** Commas outside of brackets, braces and quotes. */
+/** Splits at commas outside of brackets, braces and quotes. */
 function splitValues(text: string): string[] {
   const parts = text.match(/(?:"[^"]*"|'[^']*'|\[[^\]]*\]|\{[^}]*\}|[^,])+|(?<=,)(?=,|$)|^(?=,)/g) ?? [];
   return parts.map((part) => part.trim());

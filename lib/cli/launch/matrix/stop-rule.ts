@@ -3,7 +3,7 @@ import { median } from '../../../report/run/median';
 import { orList } from '../../../spec/issue';
 import { UsageError } from '../../exit';
 
-/** What a rule may look at, and which end of it is the better one. */
+/** Metrics that a rule may use, and which end is the better one. */
 const METRICS = { loss: 'low', goodput: 'high', spendUsd: 'low' } as const;
 type Metric = keyof typeof METRICS;
 
@@ -12,13 +12,13 @@ export interface StopRule {
   text: string;
   metric: Metric;
   isAbove: boolean;
-  /** The bound is a number, or the best run's value at the same step, times or plus a number. */
+  /** The bound is a number, or the best run's value at the same step, multiplied by or plus a number. */
   bound: { best: false; value: number } | { best: true; operator: '*' | '+' | '-'; value: number };
-  /** A run is not judged before it has made this many. */
+  /** Number of steps that a run must have made before it is judged. */
   afterSteps: number;
 }
 
-/** What a run said at one look. */
+/** Metrics of a run at one status. */
 export interface Sample {
   step: number;
   value: number;
@@ -28,10 +28,10 @@ const NUMBER = String.raw`\d+(?:\.\d+)?(?:[eE][+-]?\d+)?`;
 const RULE = new RegExp(
   String.raw`^\s*(\w+)\s*([<>])\s*(?:(best)(?:\s*([*+-])\s*(${NUMBER}))?|(${NUMBER}))(?:\s+after\s+(\d+)\s+steps?)?\s*$`,
 );
-/** Losses go up and down from one step to the next: a run is judged by the median of its newest looks. */
+/** The loss varies from step to step, so a run is judged by the median of this many newest samples. */
 const LOOKS = 3;
 
-/** @throws UsageError for a text that is no rule */
+/** @throws UsageError for a text that is not a rule */
 export function parseStopRule(text: string): StopRule {
   const [, metric = '', sign, best, operator = '*', by = '1', value, steps = '0'] = RULE.exec(text) ?? [];
   if (!Object.hasOwn(METRICS, metric) || (best === undefined && value === undefined))
@@ -44,16 +44,16 @@ export function parseStopRule(text: string): StopRule {
   return { text, metric: metric as Metric, isAbove: sign === '>', bound, afterSteps: Number(steps) };
 }
 
-/** The sample of a status; undefined while there is nothing to judge. */
+/** The sample of a status; undefined while the metric is not available. */
 export function sampleOf({ metric }: StopRule, status: StatusAnswer): Sample | undefined {
   const value = status[metric];
   return status.step === null || value === null ? undefined : { step: status.step, value };
 }
 
 /**
- * Whether the rule stops a run. It is compared with the others at its own step, so that one that began later is not behind for that; a run
- * that is the best of all is never stopped by its own value.
- * @param others samples of the other runs of the sweep, those that have ended too
+ * Whether the rule stops a run. It is compared with the others at the same step, so that a run that started later has no disadvantage; the
+ * best run is never stopped because of its own value.
+ * @param others samples of the other runs of the sweep, including ended ones
  */
 export function isLoser(rule: StopRule, own: readonly Sample[], others: readonly (readonly Sample[])[]): boolean {
   const step = own.at(-1)?.step;
@@ -74,7 +74,7 @@ function boundAt({ metric, bound }: StopRule, own: number, step: number, others:
   return bound.operator === '+' ? best + bound.value : best - bound.value;
 }
 
-/** Median of the newest samples up to a step; undefined for a run that was never seen there. */
+/** Median of the newest samples up to a step; undefined for a run without a sample there. */
 function valueAt(samples: readonly Sample[], step = Number.POSITIVE_INFINITY): number | undefined {
   const seen = samples.filter((sample) => sample.step <= step).slice(-LOOKS);
   return seen.length === 0 ? undefined : median(seen.map(({ value }) => value));

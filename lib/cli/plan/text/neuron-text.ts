@@ -5,7 +5,7 @@ import { memoryParts } from './plan-text';
 
 const gib = (value: number) => value.toFixed(1);
 
-/** What is known before a run on Trainium, on one screen. */
+/** Text for a plan on Trainium, on one screen. */
 export function neuronText(name: string, plan: NeuronPlan): string {
   const verdict = plan.fits === 'oom' ? pc.red('does not fit') : 'not known whether it fits';
   const rows = [

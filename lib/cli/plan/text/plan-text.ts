@@ -9,7 +9,7 @@ import type { PlanReport } from '../../../report/plan/plan-report';
 import { textTable } from '../../../spec/formats/text-table';
 import type { RunSpec } from '../../../spec/run-spec';
 
-/** The search for layouts of a plan that has one. */
+/** The result of a layout search in a plan that has one. */
 export type Search = NonNullable<PlanReport['search']>;
 
 const VERDICT = { fits: pc.green('fits'), tight: pc.yellow('tight'), oom: pc.red('does not fit') };
@@ -19,7 +19,7 @@ const round = (value: number, digits = 0) =>
 const range = ([low, high]: [number, number], digits = 0) => `${round(low, digits)}-${round(high, digits)}`;
 const dollars = (value: number) => `$${round(value)}`;
 
-/** One screen that a person understands. */
+/** The plan as text, on one screen. */
 export function planText(run: RunSpec, plan: RunPlan): string {
   const { memoryGiB, interval80, usd } = plan;
   const spares = spareValues(run, plan);
@@ -66,7 +66,7 @@ const onDemandText = (usd: RunPlan['usd'], interval80: RunPlan['interval80']): s
     ? `not known: ${usd.note}`
     : `${dollars(usd.onDemand)} on demand${interval80.usd ? ` (80 %: ${range(interval80.usd)})` : ''}; ${usd.note}`;
 
-/** Spot and training plans where a price was seen; the run's own kind of capacity also where none was. */
+/** Spot and training plans if a price is known; the run's own kind of capacity in any case. */
 function capacityRows(run: RunSpec, usd: RunPlan['usd']): string[][] {
   const kinds = [
     { capacity: 'spot', name: 'spot', cost: usd.spot },
@@ -80,7 +80,7 @@ function capacityRows(run: RunSpec, usd: RunPlan['usd']): string[][] {
   });
 }
 
-/** Parts of a memory of 0.05 GiB and more, the largest first. */
+/** Memory components of 0.05 GiB and more, largest first. */
 export function memoryParts(memory: RunPlan['memoryGiB'] | NeuronMemoryGiB): string {
   return Object.entries(memory)
     .filter(([name, value]) => !['total', 'available'].includes(name) && value >= 0.05)
@@ -105,7 +105,7 @@ function sparesText({ met, goodput, goodputWithout, savedNodeHours, paidNodeHour
   return `${round(100 * met)} % of the hardware failures cost ${minutes}, ${share}; saves ${round(savedNodeHours)} node-hours a month for ${round(paidNodeHours)}`;
 }
 
-/** How the training data should lie and be read. */
+/** How the training data should be stored and read. */
 export function dataText({ channel, datasetGiB, readMiBPerSecond, advice }: DataPlan): string {
   const size = datasetGiB === null ? '' : `${round(datasetGiB, 1)} GiB of tokens, `;
   return [
@@ -114,10 +114,10 @@ export function dataText({ channel, datasetGiB, readMiBPerSecond, advice }: Data
   ].join('\n');
 }
 
-/** How many candidates fit on one screen. */
+/** Number of candidates that fit on one screen. */
 const SHOWN = 8;
 
-/** The fastest layouts that a search found, in the words of a run file. */
+/** The fastest layouts that a search found, in the terms of a run file. */
 export function searchText({ considered, seconds, candidates, pareto }: Search): string {
   const cheap = new Set(pareto);
   const rows = candidates
@@ -136,6 +136,6 @@ export function searchText({ considered, seconds, candidates, pareto }: Search):
   ].join('\n');
 }
 
-/** Of a mixture of experts, how many parameters one token meets. */
+/** For a mixture of experts, the number of parameters that process one token. */
 const activeText = ({ parameters, activeParameters }: RunPlan): string =>
   activeParameters < parameters ? ` (${round(activeParameters / 1e9, 1)} B active)` : '';

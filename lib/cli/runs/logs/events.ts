@@ -16,17 +16,17 @@ export interface EventOptions extends CommonOptions {
   since?: string;
 }
 
-/** An id that `launch` made ends in the time of its start; an environment's name has no hyphen. */
+/** A generated run id ends with the time of its start; the name of an environment contains no hyphen. */
 const MADE_ID = /-\d{12}$/;
 const ENVIRONMENT = /^[a-z][a-z0-9]{0,11}(\/[a-z][a-z0-9]{0,11})?$/;
-/** Of all runs of a team, where nothing else is asked. */
+/** Default period for all runs of a team. */
 const DAY_MS = 86_400_000;
-/** A commit is told at the time when its marker was written: a look later than lines that follow it. */
+/** A commit has the time at which its marker was written, which may be before events that were recorded earlier. */
 const LATE_MS = 1_800_000;
 const POLL_SECONDS = 5;
 const PAGE = 200;
 
-/** `slipway events RUN|ENVIRONMENT`: decisions, attempts, commits and notices in the order of time. */
+/** `slipway events RUN|ENVIRONMENT`: shows decisions, attempts, commits and notices in chronological order. */
 export async function events(target: string | undefined, options: EventOptions, terminal: Terminal): Promise<number> {
   const runId = runOf(target, options.environment);
   const now = Date.now();
@@ -36,7 +36,7 @@ export async function events(target: string | undefined, options: EventOptions, 
   const seen = new Set<string>();
   let from = since;
   for (;;) {
-    // Asked first: what was written until the end of the run is among the lines that follow.
+    // Read before the events, so that they include everything that was written before the run ended.
     const isOver = options.follow && runId !== undefined && hasEnded(await readStatus(descriptor, runId));
     const last = await printFresh(descriptor, { runId, since: from, seen }, options, terminal);
     if (!options.follow || isOver) return EXIT.done;
@@ -45,7 +45,7 @@ export async function events(target: string | undefined, options: EventOptions, 
   }
 }
 
-/** The run that the target names; undefined where it names an environment. Beside `--environment` it is a run, whatever it looks like. */
+/** The run that the argument names; undefined when it names an environment. Together with `--environment` it is always a run. */
 export function runOf(target: string | undefined, environment: string | undefined): string | undefined {
   if (target === undefined || target === environment) return undefined;
   const isEnvironment = environment === undefined && !MADE_ID.test(target) && ENVIRONMENT.test(target);
@@ -56,7 +56,7 @@ export function runOf(target: string | undefined, environment: string | undefine
   );
 }
 
-/** Prints what was not printed before, page by page; answers when the last line was written. */
+/** Prints events that have not been printed yet, page by page; returns the time of the last event. */
 async function printFresh(
   descriptor: Descriptor,
   { runId, since, seen }: { runId?: string; since?: number; seen: Set<string> },

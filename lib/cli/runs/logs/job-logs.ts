@@ -4,10 +4,10 @@ import type { Descriptor } from '../../../spec/descriptor';
 import { UsageError } from '../../exit';
 import { callControl } from '../control-client';
 
-/** Which lines of an attempt's log are asked for. */
+/** Selects the lines of an attempt's log. */
 export interface AttemptLogQuery {
   runId: string;
-  /** Number of the attempt, from 1. */
+  /** Number of the attempt, counted from 1. */
   attempt: number;
   /** Epoch milliseconds; older lines are left out. */
   since?: number;
@@ -17,7 +17,7 @@ export interface AttemptLogQuery {
   progressOnly?: boolean;
 }
 
-/** Lines of all hosts of one attempt, as the service orders them, read through the team's launcher. */
+/** Lines of all hosts of one attempt, in the order of the service, read through the team's control function. */
 export async function readAttemptLog(descriptor: Descriptor, query: AttemptLogQuery): Promise<LogEventAnswer[]> {
   const { node, ...rest } = query;
   const host = node === undefined ? undefined : hostNumber(node);
@@ -44,7 +44,7 @@ export async function progressLines(
 }
 
 /**
- * Number of a host, written as one or as SageMaker names it.
+ * Number of a host, given as a number or as SageMaker names it.
  * @throws UsageError for any other text
  */
 export function hostNumber(node: string): number {

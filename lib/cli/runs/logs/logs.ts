@@ -22,7 +22,7 @@ interface Line {
   message: string;
 }
 
-/** `slipway logs RUN`: lines of all attempts and hosts in the order of time. */
+/** `slipway logs RUN`: shows lines of all attempts and hosts in chronological order. */
 export async function logs(runId: string, options: LogOptions, terminal: Terminal): Promise<number> {
   const since = sinceMillis(options.since, Date.now());
   const descriptor = await runTarget(options);
@@ -55,7 +55,7 @@ const lineOf = ({ id, at, host, message }: LogEventAnswer, attempt: number): Eve
   line: { at, attempt, host, message },
 });
 
-/** Lines that tell an error, not the noise that follows one. */
+/** Lines that contain an error itself, not its consequences. */
 const ERROR_LINE = /\b(Traceback|Error\b|Exception\b|error:|FATAL|CUDA out of memory|Segmentation fault)/;
 
 /** With `--errors`: the first error line over all hosts and the nine lines after it on the same host. */

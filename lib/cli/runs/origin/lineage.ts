@@ -8,14 +8,14 @@ import { runTarget } from '../../launch/run-target';
 import { json, type Terminal } from '../../terminal';
 import { readLineage } from './read-lineage';
 
-/** `slipway lineage RUN|s3://...`: from a checkpoint, published weights or a run to data, code, image and the runs before it. */
+/** `slipway lineage RUN|s3://...`: shows the data, code, image and earlier runs of a checkpoint, published weights or a run. */
 export async function lineage(of: string, options: CommonOptions, terminal: Terminal): Promise<number> {
   const found = await readLineage(await runTarget(options), of);
   terminal.out(options.json ? json(found) : lineageText(found));
   return EXIT.done;
 }
 
-/** One block for each run, the youngest first. */
+/** One block for each run, newest first. */
 export function lineageText({ checkpoint, runs, notes }: Lineage): string {
   const head = checkpoint
     ? [`checkpoint ${checkpoint.uri}`, `step ${checkpoint.step}, saved ${checkpoint.savedAt ?? '-'}`, '']

@@ -11,24 +11,24 @@ import { committedCheckpoints } from '../reports/committed-checkpoints';
 import type { ReadSources } from '../reports/report-sources';
 import { clientForAddresses, s3Folder, textIn } from './s3-address';
 
-/** Name of the lineage that lies beside published weights. */
+/** Name of the lineage file beside published weights. */
 export const PUBLISHED = 'slipway.json';
-/** Runs of one chain: a longer one is cut, and a note says so. */
+/** Maximum number of runs in one chain: a longer one is truncated, and a note says so. */
 const MOST_RUNS = 16;
 
-/** A run to follow, and the checkpoint of it in question; absent = its newest committed one. */
+/** A run to read, and the relevant checkpoint of it; absent = its newest committed one. */
 interface Wanted {
   runId: string;
   checkpoint?: CheckpointOrigin;
-  /** What lies beside published weights. @default - the run was not found by them */
+  /** The record beside published weights. @default - the run was not found through published weights */
   published?: Lineage;
 }
 
-/** What was read of a run already: the launcher's answer with timeline and configuration, and its checkpoints. */
+/** Data of a run that has already been read: the control function's answer with timeline and configuration, and its checkpoints. */
 type KnownRun = Pick<ReadSources, 'status' | 'checkpoints'>;
 
 /**
- * From a run id, a checkpoint's folder or published weights to everything that it was made from.
+ * Reads the complete origin of a run id, a checkpoint or published weights.
  * @param known a run that is not read again. @default - all are read
  */
 export async function readLineage(descriptor: Descriptor, of: string, known?: KnownRun): Promise<Lineage> {
@@ -38,7 +38,7 @@ export async function readLineage(descriptor: Descriptor, of: string, known?: Kn
   } catch (error) {
     const { runId, published } = first;
     if (!published || !(error instanceof Refusal)) throw error;
-    // The record of a run may be gone before the weights are, and other environments have weights too.
+    // The record of a run may be deleted before the weights are, and other environments publish weights too.
     return {
       ...published,
       of,
@@ -47,7 +47,7 @@ export async function readLineage(descriptor: Descriptor, of: string, known?: Kn
   }
 }
 
-/** Where runs are read. */
+/** Where runs are read from. */
 interface Reading {
   descriptor: Descriptor;
   known?: KnownRun;
@@ -75,7 +75,7 @@ async function followFrom(from: Reading, of: string, first: Wanted): Promise<Lin
   return { of, checkpoint: checkpoint ?? null, runs, notes };
 }
 
-/** Other runs that a run began from, with the checkpoint where its folder is known. */
+/** Other runs from which a run started, with the checkpoint if its folder is known. */
 const parentRuns = ({ runId, parents }: LineageRun): { runId: string; uri?: string }[] =>
   parents.flatMap((parent) =>
     parent.runId === null || parent.runId === runId
@@ -111,7 +111,7 @@ async function readOne({ descriptor, known }: Reading, { runId, checkpoint }: Wa
   return { run: lineageRun({ status, configuration, checkpoint: newest, fill }), checkpoint: newest };
 }
 
-/** A run without checkpoints, or whose bucket may not be read, has a lineage too. */
+/** A run without checkpoints, or whose bucket may not be read, also has a lineage. */
 function newestCheckpoint(runId: string, { value, why }: KnownRun['checkpoints'], notes: string[]) {
   if (!value) {
     notes.push(`${runId}: its checkpoints were not read: ${why}`);
@@ -130,7 +130,7 @@ async function checkpointAt({ region }: Descriptor, uri: string): Promise<Checkp
   return marker === undefined ? undefined : checkpointOrigin(uri, marker);
 }
 
-/** The run that an S3 address leads to: a checkpoint's folder, or weights that `slipway publish` wrote. */
+/** The run for an S3 URI: that of a checkpoint, or of weights that `slipway publish` wrote. */
 async function wantedAt(descriptor: Descriptor, address: string): Promise<Wanted> {
   const folder = s3Folder(address);
   if (!folder)

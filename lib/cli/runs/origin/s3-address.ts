@@ -1,7 +1,7 @@
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { calling } from '../../aws-errors';
 
-/** Bucket and key of an S3 address, with a slash at the end of the key; undefined where it is none. */
+/** Bucket and key of an S3 URI, with a trailing slash; undefined for other text. */
 export function s3Folder(address: string): { bucket: string; prefix: string } | undefined {
   const [, bucket, key = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/.exec(address) ?? [];
   if (bucket === undefined) return undefined;
@@ -9,12 +9,12 @@ export function s3Folder(address: string): { bucket: string; prefix: string } | 
 }
 
 /**
- * A client for addresses that people give: buckets of other regions too, whose region S3 names in its redirect. Copies go to the region of the
- * target, whatever the region of the source is: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html, 2026-11-23.
+ * A client for URIs that people give: also for buckets in other regions, whose region S3 returns in its redirect. Copies run in the region
+ * of the target, whatever the region of the source: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html, 2026-11-23.
  */
 export const clientForAddresses = (region: string): S3Client => new S3Client({ region, followRegionRedirects: true });
 
-/** Text of an object; undefined where there is none. Throws a ServiceError where it may not be read. */
+/** Text of an object; undefined when it does not exist. Throws a ServiceError when it may not be read. */
 export async function textIn(client: S3Client, Bucket: string, Key: string): Promise<string | undefined> {
   return calling(`reading s3://${Bucket}/${Key}`, async () => {
     try {

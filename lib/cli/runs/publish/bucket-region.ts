@@ -5,9 +5,9 @@ import { UsageError } from '../../exit';
 import type { Destination } from './weights';
 
 /**
- * Weights of a version in the model registry lie in a bucket of its region:
- * https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_ModelPackageContainerDefinition.html, read 2026-11-23. A region that S3 does not
- * tell is left to the service.
+ * Weights of a version in the model registry must be in a bucket of its region:
+ * https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_ModelPackageContainerDefinition.html, read 2026-11-23. If S3 does not
+ * return the region, the service checks it.
  * @throws UsageError for a bucket of another region
  */
 export async function requireRegion(client: S3Client, { bucket }: Destination, descriptor: Descriptor): Promise<void> {
@@ -20,7 +20,7 @@ export async function requireRegion(client: S3Client, { bucket }: Destination, d
     );
 }
 
-/** Undefined where S3 does not tell it. */
+/** Undefined when S3 does not return it. */
 async function bucketRegion(client: S3Client, Bucket: string): Promise<string | undefined> {
   try {
     return (await client.send(new HeadBucketCommand({ Bucket }))).BucketRegion;

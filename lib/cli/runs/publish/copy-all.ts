@@ -6,7 +6,8 @@ import { copyWeights, type Destination, type WeightFile } from './weights';
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 /**
- * Copies files one after the other, and says how many are complete. Ctrl-C waits for what is under way and leaves no incomplete upload. Throws a ServiceError where a copy fails.
+ * Copies files one after the other, and prints progress. Ctrl-C waits for the current file and leaves no incomplete upload. Throws a
+ * ServiceError when a copy fails.
  */
 export async function copyAll(
   client: S3Client,

@@ -29,19 +29,21 @@ export interface PublishOptions extends CommonOptions {
   overwrite?: boolean;
 }
 
-/** What `slipway publish --json` prints. */
+/** Output of `slipway publish --json`. */
 export interface Published {
   runId: string;
   /** Folder of the weights. */
   uri: string;
   files: { name: string; bytes: number }[];
-  /** Address of the model card. */
+  /** URI of the model card. */
   card: string;
   /** Version in the model registry; null without `--registry`. */
   modelPackageArn: string | null;
 }
 
-/** `slipway publish RUN`: final weights to a place of their own, with a card beside them and, where asked for, a version in the registry. */
+/**
+ * `slipway publish RUN`: copies the final weights to a destination, with a model card and, if requested, a version in the model registry.
+ */
 export async function publish(runId: string, options: PublishOptions, terminal: Terminal): Promise<number> {
   const descriptor = await runTarget(options);
   const registration = registrationOf(options, descriptor);
@@ -70,7 +72,7 @@ export async function publish(runId: string, options: PublishOptions, terminal: 
   return EXIT.done;
 }
 
-/** Report of a run that is over, and what it was made of. */
+/** Report and configuration of a run that is over. */
 async function endedRun(descriptor: Descriptor, runId: string) {
   const sources = await readSources(descriptor, runId, new Date(), { configuration: true, isPlanned: false });
   const report = assembleReport(sources);
@@ -92,7 +94,7 @@ function destinationOf(given: string | undefined, descriptor: Descriptor, runId:
   return { ...folder, ...(teamKeyArn && folder.bucket === dataBucket && { kmsKeyArn: teamKeyArn }) };
 }
 
-/** What the newest job left in /opt/ml/model. */
+/** The content of /opt/ml/model from the newest job. */
 async function trainedWeights(
   client: S3Client,
   { region }: Descriptor,
@@ -111,8 +113,8 @@ async function trainedWeights(
 }
 
 /**
- * Weights of another run stay: a model that is served must not change under its name. Files that the copy would not replace are refused too, for
- * they would be served with it. Returns the record of an earlier publish of the same run.
+ * Weights of another run are never replaced: a model that is served must not change under the same name. Files that the copy would not
+ * replace are also rejected, because they would be served together with it. Returns the record of an earlier publish of the same run.
  */
 async function requireFree(
   client: S3Client,
@@ -135,12 +137,12 @@ async function requireFree(
     throw new UsageError(
       `--to: must hold no files that these weights do not replace, got ${strange.slice(0, 3).join(', ')}${strange.length > 3 ? ` and ${strange.length - 3} more` : ''} at ${place}; delete them, or name another prefix`,
     );
-  // Until the copy is complete the place holds files of both runs.
+  // Until the copy is complete, the destination contains files of both runs.
   if (text !== undefined) await write(client, to, PUBLISHED, json({ schema: 1, runId, weights: null, lineage: null }));
   return undefined;
 }
 
-/** The version in the registry; where it fails, what was published stays and is named. */
+/** Creates the version in the registry; if this fails, the published files stay, and the message names them. */
 async function register(
   descriptor: Descriptor,
   registration: Registration,
@@ -155,7 +157,10 @@ async function register(
   }
 }
 
-/** The card, and last the lineage: without it nothing was published. A card that people have edited since the publish `before` stays. */
+/**
+ * Writes the card and then the lineage: without the lineage the publish is incomplete. A card that people have edited since the publish
+ * `before` is kept.
+ */
 async function writeCard(
   client: S3Client,
   to: Destination,
@@ -174,7 +179,7 @@ async function writeCard(
     runId: facts.runId,
     weights: facts.weights satisfies PublishedWeights,
     lineage: facts.lineage,
-    // Of the card as it was written, so that an edited one is known.
+    // Digest of the card as written, so that edits can be detected.
     cardSha256: isEdited ? null : digest(text),
   };
   await write(client, to, PUBLISHED, json(record));

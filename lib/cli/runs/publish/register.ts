@@ -13,7 +13,7 @@ import { UsageError } from '../../exit';
 
 /** Where a version is registered. */
 export interface Registration {
-  /** Model package group; it is made where there is none. */
+  /** Model package group; created if it does not exist. */
   group: string;
   /** Image that serves the model. */
   image: string;
@@ -25,8 +25,8 @@ const GROUP = /^(?=.{1,63}$)[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$/;
 const IMAGE = /^\S{1,255}$/;
 
 /**
- * What `--registry` and `--inference-image` say; undefined where neither is given.
- * Researchers may write to groups of this name alone, so that a team's models are its own.
+ * Values of `--registry` and `--inference-image`; undefined when neither is given. Researchers may write only to groups with this name, so
+ * that a team's models are its own.
  */
 export function registrationOf(
   { registry, inferenceImage }: { registry?: string; inferenceImage?: string },
@@ -49,7 +49,7 @@ export function registrationOf(
   return { group: registry ?? '', image: inferenceImage ?? '' };
 }
 
-/** Makes the group where there is none, and a version in it that waits for its approval. Returns the ARN of the version. */
+/** Creates the group if it does not exist, and a version in it with approval pending. Returns the ARN of the version. */
 export async function registerModel(
   { region, team, name: environment }: Descriptor,
   { group, image }: Registration,
@@ -58,7 +58,7 @@ export async function registerModel(
   const client = new SageMakerClient({ region });
   await calling(`creating the model package group ${group}`, async () => {
     try {
-      // A version takes the tags of its group and may have none of its own.
+      // A version inherits the tags of its group and may have none of its own.
       const Tags = Object.entries({ 'slipway:environment': environment, 'slipway:team': team }).map(([Key, Value]) => ({
         Key,
         Value,
@@ -74,7 +74,7 @@ export async function registerModel(
   return ModelPackageArn;
 }
 
-/** A version of a group: weights where they were published, the image that serves them, the card. */
+/** A version of a group: the published weights, the image that serves them, and the card. */
 export function modelPackageRequest(group: string, image: string, facts: ModelFacts): CreateModelPackageCommandInput {
   const { weights, runId } = facts;
   const [only] = weights.files;

@@ -12,33 +12,33 @@ import { eachInTurn } from '../../../aws/pace';
 import { parseS3Uri } from '../../../spec/formats/s3-uri';
 import { calling } from '../../aws-errors';
 
-/** A file of weights where the job left it. */
+/** A file of weights in the output of the job. */
 export interface WeightFile {
-  /** Below the folder. */
+  /** Relative to the folder. */
   name: string;
   bucket: string;
   key: string;
   bytes: number;
 }
 
-/** Where weights go, and the key that they are encrypted with. */
+/** Destination of the weights, and the key with which they are encrypted. */
 export interface Destination {
   bucket: string;
-  /** With a slash at its end, or empty. */
+  /** With a trailing slash, or empty. */
   prefix: string;
   /** @default - the bucket's own encryption */
   kmsKeyArn?: string;
 }
 
-/** Largest object that S3 copies at once: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html, 2026-11-23. */
+/** Largest object that S3 copies in one request: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html, 2026-11-23. */
 const MOST_AT_ONCE = 5 * 1024 ** 3;
-/** 10,000 parts at most: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html, 2026-11-23. */
+/** At most 10,000 parts: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html, 2026-11-23. */
 const PART = 512 * 1024 ** 2;
 const PARTS_AT_ONCE = 8;
 
 /**
- * Files at `uri`: one archive, or everything below a folder. SageMaker names the folder of uncompressed weights with or without a slash at its
- * end: https://github.com/aws/sagemaker-python-sdk/pull/4005, read 2026-11-23.
+ * Files at `uri`: one archive, or everything below a folder. SageMaker returns the folder of uncompressed weights with or without a
+ * trailing slash: https://github.com/aws/sagemaker-python-sdk/pull/4005, read 2026-11-23.
  */
 export async function weightFiles(client: S3Client, uri: string): Promise<WeightFile[]> {
   const { bucket, key } = parseS3Uri(uri);
@@ -51,7 +51,7 @@ export async function weightFiles(client: S3Client, uri: string): Promise<Weight
     .map((object) => ({ ...object, bucket, name: object.key.slice(start) }));
 }
 
-/** Objects whose keys begin so, without the empty ones that stand for folders. */
+/** Objects with this key prefix, without empty folder placeholders. */
 export async function objectsBelow(
   client: S3Client,
   Bucket: string,
@@ -68,8 +68,8 @@ export async function objectsBelow(
 }
 
 /**
- * Copies one file inside S3, with the rights of the caller. What the source is tagged with is left behind: tags need rights of their own.
- * `signal` ends a copy in parts, which gives its upload up and throws.
+ * Copies one file inside S3, with the caller's permissions. Tags of the source are not copied, because tags need additional permissions.
+ * `signal` ends a multipart copy, which aborts its upload and throws.
  */
 export async function copyWeights(
   client: S3Client,
@@ -85,7 +85,7 @@ export async function copyWeights(
   });
 }
 
-/** Header of an upload into a place with a key of its own. */
+/** Headers of an upload to a destination with its own key. */
 export const encryption = ({ kmsKeyArn }: Destination) =>
   kmsKeyArn ? ({ ServerSideEncryption: 'aws:kms', SSEKMSKeyId: kmsKeyArn } as const) : {};
 
@@ -113,8 +113,8 @@ async function copyInParts(
 }
 
 /**
- * Copies the parts. After a failure none is begun, and those under way are waited for: a part that arrives after its upload was aborted stays
- * and costs storage (https://docs.aws.amazon.com/AmazonS3/latest/API/API_AbortMultipartUpload.html, 2026-11-23).
+ * Copies the parts. After a failure no new part is started, and those in progress are awaited: a part that arrives after its upload was
+ * aborted stays and costs storage (https://docs.aws.amazon.com/AmazonS3/latest/API/API_AbortMultipartUpload.html, 2026-11-23).
  */
 async function copyParts(
   client: S3Client,
@@ -136,7 +136,7 @@ async function copyParts(
   return parts;
 }
 
-/** Aborts an upload; what stopped the copy is the error to show, and an upload that is left is named in it. */
+/** Aborts an upload; the error that stopped the copy is shown, and it names an upload that could not be aborted. */
 async function giveUp(
   client: S3Client,
   upload: { Bucket: string; Key: string; UploadId: string | undefined },

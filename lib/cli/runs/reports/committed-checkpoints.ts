@@ -6,7 +6,7 @@ import { calling } from '../../aws-errors';
 
 const MARKER = /^step-(\d+)\/COMMITTED\.json$/;
 
-/** The fields of COMMITTED.json that are shown (contract: runtime). */
+/** The displayed fields of COMMITTED.json (contract: runtime). */
 interface Marker {
   step: number;
   attempt?: number;
@@ -15,7 +15,7 @@ interface Marker {
   objects: { key: string; bytes: number }[];
 }
 
-/** Checkpoints in the run's prefix that have a COMMITTED.json, by one listing and one read each. */
+/** Checkpoints in the run's prefix that have a COMMITTED.json, with one listing and one read each. */
 export async function committedCheckpoints(
   { region, checkpointBucket, team }: Descriptor,
   runId: string,
@@ -44,7 +44,7 @@ async function read(client: S3Client, Bucket: string, Key: string): Promise<stri
   return (await Body?.transformToString()) ?? '';
 }
 
-/** A marker that cannot be read makes no checkpoint. */
+/** Undefined when the marker cannot be read. */
 function listedCheckpoint(
   name: string,
   text: string,

@@ -10,7 +10,7 @@ import { json, type Terminal } from '../../terminal';
 import { comparisonText } from './comparison-text';
 import { readSources } from './report-sources';
 
-/** `slipway diff RUN RUN`: what two runs were launched with, and what came of it. */
+/** `slipway diff RUN RUN`: compares the configuration and the results of two runs. */
 export async function diff(runIds: readonly [string, string], options: CommonOptions, terminal: Terminal) {
   if (runIds[0] === runIds[1])
     throw new UsageError(`diff: must be given two runs, got ${runIds[0]} twice; slipway report shows one run`);
@@ -32,7 +32,7 @@ async function readRun(descriptor: Descriptor, runId: string, now: Date) {
   throw new ServiceError(`${runId}: must have an intent in the run table, got none; launch it again`);
 }
 
-/** Results first, then what may explain them. */
+/** Results first, then the differences that may explain them. */
 export function diffText({ runs, options, code, driver, image, lossAtSteps }: RunDiff): string {
   const [a, b] = runs.map(({ runId }) => runId) as [string, string];
   const versions = [

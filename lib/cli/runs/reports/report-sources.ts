@@ -21,22 +21,22 @@ import { progressLines } from '../logs/job-logs';
 import { readStatus } from '../read-status';
 import { committedCheckpoints } from './committed-checkpoints';
 
-/** What a reading of a run's sources asks for beside the report's own parts. */
+/** What to read in addition to the parts of the report. */
 export interface SourceOptions {
   /** `--set` options of the launch, for the quotas. */
   overrides?: readonly string[];
-  /** Whether the status says what the run was launched with. @default false */
+  /** Whether the status includes the run's configuration. @default false */
   configuration?: boolean;
-  /** Whether quotas and the planner's figures are read, which only reports show. @default true */
+  /** Whether to read quotas and the planner's predictions, which only reports show. @default true */
   isPlanned?: boolean;
 }
 
-/** The sources of a report, with the whole answer of the launcher. */
+/** The sources of a report, with the complete answer of the control function. */
 export type ReadSources = Omit<RunSources, 'status'> & { status: StatusAnswer; configuration?: RunConfiguration };
 
 /**
- * Everything that the report is made of. The launcher must answer; any other source may fail, and then the report says why that part
- * is not known.
+ * Reads everything that a report contains. The control function must answer; if another source fails, the report says why that part is not
+ * known.
  */
 export async function readSources(
   descriptor: Descriptor,
@@ -60,7 +60,7 @@ export async function readSources(
   return { status, environment, region, readAt: now.toISOString(), ...read, configuration: status.configuration };
 }
 
-/** Attempts whose job was never created have nothing to describe. */
+/** Attempts whose job was never created are skipped. */
 async function jobFacts({ region }: Descriptor, { attempts }: StatusAnswer): Promise<JobFacts[]> {
   const client = new SageMakerClient({ region });
   const created = attempts.filter((a) => a.status !== '');
@@ -83,7 +83,7 @@ function factsOf(trainingJobName: string, job: DescribeTrainingJobCommandOutput)
   };
 }
 
-/** With alternatives the service says which one it selected. */
+/** With alternatives, the service returns which one it selected. */
 function instancesOf(config: DescribeTrainingJobCommandOutput['ResourceConfig']): JobFacts['instances'] {
   if (config?.InstanceGroups?.length)
     return config.InstanceGroups.map((g) => ({ instanceType: g.InstanceType ?? '', count: g.InstanceCount ?? 0 }));
@@ -93,11 +93,11 @@ function instancesOf(config: DescribeTrainingJobCommandOutput['ResourceConfig'])
   return instanceType && count ? [{ instanceType, count }] : [];
 }
 
-/** What the last job ran on goes before what the run file says: `--set` at the launch is not in the file. */
+/** The instances of the last job take precedence over the run file: `--set` at launch is not in the file. */
 function instanceOverrides(jobs: readonly JobFacts[]): string[] {
   const [only, ...others] = jobs[jobs.length - 1]?.instances ?? [];
   if (!only || others.length > 0) return [];
-  // The job's count has its spare hosts in it.
+  // The job's instance count includes its spare hosts.
   return [
     `compute.instanceType=${only.instanceType}`,
     `compute.instanceCount=${only.count}`,
@@ -105,15 +105,15 @@ function instanceOverrides(jobs: readonly JobFacts[]): string[] {
   ];
 }
 
-/** A part that is made of the run file; not known where that could not be read. */
+/** A part that is derived from the run file; unknown when the file could not be read. */
 async function ofStored<T>(stored: Promise<Read<RunSpec>>, of: (run: RunSpec) => Promise<T>): Promise<Read<T>> {
   const { value, why } = await stored;
   return value ? attempt(() => of(value)) : { why };
 }
 
 /**
- * The planner's own figures of the run, whatever an environment's calibration says: a calibration is made of them. Nothing for a run
- * that the planner does not know, as one on CPUs.
+ * The planner's uncalibrated prediction for the run, from which calibrations are computed. Empty for a run that the planner does not
+ * support, such as one on CPUs.
  */
 function planOf(run: RunSpec, { region, prices }: Descriptor): RunSources['plan'] {
   const plan = planRun(run, { region, prices });
@@ -121,7 +121,7 @@ function planOf(run: RunSpec, { region, prices }: Descriptor): RunSources['plan'
   const { tokensPerSecondPerGpu: planned, interval80 } = plan;
   const key = calibrationKey(plan.layout, run.distribution.library);
   const state = stateGiB(plan.memoryGiB);
-  // Short of memory the allocator gives back what it would hold, so that a plan and a run agree on the limit alone.
+  // When memory is short the allocator releases unused memory, so plan and run would only agree on the limit.
   const memory = plan.fits === 'fits' ? { memory: { state, rest: plan.memoryGiB.total - state } } : {};
   return { value: { key, planned, interval80: interval80.tokensPerSecondPerGpu, ...memory } };
 }

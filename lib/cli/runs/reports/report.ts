@@ -20,13 +20,13 @@ export interface ReportOptions extends CommonOptions {
   html?: string;
 }
 
-/** `slipway report RUN...`: the numbers of a run, with `--html` also as a page; several runs side by side. */
+/** `slipway report RUN...`: shows the numbers of a run, with `--html` also as a page; several runs side by side. */
 export function report(runIds: readonly string[], options: ReportOptions, terminal: Terminal): Promise<number> {
   const [only = ''] = runIds;
   return runIds.length > 1 ? reportSeveral(runIds, options, terminal) : reportOne(only, options, terminal);
 }
 
-/** Runs of one comparison. */
+/** Maximum number of runs in one comparison. */
 const MOST_COMPARED = 32;
 
 async function reportSeveral(runIds: readonly string[], options: ReportOptions, terminal: Terminal): Promise<number> {
@@ -57,7 +57,7 @@ async function reportOne(runId: string, options: ReportOptions, terminal: Termin
   return EXIT.done;
 }
 
-/** One screen about a run: its state, its attempts, what it cost, and what could not be read. */
+/** The report of a run as text: its state, its attempts, its cost, and what could not be read. */
 export function reportText(run: RunReport): string {
   const losses = (run.steps ?? []).flatMap((s) => s.loss ?? []);
   const loss = `${orDash(losses[0], (l) => l.toFixed(4))} -> ${orDash(losses[losses.length - 1], (l) => l.toFixed(4))}`;

@@ -39,7 +39,7 @@ export async function readLogPage(client: CloudWatchLogsClient, query: LogQuery)
       nextToken: query.nextToken,
     }),
   );
-  // The AWS emulator ignores the prefix and returns the streams of every job.
+  // The embedded AWS ignores the prefix and returns the streams of every job.
   const own = (page.events ?? []).filter(({ logStreamName }) => logStreamName?.startsWith(query.streamPrefix));
   return { events: own.map(eventAnswer), ...(page.nextToken && { nextToken: page.nextToken }) };
 }
