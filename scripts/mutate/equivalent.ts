@@ -73,6 +73,11 @@ const EQUIVALENT: readonly { file: string; line: RegExp; why: string }[] = [
     line: /^const (MOST_DESCRIBES|AT_ONCE|LEAST_MS|PAGE_PAUSE_MS)/,
     why: 'how fast others are asked for, not what is decided',
   },
+  {
+    file: 'lib/handlers/reconcile/observe/folders.ts',
+    line: /^ {2}let newestWriteAt = 0;/,
+    why: 'no object was written in the first millisecond of 1970',
+  },
 ];
 
 /**
