@@ -5,7 +5,7 @@ import type { IncreaseRequests } from './quotas/increase-requests';
 import type { QuotaStore } from './quotas/quota-store';
 import type { Answer } from './wire/http-server';
 
-/** Paths of the sandbox's own interface begin with this. */
+/** Path prefix of the sandbox's own interface. */
 export const ADMIN_PREFIX = '/_slipway/';
 
 /** What the sandbox's own interface reads and changes. */
@@ -27,7 +27,7 @@ const decisionBody = z.strictObject({
   decision: z.enum(['APPROVED', 'DENIED']).default('APPROVED'),
 });
 
-/** What is no part of AWS: the sandbox's own calls for faults and quotas, described in docs/sandbox.md. */
+/** The interface that is not part of AWS: calls for faults and quotas, described in docs/sandbox.md. */
 export class Admin {
   private readonly routes: Route[];
 

@@ -11,7 +11,7 @@ import type { RateLimits } from './wire/rate-limits';
 import { ServiceError } from './wire/service-error';
 import { validateInput } from './wire/validate-input';
 
-/** Answers calls of the JSON 1.1 APIs, by the prefix of X-Amz-Target, and lets planned faults strike them. */
+/** Answers calls of the JSON 1.1 APIs, by the prefix of X-Amz-Target, and applies planned faults to them. */
 export class ApiServer {
   constructor(
     private readonly services: Readonly<Record<string, Service>>,
@@ -58,17 +58,17 @@ export class ApiServer {
   }
 }
 
-/** Each service has a name of its own for the same refusal. */
+/** Each service uses a different name for this error. */
 function throttled(service: string): ServiceError {
   const code = service === 'SageMaker' ? 'ThrottlingException' : 'TooManyRequestsException';
   return new ServiceError(code, 'Rate exceeded', service === 'SageMaker' ? 400 : 429);
 }
 
-/** Headers by lower-case name, with the digest of the body that the signature covers when the client did not send it. */
+/** Headers by lower-case name, with the digest of the body that the signature covers if the client did not send it. */
 function flatHeaders(request: IncomingMessage, body: Buffer): Record<string, string> {
   const digest = createHash('sha256').update(body).digest('hex');
   const sent = Object.entries(request.headers).map(([name, value]) => [name, String(value)]);
-  // A client's own digest counts only when it is right; a wrong one makes the signature wrong.
+  // A client's own digest is used only if it is correct; a wrong one makes the signature invalid.
   return { ...Object.fromEntries(sent), 'x-amz-content-sha256': digest };
 }
 

@@ -6,16 +6,16 @@ import { isAlive } from './processes';
 import { type RunRecord, readRunRecord, requireNotRunning } from './run-file';
 import { type SandboxOptions, startSandbox } from './sandbox';
 
-/** Making the virtual environment downloads packages; a start without that takes a second. */
+/** Creating the virtual environment downloads packages; a start without that takes a second. */
 const START_TIMEOUT_MS = 180_000;
 
-/** The sandbox of a state folder, when it runs. */
+/** The record of the sandbox of a state folder, if it runs. */
 export function sandboxStatus(stateDir: string): RunRecord | undefined {
   const record = readRunRecord(stateDir);
   return record && isAlive(record.owner) ? record : undefined;
 }
 
-/** Runs a sandbox in this process until it is told to end by SIGINT or SIGTERM. */
+/** Runs a sandbox in this process until SIGINT or SIGTERM. */
 export async function serveSandbox(options: SandboxOptions): Promise<void> {
   let end: () => void = () => {};
   const told = new Promise<void>((resolve) => {
@@ -29,8 +29,8 @@ export async function serveSandbox(options: SandboxOptions): Promise<void> {
 }
 
 /**
- * Starts a process of its own that outlives this one, and waits until its sandbox answers.
- * @param command what runs `serveSandbox` with the same state folder, for example this program with another verb
+ * Starts a separate process that outlives this one, and waits until its sandbox answers.
+ * @param command that runs `serveSandbox` with the same state folder, for example this program with another verb
  */
 export async function startDetached(stateDir: string, command: readonly [string, ...string[]]): Promise<RunRecord> {
   requireNotRunning(stateDir);

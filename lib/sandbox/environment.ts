@@ -6,20 +6,23 @@ interface Places {
   aws: string;
   /** Endpoint of our services. */
   services: string;
-  /** Authorities to trust, in auth mode. */
+  /** Certificate authorities to trust, in auth mode. */
   certificate?: Pick<Certificate, 'certFile' | 'bundleFile'>;
 }
 
-/** Where the services are that MiniStack does not have; these names win over AWS_ENDPOINT_URL in every SDK. */
+/** Endpoints of the services that MiniStack does not have; in every SDK these variables take precedence over AWS_ENDPOINT_URL. */
 export const endpointEnv = (services: string): Record<string, string> => ({
   AWS_ENDPOINT_URL_SAGEMAKER: services,
   AWS_ENDPOINT_URL_SERVICE_QUOTAS: services,
 });
 
-/** Variables of a shell that would win over the sandbox's credentials, or go with other ones. */
+/** Shell variables that would take precedence over the sandbox's credentials, or that belong to other credentials. */
 export const UNSET_FOR_CLIENTS = ['AWS_SESSION_TOKEN', 'AWS_SECURITY_TOKEN', 'AWS_PROFILE', 'AWS_DEFAULT_PROFILE'];
 
-/** The authority under every name that runtimes and SDKs read. All but Node's replace what is trusted: they get the system's too. */
+/**
+ * The certificate authority under every variable that runtimes and SDKs read. All except Node's replace the trusted authorities, so they
+ * also get those of the system.
+ */
 function trustEnv(certificate: Places['certificate']): Record<string, string> {
   if (!certificate) return {};
   const { certFile, bundleFile } = certificate;
@@ -38,12 +41,12 @@ function awsEnv(places: Places): Record<string, string> {
     AWS_ENDPOINT_URL_S3: places.aws,
     ...endpointEnv(places.services),
     ...trustEnv(places.certificate),
-    // Without these a client without credentials would wait for a metadata service that is not there.
+    // Without these, a client without credentials would wait for a metadata service that does not exist.
     AWS_EC2_METADATA_DISABLED: 'true',
   };
 }
 
-/** Environment of a client on this machine: root of the account. */
+/** Environment of a client on this machine, as the root user of the account. */
 export function clientEnv(places: Places & { region: string; accountId: string }): Record<string, string> {
   return {
     ...awsEnv(places),

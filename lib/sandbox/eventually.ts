@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How long and how often a condition is asked for, in milliseconds. */
+/** How long and how often a condition is polled. */
 export interface ConditionOptions {
   /** @default 30 */
   timeoutSeconds?: number;
   /** @default 0.1 */
   intervalSeconds?: number;
-  /** What is waited for, for the error. @default the condition */
+  /** Description of the condition, for the error. @default the condition */
   what?: string;
 }
 
 /**
- * Asks again and again until the answer is neither undefined, null nor false.
+ * Polls until the result is neither undefined, null nor false.
  * @throws Error after the timeout
  */
 export async function eventually<T>(

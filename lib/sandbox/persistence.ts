@@ -4,7 +4,7 @@ import type { IncreaseRequests } from './quotas/increase-requests';
 import type { QuotaStore } from './quotas/quota-store';
 import type { SageMaker } from './sagemaker/sagemaker';
 
-/** The parts of our services that outlive a stop, in the order of the file. */
+/** The parts of our services that are kept across a stop, in the order of the file. */
 interface Kept {
   jobs: ReturnType<SageMaker['snapshot']>;
   quotas: ReturnType<QuotaStore['snapshot']>;
@@ -19,14 +19,14 @@ interface Services {
 
 const fileOf = (stateDir: string) => path.join(stateDir, 'services.json');
 
-/** Writes what our services know, at a clean stop, as MiniStack does with its own. */
+/** Writes the state of our services at a clean stop, as MiniStack does with its own. */
 export function saveServices(stateDir: string, { sagemaker, quotas, increases }: Services): void {
   const kept: Kept = { jobs: sagemaker.snapshot(), quotas: quotas.snapshot(), increases: increases.snapshot() };
   mkdirSync(stateDir, { recursive: true });
   writeFileSync(fileOf(stateDir), JSON.stringify(kept));
 }
 
-/** Reads it back, when there is something. Jobs that ran then have failed since. */
+/** Restores the state if there is any. Jobs that were running have failed since. */
 export function restoreServices(stateDir: string, { sagemaker, quotas, increases }: Services): void {
   if (!existsSync(fileOf(stateDir))) return;
   const kept = JSON.parse(readFileSync(fileOf(stateDir), 'utf8')) as Kept;
@@ -35,7 +35,7 @@ export function restoreServices(stateDir: string, { sagemaker, quotas, increases
   increases.restore(kept.increases);
 }
 
-/** Forgets what an earlier sandbox kept. */
+/** Deletes the state of an earlier sandbox. */
 export function forgetServices(stateDir: string): void {
   rmSync(fileOf(stateDir), { force: true });
 }

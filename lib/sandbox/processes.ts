@@ -1,18 +1,18 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** A live process with the time it was started, so that a reused id is not mistaken for it. */
+/** A live process with its start time, so that another process with a reused id is not mistaken for it. */
 export interface ProcessRef {
   pid: number;
   startedAt: string;
 }
 
-/** Signals a whole process group; does nothing when it is gone. */
+/** Signals a whole process group; does nothing when it no longer exists. */
 export function killGroup(pid: number, signal: NodeJS.Signals): void {
   sendSignal(-pid, signal);
 }
 
-/** Signals one process; does nothing when it is gone. Returns whether it was there. */
+/** Signals one process; does nothing when it no longer exists. Returns whether it existed. */
 export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(pid, signal);
@@ -23,11 +23,11 @@ export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** When the process began, in the kernel's own words; undefined when there is none (or it is a zombie). */
+/** When the process started, in the kernel's own format; undefined when there is none (or it is a zombie). */
 export function startTime(pid: number): string | undefined {
   if (process.platform !== 'linux') return startTimeByPs(pid);
   try {
-    // Field 3 is the state and field 22 the start time, counted after the command in parentheses, which may hold spaces.
+    // Field 3 is the state and field 22 the start time, counted after the command in parentheses, which may contain spaces.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\)\s/s, '')
       .split(' ');
@@ -45,7 +45,7 @@ function startTimeByPs(pid: number): string | undefined {
   }
 }
 
-/** Whether that very process runs: a process id may have gone to another. */
+/** Whether exactly this process is running: its id may have been reused. */
 export function isAlive({ pid, startedAt }: ProcessRef): boolean {
   return startTime(pid) === startedAt;
 }
@@ -57,9 +57,9 @@ export interface MarkedProcess {
 }
 
 /**
- * Every process that carries `NAME=value` in its environment. A launcher such as torchrun puts its workers into sessions of
- * their own, so a process group does not hold all of an instance; the environment they inherit does.
- * Off Linux, where environments of others cannot be read this way, `ps -E` is asked.
+ * Every process that has `NAME=value` in its environment. A launcher such as torchrun puts its workers into sessions of their own, so a
+ * process group does not contain all processes of an instance, but all of them inherit the environment. On systems other than Linux, where
+ * this is not readable, `ps -E` is used.
  */
 export function processesMarked(name: string, value: string): MarkedProcess[] {
   const marker = `${name}=${value}`;
@@ -76,7 +76,7 @@ function markedByProc(marker: string): MarkedProcess[] {
       const command = readFileSync(`/proc/${entry}/cmdline`, 'utf8').split('\0').join(' ').trim();
       found.push({ pid: Number(entry), command });
     } catch {
-      // It ended while we looked, or is not ours to read.
+      // It ended in the meantime, or this user may not read it.
     }
   }
   return found;
@@ -93,7 +93,7 @@ function markedByPs(marker: string): MarkedProcess[] {
     });
 }
 
-/** Kills every process with the marker until none is left, since one may fork while we look. */
+/** Kills every process with the marker until none is left, because a process may fork in the meantime. */
 export function killMarked(name: string, value: string): void {
   for (let round = 0; round < 20; round++) {
     const alive = processesMarked(name, value);

@@ -4,14 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlive, killGroup, killMarked, type ProcessRef, sendSignal, startTime } from './processes';
 import { temporaryRoot } from './temporary-root';
 
-/** Every process of a job carries the state folder in this variable, so that what a crash left behind can be found. */
+/** Every process of a job has the state folder in this variable, so that processes left by a crash can be found. */
 export const SANDBOX_MARKER = 'SLIPWAY_SANDBOX_DIR';
 
-/** What a running sandbox leaves in `<state folder>/sandbox.json`, for other processes to find it. */
+/** Content of `<state folder>/sandbox.json`, by which other processes find a running sandbox. */
 export interface RunRecord {
-  /** The process that holds our services. */
+  /** The process that runs our services. */
   owner: ProcessRef;
-  /** MiniStack, leader of its process group. */
+  /** MiniStack, the leader of its process group. */
   ministack: ProcessRef;
   endpoints: { aws: string; sagemaker: string; serviceQuotas: string };
   env: Record<string, string>;
@@ -32,7 +32,7 @@ export function readRunRecord(stateDir: string): RunRecord | undefined {
 export function writeRunRecord(stateDir: string, record: RunRecord): void {
   mkdirSync(stateDir, { recursive: true });
   const file = fileOf(stateDir);
-  // Renamed into place: a reader that waits for the file never reads half of it.
+  // Renamed into place, so that a reader never sees a partial file.
   writeFileSync(`${file}.new`, `${JSON.stringify(record, undefined, 2)}\n`, { mode: 0o600 });
   renameSync(`${file}.new`, file);
 }
@@ -42,7 +42,7 @@ export function removeRunRecord(stateDir: string): void {
   rmSync(fileOf(stateDir), { force: true });
 }
 
-/** This process, or another, as it is now. */
+/** This or another process, as it is now. */
 export function processRef(pid: number): ProcessRef {
   return { pid, startedAt: startTime(pid) ?? '' };
 }
@@ -56,7 +56,7 @@ export function requireNotRunning(stateDir: string): void {
   );
 }
 
-/** Ends and removes what a sandbox that is no longer there left behind: MiniStack, processes and folders of jobs. */
+/** Ends and removes what a crashed sandbox left behind: MiniStack, and processes and folders of jobs. */
 export function cleanUpAfterCrash(stateDir: string): void {
   const record = readRunRecord(stateDir);
   if (record && isAlive(record.ministack)) killGroup(record.ministack.pid, 'SIGKILL');
@@ -66,11 +66,11 @@ export function cleanUpAfterCrash(stateDir: string): void {
   removeRunRecord(stateDir);
 }
 
-/** How long the owner has for an orderly end before it is killed. */
+/** Time for an orderly stop before the owner is killed. */
 const STOP_TIMEOUT_MS = 20_000;
 
 /**
- * Ends the sandbox of a state folder, whichever process owns it.
+ * Stops the sandbox of a state folder, whichever process owns it.
  * @returns whether one was running
  */
 export async function stopSandbox(stateDir: string): Promise<boolean> {

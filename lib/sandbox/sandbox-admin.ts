@@ -10,13 +10,16 @@ type AnyFaultEntry = FaultEntry<PlannedFault | AwsFault>;
 
 /** The sandbox's own calls (docs/sandbox.md) from TypeScript: plan faults, set quotas, decide increase requests. */
 export class SandboxAdmin {
-  /** @param endpoint that of the sandbox's SageMaker service. @param certFile its authority, in auth mode */
+  /**
+   * @param endpoint that of the sandbox's SageMaker service
+   * @param certFile its certificate authority, in auth mode
+   */
   constructor(
     private readonly endpoint: string,
     private readonly certFile?: string,
   ) {}
 
-  /** Plans a fault; it strikes when what it waits for happens. */
+  /** Plans a fault; it takes effect when its condition is met. */
   fault(spec: FaultSpec): Promise<AnyFaultEntry> {
     return this.call('POST', 'faults', spec);
   }
@@ -37,7 +40,7 @@ export class SandboxAdmin {
     return (await this.call<{ quotas: QuotaRow[] }>('GET', `quotas/${region}`)).quotas;
   }
 
-  /** @param value applied from now on; null takes the row away, as in a Region that does not offer it */
+  /** @param value applied from now on; null removes the row, as in a Region that does not offer the quota */
   setQuota(region: string, code: string, value: number | null, name?: string): Promise<QuotaRow> {
     return this.call('PUT', `quotas/${region}/${code}`, { value, name });
   }

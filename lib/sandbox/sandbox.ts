@@ -32,22 +32,16 @@ import { type Answer, type HttpServer, listen } from './wire/http-server';
 import { RATES, RateLimits } from './wire/rate-limits';
 import { loadServiceModel } from './wire/service-model';
 
-/** How a sandbox is started. */
+/** Options for starting a sandbox. */
 export interface SandboxOptions {
   /**
    * Folder of everything the sandbox writes.
    * @default .slipway in the working folder
    */
   stateDir?: string;
-  /**
-   * Virtual environment of MiniStack; made when it is not there.
-   * @default venv in the state folder
-   */
+  /** Virtual environment of MiniStack; created if it does not exist. @default venv in the state folder */
   venvDir?: string;
-  /**
-   * Interpreter that makes the virtual environment, 3.10 or newer.
-   * @default python3
-   */
+  /** Interpreter that creates the virtual environment, 3.10 or newer. @default python3 */
   python?: string;
   /**
    * Interpreter whose folder comes first on the PATH of jobs, for example of an environment with torch.
@@ -59,10 +53,7 @@ export interface SandboxOptions {
    * @default false
    */
   auth?: boolean;
-  /**
-   * Keep all state over a clean stop; jobs that run then fail.
-   * @default false
-   */
+  /** Keep all state over a clean stop; jobs that are running then fail. @default false */
   persist?: boolean;
   /**
    * Refuse calls above the published rates (one CreateTrainingJob a second, five GetServiceQuota a second).
@@ -70,20 +61,16 @@ export interface SandboxOptions {
    */
   rateLimits?: boolean;
   /**
-   * Rules of AWS that the sandbox adds to MiniStack and that are left out here, by name (docs/emulator.md).
-   * @default - all rules apply
+   * AWS rules that the sandbox normally adds to MiniStack and that are disabled here, by name (docs/emulator.md). @default - all rules
+   * apply
    */
   rulesOff?: 'all' | readonly string[];
   /**
-   * File to which every decision of IAM on a call is appended once, as a line of JSON: principal, action, resource, decision, and the
-   * Sid of the statement. Without `auth` no decision is made.
-   * @default - nothing is written
+   * File to which every distinct IAM decision on a call is appended as a line of JSON: principal, action, resource, decision, and the Sid
+   * of the statement. Without `auth` there are no decisions. @default - nothing is written
    */
   decisionsFile?: string;
-  /**
-   * Further variables of MiniStack's process, which the functions that it runs inherit.
-   * @default - none
-   */
+  /** Additional environment variables of MiniStack's process, which its Lambda functions inherit. @default - none */
   ministackEnv?: Record<string, string>;
   /** @default 000000000000 */
   accountId?: string;
@@ -92,16 +79,13 @@ export interface SandboxOptions {
    * @default us-east-1
    */
   region?: string;
-  /**
-   * Applied quotas by code, in every Region.
-   * @default - four instances of CPU types, none of accelerated ones, AWS's default totals
-   */
+  /** Applied quotas by code, in every Region. @default - four instances of each CPU type, none of accelerated ones, AWS's default totals */
   quotas?: Record<string, number>;
   /** @default - DEFAULT_TIME_SCALE */
   time?: Partial<TimeScale>;
   /**
-   * What images run whose request has no ContainerEntrypoint: the first whose pattern matches the image.
-   * @default - such jobs fail with a ClientError
+   * Commands of images, for requests without ContainerEntrypoint: the first whose pattern matches the image. @default - such jobs fail with
+   * a ClientError
    */
   imageCommands?: { image: RegExp; command: [string, ...string[]] }[];
   /**
@@ -109,19 +93,19 @@ export interface SandboxOptions {
    * @default false
    */
   keepJobFiles?: boolean;
-  /** @default - nothing is said */
+  /** @default - no progress messages */
   progress?: Progress;
 }
 
 /** A running sandbox. */
 export interface Sandbox {
   endpoints: { aws: string; sagemaker: string; serviceQuotas: string };
-  /** Environment of any AWS client that shall talk to the sandbox and to nothing else. */
+  /** Environment of an AWS client that should use only the sandbox. */
   env: Record<string, string>;
   stateDir: string;
   /** Process id of MiniStack, the leader of its process group. */
   ministackPid: number;
-  /** Ends jobs, services and MiniStack; nothing keeps running. */
+  /** Ends jobs, services and MiniStack; no process keeps running. */
   stop(): Promise<void>;
 }
 
@@ -161,7 +145,7 @@ function withDefaults(options: SandboxOptions) {
   };
 }
 
-/** What was started so far, ended in reverse order. */
+/** Undo actions of everything that was started so far, run in reverse order. */
 class UndoStack {
   private readonly steps: (() => Promise<void> | void)[] = [];
 
@@ -174,7 +158,7 @@ class UndoStack {
   }
 }
 
-/** What every part of a sandbox is made from. */
+/** The components that every part of a sandbox uses. */
 interface Parts {
   settings: Settings;
   venv: Venv;
@@ -184,7 +168,7 @@ interface Parts {
 
 async function build(parts: Parts) {
   const { settings, venv, certificate, undo } = parts;
-  // The services listen before MiniStack starts, because its Lambda functions inherit their address; they answer after it.
+  // The services listen before MiniStack starts, because its Lambda functions inherit their address; they answer after it has started.
   const services: { handle?: (...args: Parameters<Parameters<typeof listen>[0]>) => Promise<Answer> } = {};
   const server = await listen(
     async (request, body) => services.handle?.(request, body) ?? { status: 503, body: { message: 'starting' } },

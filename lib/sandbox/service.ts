@@ -1,7 +1,7 @@
 import type { ApiCall } from './wire/api-call';
 import type { ServiceModel } from './wire/service-model';
 
-/** One service: its model, which judges requests, and its operations. */
+/** One service: its model, which validates requests, and its operations. */
 export interface Service {
   model: ServiceModel;
   operations: Readonly<Record<string, (call: ApiCall) => unknown>>;

@@ -8,14 +8,14 @@ import { type Observation, recorded } from './recorded';
 const ROOT = path.resolve(__dirname, '..', '..');
 const RULES = path.join(ROOT, 'lib', 'sandbox', 'emulator', 'slipway_rules');
 
-/** A rule of the emulator: its name in the table of slipway_rules, the first sentence of its module, and the pages it follows. */
+/** A rule of the emulator: its name in the table of slipway_rules, the first paragraph of its module, and the pages that it cites. */
 export interface EmulatorRule {
   name: string;
   says: string;
   sources: string[];
 }
 
-/** The rules as the Python modules state them. */
+/** The rules, read from the Python modules. */
 export function emulatorRules(): EmulatorRule[] {
   const table = readFileSync(path.join(RULES, '__init__.py'), 'utf8');
   return [...table.matchAll(/^ {4}"([a-z-]+)": (\w+),$/gm)].map(([, name = '', module = '']) => {
@@ -31,13 +31,13 @@ function rulesTable(): string {
     ({ name, says, sources }) =>
       `| \`${name}\` | ${says} | ${sources.map((url, i) => `[${i + 1}](${url})`).join(' ')} |`,
   );
-  return ['| rule | what it says | AWS |', '|---|---|---|', ...rows].join('\n');
+  return ['| rule | behaviour | AWS |', '|---|---|---|', ...rows].join('\n');
 }
 
 function findingsTable(): string {
   const { commit, thisCommit, recorded: date, rows } = recorded();
   const cell = (seen: Observation | undefined) =>
-    seen ? `${seen.shows ? '**shows**: ' : ''}${seen.saw}` : 'not looked at';
+    seen ? `${seen.shows ? '**shows**: ' : ''}${seen.saw}` : 'not recorded';
   return [
     `Last recorded ${date}: version 0.1.0 is commit ${commit.slice(0, 7)}, this version ${thisCommit.slice(0, 7)}.`,
     '',
@@ -50,7 +50,7 @@ function findingsTable(): string {
   ].join('\n');
 }
 
-/** A regular expression over names of calls as a reader takes it in. */
+/** A regular expression over names of calls in a readable form. */
 const plain = (pattern: RegExp) =>
   pattern.source
     .replaceAll(/[\\^$]/g, '')
@@ -62,9 +62,11 @@ function differencesTable(): string {
     ({ call, at, right, aws, source, done }) =>
       `| ${plain(call)} | ${plain(at)} | ${right} | ${aws} ([AWS](${source})) | ${done ?? ''} |`,
   );
-  return ['| call | member | as AWS documents | what AWS documents | for us |', '|---|---|---|---|---|', ...rows].join(
-    '\n',
-  );
+  return [
+    '| call | member | correct | what AWS documents | consequence for Slipway |',
+    '|---|---|---|---|---|',
+    ...rows,
+  ].join('\n');
 }
 
 function correctedTable(): string {
@@ -75,9 +77,9 @@ function correctedTable(): string {
 function templateText(): string {
   const { unsupported, attributes } = TEMPLATE_ON_MOTO;
   return [
-    'moto makes every resource of the types that it knows.',
-    `It does not know ${unsupported.map((type) => `\`${type}\``).join(', ')}, nor the attribute ${attributes.map((name) => `\`${name}\``).join(', ')}.`,
-    'It fails on these by faults of its own, which the comparison works around:',
+    'moto creates every resource of the types that it supports.',
+    `It does not support ${unsupported.map((type) => `\`${type}\``).join(', ')}, nor the attribute ${attributes.map((name) => `\`${name}\``).join(', ')}.`,
+    'It fails on these because of its own bugs, which the comparison works around:',
     '',
     ...MOTO_FAULTS.map(({ type, does }) => `- \`${type}\`: ${does}.`),
   ].join('\n');
@@ -91,5 +93,5 @@ const PARTS: Readonly<Record<string, () => string>> = {
   template: templateText,
 };
 
-/** The text of docs/emulator.md with its generated parts as they are now; each stands between two comments. */
+/** The text of docs/emulator.md with its generated parts updated; each part is between two comments. */
 export const withGenerated = (text: string): string => withParts('docs/emulator.md', text, PARTS);

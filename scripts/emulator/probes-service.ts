@@ -67,7 +67,7 @@ async function credentialsOf(world: TableWorld, RoleName: string) {
 
 const image: Probe = {
   finding: 2,
-  defect: 'The image build defines a shell function in one command and calls it in later ones.',
+  defect: 'The image build defines a shell function in one command and calls it in later commands.',
   async observe(world) {
     const real = world.template(await world.synth('image', '', { isReal: true }));
     const project = Object.values(real.Resources).find(({ Type }) => Type === 'AWS::CodeBuild::Project');
@@ -142,7 +142,7 @@ async function allowEverything(iam: IAMClient, RoleName: string): Promise<void> 
 
 const alarms: Probe = {
   finding: 6,
-  defect: 'The topic policy lets no alarm publish: all five alarms are mute.',
+  defect: 'The topic policy does not allow alarms to publish, so that none of the five alarms sends a notification.',
   async observe(world, deployed) {
     const topic = await resourceId(world, deployed, 'AWS::SNS::Topic', /./);
     const alarm = await resourceId(world, deployed, 'AWS::CloudWatch::Alarm', /NoTicks|Reconcile/);
@@ -171,7 +171,7 @@ const alarms: Probe = {
 const quotas: Probe = {
   finding: 7,
   defect:
-    'servicequotas:GetServiceQuota is allowed on an ARN, though an edition of the reference gives it no resource type.',
+    'servicequotas:GetServiceQuota is allowed on an ARN, although one edition of the reference assigns it no resource type.',
   async observe(world, deployed) {
     const role = await resourceId(world, deployed, 'AWS::IAM::Role', /Reconcile.*Role/);
     const client = new ServiceQuotasClient({
@@ -188,7 +188,7 @@ const quotas: Probe = {
 const plans: Probe = {
   finding: 13,
   defect:
-    'CreateTrainingJob is not allowed on `reserved-capacity/*`, which a job in a training plan is asked for as well.',
+    'CreateTrainingJob is not allowed on `reserved-capacity/*`, on which a job in a training plan is authorized as well.',
   async observe(world, deployed) {
     const role = await resourceId(world, deployed, 'AWS::IAM::Role', /Reconcile.*Role/);
     const iam = new IAMClient(world.client);
@@ -207,13 +207,14 @@ const plans: Probe = {
     });
     const { EvaluationResults: [result] = [] } = await iam.send(asked);
     const what = world.hasRules ? 'the capacity' : 'the plan alone';
-    return { shows: result?.EvalDecision !== 'allowed', saw: `asked on ${what}: ${result?.EvalDecision}` };
+    return { shows: result?.EvalDecision !== 'allowed', saw: `evaluated on ${what}: ${result?.EvalDecision}` };
   },
 };
 
 const endpoints: Probe = {
   finding: 15,
-  defect: 'Interface endpoints have no policy: credentials of another account can take data out through them.',
+  defect:
+    'Interface endpoints have no policy: data can be copied out through them with credentials of another account.',
   async observe(world) {
     // This version makes endpoints where options ask for them.
     const name = 'ends';

@@ -37,13 +37,11 @@ async function failedFirstDeploy(world: TableWorld, name: string) {
 const rollback: Probe = {
   finding: 3,
   defect:
-    'A failed first deploy cannot be repeated: its buckets hold files, their deletion fails, and their names are taken.',
+    'A failed first deploy cannot be repeated: its buckets contain files, so that their deletion fails and their names stay in use.',
   async observe(world) {
     const { status } = await failedFirstDeploy(world, 'first');
     const second = await world.deploy(await world.synth('first', world.version.destroyable));
-    const end = second.ok
-      ? 'goes through'
-      : `fails as well, and leaves it ${excerpt(await world.status('first'), /^\w+/)}`;
+    const end = second.ok ? 'succeeds' : `fails as well, and leaves it ${excerpt(await world.status('first'), /^\w+/)}`;
     return {
       shows: !second.ok,
       saw: `after the failure the stack is ${excerpt(status, /^\w+/)}; the next deploy ${end}`,
@@ -53,20 +51,20 @@ const rollback: Probe = {
 
 const logs: Probe = {
   finding: 10,
-  defect: 'The logs that a failed first deploy points to are deleted with the stack.',
+  defect: 'The logs that the error message of a failed first deploy refers to are deleted with the stack.',
   async observe(world) {
     const { first } = await failedFirstDeploy(world, 'logs');
     const named = excerpt(first.said, /\/aws\/lambda\/[\w-]+|\/aws\/cloudformation\/[\w/-]+|Launcher\w+Logs[\w-]*/);
     const client = new CloudWatchLogsClient(world.client);
     const found = await client.send(new DescribeLogGroupsCommand({}));
     const left = (found.logGroups ?? []).filter(({ logGroupName }) => logGroupName?.includes('Slipway-logs')).length;
-    return { shows: left === 0, saw: `the message names \`${named}\`; ${left} log groups of the stack are left` };
+    return { shows: left === 0, saw: `the message refers to \`${named}\`; ${left} log groups of the stack are left` };
   },
 };
 
 const adoption: Probe = {
   finding: 4,
-  defect: 'A deploy after a destroy fails at the retained repository, with `adopt: true` as well.',
+  defect: 'A deploy after a destroy fails because of the retained repository, also with `adopt: true`.',
   async observe(world) {
     const line = world.version.destroyable;
     const before = await world.synth('again', line);
@@ -74,7 +72,7 @@ const adoption: Probe = {
     await required(world.destroy(before));
     const second = await world.deploy(await world.synth('again', `${line}storage: { adopt: true }\n`));
     const saw = second.ok
-      ? 'the second deploy goes through'
+      ? 'the second deploy succeeds'
       : `the second deploy fails: ${excerpt(second.said, /Resource of type[^.]*already exists/)}`;
     return { shows: !second.ok, saw };
   },
@@ -82,7 +80,7 @@ const adoption: Probe = {
 
 const deletion: Probe = {
   finding: 8,
-  defect: '`retain: false` empties no bucket, so that the stack cannot be deleted.',
+  defect: '`retain: false` does not empty the buckets, so that the stack cannot be deleted.',
   async observe(world) {
     const assembly = await world.synth('gone', `${world.version.destroyable}storage: { retain: false }\n`);
     await required(world.deploy(assembly));
@@ -95,7 +93,7 @@ const deletion: Probe = {
 
 const refusal: Probe = {
   finding: 9,
-  defect: 'A deletion that is refused under a live run leaves a stack that takes no update.',
+  defect: 'A deletion that is rejected because of a live run leaves a stack that cannot be updated.',
   async observe(world) {
     const assembly = await world.synth('held', '');
     await required(world.deploy(assembly));
@@ -108,13 +106,13 @@ const refusal: Probe = {
     await dynamo.send(new DeleteItemCommand({ TableName: 'slipway-held-runs', Key: { runId, item } }));
     const { ok } = await world.deploy(await world.synth('held', 'storage: { checkpointExpirationDays: 91 }\n'));
     const end = isDeleted ? 'the stack is deleted' : `after the refusal the stack is ${status}`;
-    return { shows: !ok, saw: `${end}; once the run has ended an update ${ok ? 'goes through' : 'fails'}` };
+    return { shows: !ok, saw: `${end}; once the run has ended an update ${ok ? 'succeeds' : 'fails'}` };
   },
 };
 
 const tracking: Probe = {
   finding: 14,
-  defect: 'An environment may name a tracking server of MLflow, and the roles of its jobs may not use it.',
+  defect: 'An environment can name an MLflow tracking server, but the roles of its jobs are not allowed to use it.',
   async observe(world) {
     const server = `arn:aws:sagemaker:${REGION}:${ACCOUNT}:mlflow-tracking-server/shared`;
     const teams = `teams: { default: { mlflow: ["${server}"] } }\n`;
@@ -133,7 +131,8 @@ const tracking: Probe = {
 
 const policies: Probe = {
   finding: 18,
-  defect: 'Bucket policies are deleted with the stack while the buckets stay: no TLS-only access, no log delivery.',
+  defect:
+    'Bucket policies are deleted with the stack although the buckets are retained, which ends TLS-only access and log delivery.',
   async observe(world) {
     const assembly = await world.synth('kept', world.version.destroyable);
     await required(world.deploy(assembly));
@@ -144,14 +143,14 @@ const policies: Probe = {
     );
     return {
       shows: answer !== 'accepted',
-      saw: answer === 'accepted' ? 'the policy is still there' : `GetBucketPolicy: ${answer}`,
+      saw: answer === 'accepted' ? 'the policy still exists' : `GetBucketPolicy: ${answer}`,
     };
   },
 };
 
 const zones: Probe = {
   finding: 5,
-  defect: 'A zone cannot be added with `vpc-nat`: the new subnet overlaps one that is there.',
+  defect: 'A zone cannot be added with `vpc-nat`: the new subnet overlaps an existing one.',
   async observe(world) {
     const networkOf = async (...ids: number[]) => {
       const zone = ids.map((id) => `usw2-az${id}`).join(', ');
@@ -170,7 +169,7 @@ const zones: Probe = {
     const { StackEvents = [] } = await client.send(new DescribeStackEventsCommand({ StackName }));
     const reasons = StackEvents.map(({ ResourceStatusReason }) => ResourceStatusReason ?? '').join(' ');
     const shows = ended !== 'UPDATE_COMPLETE';
-    return { shows, saw: shows ? excerpt(reasons, /The CIDR[^(]*\([^)]*\)/) : 'the update goes through' };
+    return { shows, saw: shows ? excerpt(reasons, /The CIDR[^(]*\([^)]*\)/) : 'the update succeeds' };
   },
 };
 

@@ -53,7 +53,7 @@ async function look(version: Version, hasRules: boolean, probes: readonly Probe[
       await world.close();
     }
   }
-  return probes.map(({ finding }) => seen.get(finding) ?? { shows: false, saw: 'not looked at' });
+  return probes.map(({ finding }) => seen.get(finding) ?? { shows: false, saw: 'not recorded' });
 }
 
 async function deploy(world: TableWorld, name: string): Promise<void> {

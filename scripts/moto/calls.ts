@@ -325,7 +325,7 @@ const events: Call[] = [
   {
     service: 'events',
     operation: 'PutEvents',
-    about: 'detail that is no JSON',
+    about: 'detail that is not JSON',
     input: { Entries: [{ Source: 'slipway', DetailType: 'd', Detail: 'x' }] },
   },
   { service: 'events', operation: 'PutRule', input: { Name: 'r', ScheduleExpression: 'rate(5 minutes)' } },

@@ -1,19 +1,19 @@
 import type { Difference } from './compare';
 
-/** A difference between the two emulators and what AWS documents. */
+/** A difference between the two emulators, resolved with the AWS documentation. */
 export interface Decision {
-  /** Calls by their names. */
+  /** Names of the calls. */
   call: RegExp;
   /** Members, or `outcome`. */
   at: RegExp;
-  /** Which of the two answers as AWS documents; `either` where AWS leaves it open or draws the value itself. */
+  /** Which of the two answers as AWS documents; `either` when AWS does not specify the value or generates it. */
   right: 'MiniStack' | 'moto' | 'neither' | 'either';
   /** What AWS documents. */
   aws: string;
   source: string;
   /**
-   * What follows for us.
-   * @default - nothing: MiniStack answers as AWS does, or nothing of ours reads the member
+   * Consequence for Slipway.
+   * @default - nothing: MiniStack answers like AWS, or Slipway does not read the member
    */
   done?: string;
 }
@@ -29,15 +29,15 @@ const EVENTS = 'https://docs.aws.amazon.com/eventbridge/latest';
 const LOGS = 'https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference';
 const DYNAMODB = 'https://docs.aws.amazon.com/amazondynamodb/latest/APIReference';
 const ECR = 'https://docs.aws.amazon.com/AmazonECR/latest/APIReference';
-const UNREAD = 'Nothing of ours reads it.';
+const UNREAD = 'Slipway does not read it.';
 
-/** Every difference that is known. One that none of these names fails the comparison, and so does one that is gone. */
+/** All known differences. A difference that is not listed fails the comparison, and so does an entry that no longer differs. */
 export const DECISIONS: readonly Decision[] = [
   {
     call: /^s3 (HeadBucket|ListBuckets)$/,
     at: /BucketArn$/,
     right: 'moto',
-    aws: 'The ARN is in the answer of directory buckets alone.',
+    aws: 'Only the response for directory buckets contains the ARN.',
     source: `${S3}/API_HeadBucket.html`,
     done: UNREAD,
   },
@@ -45,14 +45,14 @@ export const DECISIONS: readonly Decision[] = [
     call: /^s3 ListBuckets$/,
     at: /BucketRegion$/,
     right: 'MiniStack',
-    aws: 'The Region of each bucket is in the answer.',
+    aws: 'The response contains the Region of each bucket.',
     source: `${S3}/API_Bucket.html`,
   },
   {
     call: /^s3 PutBucketLifecycle/,
     at: /^TransitionDefaultMinimumObjectSize$/,
     right: 'MiniStack',
-    aws: 'The default, all_storage_classes_128K, is in the answer.',
+    aws: 'The response contains the default, all_storage_classes_128K.',
     source: `${S3}/API_PutBucketLifecycleConfiguration.html`,
   },
   {
@@ -66,7 +66,7 @@ export const DECISIONS: readonly Decision[] = [
     call: /^s3 GetObject$/,
     at: /^ChecksumType$/,
     right: 'either',
-    aws: 'Checksums are in the answer to a request with ChecksumMode.',
+    aws: 'The response contains checksums only for a request with ChecksumMode.',
     source: `${S3}/API_GetObject.html`,
     done: UNREAD,
   },
@@ -74,14 +74,14 @@ export const DECISIONS: readonly Decision[] = [
     call: /^s3 PutObjectTagging$/,
     at: /^VersionId$/,
     right: 'MiniStack',
-    aws: 'The version that was tagged is in the answer.',
+    aws: 'The response contains the version that was tagged.',
     source: `${S3}/API_PutObjectTagging.html`,
   },
   {
     call: /^s3 ListObjectsV2/,
     at: /ChecksumAlgorithm/,
     right: 'moto',
-    aws: 'The algorithm of an object with a checksum is listed.',
+    aws: 'The list contains the checksum algorithm of an object that has a checksum.',
     source: `${S3}/API_Object.html`,
     done: UNREAD,
   },
@@ -96,7 +96,7 @@ export const DECISIONS: readonly Decision[] = [
     call: /^s3 DeleteObjects$/,
     at: /^Deleted\[1\]\.DeleteMarker/,
     right: 'MiniStack',
-    aws: 'Deleting a key that is not there makes a delete marker in a versioned bucket.',
+    aws: 'Deleting a key that does not exist creates a delete marker in a versioned bucket.',
     source: 'https://docs.aws.amazon.com/AmazonS3/latest/userguide/DeleteMarker.html',
   },
   {
@@ -111,30 +111,30 @@ export const DECISIONS: readonly Decision[] = [
     call: /^s3 PutBucketPolicy \(not JSON\)$/,
     at: /^outcome$/,
     right: 'MiniStack',
-    aws: 'A policy that is no JSON is refused with MalformedPolicy.',
+    aws: 'A policy that is not JSON is rejected with MalformedPolicy.',
     source: `${S3}/ErrorResponses.html`,
-    done: 'MiniStack accepted it as well; the rule `answers` refuses it.',
+    done: 'MiniStack accepted it as well; the rule `answers` rejects it.',
   },
   {
     call: /^s3 PutBucketPolicy$/,
     at: /^outcome$/,
     right: 'either',
-    aws: 'The reference shows status 200, the service answers 204; the SDK takes both.',
+    aws: 'The reference shows status 200, the service returns 204; the SDK accepts both.',
     source: `${S3}/API_PutBucketPolicy.html`,
   },
   {
     call: /^s3 GetObject \(plain HTTP/,
     at: /^outcome$/,
     right: 'moto',
-    aws: 'A policy that denies plain HTTP denies it to everybody.',
+    aws: 'A policy that denies plain HTTP denies it to every principal.',
     source: 'https://docs.aws.amazon.com/AmazonS3/latest/userguide/security-best-practices.html',
-    done: 'The sandbox enforces bucket policies with `--auth`, where everything goes over TLS; without it no policy of a caller is evaluated.',
+    done: 'The sandbox enforces bucket policies only with `--auth`, where all requests use TLS.',
   },
   {
     call: /^iam (CreateRole|GetRole)$/,
     at: /^Role\.Description$/,
     right: 'moto',
-    aws: 'A role without a description has none in the answer.',
+    aws: 'The response contains no description for a role that has none.',
     source: `${IAM}/API_Role.html`,
     done: UNREAD,
   },
@@ -142,15 +142,15 @@ export const DECISIONS: readonly Decision[] = [
     call: /^iam GetRolePolicy$/,
     at: /^PolicyDocument$/,
     right: 'either',
-    aws: 'The document is URL-encoded; its white space is the one that was sent.',
+    aws: 'The document is URL-encoded and keeps the white space that was sent.',
     source: `${IAM}/API_GetRolePolicy.html`,
-    done: 'verify decodes and parses it.',
+    done: '`slipway verify` decodes and parses it.',
   },
   {
     call: /^iam SimulatePrincipalPolicy$/,
     at: /^outcome$/,
     right: 'MiniStack',
-    aws: 'The decision for each action.',
+    aws: 'The response contains a decision for each action.',
     source: `${IAM}/API_SimulatePrincipalPolicy.html`,
     done: 'moto does not implement it.',
   },
@@ -158,36 +158,36 @@ export const DECISIONS: readonly Decision[] = [
     call: /^sts GetCallerIdentity$/,
     at: /^(Arn|UserId)$/,
     right: 'either',
-    aws: 'Who calls: MiniStack takes an account id as key for the root user, moto has one user.',
+    aws: 'The response identifies the caller. In MiniStack an access key that is an account id is the root user; moto has one user.',
     source: `${STS}/API_GetCallerIdentity.html`,
   },
   {
     call: /^sts AssumeRole/,
     at: /^(Credentials\.(SecretAccessKey|SessionToken)|PackedPolicySize|AssumedRoleUser\.AssumedRoleId)$/,
     right: 'either',
-    aws: 'The service draws the credentials.',
+    aws: 'The service generates the credentials.',
     source: `${STS}/API_AssumeRole.html`,
   },
   {
     call: /^ssm PutParameter \(too long\)$/,
     at: /^outcome$/,
     right: 'MiniStack',
-    aws: 'A value has at most 4 KB in the standard tier.',
+    aws: 'A value is limited to 4 KB in the standard tier.',
     source: 'https://docs.aws.amazon.com/general/latest/gr/ssm.html',
-    done: 'MiniStack accepted it as well; the rule `size-limits` refuses it.',
+    done: 'MiniStack accepted it as well; the rule `size-limits` rejects it.',
   },
   {
     call: /^ssm GetParametersByPath$/,
     at: /^Parameters/,
     right: 'MiniStack',
-    aws: 'The parameter that was too long is not there.',
+    aws: 'The parameter that was too long does not exist.',
     source: `${SSM}/API_GetParametersByPath.html`,
   },
   {
     call: /^kms (Create|Describe)Key/,
     at: /^KeyMetadata\.(AWSAccountId|CurrentKeyMaterialId)$/,
     right: 'neither',
-    aws: 'Both are in the answer.',
+    aws: 'The response contains both.',
     source: `${KMS}/API_KeyMetadata.html`,
     done: UNREAD,
   },
@@ -195,28 +195,28 @@ export const DECISIONS: readonly Decision[] = [
     call: /^kms (Create|Describe)Key/,
     at: /^KeyMetadata\.(KeyUsage|MultiRegion)$/,
     right: 'MiniStack',
-    aws: 'Both are in the answer.',
+    aws: 'The response contains both.',
     source: `${KMS}/API_KeyMetadata.html`,
   },
   {
     call: /^kms GenerateDataKey$/,
     at: /^KeyMaterialId$/,
     right: 'MiniStack',
-    aws: 'The identifier of the key material is in the answer.',
+    aws: 'The response contains the identifier of the key material.',
     source: `${KMS}/API_GenerateDataKey.html`,
   },
   {
     call: /^kms GetKeyPolicy$/,
     at: /^PolicyName$/,
     right: 'MiniStack',
-    aws: 'The name, `default`, is in the answer.',
+    aws: 'The response contains the name, `default`.',
     source: `${KMS}/API_GetKeyPolicy.html`,
   },
   {
     call: /^kms GetKeyRotationStatus$/,
     at: /^RotationPeriodInDays$/,
     right: 'either',
-    aws: 'The period of a key that rotates.',
+    aws: 'The response contains the rotation period of a key that is rotated.',
     source: `${KMS}/API_GetKeyRotationStatus.html`,
     done: UNREAD,
   },
@@ -224,7 +224,7 @@ export const DECISIONS: readonly Decision[] = [
     call: /^sqs GetQueueAttributes$/,
     at: /^Attributes\.(DeduplicationScope|FifoThroughputLimit|SqsManagedSseEnabled)$/,
     right: 'moto',
-    aws: 'The defaults of a FIFO queue, and of encryption, are attributes of the queue.',
+    aws: 'The defaults for FIFO queues and for encryption are attributes of the queue.',
     source: `${SQS}/API_GetQueueAttributes.html`,
     done: UNREAD,
   },
@@ -246,7 +246,7 @@ export const DECISIONS: readonly Decision[] = [
     call: /^sns GetTopicAttributes$/,
     at: /^Attributes\.(DeliveryPolicy|EffectiveDeliveryPolicy|Policy)$/,
     right: 'either',
-    aws: 'Default delivery policies, and the default topic policy.',
+    aws: 'The response contains the default delivery policies and the default topic policy.',
     source: `${SNS}/API_GetTopicAttributes.html`,
     done: UNREAD,
   },
@@ -254,29 +254,29 @@ export const DECISIONS: readonly Decision[] = [
     call: /^events PutEvents \(source of AWS\)$/,
     at: /./,
     right: 'MiniStack',
-    aws: 'A source that begins with `aws.` is for AWS services.',
+    aws: 'A source that begins with `aws.` is reserved for AWS services.',
     source: `${EVENTS}/APIReference/API_PutEventsRequestEntry.html`,
-    done: 'Only the SageMaker of the sandbox puts such events, past the public call.',
+    done: 'Only the SageMaker of the sandbox puts such events, and not through the public call.',
   },
   {
     call: /^logs PutRetentionPolicy \(31 days\)$/,
     at: /^outcome$/,
     right: 'MiniStack',
-    aws: 'Retention has listed values, 31 is none of them.',
+    aws: 'The API lists the allowed retention values; 31 is not one of them.',
     source: `${LOGS}/API_PutRetentionPolicy.html`,
   },
   {
     call: /^logs DescribeLogGroups$/,
     at: /logGroupClass$/,
     right: 'MiniStack',
-    aws: 'The class is in the answer.',
+    aws: 'The response contains the class.',
     source: `${LOGS}/API_LogGroup.html`,
   },
   {
     call: /^logs PutLogEvents$/,
     at: /^nextSequenceToken$/,
     right: 'either',
-    aws: 'The token is there for old clients and ignored.',
+    aws: 'The token exists for old clients and is ignored.',
     source: `${LOGS}/API_PutLogEvents.html`,
     done: UNREAD,
   },
@@ -291,14 +291,14 @@ export const DECISIONS: readonly Decision[] = [
     call: /^logs FilterLogEvents/,
     at: /eventId$/,
     right: 'either',
-    aws: 'The service draws the id.',
+    aws: 'The service generates the id.',
     source: `${LOGS}/API_FilteredLogEvent.html`,
   },
   {
     call: /^logs FilterLogEvents/,
     at: /^searchedLogStreams/,
     right: 'MiniStack',
-    aws: 'The list is empty since May 15, 2020.',
+    aws: 'The list has been empty since May 15, 2020.',
     source: `${LOGS}/API_FilterLogEvents.html`,
   },
   {
@@ -307,13 +307,13 @@ export const DECISIONS: readonly Decision[] = [
     right: 'MiniStack',
     aws: 'Only streams whose names begin with logStreamNamePrefix are searched.',
     source: `${LOGS}/API_FilterLogEvents.html`,
-    done: 'MiniStack ignored the prefix as well; the launcher honours it.',
+    done: 'MiniStack ignored the prefix as well; the launcher of MiniStack applies it.',
   },
   {
     call: /^dynamodb (Create|Describe)Table$/,
     at: /WarmThroughput|LocalSecondaryIndexes\[\]|ProvisionedThroughput\.NumberOf/,
     right: 'neither',
-    aws: 'On-demand tables are warm for 12,000 reads and 4,000 writes; empty lists are left out.',
+    aws: 'On-demand tables have a warm throughput of 12,000 reads and 4,000 writes; empty lists are omitted.',
     source: `${DYNAMODB}/API_TableDescription.html`,
     done: UNREAD,
   },
@@ -321,35 +321,35 @@ export const DECISIONS: readonly Decision[] = [
     call: /^dynamodb (Create|Describe)Table$/,
     at: /\.(IndexArn|IndexSizeBytes|ItemCount|TableId)$/,
     right: 'MiniStack',
-    aws: 'Arn, size and count of an index, and the id of the table, are in the answer.',
+    aws: 'The response contains ARN, size and item count of an index, and the id of the table.',
     source: `${DYNAMODB}/API_GlobalSecondaryIndexDescription.html`,
   },
   {
     call: /^dynamodb TransactWriteItems$/,
     at: /^ConsumedCapacity\[\]$/,
     right: 'MiniStack',
-    aws: 'Capacity is in the answer only when it is asked for.',
+    aws: 'The response contains the consumed capacity only if the request asks for it.',
     source: `${DYNAMODB}/API_TransactWriteItems.html`,
   },
   {
     call: /^ecr (PutImage|BatchGetImage|DescribeImages)$/,
     at: /imageDigest$/,
     right: 'MiniStack',
-    aws: 'The digest is the one of the manifest.',
+    aws: 'The digest is that of the manifest.',
     source: `${ECR}/API_ImageIdentifier.html`,
   },
   {
     call: /^ecr PutImage \(tag taken\)$/,
     at: /^outcome$/,
     right: 'MiniStack',
-    aws: 'A tag of an immutable repository cannot be put again: ImageTagAlreadyExistsException.',
+    aws: 'A tag in an immutable repository cannot be overwritten: ImageTagAlreadyExistsException.',
     source: `${ECR}/API_PutImage.html`,
   },
   {
     call: /^ecr DescribeImages$/,
     at: /(artifactMediaType|imageSizeInBytes)$/,
     right: 'either',
-    aws: 'Size of the layers and type of the artifact.',
+    aws: 'The response contains the size of the layers and the type of the artifact.',
     source: `${ECR}/API_ImageDetail.html`,
     done: UNREAD,
   },
@@ -357,29 +357,29 @@ export const DECISIONS: readonly Decision[] = [
     call: /^ecr GetAuthorizationToken$/,
     at: /authorizationToken$/,
     right: 'either',
-    aws: 'The service draws the token.',
+    aws: 'The service generates the token.',
     source: `${ECR}/API_GetAuthorizationToken.html`,
   },
   {
     call: /^ecr UpdateImageStorageClass/,
     at: /^outcome$/,
     right: 'MiniStack',
-    aws: 'An image that is not there: ImageNotFoundException.',
+    aws: 'For an image that does not exist the call fails with ImageNotFoundException.',
     source: `${ECR}/API_UpdateImageStorageClass.html`,
-    done: 'Neither had the call; the rule `builds` adds it to MiniStack.',
+    done: 'Neither emulator implements the call; the rule `builds` adds it to MiniStack.',
   },
 ];
 
-/** What a comparison found in MiniStack and the rule `answers` has corrected since, so that the two no longer differ in it. */
+/** Errors of MiniStack that the comparison found and the rule `answers` corrects, so that the two no longer differ. */
 export const CORRECTED: readonly { call: string; said: string; aws: string; source: string }[] = [
   {
     call: 'sns Publish (subject of 101 characters)',
     said: '200',
-    aws: '400 InvalidParameter: a subject has at most 100 characters',
+    aws: '400 InvalidParameter: a subject is limited to 100 characters',
     source: `${SNS}/API_Publish.html`,
   },
   {
-    call: 'events PutEvents (detail that is no JSON)',
+    call: 'events PutEvents (detail that is not JSON)',
     said: 'the entry is put',
     aws: 'the entry fails with MalformedDetail',
     source: `${EVENTS}/APIReference/API_PutEventsRequestEntry.html`,
@@ -392,8 +392,8 @@ export const CORRECTED: readonly { call: string; said: string; aws: string; sour
   },
   {
     call: 's3 PutObject',
-    said: 'no checksum in the answer',
-    aws: 'the checksum that the request gave',
+    said: 'no checksum in the response',
+    aws: 'the checksum of the request',
     source: `${S3}/API_PutObject.html`,
   },
 ];

@@ -1,6 +1,6 @@
 type Properties = Record<string, unknown>;
 
-/** What moto 5.2.5 fails on by a fault of its own, and what stands in the template instead. */
+/** Resources on which moto 5.2.5 fails because of its own bugs, and their replacements in the template. */
 export const MOTO_FAULTS: readonly {
   type: string;
   does: string;
@@ -8,24 +8,24 @@ export const MOTO_FAULTS: readonly {
 }[] = [
   {
     type: 'AWS::KMS::Key',
-    does: 'reads `TagKey` and `TagValue` of tags, CloudFormation sends `Key` and `Value` (KeyError)',
+    does: 'reads `TagKey` and `TagValue` from tags, but CloudFormation sends `Key` and `Value` (KeyError)',
     instead: (_, { Tags: _tags, ...kept }) => kept,
   },
   {
     type: 'AWS::SSM::Parameter',
-    does: 'takes tags as a list, CloudFormation sends a map (TypeError)',
+    does: 'expects tags as a list, but CloudFormation sends a map (TypeError)',
     instead: (_, { Tags: _tags, ...kept }) => kept,
   },
   {
     type: 'AWS::SQS::Queue',
-    does: 'gives a FIFO queue without a name one that does not end in `.fifo`, and refuses it',
+    does: 'generates a name without `.fifo` for a FIFO queue that has no name, and then rejects it',
     instead: (id, kept) => (kept.FifoQueue ? { ...kept, QueueName: `${id}.fifo` } : kept),
   },
 ];
 
-/** What becomes of the template for AWS on moto 5.2.5; test/long/second-emulator.test.ts deploys it again. */
+/** Result of deploying the template for AWS on moto 5.2.5; test/long/second-emulator.test.ts deploys it again. */
 export const TEMPLATE_ON_MOTO = {
-  /** Types of which moto makes some resources and not all. */
+  /** Types of which moto creates only some resources. */
   incomplete: [],
   unsupported: [
     'AWS::CloudWatch::Alarm',

@@ -11,7 +11,7 @@ export const SERVICE_PRINCIPAL = 'sagemaker.amazonaws.com';
 /** Partition of a Region: `aws`, `aws-cn`, ... */
 export const partitionOf = (region: string): string => REGIONS[region]?.partition ?? 'aws';
 
-/** Who calls and what IAM lets them do, as the embedded AWS sees it. */
+/** The identity of callers and their IAM permissions, according to the embedded AWS. */
 export class Authority {
   constructor(
     private readonly hook: Hook,
@@ -27,7 +27,7 @@ export class Authority {
   }
 
   /**
-   * @param tagsOf tags of a resource that there is
+   * @param tagsOf tags of an existing resource
    * @throws ServiceError AccessDeniedException naming the first action that is not allowed
    */
   async requireAllowed(call: ApiCall, tagsOf?: Service['tagsOf']): Promise<void> {

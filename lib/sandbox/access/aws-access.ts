@@ -12,15 +12,15 @@ export interface RoleCredentials {
   expiration: Date;
 }
 
-/** How long before they run out credentials are replaced. */
+/** How long before their expiry credentials are replaced. */
 const RENEW_BEFORE_MS = 5 * 60_000;
 const SESSION_SECONDS = 3600;
 
-/** Clients of the embedded AWS, under the sandbox's own name or a role's. */
+/** Clients of the embedded AWS, with the sandbox's own credentials or those of a role. */
 export class AwsAccess {
   private readonly agent?: https.Agent;
 
-  /** @param certFile authority of the endpoint's certificate, when it has one */
+  /** @param certFile certificate authority of the endpoint, if it has one */
   constructor(
     private readonly endpoint: string,
     private readonly hook: Hook,
@@ -29,7 +29,7 @@ export class AwsAccess {
     if (certFile) this.agent = new https.Agent({ ca: readFileSync(certFile), keepAlive: true });
   }
 
-  /** Credentials of `roleArn`, renewed before they run out; the session is named as the service names it. */
+  /** Credentials of `roleArn`, renewed before they expire; the session has the name that the service uses. */
   roleCredentials(roleArn: string): () => Promise<RoleCredentials> {
     let held: Promise<RoleCredentials> | undefined;
     let renewAt = 0;
@@ -62,7 +62,7 @@ export class AwsAccess {
   }
 
   private async assume(roleArn: string): Promise<RoleCredentials> {
-    // The role's trust in the service was judged when the job was created (Authority), with the job's ARN as its source.
+    // The role's trust policy for the service was checked when the job was created (Authority), with the job's ARN as its source.
     const granted = await this.hook.assume(roleArn, 'SageMaker', SESSION_SECONDS);
     return { ...granted, expiration: new Date(Date.now() + SESSION_SECONDS * 1000) };
   }

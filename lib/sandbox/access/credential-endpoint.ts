@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { type Answer, type HttpServer, listen } from '../wire/http-server';
 import type { RoleCredentials } from './aws-access';
 
-/** What a container is told to find its credentials. */
+/** Environment variables with which a container finds its credentials. */
 export interface OfferedCredentials {
   env: Record<string, string>;
   revoke: () => void;
 }
 
 /**
- * Hands a container its role's credentials the way ECS and SageMaker do: an address in its environment that SDKs ask, and ask
- * again before the credentials run out. Plain HTTP on the loopback interface, since SDKs trust no private authority there.
+ * Provides a container with its role's credentials as ECS and SageMaker do: SDKs request them from an address in the environment, again
+ * before they expire. Plain HTTP on the loopback interface, because SDKs trust no private certificate authority there.
  */
 export class CredentialEndpoint {
   private readonly offers = new Map<string, { credentials: () => Promise<RoleCredentials>; roleArn: string }>();

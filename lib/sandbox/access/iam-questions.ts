@@ -11,15 +11,15 @@ import type { ApiCall } from '../wire/api-call';
 type Context = NonNullable<PermissionQuestion['context']>;
 
 /**
- * Operations that no edition of the Service Authorization Reference (retrieved 2026-11-21) gives a resource. Where editions differ, as for
- * GetServiceQuota, the rule `action-resources` of the emulator asks for both.
+ * Operations to which no edition of the Service Authorization Reference (retrieved 2026-11-21) assigns a resource type. If the editions
+ * differ, as for GetServiceQuota, the rule `action-resources` of the emulator checks both.
  */
 const WITHOUT_RESOURCE =
   /^(List(TrainingJobs|ProcessingJobs|Service|AWSDefault|RequestedServiceQuotaChangeHistory$)|GetAWSDefault)/;
 
 /**
- * What IAM has to allow for a call: the operation on its resource with the condition keys of the request, the tags of a new
- * resource or those of the resource that is there, and PassRole of the role with `iam:PassedToService`.
+ * The permissions that IAM must grant for a call: the operation on its resource with the condition keys of the request, the tags of a new
+ * or an existing resource, and PassRole for the role with `iam:PassedToService`.
  */
 export function permissionQuestions(
   call: ApiCall,
@@ -52,7 +52,7 @@ function resourceOf(call: ApiCall, partition: string): string {
   if (WITHOUT_RESOURCE.test(call.operation)) return '*';
   if (input.ResourceArn !== undefined) return String(input.ResourceArn);
   const group = input.ModelPackageGroupName ?? input.ModelPackageName;
-  // A version is asked for on its group: its own number is not known before it is there.
+  // A version is authorized on its group, because its number is not known before it exists.
   if (group !== undefined) return modelGroupArn({ ...call, partition }, String(group));
   const [type, name] =
     input.TrainingJobName === undefined
@@ -69,8 +69,8 @@ function trainingPlansOf(call: ApiCall): string[] {
 }
 
 /**
- * A job in a training plan is asked for on the plan and on the reserved capacity behind it as well; nobody can name that one
- * beforehand. Source: resource types of CreateTrainingJob in the Service Authorization Reference, retrieved 2026-11-21.
+ * A job in a training plan is also authorized on the plan and on its reserved capacity, whose ARN nobody can know in advance. Source:
+ * resource types of CreateTrainingJob in the Service Authorization Reference, retrieved 2026-11-21.
  */
 function planQuestions(own: PermissionQuestion, plan: string): PermissionQuestion[] {
   const capacity = plan.replace(/:training-plan\/.*$/, ':reserved-capacity/behind-the-plan');
@@ -116,7 +116,7 @@ function trainingContext(input: Record<string, unknown>): Context {
   });
 }
 
-/** What the update asks for: it names neither type nor number of instances. */
+/** Condition keys of an update, which contains neither type nor number of instances. */
 function updateContext(input: Record<string, unknown>): Context {
   const { ResourceConfig: config, RemoteDebugConfig: debug } = input as unknown as UpdateTrainingJobCommandInput;
   return present({
@@ -141,7 +141,7 @@ function processingContext(input: Record<string, unknown>): Context {
   });
 }
 
-/** Keys that the request has, numbers and booleans as text; a list without entries is no key. */
+/** Keys that the request contains, with numbers and booleans as text; an empty list counts as absent. */
 function present(keys: Record<string, string | string[] | number | boolean | undefined>): Context {
   const given = Object.entries(keys).filter(
     ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),

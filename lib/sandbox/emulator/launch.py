@@ -1,12 +1,12 @@
 """The program that starts MiniStack, in place of its `ministack` script.
 
-It adds one private route, `POST /_slipway/<call>`, by which our services ask the embedded AWS what a client may not: who a caller is,
-what IAM says of an action with its condition keys, whether a role trusts a service, and to put an event whose source begins with `aws.`.
-It makes FilterLogEvents honour a stream prefix, and installs the rules of AWS that MiniStack lacks (slipway_rules). The token that
-guards the route leaves the environment before any Lambda function can inherit it. Private names of MiniStack are used, so its version is
-pinned (venv.ts).
+It adds one private route, `POST /_slipway/<call>`, for questions of our services that no public API answers: who a caller is, how IAM
+decides on an action with its condition keys, whether a role trusts a service; and for events whose source begins with `aws.`. It adds
+logStreamNamePrefix to FilterLogEvents, and installs the AWS rules that MiniStack lacks (slipway_rules). The token that protects the
+route is removed from the environment before any Lambda function can inherit it. The program uses private names of MiniStack, so its
+version is pinned (venv.ts).
 
-It also watches the process that started it: when that one is killed, no job and no Lambda worker is left behind.
+It also watches the process that started it: when that process is killed, it ends all jobs and Lambda workers.
 """
 
 import glob
@@ -62,7 +62,7 @@ def signature_failure(request, credential):
 
 
 def identify(request):
-    """Account and principal of a caller; with enforce, its signature must be right too."""
+    """Account and principal of a caller; with enforcement, its signature must be valid too."""
     account, credential = caller_of(request)
     refused = credential if isinstance(credential, dict) else None
     if refused is None and request["enforce"]:
@@ -103,7 +103,7 @@ def authorize(request):
 
 
 def trusts(request):
-    """Whether a role exists and lets a service principal assume it, its conditions judged with the given context."""
+    """Whether a role exists and its trust policy lets a service principal assume it, with its conditions evaluated on the given context."""
     _, _, _, _, account, resource = request["roleArn"].split(":", 5)
     role = iam._roles.get_scoped(account, None, resource.rsplit("/", 1)[-1])
     if role is None or role.get("Arn", request["roleArn"]) != request["roleArn"]:
@@ -143,7 +143,7 @@ def assume(request):
 
 
 def put_event(request):
-    """Put one event; unlike the public call, its source may begin with aws."""
+    """Puts one event; unlike in the public call, its source may begin with aws."""
     responses.set_request_account_id(request["account"])
     responses.set_request_region(request["region"])
     _, _, body = eventbridge._put_events({"Entries": [request["entry"]]}, allow_aws_source=True)
@@ -151,7 +151,7 @@ def put_event(request):
 
 
 def filter_by_stream_prefix(data, whole=cloudwatch_logs._filter_log_events):
-    """FilterLogEvents, which of itself ignores logStreamNamePrefix."""
+    """Adds logStreamNamePrefix, which MiniStack ignores, to FilterLogEvents."""
     prefix = data.get("logStreamNamePrefix")
     group = cloudwatch_logs._resolve_log_group_name(data)
     if not prefix or group not in cloudwatch_logs._log_groups:
@@ -204,7 +204,7 @@ async def app(scope, receive, send):
 
 
 def end_with_owner():
-    """When the process that started us is gone without a word, ends its jobs, then this process group."""
+    """When the process that started us has died, ends its jobs and then this process group."""
     while os.getppid() == OWNER:
         time.sleep(0.5)
     for environment in glob.glob("/proc/[0-9]*/environ"):

@@ -1,6 +1,6 @@
-"""Planned faults on calls to MiniStack's services: S3 that slows down, a table that throttles, a key that is disabled.
+"""Planned faults on calls to MiniStack's services: a slow S3, a throttled table, a disabled key.
 
-Our own services take their faults in TypeScript (api-server.ts).
+Faults on our own services are implemented in TypeScript (api-server.ts).
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class AwsFaults:
         return None
 
     async def answer(self, scope, receive, send, inner):
-        """Passes a call on to MiniStack, unless a fault strikes it."""
+        """Passes a call on to MiniStack, unless a fault applies to it."""
         if not any(entry["armed"] for entry in self.entries):
             return await inner(scope, receive, send)
         body = await read_body(receive)
@@ -110,7 +110,7 @@ async def refuse(call, fault, send):
 
 
 async def swallow(_message):
-    """Where the answer of a call goes that took effect and is then refused."""
+    """Discards the answer of a call that takes effect and is then answered with an error."""
 
 
 async def read_body(receive):
@@ -123,7 +123,7 @@ async def read_body(receive):
 
 
 def replay(body, receive):
-    """A receive() that gives the body once more, and then what the connection has to say."""
+    """Returns a receive() that provides the body once more, and then the further messages of the connection."""
     messages = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again():

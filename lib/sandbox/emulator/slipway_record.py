@@ -1,7 +1,7 @@
-"""Writes down what identity-based policies decided on the calls of this sandbox: one JSON line for each different decision.
+"""Records the decisions of identity-based policies on the calls of this sandbox: one JSON line for each different decision.
 
-With `auth` MiniStack asks its evaluator about every call to its own services, and launch.py asks it about ours. Resource policies go
-through the same evaluator and are left out, as are the questions of SimulatePrincipalPolicy, which are no calls.
+With `auth`, MiniStack's evaluator checks every call to MiniStack's services, and launch.py calls it for ours. Decisions of resource
+policies, which use the same evaluator, are not recorded, nor are those of SimulatePrincipalPolicy, which are not calls.
 """
 
 import json
@@ -15,7 +15,7 @@ _of_a_resource: ContextVar[bool] = ContextVar("of a resource", default=False)
 
 
 def install(file: str) -> None:
-    """Appends every decision to a file, the first time that it is made."""
+    """Appends every distinct decision to a file once."""
     evaluate, evaluate_resource_policy = iam_evaluator.evaluate, iam_evaluator.evaluate_resource_policy
     written: set[str] = set()
     lock = threading.Lock()

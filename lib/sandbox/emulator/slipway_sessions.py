@@ -9,7 +9,7 @@ from ministack.services import sts
 
 
 def assume(role: str, name: str, seconds: int) -> dict[str, str]:
-    """Credentials of a role's session. The caller has judged the trust policy: AssumeRole itself knows no aws:SourceArn."""
+    """Credentials of a role's session. The caller has checked the trust policy, because AssumeRole itself has no aws:SourceArn."""
     account = role.split(":")[4]
     key, secret, token = sts._gen_session_access_key(), sts._gen_secret(), sts._gen_session_token()
     responses.set_request_account_id(account)

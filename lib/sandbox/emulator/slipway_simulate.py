@@ -1,8 +1,9 @@
 """SimulatePrincipalPolicy with the context entries and all the resources of the request.
 
-MiniStack's own ignores the context and looks at the first resource alone, so that every statement with a condition would be answered
-with implicitDeny. Answers as https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulatePrincipalPolicy.html says: one result for
-each action, with the decision on each resource in it where there are several.
+MiniStack's own implementation ignores the context and evaluates only the first resource, so that every statement with a condition would
+result in implicitDeny. This one answers as documented in
+https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulatePrincipalPolicy.html: one result per action, which contains the decision
+for each resource if there are several.
 """
 
 from xml.sax.saxutils import escape
@@ -15,7 +16,7 @@ DECISIONS = {"Allow": "allowed", "Deny": "explicitDeny", "ImplicitDeny": "implic
 
 
 class Asked(str):
-    """The first resource of the question, which is all that MiniStack hands on, with the rest of it."""
+    """The first resource of the question, which is all that MiniStack passes on, together with the rest of the question."""
 
     resources = ()
     context = {}

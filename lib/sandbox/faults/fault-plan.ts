@@ -1,20 +1,20 @@
 import { concerns, type FaultKind, type FaultOf, type FaultTarget, type PlannedFault } from './fault';
 
-/** A fault as the plan lists it. */
+/** A planned fault as listed by the plan. */
 export interface FaultEntry<F = PlannedFault> {
   id: string;
   fault: F;
-  /** Whether it can still strike. */
+  /** Whether it can still take effect. */
   armed: boolean;
-  /** Each time it struck: milliseconds since the epoch, and what it struck. */
+  /** Each time it took effect: milliseconds since the epoch, and the affected call or job. */
   hits: { at: number; target: FaultTarget }[];
 }
 
-/** The faults that are planned and what they have done. */
+/** The planned faults and their hits. */
 export class FaultPlan {
   private readonly entries: FaultEntry[] = [];
   private added = 0;
-  /** Who waits for a fault to be taken away. */
+  /** Callbacks that wait for the removal of a fault. */
   private readonly waiting = new Map<PlannedFault, (() => void)[]>();
 
   nextId(): string {
@@ -42,7 +42,7 @@ export class FaultPlan {
     for (const { fault } of this.entries.splice(0)) this.release(fault);
   }
 
-  /** Resolves when the fault is taken out of the plan; at once when it is in it no more. */
+  /** Resolves when the fault has been removed from the plan; immediately when it is not in it. */
   async untilRemoved(fault: PlannedFault): Promise<void> {
     if (!this.entries.some((entry) => entry.fault === fault)) return;
     await new Promise<void>((resolve) => this.waiting.set(fault, [...(this.waiting.get(fault) ?? []), resolve]));
@@ -53,7 +53,7 @@ export class FaultPlan {
     this.waiting.delete(fault);
   }
 
-  /** The first armed fault of a kind that concerns the target, counted as struck. */
+  /** The first armed fault of a kind that applies to the target; counts it as a hit. */
   strike<K extends FaultKind>(kind: K, target: FaultTarget): FaultOf<K> | undefined {
     const entry = this.armed([kind], target)[0];
     if (!entry) return undefined;
@@ -61,12 +61,12 @@ export class FaultPlan {
     return entry.fault as FaultOf<K>;
   }
 
-  /** The armed faults of the given kinds that concern the target, for a job to watch out for while it trains. */
+  /** The armed faults of the given kinds that apply to the target, for a job to watch while it trains. */
   armed(kinds: readonly FaultKind[], target: FaultTarget): FaultEntry[] {
     return this.entries.filter((e) => e.armed && kinds.includes(e.fault.kind) && concerns(e.fault, target));
   }
 
-  /** Counts a watched fault as struck; false when another job was faster. */
+  /** Counts a watched fault as a hit; false when another job was faster. */
   claim(entry: FaultEntry, target: FaultTarget): boolean {
     if (!entry.armed || !this.entries.includes(entry)) return false;
     entry.hits.push({ at: Date.now(), target });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** A regular expression that is searched for. */
+/** A regular expression, searched anywhere in the text. */
 const pattern = z.string().refine(isPattern, 'must be a regular expression').optional();
 
 function isPattern(source: string): boolean {
@@ -12,20 +12,20 @@ function isPattern(source: string): boolean {
   }
 }
 
-/** When a fault of a running job strikes: on the first of the conditions named; at once when none is. */
+/** When a fault of a running job takes effect: at the first of the given conditions; immediately when there is none. */
 const trigger = {
-  /** Seconds (of the wall clock) after the job began to train. */
+  /** Wall-clock seconds after the job began to train. */
   afterSeconds: z.number().nonnegative().optional(),
-  /** A regular expression that a line of any instance's output matches. */
+  /** A regular expression that matches a line of any instance's output. */
   logMatches: pattern,
-  /** The step of a `slipway {"event":"step",...}` line, reached or passed. */
+  /** The step of a `slipway {"event":"step",...}` line; that step or a later one. */
   step: z.number().int().nonnegative().optional(),
 };
 
 const common = {
-  /** How many times it strikes; null: until it is removed. */
+  /** How often it takes effect; null: until it is removed. */
   times: z.number().int().positive().nullable().default(1),
-  /** Job it concerns; `*` stands for any characters. Default: any. */
+  /** Name of the job; `*` matches any characters. Default: any. */
   jobName: z.string().optional(),
   /** Default: any. */
   region: z.string().optional(),
@@ -33,32 +33,32 @@ const common = {
 
 const onCall = { ...common, operation: z.string().default('*') };
 
-/** Number of the instance, 1 is algo-1. Absent: every instance. */
+/** Number of the instance; 1 is algo-1. Absent: every instance. */
 const host = z.number().int().positive().optional();
 
-/** A fault on calls to MiniStack's services. `code` absent: the call is only late. */
+/** A fault on calls to MiniStack's services. Without `code` the call is only delayed. */
 export const awsFaultSchema = z.strictObject({
   kind: z.literal('aws-error'),
   times: common.times,
   region: common.region,
   /** Signing name: `s3`, `dynamodb`, `kms`, `sns`, ... */
   service: z.string(),
-  /** Of X-Amz-Target or Action; S3 and Lambda calls have none, there `method` and `path` tell. */
+  /** From X-Amz-Target or Action; calls of S3 and Lambda have none and are matched by `method` and `path`. */
   operation: pattern,
   method: pattern,
   /** Bucket and key, for S3. */
   path: pattern,
-  /** Name of the role that calls. */
+  /** Name of the calling role. */
   role: pattern,
   code: z.string().optional(),
   message: z.string().optional(),
   status: z.number().int().min(400).max(599).default(500),
-  /** Whether the call takes effect before the error is answered. */
+  /** Whether the call takes effect before the error is returned. */
   committed: z.boolean().default(false),
-  /** How late the answer comes. */
+  /** Delay of the answer. */
   seconds: z.number().nonnegative().default(0),
 });
-/** An error that an AWS service shall answer. */
+/** An error that an AWS service should return. */
 export type AwsFault = z.output<typeof awsFaultSchema>;
 
 /**
@@ -74,7 +74,7 @@ export const faultSchema = z.discriminatedUnion('kind', [
     code: z.string().default('InternalFailure'),
     message: z.string().default('We encountered an internal error. Please try again.'),
     status: z.number().int().min(400).max(599).default(500),
-    /** Whether the call takes effect before the error is answered. */
+    /** Whether the call takes effect before the error is returned. */
     committed: z.boolean().default(false),
   }),
   z.strictObject({ kind: z.literal('response-lost'), ...onCall }),
@@ -90,14 +90,14 @@ export const faultSchema = z.discriminatedUnion('kind', [
     kind: z.literal('pending'),
     ...common,
     instanceType: z.string().optional(),
-    /** Seconds until capacity is there; null: until the fault is removed. Then the job looks for capacity again. */
+    /** Seconds until capacity is available; null: until the fault is removed. Then the job checks for capacity again. */
     seconds: z.number().nonnegative().nullable(),
   }),
   z.strictObject({
     kind: z.literal('state-delay'),
     ...common,
     state: z.enum(['Starting', 'Downloading', 'Uploading']),
-    /** How much longer the state lasts; null: until the fault is removed. */
+    /** Additional duration of the state; null: until the fault is removed. */
     seconds: z.number().positive().nullable(),
   }),
   z.strictObject({
@@ -112,9 +112,9 @@ export const faultSchema = z.discriminatedUnion('kind', [
     ...common,
     ...trigger,
     host,
-    /** Over command lines; absent: every process of the instance. */
+    /** Matched against command lines; absent: every process of the instance. */
     process: pattern,
-    /** platform: the machine is gone (InternalServerError); container: only its processes are (AlgorithmError, 137). */
+    /** platform: the machine is lost (InternalServerError); container: only its processes are (AlgorithmError, 137). */
     as: z.enum(['platform', 'container']).default('platform'),
   }),
   z.strictObject({
@@ -122,9 +122,9 @@ export const faultSchema = z.discriminatedUnion('kind', [
     ...common,
     ...trigger,
     host,
-    /** Over command lines; absent: every process of the instance. */
+    /** Matched against command lines; absent: every process of the instance. */
     process: pattern,
-    /** Seconds until the processes go on; absent: never. */
+    /** Seconds until the processes continue; absent: never. */
     seconds: z.number().positive().optional(),
   }),
   z.strictObject({
@@ -135,15 +135,15 @@ export const faultSchema = z.discriminatedUnion('kind', [
     process: pattern,
     /** No file may grow beyond this size. */
     bytes: z.number().int().nonnegative().default(0),
-    /** Seconds until there is room again; absent: never. */
+    /** Seconds until there is space again; absent: never. */
     seconds: z.number().positive().optional(),
   }),
   z.strictObject({
     kind: z.literal('clock-skew'),
     ...common,
-    /** Until it is removed: a clock that jumps back would make another job of this one. */
+    /** Until it is removed: a clock that jumped back would make a job look like another one. */
     times: common.times.default(null),
-    /** How far the service's clock is ahead of everybody else's in what Describe answers; negative: behind. */
+    /** How far the service's clock in Describe answers is ahead of all other clocks; negative: behind. */
     seconds: z.number(),
   }),
 ]);
@@ -151,16 +151,16 @@ export const faultSchema = z.discriminatedUnion('kind', [
 /** Any fault that can be planned. */
 export const anyFaultSchema = z.discriminatedUnion('kind', [...faultSchema.options, awsFaultSchema]);
 
-/** A fault as a caller writes it: defaults may be left out. */
+/** A fault as given by a caller: fields with defaults may be left out. */
 export type FaultSpec = z.input<typeof anyFaultSchema>;
-/** A fault that strikes a job or one of the sandbox's own services. */
+/** A fault that affects a job or one of the sandbox's own services. */
 export type PlannedFault = z.output<typeof faultSchema>;
 /** Kind of a planned fault. */
 export type FaultKind = PlannedFault['kind'];
 /** The planned fault of one kind. */
 export type FaultOf<K extends FaultKind> = Extract<PlannedFault, { kind: K }>;
 
-/** The call or job that a fault may strike. */
+/** The call or job that a fault may affect. */
 export interface FaultTarget {
   region: string;
   jobName?: string;
@@ -169,7 +169,7 @@ export interface FaultTarget {
   state?: string;
 }
 
-/** Whether a planned fault concerns the target: what it does not name, it does not ask. */
+/** Whether a planned fault applies to the target; fields that it does not set match anything. */
 export function concerns(fault: PlannedFault, target: FaultTarget): boolean {
   if (fault.region !== undefined && fault.region !== target.region) return false;
   if (fault.jobName !== undefined && !globMatches(fault.jobName, target.jobName)) return false;

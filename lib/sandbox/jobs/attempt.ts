@@ -11,34 +11,34 @@ import { hostsFile } from './instances/instance-files';
 import { LogWriter } from './instances/log-writer';
 import type { InstanceStart } from './instances/running-instance';
 
-/** What all jobs of a sandbox share. */
+/** Settings that all jobs of a sandbox share. */
 export interface JobHost {
   aws: AwsAccess;
   credentialEndpoint: CredentialEndpoint;
-  /** Folder of the trees of running jobs. */
+  /** Folder of the file trees of running jobs. */
   jobsFolder: string;
-  /** Folder of their temporary files; a short path. */
+  /** Folder for their temporary files; must be a short path. */
   temporaryFolder: string;
-  /** Folder that stands for EFS and FSx file systems, by id. */
+  /** Folder that represents EFS and FSx file systems, by id. */
   fileSystemsFolder: string;
-  /** Environment of every container: endpoints, PATH. The request's own wins. */
+  /** Environment of every container: endpoints, PATH. Variables of the request take precedence. */
   containerEnv: Record<string, string>;
-  /** Keep the trees of finished jobs. */
+  /** Whether to keep the file trees of finished jobs. */
   keepFiles: boolean;
 }
 
-/** What one start of a job's containers needs. */
+/** Inputs for one start of a job's containers. */
 export interface AttemptSpec {
   jobName: string;
   region: string;
   roleArn: string;
   cluster: Cluster;
   command: [string, ...string[]];
-  /** Variables on top of the host's. */
+  /** Variables in addition to the host's. */
   environment: Record<string, string>;
   /** Files in the configuration folder of an instance, by name. */
   files: (host: string) => Record<string, string>;
-  /** Folder of the files of the service, below the base folder: `input/config` for training. */
+  /** Folder for the service's files, below the base folder: `input/config` for training. */
   configFolder: string;
   /** Folders of an instance, below its base folder. */
   folders: readonly string[];
@@ -48,13 +48,16 @@ export interface AttemptSpec {
   onLine: (host: string, line: string) => void;
 }
 
-/** Characters that Describe shows of what a container wrote. */
+/** Number of characters of a container's output that Describe returns. */
 const LAST_WORDS_CHARS = 1024;
-/** Of a process, unless the request says otherwise: instances share this machine, and threads wait for a core spinning. */
+/**
+ * Number of threads per process unless the request sets it: instances share this machine, and threads that wait for a core waste it by
+ * spinning.
+ */
 const THREADS = '1';
 let attempts = 0;
 
-/** One attempt of a job: the trees of its instances, their processes, their logs. */
+/** One attempt of a job: the file trees of its instances, their processes, and their logs. */
 export class Attempt {
   readonly credentials: () => Promise<RoleCredentials>;
   readonly s3: S3Client;
@@ -73,7 +76,7 @@ export class Attempt {
     this.s3 = host.aws.s3(spec.region, this.credentials);
   }
 
-  /** What stands for /opt/ml on one instance. */
+  /** The folder that represents /opt/ml on one instance. */
   baseOf(host: string): string {
     return path.join(this.folder, host);
   }
@@ -139,13 +142,13 @@ export class Attempt {
     };
   }
 
-  /** What an instance wrote into `output/failure`, or for processing into `output/message`. */
+  /** The content that an instance wrote to `output/failure` or, for processing, to `output/message`. */
   async lastWords(host: string, file: 'failure' | 'message'): Promise<string> {
     const written = path.join(this.baseOf(host), 'output', file);
     return existsSync(written) ? (await readFile(written, 'utf8')).slice(0, LAST_WORDS_CHARS) : '';
   }
 
-  /** Ends what is still running, writes the last log lines and removes the trees. */
+  /** Ends processes that are still running, writes the last log lines and removes the file trees. */
   async close(): Promise<void> {
     await this.fleet?.kill();
     this.revoke?.();

@@ -4,10 +4,10 @@ import type { Cluster, ClusterOption } from './cluster';
 import { capacityError } from './job-failure';
 import type { RunControl } from './run-control';
 
-/** Why an option has no capacity now. */
+/** Why a cluster option has no capacity now. */
 type Shortage = FaultOf<'capacity-error' | 'pending'>;
 
-/** Finds room for a job. The sandbox has room for everything, except where a planned fault says otherwise. */
+/** Allocates capacity for jobs. The sandbox always has capacity unless a planned fault limits it. */
 export class Capacity {
   constructor(
     private readonly faults: FaultPlan,
@@ -16,8 +16,8 @@ export class Capacity {
   ) {}
 
   /**
-   * The first of the options that has capacity; when none has, waits for the first that will.
-   * @param waiting told when waiting begins and ends
+   * The first option that has capacity; when none has, waits for the first one that will.
+   * @param waiting called when waiting begins and ends
    * @throws JobFailure CapacityError when every option is refused
    */
   async acquire(options: readonly ClusterOption[], waiting: (waits: boolean) => void): Promise<Cluster> {

@@ -17,10 +17,10 @@ export interface Cluster {
   instanceCount: number;
 }
 
-/** Name the service gives the only group of a job without instance groups. */
+/** Name that the service gives the only group of a job without instance groups. */
 export const SINGLE_GROUP = 'homogeneousCluster';
 
-/** The instances of groups in the order of the request, numbered through. */
+/** The instances of groups in the order of the request, numbered consecutively. */
 export function clusterOf(groups: readonly { name: string; instanceType: string; count: number }[]): Cluster {
   const instances: Instance[] = groups.flatMap(({ name, instanceType, count }) =>
     Array.from({ length: count }, () => ({ host: '', instanceType, group: name })),
@@ -40,14 +40,14 @@ export function clusterOf(groups: readonly { name: string; instanceType: string;
   };
 }
 
-/** One way in which a request may be satisfied. */
+/** One cluster that satisfies a request. */
 export interface ClusterOption {
   cluster: Cluster;
   /** Types that need capacity, with their counts. */
   demands: { instanceType: string; count: number }[];
 }
 
-/** The clusters a ResourceConfig accepts, in the order in which the service tries them. */
+/** The clusters that a ResourceConfig accepts, in the order in which the service tries them. */
 export function clusterOptions(config: ResourceConfig): ClusterOption[] {
   if (config.InstancePreferences?.length) {
     return config.InstancePreferences.map((preference) =>

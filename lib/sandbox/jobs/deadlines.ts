@@ -3,7 +3,7 @@ import { DEFAULT_RUNTIME_SECONDS, instanceTypesOf } from '../sagemaker/request-r
 import { type TrainingJob, usedMsUntil } from '../sagemaker/training-job';
 import type { RunControl } from './run-control';
 
-/** Ends a job at the limits of its StoppingCondition. All three are totals over the attempts of the job. */
+/** Ends a job at the limits of its StoppingCondition. All three limits are totals over the attempts of the job. */
 export class Deadlines {
   private readonly wait?: NodeJS.Timeout;
   private runtime?: NodeJS.Timeout;
@@ -20,7 +20,7 @@ export class Deadlines {
     if (limit !== undefined) this.wait = this.after(limit, 0, () => control.end({ kind: 'max-wait' }));
   }
 
-  /** The instances are in use from now on, or no longer. */
+  /** Call when the instances begin or cease to be in use. */
   inUse(inUse: boolean): void {
     clearTimeout(this.runtime);
     if (!inUse) return;
@@ -29,7 +29,7 @@ export class Deadlines {
     this.runtime = this.after(limit, used, () => this.control.end({ kind: 'max-runtime' }));
   }
 
-  /** The job waits for capacity from now on, or no longer. The limit holds for accelerated types only. */
+  /** Call when the job begins or ends waiting for capacity. The limit applies only to accelerated types. */
   waiting(waiting: boolean): void {
     clearTimeout(this.pending);
     if (this.pendingSince !== undefined) this.pendingMs += Date.now() - this.pendingSince;
@@ -45,7 +45,7 @@ export class Deadlines {
 
   private after(limitSeconds: number, elapsedMs: number, then: () => void): NodeJS.Timeout | undefined {
     const ms = limitSeconds * 1000 * this.secondsPerLimitSecond - elapsedMs;
-    // setTimeout takes at most 2^31 ms, 24.8 days: no sandbox job lives as long.
+    // setTimeout accepts at most 2^31 ms, 24.8 days, which is longer than any sandbox job.
     return ms > 2 ** 31 - 1 ? undefined : setTimeout(then, Math.max(0, ms));
   }
 }

@@ -4,7 +4,7 @@ import type { Fleet } from './instances/fleet';
 import type { RunningInstance } from './instances/running-instance';
 import type { RunControl } from './run-control';
 
-/** Faults that strike a job while it trains. */
+/** Faults that affect a job while it trains. */
 const KINDS = ['internal-error', 'spot-interruption', 'instance-killed', 'instance-frozen', 'disk-full'] as const;
 
 type RunningFault = FaultOf<(typeof KINDS)[number]>;
@@ -14,7 +14,7 @@ type InstanceFault = FaultOf<'instance-killed' | 'instance-frozen' | 'disk-full'
 const POLL_MS = 50;
 const STEP_LINE = /^slipway (\{.*\})\s*$/;
 
-/** A job that trains, as faults meet it. */
+/** A training job, as far as faults need it. */
 export interface WatchedJob {
   target: FaultTarget;
   fleet: Fleet;
@@ -22,7 +22,7 @@ export interface WatchedJob {
   say(message: string): void;
 }
 
-/** Lets planned faults strike a job while it trains: by time, by step or by a line of its output. */
+/** Applies planned faults to a job while it trains: by time, by step or by a line of its output. */
 export class FaultWatch {
   private readonly startedAt = Date.now();
   private readonly timer: NodeJS.Timeout;
@@ -40,7 +40,7 @@ export class FaultWatch {
     clearInterval(this.timer);
   }
 
-  /** Sees one line of an instance's output. */
+  /** Processes one line of an instance's output. */
   onLine(line: string): void {
     this.step = Math.max(this.step, stepOf(line));
     for (const entry of this.watched()) {
@@ -56,7 +56,7 @@ export class FaultWatch {
 
   private look(): void {
     for (const entry of this.watched()) {
-      // A fault on processes that are not there yet waits for them.
+      // A fault on processes that do not exist yet waits for them.
       if (
         this.isDue(entry) &&
         this.hasVictims(entry.fault as RunningFault) &&
@@ -98,7 +98,7 @@ export class FaultWatch {
     const pattern = fault.process === undefined ? undefined : new RegExp(fault.process);
     const hit = this.hit(fault);
     if (fault.kind === 'instance-killed') {
-      // A machine that is gone is the platform's fault, whatever its processes' exit codes say.
+      // A lost machine is a failure of the platform, whatever the exit codes of its processes are.
       if (fault.as === 'platform') this.job.control.end({ kind: 'internal-error' });
       for (const instance of hit) instance.kill(pattern);
       return;

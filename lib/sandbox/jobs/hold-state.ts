@@ -4,8 +4,8 @@ import { internalError } from './job-failure';
 import type { RunControl } from './run-control';
 
 /**
- * Stays in a state for its usual time, or longer when a planned fault says so.
- * @throws JobFailure InternalServerError when a planned fault strikes in this state
+ * Stays in a state for its usual time, or longer because of a planned fault.
+ * @throws JobFailure InternalServerError because of a planned fault in this state
  */
 export async function holdState(
   state: 'Starting' | 'Downloading' | 'Uploading',

@@ -1,10 +1,10 @@
-/** First word of a FailureReason; what comes after it is no contract. */
+/** First word of a FailureReason; the service does not guarantee the rest. */
 export type FailureFamily = 'AlgorithmError' | 'ClientError' | 'CapacityError' | 'InternalServerError';
 
-/** FailureReason holds at most this many characters. */
+/** Maximum length of FailureReason, characters. */
 const MAX_REASON = 1024;
 
-/** Why a job fails, as FailureReason will say it. */
+/** Why a job fails, in the form of FailureReason. */
 export class JobFailure extends Error {
   constructor(
     readonly family: FailureFamily,
@@ -25,7 +25,7 @@ export const capacityError = () =>
     'Unable to provision requested ML compute capacity. Please retry using a different ML instance type.',
   );
 
-/** The container of one instance left with `exitCode`; `written` is what it put into /opt/ml/output/failure. */
+/** The container of one instance exited with `exitCode`; `written` is the content of /opt/ml/output/failure. */
 export function algorithmError(written: string, exitCode: number): JobFailure {
   return new JobFailure('AlgorithmError', written ? `${written}, exit code: ${exitCode}` : `, exit code: ${exitCode}`);
 }

@@ -4,7 +4,7 @@ import type { TimeScale } from '../time-scale';
 import type { JobHost } from './attempt';
 import type { Command } from './instances/container-command';
 
-/** What the run of a job needs besides the job. */
+/** What running a job needs besides the job itself. */
 export interface JobServices<T> {
   host: JobHost;
   faults: FaultPlan;

@@ -7,7 +7,7 @@ import { containerCommand } from './instances/container-command';
 import { resourceConfig } from './instances/instance-files';
 import type { JobServices } from './job-services';
 
-/** An attempt at a processing job, by the container contract of SageMaker processing. */
+/** An attempt of a processing job, according to the container contract of SageMaker processing. */
 export function processingAttempt(
   job: ProcessingJob,
   cluster: Cluster,

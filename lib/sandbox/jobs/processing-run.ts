@@ -13,10 +13,13 @@ import type { JobServices } from './job-services';
 import { processingAttempt } from './processing-attempt';
 import { Ended, RunControl } from './run-control';
 
-/** Runtime of a processing job that names none: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_ProcessingStoppingCondition.html, 2026-11-21. */
+/**
+ * Runtime limit of a processing job that sets none:
+ * https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_ProcessingStoppingCondition.html, 2026-11-21.
+ */
 const DEFAULT_RUNTIME_SECONDS = 86_400;
 
-/** Takes one processing job from its acceptance to its end. Unlike a training job it has one attempt. */
+/** Runs one processing job from its acceptance to its end. Unlike a training job it has only one attempt. */
 export class ProcessingRun {
   readonly control = new RunControl();
   readonly finished: Promise<void>;
@@ -126,7 +129,7 @@ export class ProcessingRun {
     this.control.throwIfEnded();
   }
 
-  /** What a container wrote into `output/message`; of several, that of the first. */
+  /** The content that a container wrote to `output/message`; with several containers, that of the first. */
   private async readMessage(attempt: Attempt, cluster: Cluster): Promise<void> {
     const messages = await Promise.all(cluster.instances.map(({ host }) => attempt.lastWords(host, 'message')));
     this.job.exitMessage = messages.find((message) => message !== '');

@@ -1,20 +1,20 @@
 import { setMaxListeners } from 'node:events';
 
-/** Why a running job has to leave what it is doing. */
+/** Why a running job has to end its current activity. */
 export type Ending =
   | { kind: 'stop' }
   | { kind: 'max-runtime' }
   | { kind: 'max-wait' }
   | { kind: 'max-pending' }
-  /** The sandbox itself is going down: no more state, no more uploads. */
+  /** The sandbox itself is shutting down: no further states, no uploads. */
   | { kind: 'shutdown' }
-  /** These two end an attempt; the job may begin another. */
+  /** These two end an attempt; the job may begin another one. */
   | { kind: 'spot' }
   | { kind: 'internal-error' };
 
 const PASSING: readonly Ending['kind'][] = ['spot', 'internal-error'];
 
-/** Thrown out of whatever a job waits for when it must end. */
+/** Thrown from any wait of a job that must end. */
 export class Ended extends Error {
   constructor(readonly ending: Ending) {
     super(ending.kind);
@@ -22,12 +22,12 @@ export class Ended extends Error {
 }
 
 /**
- * Every transfer in flight listens twice, for its request and for its stream, and every wait of the job once; each takes its
- * listener away when it is done. Node warns of a leak at 11 already.
+ * Every transfer in flight has two listeners, for its request and for its stream, and every wait of the job has one; each is removed when
+ * it completes. Node warns of a leak from 11 listeners on.
  */
 const MAX_LISTENERS = 64;
 
-/** Carries the word that a job must end to whatever it is doing. The first final word stays. */
+/** Tells all activities of a job that it must end. The first final reason is kept. */
 export class RunControl {
   private final?: Ending;
   private passing?: Ending;
@@ -50,7 +50,7 @@ export class RunControl {
     this.controller.abort();
   }
 
-  /** Ready for the next attempt, unless the job as a whole was told to end. */
+  /** Resets for the next attempt, unless the whole job must end. */
   clearPassing(): void {
     if (this.final) return;
     this.passing = undefined;
@@ -66,7 +66,7 @@ export class RunControl {
       onAbort = () => reject(new Ended(this.ending ?? { kind: 'stop' }));
       signal.addEventListener('abort', onAbort, { once: true });
     });
-    // When the job ends first, nobody waits for a failure of the work any more.
+    // When the job ends first, a later failure of the work is ignored.
     work.catch(() => {});
     try {
       return await Promise.race([work, ended]);

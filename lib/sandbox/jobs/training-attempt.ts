@@ -7,12 +7,12 @@ import { containerCommand } from './instances/container-command';
 import { inputDataConfig, resourceConfig } from './instances/instance-files';
 import type { RunServices } from './job-services';
 
-/** Folder that CheckpointConfig keeps equal to S3, below the base folder of an instance. */
+/** Folder that CheckpointConfig synchronizes with S3, below the base folder of an instance. */
 export function checkpointFolder({ CheckpointConfig }: TrainingRequest): string {
   return belowBase(CheckpointConfig?.LocalPath ?? '/opt/ml/checkpoints');
 }
 
-/** An attempt at a training job on one cluster, by the container contract of SageMaker training. */
+/** An attempt of a training job on one cluster, according to the container contract of SageMaker training. */
 export function trainingAttempt(
   job: TrainingJob,
   cluster: Cluster,

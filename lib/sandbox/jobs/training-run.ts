@@ -16,12 +16,12 @@ import type { RunServices } from './job-services';
 import { Ended, type Ending, RunControl } from './run-control';
 import { checkpointFolder, trainingAttempt } from './training-attempt';
 
-/** How an attempt ended: the job is over, or begins another. */
+/** How an attempt ended: the job is over, or begins another attempt. */
 type Outcome = { over: true; failure?: JobFailure; ending?: Ending } | { over: false };
 
 /**
- * Takes one training job from Starting to its end: capacity, instances, channels, processes, artifacts; again after a spot
- * interruption, and after an internal error while the RetryStrategy allows it.
+ * Runs one training job from Starting to its end: capacity, instances, channels, processes, artifacts; again after a spot interruption, and
+ * after an internal error as long as the RetryStrategy allows it.
  */
 export class TrainingRun {
   readonly control = new RunControl();
@@ -38,7 +38,7 @@ export class TrainingRun {
     this.finished = this.execute();
   }
 
-  /** Asked to stop: the state says so at once, the processes follow. */
+  /** Stops the job: the state changes immediately, the processes end later. */
   stop(): void {
     this.enter('Stopping');
     this.control.end({ kind: 'stop' });
@@ -181,7 +181,7 @@ export class TrainingRun {
     }
   }
 
-  /** Ends the processes that are left, with the grace that the reason for leaving gives them. */
+  /** Ends the remaining processes, with the grace period that applies to the reason. */
   private async leave(fleet: Fleet): Promise<void> {
     const kind = this.control.ending?.kind;
     if (kind === 'internal-error' || kind === 'shutdown') return fleet.kill();
@@ -190,7 +190,7 @@ export class TrainingRun {
     return fleet.stop(this.services.time.stopGraceSeconds);
   }
 
-  /** Uploads the model and the output; of a failed attempt the output only, and then its own failure stays the reason. */
+  /** Uploads the model and the output; for a failed attempt only the output, and the attempt's own failure remains the reason. */
   private async upload(attempt: Attempt, cluster: Cluster, failed: Error | undefined): Promise<void> {
     const kind = this.control.ending?.kind;
     if (kind === 'spot' || kind === 'internal-error') return;

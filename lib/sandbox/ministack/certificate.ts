@@ -10,11 +10,14 @@ const run = promisify(execFile);
 export interface Certificate {
   keyFile: string;
   certFile: string;
-  /** The machine's own authorities and `certFile`: for variables that replace what a program trusts, such as SSL_CERT_FILE. */
+  /**
+   * The machine's own certificate authorities and `certFile`: for variables that replace the trusted authorities of a program, such as
+   * SSL_CERT_FILE.
+   */
   bundleFile: string;
 }
 
-/** Where systems keep the authorities they trust: Debian, Red Hat, SUSE, macOS and Alpine. */
+/** Locations of the trusted certificate authorities on Debian, Red Hat, SUSE, macOS and Alpine. */
 const SYSTEM_BUNDLES = [
   '/etc/ssl/certs/ca-certificates.crt',
   '/etc/pki/tls/certs/ca-bundle.crt',
@@ -23,8 +26,8 @@ const SYSTEM_BUNDLES = [
 ];
 
 /**
- * Makes (once) a certificate for 127.0.0.1 and localhost with the `openssl` of the machine, and the bundle that holds it.
- * @param env of the person who starts the sandbox: authorities of a company's proxy stay trusted
+ * Creates (once) a certificate for 127.0.0.1 and localhost with the machine's `openssl`, and the bundle that contains it.
+ * @param env of the person who starts the sandbox: certificate authorities of a company proxy stay trusted
  */
 export async function ensureCertificate(folder: string, env: NodeJS.ProcessEnv = process.env): Promise<Certificate> {
   const [keyFile, certFile, bundleFile] = ['key.pem', 'cert.pem', 'bundle.pem'].map((name) =>
@@ -40,7 +43,7 @@ export async function ensureCertificate(folder: string, env: NodeJS.ProcessEnv =
   return { keyFile, certFile, bundleFile };
 }
 
-/** What the person's programs trust now, in PEM, and the certificate. An earlier bundle of ours is not read again. */
+/** The currently trusted certificate authorities, in PEM, and the certificate. An earlier bundle of ours is not included again. */
 function trusted(env: NodeJS.ProcessEnv, certFile: string, bundleFile: string): string {
   const usable = (file: string | undefined): file is string =>
     file !== undefined && file !== bundleFile && file !== certFile && existsSync(file);

@@ -15,11 +15,11 @@ export interface Identity {
   account: string;
   /** ARN of the principal; null when the key is unknown, which only matters with enforcement. */
   arn: string | null;
-  /** Why the credentials are refused (enforcement only). */
+  /** Why the credentials are rejected (only with enforcement). */
   refused: { code: string; message: string } | null;
 }
 
-/** The signed parts of a request as they arrived, header names in lower case. */
+/** The signed parts of a request as received, with header names in lower case. */
 export interface SignedRequest {
   accessKeyId: string;
   sessionToken?: string;
@@ -28,7 +28,7 @@ export interface SignedRequest {
   headers: Record<string, string>;
 }
 
-/** Who wants to do what on which resource, with which condition keys. */
+/** An IAM question: a principal, an action, a resource and condition keys. */
 export interface PermissionQuestion {
   action: string;
   resource: string;
@@ -36,7 +36,7 @@ export interface PermissionQuestion {
   context?: Record<string, string | string[]>;
 }
 
-/** The answer of IAM; `ImplicitDeny` when no statement allows. */
+/** IAM's decision; `ImplicitDeny` when no statement allows. */
 export type Decision = 'Allow' | 'Deny' | 'ImplicitDeny';
 
 /** An event for the default bus. */
@@ -47,7 +47,7 @@ export interface BusEvent {
   Detail: string;
 }
 
-/** The private route into MiniStack that emulator/launch.py adds: IAM's own evaluation, and events from `aws.*` sources. */
+/** The private route to MiniStack that emulator/launch.py adds: IAM's own evaluation, and events from `aws.*` sources. */
 export class Hook {
   private readonly agent: http.Agent;
 
@@ -101,12 +101,12 @@ export class Hook {
     return (await this.call<{ faults: FaultEntry<AwsFault>[] }>('list-faults', {})).faults;
   }
 
-  /** Forgets one fault, or all. Returns how many there were. */
+  /** Removes one fault, or all. Returns their number. */
   async removeFaults(id?: string): Promise<number> {
     return (await this.call<{ removed: number }>('remove-faults', { id })).removed;
   }
 
-  /** Credentials of a role's session, for a service whose trust was judged before. */
+  /** Credentials of a role's session, for a service whose trust has already been checked. */
   assume(roleArn: string, sessionName: string, seconds: number): Promise<SessionCredentials> {
     return this.call('assume', { roleArn, sessionName, seconds });
   }

@@ -17,19 +17,19 @@ export interface MiniStackOptions {
   folder: string;
   /** Account of callers whose key is not a 12-digit account id. */
   accountId: string;
-  /** A port that is free now; default: any. */
+  /** Finds a free port; default: any. */
   findPort?: () => Promise<number>;
   /** Keep tables, stacks and objects over a clean stop; default false. */
   persist?: boolean;
-  /** Enforce IAM and signatures, over TLS with this certificate; default: neither. */
+  /** Enforces IAM and signatures, over TLS with this certificate; default: neither. */
   certificate?: Certificate;
-  /** `NAME=value` in the environment of every process of a job, ended when our own process is killed. */
+  /** `NAME=value` in the environment of every process of a job; these are ended when our own process is killed. */
   jobMarker: string;
-  /** Rules of AWS that are not applied, by their names in slipway_rules; default: all apply. */
+  /** AWS rules that are not applied, by their names in slipway_rules; default: all apply. */
   rulesOff?: 'all' | readonly string[];
-  /** File that gets every decision of IAM; default: none is written. */
+  /** File for all IAM decisions; default: none is written. */
   decisionsFile?: string;
-  /** What every Lambda function inherits, besides what MiniStack gives it. */
+  /** Additional environment variables of every Lambda function. */
   lambdaEnv: Record<string, string>;
 }
 
@@ -39,21 +39,21 @@ export interface MiniStack {
   pid: number;
   logFile: string;
   hook: Hook;
-  /** Resolves when the process and its group are gone; SIGTERM first, SIGKILL to the group after five seconds. */
+  /** Resolves when the process and its group have ended; sends SIGTERM first, and SIGKILL to the group after five seconds. */
   stop(): Promise<void>;
 }
 
-/** It answers within a second; on a machine that others keep busy its first start after the installation took half a minute. */
+/** It usually answers within a second; on a busy machine its first start after the installation took half a minute. */
 const READY_TIMEOUT_MS = 120_000;
-/** It does not exit on SIGTERM while a custom resource waits for its answer. */
+/** It does not exit on SIGTERM while a custom resource waits for its response. */
 const STOP_GRACE_MS = 5_000;
 
 /** Another process may take a port between the moment it is found free and the moment MiniStack listens on it. */
 const MOST_STARTS = 3;
 
 /**
- * Starts MiniStack in its own process group with a minimal environment and waits until it answers. If it exits first, it is started again on
- * another port.
+ * Starts MiniStack in its own process group with a minimal environment and waits until it answers. If it exits first, it is started again
+ * on another port.
  */
 export async function startMiniStack(options: MiniStackOptions): Promise<MiniStack> {
   for (let starts = 1; ; starts++) {
@@ -86,7 +86,7 @@ class ExitedEarly extends Error {}
 
 function launch(options: MiniStackOptions, port: number, token: string, logFile: string): ChildProcess {
   const temporary = path.join(options.folder, 'tmp');
-  // What an earlier sandbox kept is read at the start whether it is wanted or not.
+  // The state of an earlier sandbox would be read at start in any case, so it is deleted unless it should be kept.
   const stale = options.persist ? ['tmp'] : ['tmp', 'state', 's3'];
   for (const name of stale) rmSync(path.join(options.folder, name), { recursive: true, force: true });
   mkdirSync(temporary, { recursive: true });
@@ -98,7 +98,7 @@ function launch(options: MiniStackOptions, port: number, token: string, logFile:
     SLIPWAY_RULES_OFF: [options.rulesOff ?? []].flat().join(','),
     ...(options.decisionsFile ? { SLIPWAY_DECISIONS: options.decisionsFile } : {}),
   };
-  // A group of its own, so that one signal reaches its Lambda workers too.
+  // A separate process group, so that one signal also reaches its Lambda workers.
   const child = spawn(options.venv.python, ['-B', launcherFile()], {
     detached: true,
     stdio: ['ignore', log, log],
@@ -111,7 +111,7 @@ function launch(options: MiniStackOptions, port: number, token: string, logFile:
 function processEnv(options: MiniStackOptions, port: number, temporary: string): Record<string, string> {
   const { folder, certificate } = options;
   return {
-    // Lambda functions run on the `node` found here: the one that runs us.
+    // Lambda functions use the `node` found here: the one that runs this process.
     PATH: `${path.dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`,
     LANG: 'C.UTF-8',
     HOME: folder,
@@ -125,7 +125,7 @@ function processEnv(options: MiniStackOptions, port: number, temporary: string):
     NODE_NO_WARNINGS: '1',
     STATE_DIR: path.join(folder, 'state'),
     S3_DATA_DIR: path.join(folder, 's3'),
-    // Objects always lie on disk: in memory they are kept twice and never given back.
+    // Objects are always stored on disk: in memory they would be kept twice and never released.
     S3_PERSIST: '1',
     ...(options.persist ? { PERSIST_STATE: '1' } : {}),
     ...(certificate ? tlsEnv(certificate) : {}),

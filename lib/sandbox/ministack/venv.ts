@@ -6,13 +6,13 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** The pinned emulator: the launcher uses private names of this version. Retrieved from PyPI 2026-11-21. */
+/** The pinned emulator version, because the launcher uses its private names. Retrieved from PyPI 2026-11-21. */
 export const MINISTACK_VERSION = '1.5.33';
 
-/** Where things lie in a virtual environment that `ensureVenv` made. */
+/** Paths in a virtual environment that `ensureVenv` created. */
 export interface Venv {
   python: string;
-  /** Folder of botocore's service models, which our services validate requests with. */
+  /** Folder of botocore's service models, with which our services validate requests. */
   botocoreData: string;
 }
 
@@ -20,8 +20,8 @@ export interface Venv {
 export type Progress = (message: string) => void;
 
 /**
- * Makes the emulator's virtual environment in `folder`, once: a finished one of the right version is used as it is, an
- * unfinished or older one is made again.
+ * Creates the emulator's virtual environment in `folder`, once: a complete one of the right version is reused, an incomplete or older one
+ * is created again.
  * @param python interpreter that creates it, 3.10 or newer
  */
 export async function ensureVenv(folder: string, python: string, progress: Progress): Promise<Venv> {
@@ -37,7 +37,7 @@ const isReady = (folder: string) =>
 /** A lock this old was left by a process that died. */
 const STALE_LOCK_MS = 300_000;
 
-/** Several processes may want the same environment at once; one makes it and the others wait. */
+/** Several processes may need the same environment at once; one creates it and the others wait. */
 async function withLock(lock: string, work: () => Promise<void>): Promise<void> {
   mkdirSync(path.dirname(lock), { recursive: true });
   while (!tryLock(lock)) await sleep(200);

@@ -5,7 +5,7 @@ import type { QuotaRow, QuotaStore } from './quota-store';
 /** Status of a request, as Service Quotas names it. */
 export type IncreaseStatus = 'PENDING' | 'CASE_OPENED' | 'APPROVED' | 'DENIED';
 
-/** A request for more of a quota. */
+/** A request for an increase of a quota. */
 export interface IncreaseRequest {
   id: string;
   account: string;
@@ -22,19 +22,19 @@ export interface IncreaseRequest {
 
 const OPEN: readonly IncreaseStatus[] = ['PENDING', 'CASE_OPENED'];
 
-/** Open requests that one account may have at a time: docs.aws.amazon.com servicequotas, retrieved 2026-11-20. */
+/** Maximum number of open requests per account: docs.aws.amazon.com servicequotas, retrieved 2026-11-20. */
 const MAX_OPEN = 20;
 
-/** What somebody asks for. */
+/** Content of a new increase request. */
 export type AskedIncrease = Pick<IncreaseRequest, 'desiredValue' | 'requester'>;
 
-/** Requests for more of a quota. Nothing is granted by itself: a person (or a test) approves or denies. */
+/** Requests for quota increases. Nothing is granted automatically: a person (or a test) approves or denies. */
 export class IncreaseRequests {
   private readonly requests: IncreaseRequest[] = [];
 
   constructor(private readonly quotas: QuotaStore) {}
 
-  /** @throws ServiceError for a value that is no increase, a second open request, and too many open requests */
+  /** @throws ServiceError for a value that is not an increase, a second open request, or too many open requests */
   file(account: string, region: string, row: QuotaRow, asked: AskedIncrease): IncreaseRequest {
     const { desiredValue } = asked;
     if (desiredValue <= row.value) {
@@ -79,8 +79,8 @@ export class IncreaseRequests {
   }
 
   /**
-   * Decides the open requests of one quota, or of a whole Region; approval applies the desired value at once.
-   * @returns the requests decided
+   * Decides the open requests of one quota, or of a whole Region; approval applies the desired value immediately.
+   * @returns the requests that were decided
    */
   decide(account: string, region: string, status: 'APPROVED' | 'DENIED', code?: string): IncreaseRequest[] {
     const open = this.list(account, region).filter((r) => OPEN.includes(r.status) && (!code || r.code === code));

@@ -2,7 +2,7 @@ import { instanceQuota } from '../../catalog/quotas';
 import { ServiceError } from '../wire/service-error';
 import { type QuotaStore, TOTALS } from './quota-store';
 
-/** What a quota of SageMaker counts. */
+/** The use that a SageMaker quota counts. */
 export type UsageKind = 'training' | 'spot' | 'processing';
 
 /** Instances of one type. */
@@ -11,9 +11,9 @@ export interface InstanceDemand {
   count: number;
 }
 
-/** What live jobs and warm pools hold now. */
+/** Instances that live jobs and warm pools hold now. */
 export interface CurrentUsage {
-  /** Instances by type, of one usage kind. */
+  /** Instances by type, for one kind of use. */
   byType: ReadonlyMap<string, number>;
   total: number;
 }
@@ -41,10 +41,9 @@ const VOLUME_QUOTA: Readonly<Record<UsageKind, string>> = {
 };
 
 /**
- * Refuses what is over a quota, with the text of the service:
- * https://github.com/aws/amazon-sagemaker-examples/issues/1543, retrieved 2026-11-20. A job that is only waiting for
- * capacity counts, and so does a warm pool.
- * @throws ServiceError ResourceLimitExceeded, also where the Region has no such type
+ * Rejects a request above a quota, with the message of the service: https://github.com/aws/amazon-sagemaker-examples/issues/1543, retrieved
+ * 2026-11-20. A job that waits for capacity counts, and so does a warm pool.
+ * @throws ServiceError ResourceLimitExceeded, also when the Region does not have the type
  */
 export function requireWithinLimits(quotas: QuotaStore, request: LimitRequest): void {
   for (const demand of request.demands) requireTypeLimit(quotas, request, demand);

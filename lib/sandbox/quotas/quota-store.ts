@@ -5,19 +5,19 @@ import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, QUOTA, type QuotaU
 export interface QuotaRow {
   code: string;
   name: string;
-  /** AWS's default value, whatever was applied since. */
+  /** AWS's default value, whatever value was applied since. */
   defaultValue: number;
   /** The applied value. */
   value: number;
 }
 
 /**
- * What a new sandbox account may use: four instances of every CPU type, none of an accelerated one, no warm pools, and AWS's
- * default totals (catalog/quota-codes.ts). Real accounts differ from each other in the same way.
+ * Quotas of a new sandbox account: four instances of every CPU type, none of an accelerated one, no warm pools, and AWS's default totals
+ * (catalog/quota-codes.ts). Real accounts differ in the same way.
  */
 const CPU_INSTANCES_APPLIED = 4;
 
-/** Totals that have no default in the facts; large enough not to be in the way. */
+/** Total quotas without a known default; large enough to have no effect. */
 const TOTAL_WITHOUT_FACT = 20;
 const PROCESSING_RUNTIME_SECONDS = 432_000;
 const PROCESSING_VOLUME_GIB = 1024;
@@ -44,14 +44,14 @@ function instanceRows(): QuotaRow[] {
   );
 }
 
-/** A value that is applied; a row that the Region has none of yet is made under `name`. */
+/** A value to apply; `name` is used to create the row if the Region does not have it yet. */
 interface AppliedValue extends Pick<QuotaRow, 'code' | 'value'>, Partial<Pick<QuotaRow, 'name'>> {}
 
-/** The SageMaker quotas of every account and Region, as Service Quotas shows them and CreateTrainingJob obeys them. */
+/** The SageMaker quotas of every account and Region, which Service Quotas returns and CreateTrainingJob enforces. */
 export class QuotaStore {
   private readonly tables = new Map<string, Map<string, QuotaRow>>();
 
-  /** @param applied values by quota code that every account and Region begins with */
+  /** @param applied initial values by quota code, for every account and Region */
   constructor(private readonly applied: Readonly<Record<string, number>> = {}) {}
 
   rows(account: string, region: string): QuotaRow[] {
@@ -62,12 +62,12 @@ export class QuotaStore {
     return this.table(account, region).get(code);
   }
 
-  /** The row of a quota on one instance type; by name, since newer types have rows whose codes no list holds. */
+  /** The row of a quota on one instance type; found by name, because the codes of newer types are in no list. */
   findByName(account: string, region: string, name: string): QuotaRow | undefined {
     return this.rows(account, region).find((row) => row.name === name);
   }
 
-  /** Applies a value, or makes the row when the Region has none yet. */
+  /** Applies a value, or creates the row if the Region does not have it yet. */
   set(account: string, region: string, { code, value, name }: AppliedValue): QuotaRow {
     const table = this.table(account, region);
     const row = table.get(code) ?? { code, name: name ?? code, defaultValue: 0, value };
@@ -76,12 +76,12 @@ export class QuotaStore {
     return changed;
   }
 
-  /** Takes a row away: this Region does not offer it. */
+  /** Removes a row: this Region does not offer the quota. */
   remove(account: string, region: string, code: string): boolean {
     return this.table(account, region).delete(code);
   }
 
-  /** Every table that was touched. */
+  /** All tables that were used. */
   snapshot(): [key: string, rows: QuotaRow[]][] {
     return [...this.tables].map(([key, table]) => [key, [...table.values()]]);
   }
@@ -102,7 +102,7 @@ export class QuotaStore {
   }
 }
 
-/** Codes of the account-wide quotas that a job obeys, by how it uses instances. */
+/** Codes of the account-wide quotas that apply to a job, by its kind of instance use. */
 export const TOTALS: Readonly<
   Record<'training' | 'spot' | 'processing', { across: string; perJob: string; runtime: string }>
 > = {

@@ -10,7 +10,7 @@ const DEFAULT_PAGE = 100;
 
 type Operation = (call: ApiCall) => unknown;
 
-/** The operations of the Service Quotas API, for the one service whose quotas the sandbox keeps. */
+/** The operations of the Service Quotas API, for the quotas of SageMaker. */
 export class ServiceQuotas {
   readonly operations: Readonly<Record<string, Operation>> = {
     ListServices: () => ({ Services: [{ ServiceCode: SERVICE_CODE, ServiceName: SERVICE_NAME }] }),

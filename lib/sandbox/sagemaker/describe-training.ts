@@ -4,7 +4,7 @@ import { isTerminal, usedMsUntil } from './training-job';
 const seconds = (ms: number | undefined) => (ms === undefined ? undefined : ms / 1000);
 const text = (ms: number | undefined) => (ms === undefined ? undefined : String(ms));
 
-/** S3 address of the model that a job leaves behind. */
+/** S3 URI of the model artifacts of a job. */
 export function modelArtifacts(job: TrainingJob): string {
   const output = job.request.OutputDataConfig;
   const base = `${(output?.S3OutputPath ?? '').replace(/\/$/, '')}/${job.name}/output`;
@@ -12,7 +12,7 @@ export function modelArtifacts(job: TrainingJob): string {
 }
 
 /**
- * What DescribeTrainingJob answers: the request, without tags and session chaining, and the state.
+ * The answer of DescribeTrainingJob: the request, without tags and session chaining, and the state.
  * @param aheadSeconds how far the service's clock is ahead (fault `clock-skew`)
  */
 export function describeTrainingJob(job: TrainingJob, now: number, aheadSeconds = 0): object {
@@ -67,7 +67,7 @@ function metrics(job: TrainingJob) {
   return list.length > 0 ? list : undefined;
 }
 
-/** WarmPoolStatus as Describe and List show it. */
+/** WarmPoolStatus in answers of Describe and List. */
 export function warmPoolStatus(job: TrainingJob): object | undefined {
   const pool = job.warmPool;
   if (!pool) return undefined;
@@ -78,7 +78,7 @@ export function warmPoolStatus(job: TrainingJob): object | undefined {
   };
 }
 
-/** One row of ListTrainingJobs: neither instance type nor count, as in the service. */
+/** One entry of ListTrainingJobs: without instance type and count, as in the service. */
 export function trainingJobSummary(job: TrainingJob): object {
   return {
     TrainingJobName: job.name,
@@ -93,7 +93,7 @@ export function trainingJobSummary(job: TrainingJob): object {
   };
 }
 
-/** `detail` of the event SageMaker puts on the bus at a change of state: times are epoch-millisecond strings, tags an object. */
+/** `detail` of the event that SageMaker sends when a job changes its state: times are strings of epoch milliseconds, tags an object. */
 export function trainingEventDetail(job: TrainingJob): object {
   const { request } = job;
   return {

@@ -1,4 +1,4 @@
-/** What a store needs of a job. */
+/** The fields of a job that a store needs. */
 interface Stored {
   account: string;
   region: string;
@@ -6,7 +6,7 @@ interface Stored {
   arn: string;
 }
 
-/** The jobs of one kind, of every account and Region. A name stays taken until the job is deleted. */
+/** The jobs of one kind, of every account and Region. A name is taken until the job is deleted. */
 export class JobStore<T extends Stored> {
   private readonly jobs = new Map<string, T>();
 

@@ -1,6 +1,6 @@
 import { page } from '../wire/page';
 
-/** What the list filters look at. */
+/** Fields that the list filters use. */
 export interface Listable {
   name: string;
   status: string;
@@ -11,8 +11,8 @@ export interface Listable {
 const DEFAULT_PAGE = 10;
 
 /**
- * One page of a job list. As in the service, the status filter is applied after the page is cut: a page may hold fewer jobs
- * than asked for, or none, while the token leads on.
+ * One page of a job list. As in the service, the status filter is applied after the page is cut: a page may contain fewer jobs than
+ * requested, or none, although the token leads to more.
  */
 export function listPage<T extends Listable>(
   jobs: readonly T[],

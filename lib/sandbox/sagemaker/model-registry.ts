@@ -5,7 +5,7 @@ import { ServiceError, validationError } from '../wire/service-error';
 import { JobStore } from './job-store';
 import { tagMap } from './tags';
 
-/** A model package group, as it is kept. */
+/** A model package group as stored. */
 export interface ModelGroup {
   name: string;
   arn: string;
@@ -17,18 +17,18 @@ export interface ModelGroup {
   versions: ModelVersion[];
 }
 
-/** A version of a group: the request and what the service adds. */
+/** A version of a group: the request and the fields that the service adds. */
 export interface ModelVersion {
   arn: string;
   version: number;
   createdAt: number;
-  /** Of the request: the same token is the same version. */
+  /** Client token of the request: the same token returns the same version. */
   token?: string;
   digest: string;
   request: Record<string, unknown>;
 }
 
-/** ARN of a group by its name, or the name itself where it is an ARN. */
+/** ARN of a group by its name, or the argument itself if it is an ARN. */
 export const modelGroupArn = (
   { partition, region, account }: { partition: string; region: string; account: string },
   name: string,
@@ -39,7 +39,7 @@ const DEFAULT_PAGE = 10;
 const seconds = (ms: number) => ms / 1000;
 
 /**
- * The model registry as far as `slipway publish` uses it: groups, and versions that are never validated
+ * The part of the model registry that `slipway publish` uses: groups, and versions that are never validated
  * (https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateModelPackage.html, read 2026-11-23). Nothing is deployed from it.
  */
 export class ModelRegistry {
@@ -55,7 +55,7 @@ export class ModelRegistry {
 
   constructor(private readonly partitionOf: (region: string) => string) {}
 
-  /** The group with this ARN, whose tags others read and change. */
+  /** The group with this ARN, for reading and changing its tags. */
   findByArn(arn: string): ModelGroup | undefined {
     return this.groups.findByArn(arn);
   }
@@ -82,7 +82,7 @@ export class ModelRegistry {
     const { ClientToken, ...request } = call.input;
     if (request.ModelPackageGroupName === undefined)
       throw validationError('The sandbox registers versions of model package groups only.');
-    // A version uses the tags of its group, and may not bring any.
+    // A version uses the tags of its group, and may have none of its own.
     if (request.Tags !== undefined) throw validationError('Tags are not supported for versioned model packages.');
     const group = this.requireGroup(call, String(request.ModelPackageGroupName));
     const token = ClientToken as string | undefined;

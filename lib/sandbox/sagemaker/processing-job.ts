@@ -1,10 +1,10 @@
 import type { CreateProcessingJobCommandInput, ProcessingJobStatus } from '@aws-sdk/client-sagemaker';
 import type { Cluster } from '../jobs/cluster';
 
-/** The request as the service keeps it; tags live beside it. */
+/** The request as the service stores it; tags are stored separately. */
 export type ProcessingRequest = Omit<CreateProcessingJobCommandInput, 'Tags'>;
 
-/** Everything the service knows of a processing job. Times are milliseconds since the epoch. */
+/** State of a processing job. Times are milliseconds since the epoch. */
 export interface ProcessingJob {
   account: string;
   region: string;
@@ -22,11 +22,11 @@ export interface ProcessingJob {
   exitMessage?: string;
 }
 
-/** The instances a request asks for; the service's model has made sure that it says. */
+/** The cluster of a request; the service's model has ensured that it is present. */
 export const clusterConfig = (request: ProcessingRequest) =>
   request.ProcessingResources?.ClusterConfig ?? { VolumeSizeInGB: 0 };
 
-/** A job that was accepted a moment ago. */
+/** A job that was just accepted. */
 export function newProcessingJob(
   place: { account: string; region: string; partition: string },
   request: ProcessingRequest,
@@ -42,7 +42,7 @@ export function newProcessingJob(
 const seconds = (ms: number | undefined) => (ms === undefined ? undefined : ms / 1000);
 const text = (ms: number | undefined) => (ms === undefined ? undefined : String(ms));
 
-/** What DescribeProcessingJob answers. */
+/** The answer of DescribeProcessingJob. */
 export function describeProcessingJob(job: ProcessingJob): object {
   const { ProcessingResources, ...request } = job.request;
   const config = ProcessingResources?.ClusterConfig;
@@ -59,7 +59,7 @@ export function describeProcessingJob(job: ProcessingJob): object {
   };
 }
 
-/** One row of ListProcessingJobs. */
+/** One entry of ListProcessingJobs. */
 export function processingJobSummary(job: ProcessingJob): object {
   return {
     ProcessingJobName: job.name,
@@ -70,7 +70,7 @@ export function processingJobSummary(job: ProcessingJob): object {
   };
 }
 
-/** `detail` of the event at a change of state. */
+/** `detail` of the event for a change of state. */
 export function processingEventDetail(job: ProcessingJob): object {
   return {
     ...job.request,

@@ -20,7 +20,7 @@ import { tagMap } from './tags';
 import { isTerminal } from './training-job';
 import { sumUsage } from './usage';
 
-/** What the operations on processing jobs need. */
+/** Dependencies of the operations on processing jobs. */
 export interface ProcessingDeps {
   jobs: JobStore<ProcessingJob>;
   quotas: QuotaStore;
@@ -28,7 +28,7 @@ export interface ProcessingDeps {
   run: JobServices<ProcessingJob>;
 }
 
-/** Every path of a container that the service fills or reads lies below this one. */
+/** Every container path that the service fills or reads must be below this one. */
 const LOCAL_ROOT = '/opt/ml/processing/';
 
 /** The processing job operations of the SageMaker API. */
@@ -47,7 +47,7 @@ export class ProcessingOperations {
 
   constructor(private readonly deps: ProcessingDeps) {}
 
-  /** Ends every job that runs: the sandbox goes down. */
+  /** Ends every running job, because the sandbox is shutting down. */
   async shutdown(): Promise<void> {
     const runs = [...this.runs.values()];
     for (const run of runs) run.control.end({ kind: 'shutdown' });
@@ -67,7 +67,7 @@ export class ProcessingOperations {
       Date.now(),
     );
     await this.deps.authority.requireServiceTrust(request.RoleArn ?? '', call, job.arn);
-    // From here on nothing is awaited, so that two calls cannot both find the name or the quota free.
+    // No await from here on, so that two calls cannot both find the name or the quota free.
     if (this.deps.jobs.find(account, region, job.name)) {
       throw new ServiceError('ResourceInUse', `Job name must be unique, and arn ${job.arn} already exists.`);
     }

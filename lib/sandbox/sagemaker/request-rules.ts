@@ -6,13 +6,13 @@ import type { TrainingRequest } from './training-job';
 /** 28 days: StoppingCondition.MaxRuntimeInSeconds, @aws-sdk/client-sagemaker 3.1142.0. */
 const MAX_RUNTIME_SECONDS = 2_419_200;
 
-/** Runtime of a job that names none: one day. */
+/** Runtime limit of a job that sets none: one day. */
 export const DEFAULT_RUNTIME_SECONDS = 86_400;
 
 /**
- * What the service refuses although each field is well formed; its model says so in prose only.
- * Source: @aws-sdk/client-sagemaker 3.1142.0, documentation of the fields, retrieved 2026-11-20.
- * @throws ServiceError ValidationException at the first rule broken, as the service does
+ * Requests that the service rejects although each field is well formed; its model states these rules only in prose. Source:
+ * @aws-sdk/client-sagemaker 3.1142.0, documentation of the fields, retrieved 2026-11-20.
+ * @throws ServiceError ValidationException at the first violated rule, like the service
  */
 export function requireSaneTrainingRequest(request: TrainingRequest): void {
   requireAlgorithm(request);

@@ -16,7 +16,7 @@ import { enter, isTerminal, type TrainingJob } from './training-job';
 import { TrainingOperations } from './training-operations';
 import { WarmPools } from './warm-pools';
 
-/** What the SageMaker of the sandbox needs. */
+/** Dependencies of the sandbox's SageMaker. */
 export interface SageMakerDeps {
   quotas: QuotaStore;
   authority: Authority;
@@ -30,7 +30,7 @@ export interface SageMakerDeps {
 /** The SageMaker service of the sandbox: training jobs, processing jobs and their tags. */
 export class SageMaker {
   readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>>;
-  /** Tags of the resource with this ARN, which conditions of IAM may ask for; undefined where there is none. */
+  /** Tags of the resource with this ARN, for conditions in IAM policies; undefined when it does not exist. */
   readonly tagsOf = (arn: string): Readonly<Record<string, string>> | undefined => this.taggedBy(arn)?.tags;
   private readonly trainingJobs = new JobStore<TrainingJob>();
   private readonly processingJobs = new JobStore<ProcessingJob>();
@@ -72,7 +72,7 @@ export class SageMaker {
     return { training: this.trainingJobs.all(), processing: this.processingJobs.all(), models: this.models.all() };
   }
 
-  /** Takes jobs of an earlier sandbox back; those that ran when it stopped have lost their instances. */
+  /** Restores jobs of an earlier sandbox; those that were running when it stopped have lost their instances. */
   restore(snapshot: ReturnType<SageMaker['snapshot']>): void {
     this.models.restore(snapshot.models ?? []);
     for (const job of snapshot.training) this.trainingJobs.add(lostWithSandbox(job));
@@ -82,7 +82,7 @@ export class SageMaker {
     }
   }
 
-  /** Ends every job that runs. */
+  /** Ends every running job. */
   async shutdown(): Promise<void> {
     this.warmPools.close();
     await Promise.all([this.training.shutdown(), this.processing.shutdown()]);
@@ -100,7 +100,7 @@ function lostWithSandbox(job: TrainingJob): TrainingJob {
   return job;
 }
 
-/** Puts the event of a changed state on the default bus. Events are hints: one that is lost is only noted. */
+/** Sends the event of a changed state to the default bus. Events are only hints: a lost one is only logged. */
 function announce(hook: Hook, job: TrainingJob | ProcessingJob, kind: 'Training' | 'Processing', detail: object): void {
   const entry = {
     Source: 'aws.sagemaker',

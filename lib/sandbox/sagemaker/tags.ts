@@ -7,7 +7,7 @@ interface Tag {
   Value: string;
 }
 
-/** A resource that carries tags. */
+/** A resource with tags. */
 export interface Tagged {
   arn: string;
   account: string;
@@ -23,7 +23,7 @@ export function tagMap(tags: readonly Tag[] = []): Record<string, string> {
   return Object.fromEntries(tags.map(({ Key, Value }) => [Key, Value]));
 }
 
-/** AddTags, ListTags and DeleteTags over whatever the sandbox keeps. */
+/** AddTags, ListTags and DeleteTags for all resources of the sandbox. */
 export class TagOperations {
   readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>> = {
     AddTags: (call) => {

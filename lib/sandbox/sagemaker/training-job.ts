@@ -1,7 +1,7 @@
 import type { CreateTrainingJobCommandInput, SecondaryStatus, TrainingJobStatus } from '@aws-sdk/client-sagemaker';
 import type { Cluster } from '../jobs/cluster';
 
-/** The request as the service keeps it; tags live beside it. */
+/** The request as the service stores it; tags are stored separately. */
 export type TrainingRequest = Omit<CreateTrainingJobCommandInput, 'Tags'>;
 
 /** One entry of SecondaryStatusTransitions; times in milliseconds since the epoch. */
@@ -19,12 +19,12 @@ export type WarmPoolState = 'Available' | 'InUse' | 'Reused' | 'Terminated';
 export interface WarmPool {
   status: WarmPoolState;
   reusedBy?: string;
-  /** Since when the instances wait for another job, and until when at most. */
+  /** Since when the instances have been available for another job, and until when at most. */
   availableAt?: number;
   retainedSeconds?: number;
 }
 
-/** Everything the service knows of a training job. Times are milliseconds since the epoch. */
+/** State of a training job. Times are milliseconds since the epoch. */
 export interface TrainingJob {
   account: string;
   region: string;
@@ -40,9 +40,9 @@ export interface TrainingJob {
   startedAt?: number;
   endedAt?: number;
   failureReason?: string;
-  /** The instances it runs on; with InstancePreferences only known once one of them had capacity. */
+  /** The instances on which it runs; with InstancePreferences only known once one of them had capacity. */
   cluster?: Cluster;
-  /** Milliseconds of use, the current stretch excluded. */
+  /** Milliseconds of use, without the current period. */
   usedMs: number;
   useBeganAt?: number;
   warmPool?: WarmPool;
@@ -64,7 +64,7 @@ const MESSAGES: Partial<Record<SecondaryStatus, string>> = {
   MaxWaitTimeExceeded: 'Training job wait time exceeded MaxWaitTimeInSeconds provided',
 };
 
-/** A job that was accepted a moment ago. */
+/** A job that was just accepted. */
 export function newTrainingJob(
   place: { account: string; region: string; partition: string },
   request: TrainingRequest,
@@ -92,7 +92,7 @@ export function newTrainingJob(
   return job;
 }
 
-/** Moves the job to a secondary status and closes the one before. */
+/** Moves the job to a secondary status and ends the previous one. */
 export function enter(job: TrainingJob, status: SecondaryStatus, now: number, message?: string): void {
   const last = job.transitions.at(-1);
   if (last && last.endedAt === undefined) last.endedAt = now;
@@ -125,12 +125,12 @@ export function isTerminal(job: { status: string }): boolean {
   return job.status === 'Completed' || job.status === 'Failed' || job.status === 'Stopped';
 }
 
-/** Milliseconds the instances were in use until `now`; waiting and repair do not count. */
+/** Milliseconds for which the instances were in use until `now`; waiting and repair do not count. */
 export function usedMsUntil(job: TrainingJob, now: number): number {
   return job.usedMs + (job.useBeganAt === undefined ? 0 : now - job.useBeganAt);
 }
 
-/** Starts or ends a stretch of use. */
+/** Starts or ends a period of use. */
 export function setInUse(job: TrainingJob, inUse: boolean, now: number): void {
   job.usedMs = usedMsUntil(job, now);
   job.useBeganAt = inUse ? now : undefined;

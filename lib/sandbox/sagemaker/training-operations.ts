@@ -15,7 +15,7 @@ import { isTerminal, newTrainingJob, type TrainingJob, type TrainingRequest } fr
 import { kindOf, trainingUsage } from './usage';
 import type { WarmPools } from './warm-pools';
 
-/** What the operations on training jobs need. */
+/** Dependencies of the operations on training jobs. */
 export interface TrainingDeps {
   jobs: JobStore<TrainingJob>;
   quotas: QuotaStore;
@@ -39,7 +39,7 @@ export class TrainingOperations {
 
   constructor(private readonly deps: TrainingDeps) {}
 
-  /** Ends every job without a trace of it in the jobs' states: the sandbox goes down. */
+  /** Ends every job without changing its state, because the sandbox is shutting down. */
   async shutdown(): Promise<void> {
     const runs = [...this.runs.values()];
     for (const run of runs) run.control.end({ kind: 'shutdown' });
@@ -59,7 +59,7 @@ export class TrainingOperations {
     const place = { account, region, partition: partitionOf(region) };
     const job = newTrainingJob(place, request, tagMap(Tags), Date.now());
     await this.deps.authority.requireServiceTrust(request.RoleArn ?? '', call, job.arn);
-    // From here on nothing is awaited, so that two calls cannot both find the name or the quota free.
+    // No await from here on, so that two calls cannot both find the name or the quota free.
     this.requireFreeName(job);
     this.requireQuota(job);
     this.deps.jobs.add(job);
@@ -83,7 +83,8 @@ export class TrainingOperations {
     const pool = this.deps.warmPools.matching(job);
     const others = this.deps.jobs.in(account, region).filter((other) => other !== pool);
     const kind = kindOf(job);
-    // No source says what preferences must hold; every one is checked, since any of them may be the one that is billed.
+    // The documentation does not say which quotas preferences must satisfy; all of them are checked, because any may be the one that is
+    // used.
     for (const { demands } of clusterOptions(request.ResourceConfig ?? {})) {
       requireWithinLimits(this.deps.quotas, {
         account,
@@ -107,7 +108,7 @@ export class TrainingOperations {
     });
   }
 
-  /** Instances of a warm pool are there at once. */
+  /** Instances of a warm pool are available immediately. */
   private warmServices(): RunServices {
     return { ...this.deps.run, time: { ...this.deps.run.time, startingSeconds: 0 } };
   }

@@ -2,13 +2,13 @@ import { clusterOptions } from '../jobs/cluster';
 import type { CurrentUsage, UsageKind } from '../quotas/limit-check';
 import { isTerminal, type TrainingJob } from './training-job';
 
-/** Which quota pool a training job draws on. */
+/** The quota pool in which a training job counts. */
 export const kindOf = (job: TrainingJob): 'training' | 'spot' =>
   job.request.EnableManagedSpotTraining ? 'spot' : 'training';
 
 /**
- * Instances that count against a pool: those of jobs that are not over, also while they wait for capacity or stop, and those
- * that wait in a warm pool. A job that is still choosing between preferences holds the first.
+ * Instances that count in a pool: those of jobs that are not over, also while they wait for capacity or stop, and those in warm pools. A
+ * job that has not selected one of its preferences yet counts with the first one.
  */
 export function trainingUsage(jobs: readonly TrainingJob[], kind: UsageKind): CurrentUsage {
   return sumUsage(jobs.filter((job) => kindOf(job) === kind && holdsInstances(job)).flatMap(demandsOf));
@@ -23,7 +23,7 @@ function demandsOf(job: TrainingJob): { instanceType: string; count: number }[] 
   return clusterOptions(job.request.ResourceConfig ?? {})[0]?.demands ?? [];
 }
 
-/** Instances waiting in warm pools, by type. */
+/** Instances in available warm pools, by type. */
 export function warmPoolUsage(jobs: readonly TrainingJob[]): CurrentUsage {
   return sumUsage(jobs.filter((job) => job.warmPool?.status === 'Available').flatMap(demandsOf));
 }

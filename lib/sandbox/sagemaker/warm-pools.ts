@@ -5,8 +5,8 @@ import type { TrainingJob } from './training-job';
 import { warmPoolUsage } from './usage';
 
 /**
- * Instances kept after a job for the next one that asks for the same (facts: Developer Guide, train-warm-pools). Without warm
- * pool quota there is no pool and nobody is told.
+ * Instances kept after a job for the next job with the same request (facts: Developer Guide, train-warm-pools). Without warm pool quota no
+ * pool is kept, and there is no message about it.
  */
 export class WarmPools {
   private readonly timers = new Map<string, NodeJS.Timeout>();
@@ -17,7 +17,7 @@ export class WarmPools {
     private readonly secondsPerLimitSecond: number,
   ) {}
 
-  /** The job whose waiting instances `job` could use. */
+  /** The job whose available instances `job` could use. */
   matching(job: TrainingJob): TrainingJob | undefined {
     if (!keepAlive(job)) return undefined;
     const same = signature(job);
@@ -37,7 +37,7 @@ export class WarmPools {
     return pool !== undefined;
   }
 
-  /** At the end of a job: keeps its instances, after success, a stop, or an error of the user's side. */
+  /** At the end of a job: keeps its instances after success, a stop, or an error of the user's code. */
   retain(job: TrainingJob): void {
     if (job.warmPool?.status !== 'InUse') return;
     if (!job.startedAt || /^(InternalServerError|CapacityError)/.test(job.failureReason ?? '') || !keepAlive(job)) {
@@ -48,7 +48,7 @@ export class WarmPools {
     this.endAfter(job, keepAlive(job));
   }
 
-  /** UpdateTrainingJob: a new period counts from when the pool became available; 0 ends it. */
+  /** UpdateTrainingJob: a new period is counted from when the pool became available; 0 ends it. */
   setKeepAlive(job: TrainingJob, seconds: number): void {
     job.request = {
       ...job.request,
@@ -85,7 +85,7 @@ export class WarmPools {
 
 const keepAlive = (job: TrainingJob) => job.request.ResourceConfig?.KeepAlivePeriodInSeconds ?? 0;
 
-/** What must be the same for one job to run on the instances of another. */
+/** The fields that must be equal for one job to run on the instances of another. */
 function signature({ request }: TrainingJob): string {
   const config = request.ResourceConfig;
   return JSON.stringify([

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { ServiceError } from './service-error';
 
-/** One call of a JSON 1.1 API, as it arrived. */
+/** One call of a JSON 1.1 API as received. */
 export interface ApiCall {
   /** Prefix of X-Amz-Target: `SageMaker` or `ServiceQuotasV20190624`. */
   service: string;
   operation: string;
   input: Record<string, unknown>;
-  /** Of the credential scope: one server answers for every region. */
+  /** From the credential scope: one server answers for every region. */
   region: string;
   account: string;
   caller: Caller;
@@ -45,7 +45,7 @@ export function parseBody(body: Buffer): Record<string, unknown> {
     if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed))
       return parsed as Record<string, unknown>;
   } catch {
-    // Answered below, like any other body that is not an object.
+    // Handled below, like any other body that is not an object.
   }
   throw new ServiceError('SerializationException', 'The request body must be a JSON object');
 }

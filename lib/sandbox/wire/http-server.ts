@@ -6,10 +6,10 @@ import type { AddressInfo, Server } from 'node:net';
 import type { Certificate } from '../ministack/certificate';
 import { ServiceError } from './service-error';
 
-/** What a handler answers: a JSON document, or `drop` to close the connection without a word. */
+/** The answer of a handler: a JSON document, or `drop` to close the connection without an answer. */
 export type Answer = { status: number; body: unknown } | 'drop';
 
-/** Answers one request; its body was read. */
+/** Answers one request whose body has been read. */
 export type Handler = (request: IncomingMessage, body: Buffer) => Promise<Answer>;
 
 /** A server on 127.0.0.1. */
@@ -19,10 +19,10 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
-/** Largest body a service reads; the real ones refuse far smaller requests. */
+/** Largest body that a service reads; the real services reject far smaller requests. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
-/** Listens on 127.0.0.1, over TLS when there is a certificate. */
+/** Listens on 127.0.0.1, over TLS if a certificate is given. */
 export async function listen(handler: Handler, port = 0, certificate?: Certificate): Promise<HttpServer> {
   const onRequest = (request: IncomingMessage, response: ServerResponse) => void serve(handler, request, response);
   const server = certificate
@@ -63,7 +63,7 @@ async function serve(handler: Handler, request: IncomingMessage, response: Serve
   response.end(text);
 }
 
-/** An error in the services' form; what is no ServiceError is a fault of ours and looks like one of theirs. */
+/** An error in the services' format; an error that is not a ServiceError is a bug of ours and is returned as an internal error. */
 export function errorAnswer(error: unknown): Answer {
   if (error instanceof ServiceError) {
     return { status: error.status, body: { __type: error.code, message: error.message, Message: error.message } };

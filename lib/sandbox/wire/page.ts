@@ -7,7 +7,7 @@ export interface Page<T> {
   nextToken?: string;
 }
 
-/** One page of a list, by the `MaxResults` and `NextToken` of the request. The token says where the next page begins. */
+/** One page of a list, according to `MaxResults` and `NextToken` of the request. The token contains the start of the next page. */
 export function page<T>(all: readonly T[], input: Record<string, unknown>, defaultSize: number): Page<T> {
   const size = Number(input.MaxResults ?? defaultSize);
   const start = input.NextToken === undefined ? 0 : decode(String(input.NextToken));

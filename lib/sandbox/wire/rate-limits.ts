@@ -5,8 +5,8 @@ export interface Rate {
 }
 
 /**
- * Published rates. Service Quotas: https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html;
- * CreateTrainingJob: one a second (SageMaker endpoints and quotas). Retrieved 2026-11-20.
+ * Published rates. Service Quotas: https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html; CreateTrainingJob: one
+ * per second (SageMaker endpoints and quotas). Retrieved 2026-11-20.
  */
 export const RATES: Readonly<Record<string, Rate>> = {
   CreateTrainingJob: { perSecond: 1, burst: 1 },
@@ -19,13 +19,13 @@ export const RATES: Readonly<Record<string, Rate>> = {
   ListAWSDefaultServiceQuotas: { perSecond: 10, burst: 20 },
 };
 
-/** Token buckets: each call takes one token, and tokens come back at the rate of the operation. */
+/** Token buckets: each call takes one token, and tokens are refilled at the rate of the operation. */
 export class RateLimits {
   private readonly buckets = new Map<string, { tokens: number; at: number }>();
 
   constructor(private readonly rates: Readonly<Record<string, Rate>>) {}
 
-  /** Whether a call may pass now (milliseconds since the epoch). */
+  /** Whether a call is allowed now (milliseconds since the epoch). */
   take(account: string, region: string, operation: string, now: number): boolean {
     const rate = this.rates[operation];
     if (!rate) return true;

@@ -1,7 +1,7 @@
-/** An error that a service answers with, in the AWS JSON 1.1 form. */
+/** An error that a service returns, in the AWS JSON 1.1 format. */
 export class ServiceError extends Error {
   constructor(
-    /** The `__type` clients branch on. */
+    /** The `__type` by which clients distinguish errors. */
     readonly code: string,
     message: string,
     readonly status = 400,
@@ -11,5 +11,5 @@ export class ServiceError extends Error {
   }
 }
 
-/** The error of AWS for a request that is not valid. */
+/** The error of AWS for an invalid request. */
 export const validationError = (message: string) => new ServiceError('ValidationException', message);

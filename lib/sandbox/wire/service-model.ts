@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 
-/** A shape of a botocore service model; only what validation reads. */
+/** A shape of a botocore service model; only the fields that validation reads. */
 export interface Shape {
   type: string;
   required?: string[];
@@ -23,8 +23,8 @@ export interface ServiceModel {
 }
 
 /**
- * Reads the newest model of a service out of botocore's data folder (MiniStack brings botocore along), so that requests are
- * judged by the limits AWS publishes and not by a copy of them.
+ * Reads the newest model of a service from botocore's data folder (which MiniStack installs), so that requests are validated with the
+ * limits that AWS publishes and not with a copy of them.
  */
 export function loadServiceModel(botocoreData: string, service: string): ServiceModel {
   const folder = path.join(botocoreData, service);

@@ -2,10 +2,10 @@ import { ServiceError } from './service-error';
 import type { ServiceModel, Shape } from './service-model';
 
 /**
- * Judges a request by the service's own model, in the words the services use:
- * `1 validation error detected: Value 'x' at 'trainingJobName' failed to satisfy constraint: Member must ...`.
- * Members the model does not know are ignored, as the services do.
- * @throws ServiceError ValidationException with every violation, or SerializationException for a wrong JSON type
+ * Validates a request against the service's own model, with the messages that the services use: `1 validation error detected: Value 'x' at
+ * 'trainingJobName' failed to satisfy constraint: Member must ...`. Members that the model does not contain are ignored, like in the
+ * services.
+ * @throws ServiceError ValidationException with all violations, or SerializationException for a wrong JSON type
  */
 export function validateInput(model: ServiceModel, operation: string, input: unknown): void {
   const shape = model.operations[operation]?.input?.shape;
@@ -105,7 +105,10 @@ function requireJsonType(shape: Shape, value: unknown, at: string): void {
 
 const compiled = new Map<string, RegExp>();
 
-/** A model's pattern must match the whole value; some use property classes, which need the `u` flag, and some forbid it. */
+/**
+ * A pattern of a model must match the whole value; some patterns use property classes, which need the `u` flag, and some are invalid with
+ * it.
+ */
 function pattern(source: string): RegExp {
   let made = compiled.get(source);
   if (!made) {

@@ -1,1 +1,1 @@
-"""What a build of the embedded CodeBuild runs: its phases, and stand-ins for the two programs that need more than this machine has."""
+"""The commands of an embedded CodeBuild build: its phases, and substitutes for the two programs that need more than this machine has."""

@@ -1,4 +1,4 @@
-"""`aws` in a build: `aws ecr get-login-password` against the embedded AWS; every other command goes to the machine's AWS CLI."""
+"""`aws` in a build: runs `aws ecr get-login-password` against the embedded AWS and passes every other command to the machine's AWS CLI."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A build specification, and how its commands run.
 
-https://docs.aws.amazon.com/codebuild/latest/userguide/build-spec-ref.html. Each command is a script of its own. Variables and the working
-directory carry over to the next command; nothing documents that functions and shell options do, and they do not:
-https://github.com/aws/aws-cdk/issues/26694. A failed phase ends the build with `on-failure: ABORT`; without it a failed install or
+https://docs.aws.amazon.com/codebuild/latest/userguide/build-spec-ref.html. Each command is a separate script. Variables and the working
+directory carry over to the next command; functions and shell options do not, and the documentation does not say that they would:
+https://github.com/aws/aws-cdk/issues/26694. A failed phase ends the build with `on-failure: ABORT`; without it, a failed install or
 pre_build skips build, and post_build runs after a failed build:
 https://docs.aws.amazon.com/codebuild/latest/userguide/view-build-details-phases.html
 """
@@ -24,7 +24,7 @@ RUNNER = 'set -a; . "$1"; status=$?; set +a; env -0 > "$2.env"; pwd > "$2.cwd"; 
 
 
 class BuildFailed(Exception):
-    """A phase failed; the text is what BatchGetBuilds shows as the context of the phase."""
+    """A phase failed; the text is what BatchGetBuilds returns as the context of the phase."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Buildspec:
 
 
 def parse(text: str) -> Buildspec:
-    """Reads a build specification. Raises BuildFailed for one that CodeBuild would refuse (YAML_FILE_ERROR)."""
+    """Parses a build specification. Raises BuildFailed for one that CodeBuild would reject (YAML_FILE_ERROR)."""
     try:
         content = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -68,7 +68,7 @@ def phase_of(name: str, content: dict) -> Phase:
 
 
 class Shell:
-    """Runs commands one after the other, each in a process of its own."""
+    """Runs commands one after the other, each in a separate process."""
 
     def __init__(self, program: str, folder: Path, environment: dict[str, str], state: Path, emit: Callable[[str], None]):
         self.program, self.folder, self.environment, self.state, self.emit = program, folder, environment, state, emit

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 
 def client(service: str, region: str | None = None, environment: Mapping[str, str] = os.environ):
-    """A client with the endpoint, credentials and authorities of an environment."""
+    """A client with the endpoint, credentials and certificate authorities of an environment."""
     import botocore.session  # here: most commands of a build call nothing, and it takes most of their time
 
     return botocore.session.Session().create_client(
@@ -24,6 +24,6 @@ def client(service: str, region: str | None = None, environment: Mapping[str, st
 
 
 def end(message: str, status: int = 1) -> NoReturn:
-    """Ends the program as a tool does that failed."""
+    """Exits the program with an error message."""
     sys.stderr.write(f"{message}\n")
     raise SystemExit(status)

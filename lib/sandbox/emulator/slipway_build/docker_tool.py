@@ -1,9 +1,9 @@
-"""`docker` in a build: login, pull, build and push as far as they can go wrong without building anything.
+"""`docker` in a build: login, pull, build and push, as far as they can fail without building anything.
 
 - Docker runs only in privileged mode: https://docs.aws.amazon.com/codebuild/latest/userguide/sample-docker.html
-- A private registry is pulled from and pushed to after a login.
-- build: the Dockerfile and what it copies must be in the context. No instruction runs.
-- push: the calls that Docker makes to ECR, with the credentials of the build, so that a missing permission shows
+- Pulling from and pushing to a private registry requires a login.
+- build: the Dockerfile and the files that it copies must be in the context. No instruction runs.
+- push: makes the same calls to ECR as Docker, with the credentials of the build, so that a missing permission is detected
   (https://docs.aws.amazon.com/AmazonECR/latest/userguide/image-push-iam.html).
 """
 
@@ -66,7 +66,7 @@ def pull(options: argparse.Namespace) -> None:
 
 
 def is_own(place: re.Match[str]) -> bool:
-    """Whether a registry is that of the build's account: what others hold is taken to be there."""
+    """Whether a registry is that of the build's account; images of other registries are assumed to exist."""
     return client("sts", place["region"]).get_caller_identity()["Account"] == place["account"]
 
 
@@ -79,7 +79,7 @@ def is_pushed(region: str, repository: str, tag: str) -> bool:
 
 
 def keep(image: str, content: str) -> None:
-    """The machine of the build holds this image from now on."""
+    """Records that the build's machine has this image from now on."""
     found = state()
     remember({**found, "images": {**found["images"], image: content}})
 
@@ -117,7 +117,7 @@ def build(options: argparse.Namespace) -> None:
 
 
 def copied(text: str) -> list[str]:
-    """Sources that COPY and ADD take from the context."""
+    """Source paths that COPY and ADD read from the context."""
     lines = re.sub(r"\\\n", " ", text).splitlines()
     found: list[str] = []
     for line in lines:

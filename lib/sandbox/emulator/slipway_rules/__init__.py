@@ -1,7 +1,7 @@
-"""Rules of AWS that MiniStack lacks, one module each. Every rule names the page of AWS's documentation that it follows.
+"""Rules of AWS that MiniStack lacks, one module each. Every rule cites the page of the AWS documentation that it follows.
 
-A rule replaces functions of the pinned MiniStack by name (hooks.py): a function that is gone stops the start, so that no rule is lost
-when the version changes. All rules apply unless the sandbox is told to leave some out.
+A rule replaces functions of the pinned MiniStack by name (hooks.py). If a function no longer exists the start fails, so that no rule is
+lost when the version changes. All rules apply unless the sandbox is told to disable some.
 """
 
 from slipway_rules import (
@@ -36,7 +36,7 @@ RULES = {
 
 
 def install(off: str) -> None:
-    """Applies every rule but those in `off`: names separated by commas, or `all`."""
+    """Applies every rule except those in `off`: names separated by commas, or `all`."""
     left_out = set(RULES) if off == "all" else {name for name in off.split(",") if name}
     if unknown := left_out - set(RULES):
         raise SystemExit(f"rulesOff: must name rules, got {', '.join(sorted(unknown))}; use all or some of {', '.join(RULES)}")

@@ -1,11 +1,11 @@
-"""An action without resource types is asked for on `*`, and a condition key that an action does not support is not in the request.
+"""An action without resource types is authorized on `*`, and the request context contains only condition keys that the action supports.
 
-https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html: a statement that
-names resources for such an action matches no request, and a condition on a key that is not sent does not hold. `actions.json` has, for
-the actions that Slipway uses, what two editions of the Service Authorization Reference say; scripts/authorization-reference.py writes it.
-Where the editions differ, both must allow: an action whose resource type is newer than the older edition needs `*` as well.
+https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html: a statement
+that names resources for such an action matches no request, and a condition on a key that is not sent is not met. `actions.json` contains
+the entries of two editions of the Service Authorization Reference for the actions that Slipway uses; scripts/authorization-reference.py
+writes it. If the editions differ, both must allow: an action whose resource type is newer than the older edition needs `*` as well.
 
-An operation that is no action is asked for as the action that allows it. A batch of SQS is the single call:
+An operation that is not an action is authorized as the action that allows it. A batch operation of SQS counts as the single one:
 https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-batch-api.html
 """
 
@@ -33,7 +33,7 @@ def resources_of(action: str, resource_arn: str) -> list[str]:
 
 
 def supported(action: str, context: dict) -> dict:
-    """The context without the keys that the action does not support; all of it for an action that is not known."""
+    """The context without the keys that the action does not support; the complete context for an unknown action."""
     known = KEYS.get(action.lower())
     if known is None:
         return context
@@ -55,7 +55,7 @@ def evaluate(original, ctx, policies, *limits):
 
 
 def kept_absent(context: dict) -> dict:
-    """Keys that MiniStack sets to None to say that they are absent."""
+    """Keys that MiniStack sets to None to mark them as absent."""
     return {key: None for key, value in context.items() if value is None}
 
 

@@ -1,14 +1,16 @@
-"""Calls that AWS answers otherwise than MiniStack, each by its own reference; a second emulator showed most of them (docs/emulator.md).
+"""Calls that AWS answers differently from MiniStack, each with its own reference; most were found with a second emulator
+(docs/emulator.md).
 
 - A subject of SNS has at most 100 characters: https://docs.aws.amazon.com/sns/latest/api/API_Publish.html
-- The detail of an event is a JSON object, else the entry fails with MalformedDetail:
+- The detail of an event must be a JSON object, otherwise the entry fails with MalformedDetail:
   https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEventsRequestEntry.html,
   https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevents.html
-- A bucket policy is JSON, else MalformedPolicy: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
-- PutObject answers with the checksum that it was given: https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html
-- DescribeRepositories is asked for on the repositories that it names, which MiniStack asks for on `*`; of several, on the first:
+- A bucket policy must be JSON, otherwise MalformedPolicy: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
+- PutObject returns the checksum of the request: https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html
+- DescribeRepositories is authorized on the repositories that it names (here on the first one), whereas MiniStack uses `*`:
   https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelasticcontainerregistry.html
-- DescribeImages of an image that is not there: https://docs.aws.amazon.com/AmazonECR/latest/APIReference/API_DescribeImages.html
+- DescribeImages fails for an image that does not exist:
+  https://docs.aws.amazon.com/AmazonECR/latest/APIReference/API_DescribeImages.html
 """
 
 import json
@@ -39,7 +41,7 @@ def is_object(detail: str | None) -> bool:
 
 
 def put_events(original, data, **options):
-    """The entries with a malformed detail fail one by one; the others are put."""
+    """Entries with a malformed detail fail individually; the others are put."""
     entries = data.get("Entries") or []
     good = [entry for entry in entries if entry.get("Detail") is None or is_object(entry["Detail"])]
     if len(good) == len(entries):

@@ -1,9 +1,9 @@
-"""A bucket with objects, versions or delete markers is not deleted with its stack.
+"""A bucket that contains objects, versions or delete markers is not deleted with its stack.
 
 https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/troubleshooting.html#troubleshooting-errors-delete-stack-fails: "Some
 resources must be empty before they can be deleted. For example, you must delete all objects in an Amazon S3 bucket". S3 itself answers
 BucketNotEmpty (https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html). The stack ends in DELETE_FAILED, or a rollback in
-ROLLBACK_FAILED: MiniStack draws these conclusions itself once the resource fails.
+ROLLBACK_FAILED: MiniStack sets these states itself once the resource fails.
 """
 
 from ministack.services import s3

@@ -1,8 +1,8 @@
-"""A build of CodeBuild runs its buildspec: a shell for each command, the role's credentials, its log group, its time limit.
+"""A CodeBuild build runs its buildspec: each command in a shell, with the role's credentials, its log group and its time limit.
 
-https://docs.aws.amazon.com/codebuild/latest/userguide/build-spec-ref.html; what a build finds in its environment is in
-https://docs.aws.amazon.com/codebuild/latest/userguide/build-env-ref-env-vars.html. Commands run on this machine, with the stand-ins of
-slipway_build first on the PATH. MiniStack reports every build as SUCCEEDED at once, or hands it to Docker.
+https://docs.aws.amazon.com/codebuild/latest/userguide/build-spec-ref.html; the environment variables of a build are documented in
+https://docs.aws.amazon.com/codebuild/latest/userguide/build-env-ref-env-vars.html. Commands run on this machine, with the substitutes of
+slipway_build first on the PATH. MiniStack reports every build as SUCCEEDED immediately, or runs it with Docker.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ running: dict[str, RunningBuild] = {}
 
 
 class RunningBuild:
-    """One build under way."""
+    """One running build."""
 
     def __init__(self, build: dict, project: dict):
         self.build, self.project = build, project
@@ -45,14 +45,14 @@ class RunningBuild:
         self.emit = codebuild._log_sink(build)
 
     def end(self, status: str) -> None:
-        """Ends the command that runs; the build has this status."""
+        """Ends the running command and sets the status of the build."""
         self.ended_as = self.ended_as or status
         process = self.shell.running if self.shell else None
         if process and process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
 
     def remove(self, **_options) -> None:
-        """StopBuild of MiniStack removes the container of the build: this one is ours."""
+        """Called by StopBuild of MiniStack to remove the build's container; ends this build."""
         self.end("STOPPED")
 
     def run(self) -> None:
@@ -126,7 +126,7 @@ class RunningBuild:
         return "FAILED"
 
     def environment(self) -> dict[str, str]:
-        """Variables of the build; the ones of the project win over CodeBuild's own."""
+        """Environment variables of the build; those of the project take precedence over CodeBuild's own."""
         given = self.project.get("environment") or {}
         credentials = assume(self.project["serviceRole"], "AWSCodeBuild", 3600)
         region = get_region()
@@ -160,7 +160,7 @@ class RunningBuild:
         return folder
 
     def source(self, environment: dict[str, str]) -> str:
-        """Puts the source into its folder; the text of the build specification."""
+        """Unpacks the source into its folder and returns the text of the build specification."""
         (self.folder / "src").mkdir()
         given = self.project.get("source") or {}
         if given.get("type") == "S3":
@@ -196,7 +196,7 @@ def execute(_original, build_id, project):
 
 
 def start(original, data):
-    """With the overrides of the call, which MiniStack leaves out."""
+    """Applies the overrides of the call, which MiniStack ignores."""
     project = codebuild._projects.get(data.get("projectName", ""))
     overrides = data.get("environmentVariablesOverride") or []
     if project is None or not overrides:
@@ -219,14 +219,14 @@ def make_project(original, logical_id, props, stack_name):
 
 
 async def ecr_request(original, method, path, headers, body, query_params):
-    """With the one call of the image build that MiniStack's ECR does not have."""
+    """Adds the one call of the image build that MiniStack's ECR does not have."""
     if not headers.get("x-amz-target", "").endswith(".UpdateImageStorageClass"):
         return await original(method, path, headers, body, query_params)
     return update_image_storage_class(json.loads(body))
 
 
 def update_image_storage_class(data):
-    """Restores an image from the archive: nothing is ever archived here."""
+    """Restores an image from the archive; here no image is ever archived."""
     wanted = data.get("imageId") or {}
     for image in ecr._images.get(data.get("repositoryName", ""), []):
         if wanted.get("imageTag") in image.get("imageTags", []) or wanted.get("imageDigest") == image["imageDigest"]:

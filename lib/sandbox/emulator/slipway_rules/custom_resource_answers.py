@@ -1,4 +1,4 @@
-"""The answer of a custom resource may have 4,096 bytes; a longer one fails the resource.
+"""The response of a custom resource is limited to 4,096 bytes; a longer one fails the resource.
 
 https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref-responses.html: "The total size of the response body can't exceed
 4096 bytes."

@@ -1,8 +1,8 @@
-"""A request through an interface endpoint must be allowed by the policy of the endpoint as well.
+"""A request through an interface endpoint must also be allowed by the endpoint's policy.
 
-https://docs.aws.amazon.com/vpc/latest/privatelink/vpc-endpoints-access.html: without a policy of its own an endpoint lets every
-principal of every account through. Nothing in the sandbox is a network, so that a request says itself through which endpoint it comes:
-in the header `x-slipway-vpc-endpoint`, by the id. Judged with enforcement only, as MiniStack derives action and resource only then.
+https://docs.aws.amazon.com/vpc/latest/privatelink/vpc-endpoints-access.html: without a policy of its own, an endpoint allows every
+principal of every account. The sandbox has no network, so a request names its endpoint itself: by its id in the header
+`x-slipway-vpc-endpoint`. Evaluated only with enforcement, because MiniStack determines action and resource only then.
 """
 
 import contextvars
@@ -18,7 +18,7 @@ _endpoint: contextvars.ContextVar[str] = contextvars.ContextVar("slipway_vpc_end
 
 
 def note_endpoint(scope: dict) -> None:
-    """Remembers through which endpoint the request came; launch.py calls it for each."""
+    """Stores the endpoint of the current request; launch.py calls it for each request."""
     _endpoint.set(dict(scope.get("headers", ())).get(HEADER, b"").decode("latin-1"))
 
 
@@ -54,7 +54,7 @@ def enforce(original, access_key_id, iam_action, service, region, resource_arn="
 
 
 def create_endpoint(original, p):
-    """With the policy, which MiniStack takes from stacks and ModifyVpcEndpoint alone."""
+    """Applies the policy, which MiniStack takes only from stacks and ModifyVpcEndpoint."""
     before = set(ec2._vpc_endpoints)
     answer = original(p)
     for made in set(ec2._vpc_endpoints) - before:

@@ -1,4 +1,4 @@
-"""How a rule gets into MiniStack: functions are replaced in their module and in the tables that dispatch to them."""
+"""How a rule changes MiniStack: it replaces functions in their module and in the tables that dispatch to them."""
 
 import functools
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def wrap(module: ModuleType, name: str, rule: Callable) -> None:
-    """Replaces a function of a module by `rule(original, *arguments)`, also where a dictionary of the module holds it.
+    """Replaces a function of a module by `rule(original, *arguments)`, also in dictionaries of the module that contain it.
 
     Raises AttributeError when the module has no such function.
     """
@@ -28,5 +28,5 @@ def _replace_in(table: dict[Any, Any], original: Callable, replaced: Callable) -
 
 
 def failed(resource_type: str, reason: str, code: str) -> ValueError:
-    """The failure of a resource handler, in CloudFormation's words."""
+    """The error of a resource handler, in CloudFormation's wording."""
     return ValueError(f'Resource handler returned message: "{reason}" (Type: {resource_type}, HandlerErrorCode: {code})')

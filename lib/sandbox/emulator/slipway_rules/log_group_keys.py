@@ -1,7 +1,7 @@
-"""A log group is encrypted with a key only if the policy of the key lets CloudWatch Logs of the Region use it.
+"""A log group can be encrypted with a key only if the key's policy allows CloudWatch Logs of the Region to use it.
 
-https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/encrypt-log-data-kms.html: the principal is `logs.<region>.amazonaws.com`, and the
-log group is sent as the encryption context `aws:logs:arn`.
+https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/encrypt-log-data-kms.html: the principal is `logs.<region>.amazonaws.com`, and
+the log group is sent as the encryption context `aws:logs:arn`.
 """
 
 from ministack.core.responses import error_response_json, get_account_id, get_region

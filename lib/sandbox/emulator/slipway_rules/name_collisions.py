@@ -1,8 +1,9 @@
-"""A resource whose name is taken is not created, whichever stack owns the other: a stack does not write over what an earlier one retained.
+"""A resource whose name exists already is not created, whichever stack owns the existing one: a stack does not overwrite a resource that an
+earlier stack retained.
 
-https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-test-contract.html: a create handler fails with AlreadyExists
-if the resource existed before. MiniStack keeps the rule for buckets, parameters and build projects. Names that CloudFormation invents
-carry a random part on AWS, so that only names of the template can collide.
+https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-test-contract.html: a create handler fails with
+AlreadyExists if the resource existed before. MiniStack itself does this for buckets, parameters and build projects. On AWS, names that
+CloudFormation generates contain a random part, so that only names in the template can collide.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Resource policies and key policies for calls that an AWS service makes for one of its resources. Uses MiniStack's own evaluator.
 
-A service is no principal of an account: only a statement that names it, or everybody, allows its calls
+A service principal does not belong to an account: only a statement that names it, or everybody, allows its calls
 (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_principal.html#principal-services).
 """
 
@@ -15,7 +15,7 @@ from ministack.services import kms
 
 @dataclass(frozen=True)
 class ServiceCall:
-    """A call that a service makes in the name of one of its resources."""
+    """A call that a service makes on behalf of one of its resources."""
 
     service: str
     """Service principal, such as `events.amazonaws.com`."""
@@ -24,7 +24,7 @@ class ServiceCall:
     context: dict[str, str] = field(default_factory=dict)
     """Condition keys besides aws:SourceArn, aws:SourceAccount and aws:SourceOwner."""
     sends_source_to_kms: bool = True
-    """Whether aws:SourceArn and aws:SourceAccount reach the key policy as well."""
+    """Whether aws:SourceArn and aws:SourceAccount are also sent to the key policy."""
 
 
 def policy_allows(policy: str | dict | None, action: str, resource_arn: str, call: ServiceCall, *, with_source: bool = True) -> bool:
@@ -44,7 +44,9 @@ def policy_allows(policy: str | dict | None, action: str, resource_arn: str, cal
 
 
 def key_allows(key: str, action: str, call: ServiceCall) -> bool:
-    """Whether the policy of a key (id, ARN or alias) lets the service use it. Keys of AWS (`alias/aws/...`) serve one service only."""
+    """Whether the policy of a key (id, ARN or alias) allows the service to use it. AWS managed keys (`alias/aws/...`) can be used by one
+    service only.
+    """
     record = kms._resolve_key(key)
     if record is None or "alias/aws/" in key:
         return False
@@ -52,7 +54,7 @@ def key_allows(key: str, action: str, call: ServiceCall) -> bool:
 
 
 def may_use_key(key: str | None, call: ServiceCall) -> bool:
-    """Whether a service may put a message into something that is encrypted with this key.
+    """Whether a service may send a message to a resource that is encrypted with this key.
 
     It needs kms:GenerateDataKey* and kms:Decrypt:
     https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html#compatibility-with-aws-services

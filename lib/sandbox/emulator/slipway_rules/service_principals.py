@@ -1,15 +1,15 @@
-"""A service reaches a topic, queue or function of its user only if the resource's policy, and the key of it, let the service do so.
+"""A service can use a customer's topic, queue or function only if the resource's policy, and the policy of its key, allow the service.
 
-- An alarm publishes as cloudwatch.amazonaws.com; whether its action succeeded is in the alarm's history and nowhere else:
+- An alarm publishes as cloudwatch.amazonaws.com; whether its action succeeded is recorded only in the alarm's history:
   https://repost.aws/knowledge-center/cloudwatch-receive-sns-for-alarm-trigger
 - An event rule sends as events.amazonaws.com: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html
 - A topic sends to queues and functions as sns.amazonaws.com, a bucket as s3.amazonaws.com:
   https://docs.aws.amazon.com/sns/latest/dg/subscribe-sqs-queue-to-sns-topic.html,
   https://docs.aws.amazon.com/AmazonS3/latest/userguide/grant-destinations-permissions-to-s3.html
-- Encryption: the key's policy names the service too. EventBridge sends topics no aws:SourceArn and aws:SourceAccount with it:
+- Encryption: the key's policy must name the service too. EventBridge sends topics no aws:SourceArn and aws:SourceAccount with it:
   https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html#compatibility-with-aws-services
 
-MiniStack asks the policies of SNS and SQS only with enforcement, and never for alarms and event rules.
+MiniStack evaluates the policies of SNS and SQS only with enforcement, and never for alarms and event rules.
 """
 
 import json
@@ -75,7 +75,7 @@ def dispatch_alarm(original, alarm, old_state, new_state, reason):
 
 
 def record_action(alarm: dict, topic: str, why: str | None) -> None:
-    """Writes an action into the history of its alarm, which MiniStack keeps of states alone; `why` it failed, if it did."""
+    """Adds an action to the history of its alarm, in which MiniStack records only states; `why` it failed, if it did."""
     summary = f'Failed to execute action {topic}. Received error: "{why}"' if why else f"Successfully executed action {topic}"
     cloudwatch._history_entries().append(
         {
@@ -130,7 +130,7 @@ def bucket_to_function(original, arn, event_payload, bucket_region):
 
 
 def make_topic(original, logical_id, props, stack_name):
-    """With the key, which MiniStack does not take from a stack."""
+    """Applies the key, which MiniStack does not read from a stack."""
     arn, attributes = original(logical_id, props, stack_name)
     set_topic_key(arn, props)
     return arn, attributes

@@ -1,4 +1,4 @@
-"""Sizes that AWS refuses and MiniStack takes. Checked where a stack sets them, and in calls to IAM, Lambda, S3 and SSM.
+"""Size limits that AWS enforces and MiniStack does not, checked in stacks and in calls to IAM, Lambda, S3 and SSM.
 
 - IAM: all inline policies of a role 10,240 characters, a managed policy 6,144, a trust policy 2,048, white space not counted:
   https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
@@ -8,7 +8,7 @@
 - KMS: key policy 32 KB: https://docs.aws.amazon.com/kms/latest/developerguide/resource-limits.html
 - SNS: topic policy 30 KB: https://docs.aws.amazon.com/general/latest/gr/sns.html
 
-MiniStack itself keeps the limits of templates (51,200 bytes inline, 1 MB in S3), parameter values (4,096 bytes) and DynamoDB items.
+MiniStack itself enforces the limits of templates (51,200 bytes inline, 1 MB in S3), parameter values (4,096 bytes) and DynamoDB items.
 """
 
 import json
@@ -26,7 +26,7 @@ PARAMETER_BYTES = {"Standard": 4_096, "Advanced": 8_192, "Intelligent-Tiering": 
 
 
 def compact(document: str | dict | None) -> str:
-    """A policy without white space, as it is measured."""
+    """A policy without white space, whose size counts."""
     if isinstance(document, str):
         try:
             document = json.loads(document)
@@ -41,7 +41,7 @@ def too_long(what: str, document: str | dict | None, limit: int) -> str | None:
 
 
 def inline_policies(documents: list, role: str | None = None, but: str | None = None) -> str | None:
-    """The problem of a role's inline policies: those given, and those that the role has but `but`."""
+    """The problem of a role's inline policies: the given ones, and those that the role already has except `but`."""
     record = iam._roles.get(role) if role else None
     there = [document for name, document in ((record or {}).get("InlinePolicies") or {}).items() if name != but]
     size = sum(len(compact(document)) for document in [*there, *documents])

@@ -1,8 +1,8 @@
-"""A subnet lies within its VPC, is no smaller than /28 and no larger than /16, and overlaps no other subnet.
+"""A subnet must be within its VPC, between /16 and /28 in size, and must not overlap another subnet.
 
 https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html and the codes InvalidSubnet.Range, InvalidSubnet.Conflict and
-InvalidVpc.Range of https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html. CloudFormation makes the new subnet of
-a replacement before it deletes the old one, so that a replacement with the same range fails too.
+InvalidVpc.Range of https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html. In a replacement CloudFormation creates
+the new subnet before it deletes the old one, so that a replacement with the same range fails too.
 """
 
 import ipaddress
@@ -33,7 +33,7 @@ def vpc_ranges(vpc: dict) -> list[ipaddress.IPv4Network]:
 
 
 def subnet_problem(vpc_id: str, cidr: str) -> tuple[str, str] | None:
-    """(error code, message) of a range that AWS refuses in this VPC; None where it is accepted or the VPC is unknown."""
+    """(error code, message) for a range that AWS rejects in this VPC; None if it is accepted or the VPC is unknown."""
     vpc, network = ec2._vpcs.get(vpc_id), network_of(cidr)
     if vpc is None:
         return None

@@ -1,7 +1,7 @@
-"""A subnet says the id of its zone.
+"""A subnet returns the id of its Availability Zone.
 
-https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-subnet.html: Fn::GetAtt returns AvailabilityZone and
-AvailabilityZoneId. MiniStack places a subnet by the id of a zone, but returns the name alone.
+https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-subnet.html: Fn::GetAtt returns AvailabilityZone
+and AvailabilityZoneId. MiniStack places a subnet by the id of a zone, but returns only the name.
 """
 
 from ministack.services import ec2

@@ -10,18 +10,18 @@ import { inParallel, parseS3Uri, uploadFile } from './s3-transfer';
 const run = promisify(execFile);
 const PARALLEL = 8;
 
-/** Where the artifacts of a job lie, and with which credentials they are uploaded. */
+/** Location of a job's artifacts, and the credentials for uploading them. */
 export interface ArtifactContext {
   s3: S3Client;
   jobName: string;
   output: OutputDataConfig;
-  /** Base folders of the instances, in the order of their numbers: of two files of one name the later one stays. */
+  /** Base folders of the instances in the order of their numbers: of two files with the same name, the later one is kept. */
   bases: readonly string[];
   /** Scratch folder of the job. */
   scratch: string;
 }
 
-/** The two folders that outlive a job. */
+/** The two folders that are kept after a job. */
 export type ArtifactPart = 'model' | 'output';
 
 /** Uploads what the instances left in `model` and `output`, as archives or, with CompressionType NONE, file by file. */
@@ -37,7 +37,7 @@ export async function uploadArtifacts(context: ArtifactContext, parts: readonly 
   }
 }
 
-/** Node names are no part of the path: several instances writing one name overwrite each other, as on SageMaker. */
+/** Host names are not part of the path: instances that write the same file name overwrite each other, as on SageMaker. */
 async function merge(bases: readonly string[], folder: string, into: string): Promise<void> {
   await rm(into, { recursive: true, force: true });
   await mkdir(into, { recursive: true });

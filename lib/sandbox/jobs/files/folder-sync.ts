@@ -5,10 +5,10 @@ import { relativeTo } from './input-files';
 import { deleteObject, downloadObject, inParallel, listKeys, parseS3Uri, uploadFile } from './s3-transfer';
 
 const PARALLEL = 8;
-/** How often the folder is compared with what was uploaded. */
+/** Interval at which the folder is compared with what was uploaded. */
 const INTERVAL_MS = 1000;
 
-/** Copies everything below the checkpoint address into `folder`, as the service does on every instance before it starts. */
+/** Copies everything below the checkpoint URI to `folder`, as the service does on every instance before it starts. */
 export async function restoreCheckpoints(
   s3: S3Client,
   uri: string,
@@ -26,12 +26,12 @@ export async function restoreCheckpoints(
 export interface SyncedFolder {
   uri: string;
   folder: string;
-  /** Whether a file that is deleted here is deleted there: so with checkpoints, not with the output of processing jobs. */
+  /** Whether a file that is deleted here is also deleted in S3: true for checkpoints, false for outputs of processing jobs. */
   deletes: boolean;
   kmsKeyId?: string;
 }
 
-/** Keeps S3 equal to a folder while a job runs: uploads what is new or changed, deletes what was deleted. */
+/** Synchronizes a folder to S3 while a job runs: uploads new and changed files, deletes deleted ones. */
 export class FolderSync {
   private readonly uploaded = new Map<string, string>();
   private timer?: NodeJS.Timeout;
@@ -43,7 +43,7 @@ export class FolderSync {
     private readonly onError: (error: Error) => void,
   ) {}
 
-  /** Takes what the folder holds now (the restored checkpoints) as known, then watches it. */
+  /** Treats the current content of the folder (the restored checkpoints) as uploaded, then watches it. */
   async start(): Promise<void> {
     for (const [file, version] of await versions(this.synced.folder)) this.uploaded.set(file, version);
     this.timer = setInterval(() => {
@@ -51,7 +51,7 @@ export class FolderSync {
     }, INTERVAL_MS);
   }
 
-  /** Stops watching, after a last comparison when `flush`. */
+  /** Stops watching, after a final comparison if `flush`. */
   async stop(flush: boolean): Promise<void> {
     clearInterval(this.timer);
     await this.running;
@@ -88,7 +88,7 @@ export class FolderSync {
   }
 }
 
-/** Every file of a folder with its size and time of change. */
+/** Every file of a folder with its size and modification time. */
 async function versions(folder: string): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (const file of await filesBelow(folder)) {
@@ -98,7 +98,7 @@ async function versions(folder: string): Promise<Map<string, string>> {
   return found;
 }
 
-/** Paths of all files below a folder, relative to it, with forward slashes; none when the folder is not there. */
+/** Relative paths of all files below a folder, with forward slashes; empty when the folder does not exist. */
 export async function filesBelow(folder: string): Promise<string[]> {
   const entries = (await readdir(folder, { recursive: true, withFileTypes: true }).catch(ignoreMissing)) ?? [];
   return entries
@@ -107,7 +107,7 @@ export async function filesBelow(folder: string): Promise<string[]> {
     .sort();
 }
 
-/** A program that still runs renames and deletes its files: what is gone is no error. */
+/** A running program renames and deletes its files, so a missing file is not an error. */
 function ignoreMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
 }

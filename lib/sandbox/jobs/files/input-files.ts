@@ -5,7 +5,7 @@ import { JobFailure } from '../job-failure';
 import type { InputSource } from './input-source';
 import { listKeys, parseS3Uri, readObject, type S3Location } from './s3-transfer';
 
-/** One object of an input and where it goes below the input's folder. */
+/** One object of an input, and its path below the input's folder. */
 export interface InputFile {
   from: S3Location;
   relativePath: string;
@@ -32,13 +32,13 @@ async function prefixFiles(s3: S3Client, uri: string): Promise<InputFile[]> {
   return keys.map((key) => ({ from: { ...location, key }, relativePath: relativeTo(location.key, key) }));
 }
 
-/** Path of a key below its prefix; an object that is the prefix itself keeps its last name. */
+/** Path of a key relative to its prefix; an object whose key is the prefix itself keeps its last name. */
 export function relativeTo(prefix: string, key: string): string {
   const rest = key.slice(prefix.length).replace(/^\/+/, '');
   return rest === '' ? path.posix.basename(key) : rest;
 }
 
-/** The objects a manifest names: `[{"prefix": "s3://bucket/folder/"}, "one", "two", ...]`. */
+/** The objects that a manifest lists: `[{"prefix": "s3://bucket/folder/"}, "one", "two", ...]`. */
 async function manifestFiles(s3: S3Client, uri: string, type: string | undefined): Promise<InputFile[]> {
   if (type !== 'ManifestFile') {
     throw new JobFailure(
@@ -49,7 +49,7 @@ async function manifestFiles(s3: S3Client, uri: string, type: string | undefined
   return parseManifest(await readObject(s3, parseS3Uri(uri)), uri);
 }
 
-/** @throws JobFailure when the text is no manifest */
+/** @throws JobFailure when the text is not a manifest */
 export function parseManifest(text: string, uri: string): InputFile[] {
   const broken = () =>
     new JobFailure('ClientError', `Data download failed: Manifest file ${uri} is not in valid format`);
@@ -65,13 +65,13 @@ export function parseManifest(text: string, uri: string): InputFile[] {
   return names.map((name: string) => ({ from: parseS3Uri(`${prefix}${name}`), relativePath: name }));
 }
 
-/** The hosts that take an input: those of its instance groups, or all. */
+/** The hosts that receive an input: those of its instance groups, or all. */
 export function hostsOfInput(input: InputSource, cluster: Cluster): string[] {
   const taking = cluster.instances.filter(({ group }) => !input.groups?.length || input.groups.includes(group));
   return taking.map((instance) => instance.host);
 }
 
-/** Which hosts get the file number `index` of an input: all, or one in turn when the input is sharded. */
+/** Which hosts receive file number `index` of an input: all, or one in turn when the input is sharded. */
 export function consumers(index: number, hosts: readonly string[], distribution: string | undefined): string[] {
   if (distribution !== 'ShardedByS3Key') return [...hosts];
   const host = hosts[index % hosts.length];

@@ -1,22 +1,22 @@
 import path from 'node:path';
 import type { Channel, ProcessingInput, ProcessingOutput } from '@aws-sdk/client-sagemaker';
 
-/** One input of a job, whichever API named it. */
+/** One input of a job, independent of the API. */
 export interface InputSource {
   name: string;
-  /** Where it goes, below the base folder of an instance. */
+  /** Destination, below the base folder of an instance. */
   folder: string;
   mode: string;
   s3Uri?: string;
   s3DataType?: string;
   distribution?: string;
-  /** Instance groups that take it; absent: all. */
+  /** Instance groups that receive it; absent: all. */
   groups?: string[];
-  /** Folder of a file system, below the one that stands for all of them. */
+  /** Folder of a file system, below the folder that represents all of them. */
   fileSystem?: string;
 }
 
-/** The input that a channel of a training job is. */
+/** Converts a channel of a training job to an input. */
 export function channelInput(channel: Channel, jobInputMode: string): InputSource {
   const name = channel.ChannelName ?? '';
   const s3 = channel.DataSource?.S3DataSource;
@@ -33,7 +33,7 @@ export function channelInput(channel: Channel, jobInputMode: string): InputSourc
   };
 }
 
-/** The input that a ProcessingInput is; undefined when the application itself fetches it. */
+/** Converts a ProcessingInput to an input; undefined when the application itself downloads it. */
 export function processingInput(input: ProcessingInput): InputSource | undefined {
   const s3 = input.S3Input;
   if (!s3 || input.AppManaged) return undefined;
@@ -47,7 +47,7 @@ export function processingInput(input: ProcessingInput): InputSource | undefined
   };
 }
 
-/** A path of the container, as a path below what stands for /opt/ml on an instance. */
+/** Converts a path in the container to a path below the folder that represents /opt/ml on an instance. */
 export function belowBase(localPath: string): string {
   return path.relative('/opt/ml', localPath);
 }

@@ -10,22 +10,22 @@ import { downloadObject, inParallel } from './s3-transfer';
 
 const PARALLEL_DOWNLOADS = 8;
 
-/** Where inputs go, and with which credentials they are read. */
+/** Destination of the inputs, and the credentials for reading them. */
 export interface InputContext {
   s3: S3Client;
   region: string;
   cluster: Cluster;
   /** Base folder of an instance. */
   baseOf: (host: string) => string;
-  /** Folder that stands for the file systems of the account. */
+  /** Folder that represents the file systems of the account. */
   fileSystems: string;
   signal: AbortSignal;
 }
 
 /**
- * Puts every input into the tree of each instance that takes it: S3 objects as copies (FastFile too; Pipe is refused), EFS and
- * FSx as a link to a folder that all jobs of the sandbox share.
- * @throws JobFailure ClientError when there is nothing to read or the role may not
+ * Puts every input into the file tree of each instance that receives it: S3 objects as copies (also for FastFile; Pipe is rejected), EFS
+ * and FSx as a link to a folder that all jobs of the sandbox share.
+ * @throws JobFailure ClientError when there is nothing to read or the role has no permission
  */
 export async function downloadInputs(inputs: readonly InputSource[], context: InputContext): Promise<void> {
   for (const input of inputs) {

@@ -25,7 +25,7 @@ export function parseS3Uri(uri: string): S3Location {
   return { bucket: found[1] ?? '', key: found[2] ?? '' };
 }
 
-/** Keys below a prefix, in the order S3 lists them, without the empty objects that stand for folders. */
+/** Keys below a prefix, in the order in which S3 lists them, without empty folder placeholders. */
 export async function listKeys(s3: S3Client, { bucket, key }: S3Location): Promise<string[]> {
   const keys: string[] = [];
   let ContinuationToken: string | undefined;
@@ -39,7 +39,7 @@ export async function listKeys(s3: S3Client, { bucket, key }: S3Location): Promi
   return keys;
 }
 
-/** Writes an object into a file. */
+/** Downloads an object to a file. */
 export async function downloadObject(
   s3: S3Client,
   from: S3Location,
@@ -59,8 +59,9 @@ export async function readObject(s3: S3Client, from: S3Location): Promise<string
 }
 
 /**
- * Uploads what a file holds now, also when its writer renames, deletes or lengthens it meanwhile. Fails with ENOENT where there is none.
- * @param kmsKeyId key of the object's encryption; default: the bucket's own
+ * Uploads the current content of a file, even if its writer renames, deletes or extends it in the meantime. Fails with ENOENT when it does
+ * not exist.
+ * @param kmsKeyId key for the object's encryption; default: that of the bucket
  */
 export async function uploadFile(s3: S3Client, file: string, to: S3Location, kmsKeyId?: string): Promise<void> {
   const handle = await open(file);
@@ -74,7 +75,7 @@ export async function uploadFile(s3: S3Client, file: string, to: S3Location, kms
   }
 }
 
-/** Deletes an object; one that is not there is no error. */
+/** Deletes an object; a missing object is not an error. */
 export async function deleteObject(s3: S3Client, at: S3Location): Promise<void> {
   await s3.send(new DeleteObjectCommand({ Bucket: at.bucket, Key: at.key }));
 }

@@ -3,18 +3,18 @@ import { JobFailure } from '../job-failure';
 /** A program and its arguments. */
 export type Command = [string, ...string[]];
 
-/** The part of a request that says what a container runs. */
+/** The part of a request that determines what a container runs. */
 export interface ContainerRequest {
   image: string;
   entrypoint?: readonly string[];
   arguments?: readonly string[];
-  /** Arguments of an image's own entrypoint when the request names none. */
+  /** Arguments for the image's own entrypoint when the request gives none. */
   defaultArguments: readonly string[];
 }
 
 /**
- * What an instance runs. There is no image here: what the request itself says, or what the sandbox was told the image runs.
- * @throws JobFailure ClientError when neither says anything
+ * The command of an instance. There is no real image: the command comes from the request, or from the sandbox's option for the image.
+ * @throws JobFailure ClientError when neither gives a command
  */
 export function containerCommand(
   request: ContainerRequest,

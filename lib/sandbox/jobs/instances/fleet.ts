@@ -3,7 +3,7 @@ import { type InstanceExit, type InstanceStart, RunningInstance } from './runnin
 /** The instances of one attempt, started together and ended together. */
 export class Fleet {
   readonly instances: RunningInstance[];
-  /** The first bad exit, or the last good one: what decides how the attempt ended. */
+  /** The first failed exit, or the last successful one: it decides how the attempt ended. */
   readonly decided: Promise<InstanceExit>;
   private readonly allExited: Promise<InstanceExit[]>;
 
@@ -21,7 +21,7 @@ export class Fleet {
     return this.instances.find((instance) => instance.host === host);
   }
 
-  /** SIGTERM to every instance, SIGKILL to what is left after the grace; resolves when all are gone. */
+  /** Sends SIGTERM to every instance, and SIGKILL to remaining processes after the grace period; resolves when all have ended. */
   async stop(graceSeconds: number): Promise<void> {
     for (const instance of this.instances) instance.terminate();
     let timer: NodeJS.Timeout | undefined;

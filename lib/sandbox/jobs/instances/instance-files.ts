@@ -15,7 +15,7 @@ export function resourceConfig(cluster: Cluster, host: string): object {
       instance_type: group.instanceType,
       hosts: [...group.hosts].sort(),
     })),
-    // The only interface that a process group on this machine has.
+    // The only network interface that a process group on this machine has.
     network_interface_name: 'lo',
   };
 }
@@ -35,7 +35,7 @@ export function inputDataConfig(channels: readonly Channel[], jobInputMode: stri
   );
 }
 
-/** The sandbox's own `input/config/hosts`: lines `address name`, read before any DNS look-up. */
+/** The sandbox's own `input/config/hosts`: lines `address name`, which are read before any DNS look-up. */
 export function hostsFile(addresses: ReadonlyMap<string, string>): string {
   return [...addresses].map(([host, address]) => `${address} ${host}\n`).join('');
 }

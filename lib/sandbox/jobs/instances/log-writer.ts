@@ -20,7 +20,7 @@ export class LogWriter {
   private timer?: NodeJS.Timeout;
   private writing: Promise<void> = Promise.resolve();
   private opened = false;
-  /** Set once when the role may not write logs: the job goes on without them, as on SageMaker. */
+  /** Set when the role may not write logs: the job continues without them, as on SageMaker. */
   private refused = false;
 
   constructor(
@@ -35,7 +35,7 @@ export class LogWriter {
     this.timer ??= setTimeout(() => this.flushSoon(), FLUSH_MS);
   }
 
-  /** Writes what is left. */
+  /** Writes the remaining lines. */
   async close(): Promise<void> {
     this.flushSoon();
     await this.writing;
@@ -75,7 +75,7 @@ function ignoreExisting(error: Error): void {
   if (error.name !== 'ResourceAlreadyExistsException') throw error;
 }
 
-/** Cuts events into batches that one call takes. */
+/** Splits events into batches that fit into one call. */
 export function batches(events: readonly InputLogEvent[]): InputLogEvent[][] {
   const cut: InputLogEvent[][] = [[]];
   let bytes = 0;

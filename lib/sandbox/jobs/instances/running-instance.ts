@@ -6,7 +6,7 @@ import { killGroup, killMarked, type MarkedProcess, processesMarked, sendSignal 
 /** Every process of an instance inherits this variable with the instance's own value. */
 export const INSTANCE_MARKER = 'SLIPWAY_SANDBOX_INSTANCE';
 
-/** What the start of one instance needs. */
+/** Inputs for the start of one instance. */
 export interface InstanceStart {
   host: string;
   command: readonly [string, ...string[]];
@@ -20,7 +20,7 @@ export interface InstanceStart {
 /** How the first process of an instance ended. */
 export interface InstanceExit {
   host: string;
-  /** As a container's: 128 + signal when a signal ended it. */
+  /** As for a container: 128 + signal when a signal ended it. */
   exitCode: number;
 }
 
@@ -32,12 +32,12 @@ const SIGNAL_NUMBERS: Readonly<Record<string, number>> = {
   SIGINT: 2,
 };
 
-/** How long the output of an instance may stay open after its first process is gone. */
+/** How long the output of an instance may stay open after its first process has ended. */
 const OUTPUT_GRACE_MS = 2_000;
 
 /**
- * One instance of a job: a process with everything it starts. As with a container, a stop signal goes to the first process
- * only, and when that one is gone so are all others.
+ * One instance of a job: a process and everything that it starts. As with a container, a stop signal is sent only to the first process, and
+ * when that one ends, all others are killed.
  */
 export class RunningInstance {
   readonly exited: Promise<InstanceExit>;
@@ -58,28 +58,25 @@ export class RunningInstance {
     return this.start.host;
   }
 
-  /** Asks the first process to end. */
+  /** Sends SIGTERM to the first process. */
   terminate(): void {
-    // A stopped process would never see the signal, a frozen container does not either: docker stop kills it in the end.
+    // A stopped process does not receive the signal, and neither does a frozen container: docker stop eventually kills it.
     if (this.child.pid !== undefined) sendSignal(this.child.pid, 'SIGTERM');
   }
 
-  /** Kills the processes whose command line matches, or all. Returns how many there were. */
+  /** Kills the processes whose command line matches, or all. Returns their number. */
   kill(pattern?: RegExp): number {
     const count = this.signal('SIGKILL', pattern);
     if (!pattern) this.killAll();
     return count;
   }
 
-  /** Stops (or lets go on) the processes whose command line matches, or all. */
+  /** Stops (or continues) the processes whose command line matches, or all. */
   freeze(frozen: boolean, pattern?: RegExp): number {
     return this.signal(frozen ? 'SIGSTOP' : 'SIGCONT', pattern);
   }
 
-  /**
-   * Lets no file that the processes write grow beyond so many bytes, as on a disk that is full: the write fails. Needs `prlimit`
-   * of util-linux.
-   */
+  /** Limits the size of the files that the processes write, as on a full disk: writes beyond it fail. Needs `prlimit` of util-linux. */
   limitFileSize(bytes: number | 'unlimited', pattern?: RegExp): void {
     for (const { pid } of this.processes(pattern)) {
       spawnSync('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`], { stdio: 'ignore' });
