@@ -43,6 +43,10 @@ test.each([
     'storage.external[0].s3: must be an S3 URI such as s3://bucket/prefix/, without * and ?, got s3://abc/*; correct the value',
   ],
   [
+    'teams: { nlp: { kmsKey: other } }',
+    'teams.nlp.kmsKey: must be own, shared, or the ARN of a KMS key (not of an alias), got other; see the example in the docs',
+  ],
+  [
     'storage: { external: [{ s3: "s3://abc", kmsKeyArn: "arn:aws:kms:us-west-2:111122223333:alias/a" }] }',
     'storage.external[0].kmsKeyArn: must be the ARN of a KMS key, not of an alias, got arn:aws:kms:us-west-2:111122223333:alias/a; correct the value',
   ],
@@ -65,7 +69,7 @@ test.each([
   ],
   [
     'guardrails: { allowedInstanceTypes: [] }',
-    'guardrails.allowedInstanceTypes: must be at least 1 entries, got []; use at least 1',
+    'guardrails.allowedInstanceTypes: must have at least 1 entry, got []; use at least 1 entry',
   ],
 ])('fails: %s', (more, message) => {
   expect(messagesOf(`${BASE}${more}\n`)[0]).toBe(message);

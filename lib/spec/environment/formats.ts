@@ -23,12 +23,11 @@ export const principal = z
     'must be the ARN of an IAM role or user, arn:aws:iam::<account>:root, or the roles of a permission set: arn:aws:iam::<account>:role/aws-reserved/sso.amazonaws.com/*AWSReservedSSO_<permission set>_*',
   );
 /** Policies do not resolve aliases of keys. */
-export const keyArn = z
-  .string()
-  .regex(
-    /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/([0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}|mrk-[0-9a-f]{32})$/,
-    'must be the ARN of a KMS key, not of an alias',
-  );
+export const keyArn = z.string().regex(
+  /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/([0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}|mrk-[0-9a-f]{32})$/,
+  // Ends the check, so that a union with other values gives its own message.
+  { error: 'must be the ARN of a KMS key, not of an alias', abort: true },
+);
 /** Name of a region. */
 export const region = z.string().regex(REGION_FORM, 'must be a region such as us-west-2');
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; a `*` would be a wildcard in the roles' policies. */

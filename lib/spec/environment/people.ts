@@ -97,7 +97,9 @@ export const team = z.strictObject({
     default: false,
   }),
   kmsKey: z
-    .union([z.enum(['own', 'shared']), keyArn])
+    .union([z.enum(['own', 'shared']), keyArn], {
+      error: 'must be own, shared, or the ARN of a KMS key (not of an alias)',
+    })
     .optional()
     .meta({
       description:

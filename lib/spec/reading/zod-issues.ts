@@ -75,12 +75,22 @@ function rangeIssue(path: string, found: Extract<ZodIssue, { code: 'too_small' |
   const limit = found.code === 'too_small' ? found.minimum : found.maximum;
   const [within, beyond] = found.code === 'too_small' ? ['at least', 'more than'] : ['at most', 'less than'];
   const word = found.inclusive === false ? beyond : within;
-  const unit = found.origin === 'string' ? ' characters' : found.origin === 'array' ? ' entries' : '';
+  const size = sizeIn(found.origin, Number(limit));
   return schemaIssue('schema/range', path, {
-    must: `must be ${word} ${limit}${unit}`,
+    must: size ? `must have ${word} ${size}` : `must be ${word} ${limit}`,
     got: found.input,
-    fix: `use ${word} ${limit}`,
+    fix: `use ${word} ${size ?? limit}`,
   });
+}
+
+/** A size of a text or a list; undefined for a number. */
+function sizeIn(origin: string, count: number): string | undefined {
+  const units: Record<string, [one: string, several: string]> = {
+    string: ['character', 'characters'],
+    array: ['entry', 'entries'],
+  };
+  const unit = units[origin];
+  return unit && `${count} ${count === 1 ? unit[0] : unit[1]}`;
 }
 
 function typeName(expected: string): string {
