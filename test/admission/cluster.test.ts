@@ -136,7 +136,7 @@ describe('a shape that does not fit', () => {
     );
     expect(more).toEqual([]);
     expect(own).toMatchObject({ path: 'training' });
-    expect(own?.message).toMatch(/; training\.activationCheckpointing: \w+/);
+    expect(own?.message).toMatch(/; training\.(microBatchSize|activationCheckpointing): \w+/);
     expect(own?.message).not.toContain('leave it out');
     expect(other).toMatchObject({ path: 'compute.alternatives[0].instanceType' });
     expect(other?.message).toContain('leave it out, or plan it with more instances');
