@@ -26,7 +26,7 @@ export const CONTAINER: AssumptionArea = {
       source: `${GUIDE}/your-algorithms-training-algo-dockerfile.html`,
       usedBy: 'runs with code.source image and no containerEntrypoint',
       ifWrong:
-        'the program of the image starts with other arguments than under a plain CreateTrainingJob, or not at all',
+        'the program of the image starts with other arguments than after a plain CreateTrainingJob request, or not at all',
       embedded: 'not modelled',
     },
     {
@@ -35,38 +35,38 @@ export const CONTAINER: AssumptionArea = {
         'A training job on ml.trn2.48xlarge sees 64 NeuronCores, pairs of physical ones, and 128 with NEURON_LOGICAL_NC_CONFIG=1 in its environment.',
       basis: 'documented',
       source:
-        'https://awsdocs-neuron.readthedocs-hosted.com/en/latest/about-neuron/arch/neuron-features/logical-neuroncore-config.html for EC2; the SageMaker training toolkit has 64 for the type',
+        'https://awsdocs-neuron.readthedocs-hosted.com/en/latest/about-neuron/arch/neuron-features/logical-neuroncore-config.html for EC2; the SageMaker training toolkit uses 64 for the type',
       usedBy: 'the processes that torchrun starts on each host, and the memory of `slipway plan`',
-      ifWrong: 'ranks without a NeuronCore end the job at its start; distribution.processesPerHost says another number',
+      ifWrong: 'ranks without a NeuronCore end the job at its start; distribution.processesPerHost sets another number',
       embedded: 'not modelled',
     },
     {
       id: 'neuron-efa',
       claim:
-        'Collectives of the Neuron runtime use EFA between hosts in a training job, with FI_PROVIDER=efa alone set.',
+        'Collectives of the Neuron runtime use EFA between hosts in a training job, with only FI_PROVIDER=efa set.',
       basis: 'inferred',
       source:
-        'https://awsdocs-neuron.readthedocs-hosted.com/en/latest/torch/guides/torch-distributed.html requires EFA on every node and names no variable',
-      usedBy: 'runs on several ml.trn instances: NCCL prints nothing there, so that the EFA verdict stays unknown',
+        'https://awsdocs-neuron.readthedocs-hosted.com/en/latest/torch/guides/torch-distributed.html requires EFA on every node and mentions no environment variable',
+      usedBy: 'runs on several ml.trn instances: NCCL is not used there, so that the EFA verdict stays unknown',
       ifWrong: 'traffic goes over TCP or collectives fail at the start, and network.efa: required does not end the job',
       embedded: 'not modelled',
     },
     {
       id: 'plan-spares',
       claim:
-        'AvailableInstanceCount of DescribeTrainingPlan leaves out the spare instances that the service keeps for UltraServers.',
+        'AvailableInstanceCount of DescribeTrainingPlan does not include the spare instances that the service keeps for UltraServers.',
       basis: 'inferred',
       source: 'https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_DescribeTrainingPlan.html',
-      usedBy: 'the warning of preflight that a job waits for instances of its training plan',
+      usedBy: 'the preflight warning that a job will wait for instances of its training plan',
       ifWrong: 'the warning is missing for a job that needs the spare instances; the job waits without it',
       embedded: 'not modelled',
     },
     {
       id: 'hub-access',
       claim:
-        'A training job reads a model of a private hub with sagemaker:DescribeHub and sagemaker:DescribeHubContent of its execution role, and S3 serves the objects by HubAccessConfig.',
+        'A training job reads a model of a private hub if its execution role has sagemaker:DescribeHub and sagemaker:DescribeHubContent, and HubAccessConfig gives it access to the objects in S3.',
       basis: 'inferred',
-      source: `${GUIDE}/jumpstart-curated-hubs-ram.html (what a hub shared for reading grants)`,
+      source: `${GUIDE}/jumpstart-curated-hubs-ram.html (permissions of a hub that is shared for reading)`,
       usedBy: 'data[].hubContentArn, storage.hubs',
       ifWrong: 'the job fails while it downloads the model; the failure names the missing action',
       embedded: 'not modelled',
@@ -74,7 +74,7 @@ export const CONTAINER: AssumptionArea = {
     {
       id: 'resource-config',
       claim:
-        'input/config/resourceconfig.json holds current_host, the sorted hosts, current_instance_type, instance_groups and network_interface_name.',
+        'input/config/resourceconfig.json contains current_host, the sorted hosts, current_instance_type, instance_groups and network_interface_name.',
       basis: 'documented',
       source: `${GUIDE}/your-algorithms-training-algo-running-container.html`,
       usedBy: 'rank and world size that the driver computes',
@@ -85,22 +85,23 @@ export const CONTAINER: AssumptionArea = {
     {
       id: 'ultraserver-topology',
       claim:
-        'On UltraServers resourceconfig.json has `topology`: hostName and capacityUnitId of each host, equal for hosts of one UltraServer.',
+        'On UltraServers resourceconfig.json contains `topology` with hostName and capacityUnitId of each host; capacityUnitId is equal for hosts of one UltraServer.',
       basis: 'inferred',
-      source: `${TOOLKIT}/blob/master/src/sagemaker_training/environment.py ("mappings between hosts and capacity units for GB200 Ultraserver"; what a capacity unit is stands nowhere)`,
+      source: `${TOOLKIT}/blob/master/src/sagemaker_training/environment.py ("mappings between hosts and capacity units for GB200 Ultraserver"; no source defines a capacity unit)`,
       usedBy: 'order of ranks on ml.p6e-gb200.36xlarge',
-      ifWrong: 'ranks follow the string order of hosts, and groups of a job on several UltraServers go over EFA',
+      ifWrong:
+        'ranks follow the string order of hosts, and communication groups of a job on several UltraServers use EFA',
       embedded: 'not modelled',
     },
     {
       id: 'ultraserver-nvlink',
       claim:
-        'NCCL in a job on UltraServers joins the GPUs of its instances by NVLink: the host gives the container an IMEX channel, and the domain is configured.',
+        'NCCL in a job on UltraServers connects the GPUs of its instances by NVLink: the container has an IMEX channel, and the IMEX domain is configured.',
       basis: 'inferred',
       source:
-        'https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_UltraServer.html ("multiple instances within a shared NVLink interconnect domain"); https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-nvidia-ultraserver.html sets IMEX up on EKS, no page does so for training jobs',
+        'https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_UltraServer.html ("multiple instances within a shared NVLink interconnect domain"); https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-nvidia-ultraserver.html describes the setup of IMEX on EKS; no page does so for training jobs',
       usedBy: 'plans for ml.p6e-gb200.36xlarge',
-      ifWrong: 'NCCL goes over EFA between instances, and runs are slower than planned',
+      ifWrong: 'NCCL uses EFA between instances, and runs are slower than planned',
       embedded: 'not modelled',
     },
     {
@@ -121,7 +122,7 @@ export const CONTAINER: AssumptionArea = {
       basis: 'guessed',
       source: 'not documented; therefore the driver listens on all interfaces',
       usedBy:
-        'nothing since the driver listens on all interfaces; kept to learn whether scripts of users may bind to it',
+        'nothing, because the driver listens on all interfaces; tested to learn whether scripts of users can bind to it',
       ifWrong: 'scripts that bind MASTER_ADDR fail with EADDRNOTAVAIL',
       embedded: 'repeats it',
       probe: 'train',
@@ -148,10 +149,11 @@ export const CONTAINER: AssumptionArea = {
     },
     {
       id: 'container-credentials',
-      claim: 'AWS_CONTAINER_CREDENTIALS_RELATIVE_URI names credentials of the execution role that renew themselves.',
+      claim:
+        'AWS_CONTAINER_CREDENTIALS_RELATIVE_URI returns credentials of the execution role, which are renewed before they expire.',
       basis: 'documented',
       source: `${GUIDE}/your-algorithms-training-algo-running-container.html`,
-      usedBy: 'heartbeat and checkpoints, which the driver signs itself',
+      usedBy: 'heartbeats and checkpoints, whose requests the driver signs itself',
       ifWrong: 'no heartbeat; the trainer cannot save',
       embedded: 'repeats it',
       probe: 'train',
@@ -178,7 +180,7 @@ export const CONTAINER: AssumptionArea = {
     },
     {
       id: 'output-after-stop',
-      claim: 'Output and checkpoints of a stopped job are uploaded after its container has left.',
+      claim: 'Output and checkpoints of a stopped job are uploaded after its container has ended.',
       basis: 'documented',
       source: 'https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StopTrainingJob.html',
       usedBy: 'managed checkpoints, reports of stopped runs',
@@ -193,7 +195,7 @@ export const CONTAINER: AssumptionArea = {
       basis: 'documented',
       source: `${GUIDE}/model-checkpoints.html`,
       usedBy: 'checkpoints.mode managed',
-      ifWrong: 'a lost host loses the checkpoints that only it held',
+      ifWrong: 'checkpoints that exist only on a lost host are lost',
       embedded: 'repeats it',
       probe: 'train',
     },
@@ -211,7 +213,7 @@ export const CONTAINER: AssumptionArea = {
     {
       id: 'log-streams',
       claim:
-        'Each host writes to stream <job>/algo-<n>-<number> of /aws/sagemaker/TrainingJobs, and lines are there within a minute.',
+        'Each host writes to stream <job>/algo-<n>-<number> of /aws/sagemaker/TrainingJobs, and lines are available within a minute.',
       basis: 'documented',
       source: `${GUIDE}/logging-cloudwatch.html`,
       usedBy: 'slipway logs and report',
@@ -241,7 +243,7 @@ export const CONTAINER: AssumptionArea = {
     },
     {
       id: 'fastfile-mmap',
-      claim: 'Files of FastFile channels can be read at any offset, memory-mapped too.',
+      claim: 'Files of FastFile channels can be read at any offset, and can be memory-mapped.',
       basis: 'guessed',
       source: 'not documented whether the file system supports mmap',
       usedBy: 'token shards read by the built-in trainer',
@@ -251,7 +253,7 @@ export const CONTAINER: AssumptionArea = {
     {
       id: 'isolation-no-credentials',
       claim:
-        'Under network isolation the container has neither network nor credentials, and checkpoints go by CheckpointConfig alone.',
+        'Under network isolation the container has neither network nor credentials, and checkpoints are uploaded only through CheckpointConfig.',
       basis: 'documented',
       source: `${GUIDE}/mkt-algo-model-internet-free.html`,
       usedBy: 'isolated runs have no heartbeat; the log is read instead',

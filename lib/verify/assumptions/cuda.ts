@@ -6,7 +6,7 @@ export const CUDA: AssumptionArea = {
   assumptions: [
     {
       id: 'skipped-update',
-      claim: 'The fused AdamW leaves weights, moments and step counters as they are when `found_inf` is 1.',
+      claim: 'The fused AdamW does not change weights, moments and step counters when `found_inf` is 1.',
       basis: 'documented',
       source:
         'torch.optim.adam of PyTorch 2.15, where gradient scalers use it; seen on an H200 (docs/evidence/2026-11-23-h200.md)',
@@ -17,12 +17,12 @@ export const CUDA: AssumptionArea = {
     {
       id: 'state-behind-a-hung-collective',
       claim:
-        'While a collective hangs, events and copies on another CUDA stream work, and updates that were launched behind it do not begin.',
+        'While a collective hangs, events and copies on another CUDA stream still work, and updates that were launched after it do not start.',
       basis: 'documented',
       source:
-        'order of work in a CUDA stream; https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-streams and seen on an H200 behind a kernel that does not end (docs/evidence/2026-11-23-h200.md), not behind a collective',
+        'order of operations in a CUDA stream; https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-streams and seen on an H200 with a kernel that does not end (docs/evidence/2026-11-23-h200.md), but not with a collective',
       usedBy: 'the save of a stalled step',
-      ifWrong: 'the run goes on from its newest checkpoint instead of from its last step',
+      ifWrong: 'the run continues from its newest checkpoint instead of its last step',
       embedded: 'not modelled',
     },
     {
@@ -33,13 +33,12 @@ export const CUDA: AssumptionArea = {
       source:
         'torch/distributed/_state_dict_utils.py of PyTorch 2.15 registers shared memory of /dev/shm, which is the same kind of memory; run on CPUs only',
       usedBy: 'saves of the built-in trainer (containers/trainer/slipway_trainer/checkpoint/process.py)',
-      ifWrong:
-        'the log says that host memory is not pinned, and each save keeps training waiting several times as long',
+      ifWrong: 'the log reports that host memory is not pinned, and each save blocks training several times as long',
       embedded: 'not modelled',
     },
     {
       id: 'two-hosts-on-one-gpu',
-      claim: 'Ranks with different NCCL_HOSTID on one GPU talk over NCCL’s sockets as two hosts would.',
+      claim: 'Ranks with different NCCL_HOSTID on one GPU communicate over NCCL’s sockets like two hosts.',
       basis: 'documented',
       source:
         'https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-hostid (seen on an H200: docs/evidence/2026-11-23-h200.md)',
@@ -49,7 +48,7 @@ export const CUDA: AssumptionArea = {
     },
     {
       id: 'tensor-parallel-nccl',
-      claim: 'Sequence and vocabulary parallelism compute on GPUs over NCCL what they compute on CPUs over gloo.',
+      claim: 'Sequence and vocabulary parallelism have the same results on GPUs with NCCL as on CPUs with gloo.',
       basis: 'inferred',
       source:
         'docs/numerics.md, in float32 on CPUs; two ranks on one H200 differ by 9.5e-7 (docs/evidence/2026-11-23-h200.md)',
@@ -59,12 +58,12 @@ export const CUDA: AssumptionArea = {
     },
     {
       id: 'experts-without-rows',
-      claim: 'PyTorch’s grouped products give experts without rows gradients of zero on Hopper.',
+      claim: 'On Hopper, PyTorch’s grouped matrix products return zero gradients for experts without rows.',
       basis: 'documented',
       source:
-        'https://github.com/pytorch/pytorch/issues/172439 (right on H800, wrong on B200, where the built-in trainer does not use them); not measured yet',
+        'https://github.com/pytorch/pytorch/issues/172439 (correct on H800, wrong on B200, where the built-in trainer does not use them); not measured yet',
       usedBy: 'mixtures of small experts in the built-in trainer on P5',
-      ifWrong: 'experts that no token of a micro-batch visits learn from what their memory held before',
+      ifWrong: 'experts without tokens in a micro-batch are updated with uninitialised gradients',
       embedded: 'not modelled',
     },
     {
@@ -73,10 +72,10 @@ export const CUDA: AssumptionArea = {
         'FlexAttention of PyTorch 2.11 and later computes windows, documents, sinks and capped scores in one kernel on every GPU type, and latent attention has a fused kernel.',
       basis: 'inferred',
       source:
-        'measured on an H200 (docs/evidence/2026-11-23-h200.md); other GPUs, and PyTorch of the image (2.13), were not',
+        'measured on an H200 (docs/evidence/2026-11-23-h200.md); other GPUs and PyTorch of the image (2.13) were not measured',
       usedBy:
         'memory and speed of documentMask, fine-tuning, models with windows, GPT-OSS and DeepSeek in the built-in trainer',
-      ifWrong: 'all scores of a layer are in memory, and long sequences do not fit',
+      ifWrong: 'all attention scores of a layer are stored in memory, and long sequences do not fit',
       embedded: 'not modelled',
     },
   ],

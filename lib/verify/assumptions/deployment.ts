@@ -7,7 +7,7 @@ export const DEPLOYMENT: AssumptionArea = {
     {
       id: 'replication-key',
       claim:
-        'S3 replication of objects under SSE-KMS needs kms:Decrypt on the key of the source, and on the key of the copies kms:Encrypt, or kms:GenerateDataKey where the bucket has an S3 Bucket Key; all through S3, and nothing else of KMS.',
+        'S3 replication of objects under SSE-KMS needs kms:Decrypt on the key of the source, and kms:Encrypt on the key of the copies (kms:GenerateDataKey if the bucket has an S3 Bucket Key); all through S3, and no other KMS permission.',
       basis: 'documented',
       source: 'https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-config-for-kms-objects.html',
       usedBy: '`storage.replicateCheckpoints`',
@@ -17,18 +17,18 @@ export const DEPLOYMENT: AssumptionArea = {
     {
       id: 'budget-filter-of-team',
       claim:
-        'AWS::Budgets::Budget takes a FilterExpression of two user tags and a Region, each with MatchOptions EQUALS.',
+        'AWS::Budgets::Budget accepts a FilterExpression with two user tags and a Region, each with MatchOptions EQUALS.',
       basis: 'documented',
       source:
         'https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-budgets-budget-expression.html',
-      usedBy: 'the budget of a team, which mails its addresses; what stops new runs is the ledger',
+      usedBy: 'the budget of a team, which sends e-mail; new runs are stopped by the ledger, not by the budget',
       ifWrong: 'a deploy with teams.<team>.budgetUsdPerMonth fails at the budget',
       embedded: 'not modelled',
     },
     {
       id: 'failed-events-kept',
       claim:
-        "Lambda sends an asynchronous event that failed three times to the function's dead-letter queue with the function's role, and asks when the function is made whether the role may.",
+        "Lambda sends an asynchronous event that failed three times to the function's dead-letter queue with the function's role, and checks the permission of the role when the function is created.",
       basis: 'documented',
       source: 'https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html',
       usedBy: 'the alarm failed-invocations; every function of the stack',
@@ -37,12 +37,12 @@ export const DEPLOYMENT: AssumptionArea = {
     },
     {
       id: 'refusal-leaves-nothing',
-      claim: 'A deploy that the quota check refuses leaves no bucket, key, table, repository or role behind.',
+      claim: 'A deploy that the quota check rejects leaves no bucket, key, table, repository or role behind.',
       basis: 'inferred',
       source:
         'https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-updating-stacks-on-failure.html',
       usedBy: 'the first deploy of an account without quota',
-      ifWrong: 'the next deploy fails because names are taken',
+      ifWrong: 'the next deploy fails because names are in use',
       embedded: 'independent',
       probe: 'deploy',
     },
@@ -62,7 +62,7 @@ export const DEPLOYMENT: AssumptionArea = {
       basis: 'inferred',
       source: 'rollback rules of CloudFormation',
       usedBy: 'the first deploy',
-      ifWrong: 'leftovers must be deleted by hand',
+      ifWrong: 'remaining resources must be deleted manually',
       embedded: 'repeats it',
       probe: 'deploy',
     },
@@ -73,28 +73,28 @@ export const DEPLOYMENT: AssumptionArea = {
       basis: 'documented',
       source:
         'https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-updating-stacks-update-behaviors.html',
-      usedBy: 'day 2',
-      ifWrong: 'data or live runs are lost, which ReplaceGuard refuses',
+      usedBy: 'updates of a deployed environment',
+      ifWrong: 'data or live runs are lost, unless ReplaceGuard rejects the update',
       embedded: 'independent',
       probe: 'deploy',
     },
     {
       id: 'destroy-leaves-nothing',
       claim:
-        'Destroying an environment with `retain: false` leaves nothing but logs and a key that waits for its deletion.',
+        'Destroying an environment with `retain: false` leaves only logs and a key that is scheduled for deletion.',
       basis: 'inferred',
       source: 'deletion rules of the resource types',
       usedBy: 'test environments and `slipway verify`',
-      ifWrong: 'the leftovers are named and have to be deleted by hand',
+      ifWrong: 'the remaining resources are listed and must be deleted manually',
       embedded: 'repeats it',
       probe: 'deploy',
     },
     {
       id: 'deletion-failed-stack',
-      claim: 'A stack in DELETE_FAILED takes no update, only another deletion.',
+      claim: 'A stack in DELETE_FAILED cannot be updated, only deleted.',
       basis: 'guessed',
-      source: 'no page of the CloudFormation guide says it in these words',
-      usedBy: 'termination protection first, the guard of deletions as the backstop',
+      source: 'no page of the CloudFormation guide states it explicitly',
+      usedBy: 'termination protection, and the delete guard in addition',
       ifWrong: 'none: the protection is stricter than needed',
       embedded: 'not modelled',
     },
@@ -109,7 +109,7 @@ export const DEPLOYMENT: AssumptionArea = {
     },
     {
       id: 'eni-release',
-      claim: 'Network interfaces of an ended job are gone within minutes, so that subnets can be deleted.',
+      claim: 'Network interfaces of an ended job are deleted within minutes, so that subnets can be deleted.',
       basis: 'reported',
       source: 'issues about subnets that cannot be deleted after SageMaker jobs',
       usedBy: 'destroy of an environment soon after a run',

@@ -58,7 +58,7 @@ export const EFA: AssumptionArea = {
     {
       id: 'health-answers',
       claim:
-        "NVIDIA's tools answer in a container of a GPU type as the health check reads them, and a healthy host is not refused.",
+        "In a container on a GPU type, NVIDIA's tools return output that the health check can parse, and a healthy host passes.",
       basis: 'guessed',
       source: 'https://docs.nvidia.com/deploy/nvidia-smi/, 2026-11-22; not seen in a SageMaker container',
       usedBy: 'compute.healthCheck (docs/health-check.md)',
@@ -70,14 +70,14 @@ export const EFA: AssumptionArea = {
       id: 'encryption-efa',
       claim: 'Inter-container encryption does not cover EFA traffic.',
       basis: 'inferred',
-      source: 'EFA bypasses the kernel, where IPsec works; AWS states neither',
-      usedBy: 'the rule that refuses both together',
+      source: 'EFA bypasses the kernel, where IPsec works; AWS does not state it',
+      usedBy: 'the rule that rejects both together',
       ifWrong: 'a working combination is rejected',
       embedded: 'not modelled',
     },
     {
       id: 'smddp-instance-check',
-      claim: 'SMDDP finds its instance type under an own entrypoint when SAGEMAKER_INSTANCE_TYPE is set.',
+      claim: 'SMDDP finds its instance type with a custom entrypoint when SAGEMAKER_INSTANCE_TYPE is set.',
       basis: 'inferred',
       source: 'tests of aws/deep-learning-containers (pull request 3645)',
       usedBy: 'collectives: smddp',

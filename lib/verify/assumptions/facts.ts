@@ -7,11 +7,11 @@ export const QUOTAS: AssumptionArea = {
     {
       id: 'capacity-waits',
       claim:
-        'Half of all jobs on accelerated types start within 20 minutes on demand, nine of ten within 2 h 40 min; a spot instance is interrupted with 20 % a month.',
+        'Half of all jobs on accelerated types start within 20 minutes on demand, and 90 % within 2 h 40 min; a spot instance is interrupted with a probability of 20 % per month.',
       basis: 'guessed',
       source:
         'a few published waits (docs/facts/quotas-instances-prices.md) and the classes of the Spot Instance Advisor',
-      usedBy: '`slipway plan --by`, until own runs have shown more',
+      usedBy: '`slipway plan --by`, until the environment has runs of its own',
       ifWrong: 'dates and costs of the first runs are too low or too high; the output states their source',
       embedded: 'not modelled',
     },
@@ -28,7 +28,7 @@ export const QUOTAS: AssumptionArea = {
     {
       id: 'quota-applied',
       claim:
-        'GetServiceQuota answers the applied value of the quotas that the environment needs, also where it was never raised.',
+        'GetServiceQuota returns the applied value of the quotas that the environment needs, even if they were never increased.',
       basis: 'reported',
       source: 'issues of the AWS CLI and the Terraform provider differ on values that were never applied',
       usedBy: 'quota check',
@@ -38,7 +38,7 @@ export const QUOTAS: AssumptionArea = {
     },
     {
       id: 'create-rate',
-      claim: 'CreateTrainingJob is allowed once a second at least.',
+      claim: 'CreateTrainingJob is allowed at least once per second.',
       basis: 'documented',
       source: 'Service Quotas, "Rate of CreateTrainingJob requests"',
       usedBy: 'rate at which reconcile creates jobs',
@@ -48,7 +48,7 @@ export const QUOTAS: AssumptionArea = {
     },
     {
       id: 'list-rate',
-      claim: 'ListTrainingJobs is allowed twice a second.',
+      claim: 'ListTrainingJobs is allowed twice per second.',
       basis: 'reported',
       source: 'deepracer-on-aws#87',
       usedBy: 'reading the instances of other jobs',
@@ -58,7 +58,7 @@ export const QUOTAS: AssumptionArea = {
     },
     {
       id: 'parameter-rate',
-      claim: 'SSM GetParameter is allowed 40 times a second.',
+      claim: 'SSM GetParameter is allowed 40 times per second.',
       basis: 'documented',
       source: 'https://docs.aws.amazon.com/general/latest/gr/ssm.html',
       usedBy: 'reading descriptors in reconcile',
@@ -68,11 +68,11 @@ export const QUOTAS: AssumptionArea = {
     },
     {
       id: 'function-concurrency',
-      claim: 'The account has at least 50 concurrent executions of functions left.',
+      claim: 'The account has at least 50 unused concurrent executions of Lambda functions.',
       basis: 'guessed',
       source: 'new accounts may start with 10',
       usedBy: 'control, reconcile and custom resources',
-      ifWrong: 'ticks are throttled; many runs at once are decided later',
+      ifWrong: 'ticks are throttled; decisions on many simultaneous runs are delayed',
       embedded: 'not modelled',
       probe: 'read',
     },
@@ -81,29 +81,29 @@ export const QUOTAS: AssumptionArea = {
       claim: 'The clock of the caller differs from AWS by less than a minute.',
       basis: 'guessed',
       source: 'depends on the machine',
-      usedBy: 'presigned uploads, ages shown by status',
-      ifWrong: 'signatures are refused',
+      usedBy: 'presigned uploads, ages in the output of status',
+      ifWrong: 'signatures are rejected',
       embedded: 'independent',
       probe: 'read',
     },
     {
       id: 'increase-visible',
-      claim: 'An increase that Service Quotas shows as approved is honoured by CreateTrainingJob within an hour.',
+      claim: 'An increase that Service Quotas shows as approved applies to CreateTrainingJob within an hour.',
       basis: 'guessed',
       source: 'reports differ',
-      usedBy: 'the queue, which asks again',
+      usedBy: 'the queue, which reads the limit again',
       ifWrong: 'a run waits with ResourceLimitExceeded as its reason',
       embedded: 'repeats it',
     },
     {
       id: 'increase-in-part',
       claim:
-        'An increase that AWS approves in part is APPROVED (or its case is closed) with the value that was asked for, and GetServiceQuota answers what was granted within an hour.',
+        'An increase that AWS approves in part is APPROVED (or its case is closed) with the requested value, and GetServiceQuota returns the granted value within an hour.',
       basis: 'guessed',
       source:
         'the API has no field for a granted value (botocore, service-quotas 2019-06-24, RequestedServiceQuotaChange)',
       usedBy: '`slipway quota --wait`',
-      ifWrong: 'the wait ends too early, with the limit of that moment, or goes on until it is interrupted',
+      ifWrong: 'the wait ends too early, with the limit at that time, or continues until it is interrupted',
       embedded: 'not modelled',
     },
   ],
@@ -157,7 +157,7 @@ export const CATALOG: AssumptionArea = {
     },
     {
       id: 'region-support',
-      claim: 'SageMaker training answers in the Region.',
+      claim: 'SageMaker training is available in the Region.',
       basis: 'documented',
       source: 'https://docs.aws.amazon.com/general/latest/gr/sagemaker.html',
       usedBy: 'everything',
@@ -186,11 +186,11 @@ export const CATALOG: AssumptionArea = {
     {
       id: 'volume-on-nvme',
       claim:
-        'Types with local NVMe disks refuse VolumeKmsKeyId and take their volume from those disks, whatever VolumeSizeInGB says.',
+        'Types with local NVMe disks reject VolumeKmsKeyId and use those disks as their volume, whatever the value of VolumeSizeInGB.',
       basis: 'documented',
       source: 'https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_ResourceConfig.html',
       usedBy: 'requests for p4d, p5 and newer types',
-      ifWrong: 'CreateTrainingJob refuses the request',
+      ifWrong: 'CreateTrainingJob rejects the request',
       embedded: 'repeats it',
     },
     {

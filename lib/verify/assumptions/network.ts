@@ -7,7 +7,7 @@ export const NETWORK: AssumptionArea = {
     {
       id: 'mlflow-endpoint',
       claim:
-        'An interface endpoint for aws.sagemaker.<region>.experiments carries the calls of the MLflow client to tracking servers by their usual address.',
+        'An interface endpoint for aws.sagemaker.<region>.experiments is used by calls of the MLflow client to the normal addresses of tracking servers.',
       basis: 'inferred',
       source:
         'https://docs.aws.amazon.com/sagemaker/latest/dg/mlflow-interface-endpoint.html; the address in the tests of the sagemaker-mlflow package',
@@ -30,7 +30,7 @@ export const NETWORK: AssumptionArea = {
       claim:
         'The endpoint services of the locked network are offered in every zone of the Region that the environment uses.',
       basis: 'guessed',
-      source: 'use1-az3 is known to lack some services',
+      source: 'some services are known to be missing in use1-az3',
       usedBy: 'network.mode vpc-locked',
       ifWrong: 'the deploy of the network fails',
       embedded: 'independent',
@@ -39,7 +39,7 @@ export const NETWORK: AssumptionArea = {
     {
       id: 'pull-outside-vpc',
       claim:
-        'SageMaker pulls images and ships logs outside the subnets of a job, so that a locked network needs endpoints only for what containers call.',
+        'SageMaker pulls images and sends logs outside the subnets of a job, so that a locked network needs endpoints only for services that containers call.',
       basis: 'documented',
       source: 'https://docs.aws.amazon.com/sagemaker/latest/dg/train-vpc.html names only S3',
       usedBy: 'endpoints of the locked network',
@@ -49,7 +49,7 @@ export const NETWORK: AssumptionArea = {
     },
     {
       id: 'addresses-per-instance',
-      claim: 'An instance takes at most two addresses of its subnet, five with EFA.',
+      claim: 'An instance uses at most two addresses of its subnet, five with EFA.',
       basis: 'documented',
       source: 'https://docs.aws.amazon.com/sagemaker/latest/dg/train-vpc.html',
       usedBy: 'preflight, size of subnets',
@@ -58,8 +58,7 @@ export const NETWORK: AssumptionArea = {
     },
     {
       id: 'buckets-guarded',
-      claim:
-        'The buckets of the environment are encrypted with its key, versioned, closed to the public and refuse plain HTTP.',
+      claim: 'The buckets of the environment are encrypted with its key, versioned, not public, and reject plain HTTP.',
       basis: 'documented',
       source: 'https://docs.aws.amazon.com/AmazonS3/latest/userguide/security-best-practices.html',
       usedBy: 'security review',
@@ -69,11 +68,12 @@ export const NETWORK: AssumptionArea = {
     },
     {
       id: 'self-rules',
-      claim: 'The security group of the environment lets its members reach each other both ways on every protocol.',
+      claim:
+        'The security group of the environment allows traffic between its members in both directions on every protocol.',
       basis: 'documented',
       source: 'https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-start.html',
       usedBy: 'EFA',
-      ifWrong: 'jobs fall back to sockets, which `efa: required` refuses',
+      ifWrong: 'jobs fall back to sockets, which `efa: required` rejects',
       embedded: 'independent',
       probe: 'read',
     },

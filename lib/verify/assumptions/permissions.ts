@@ -7,7 +7,7 @@ export const PERMISSIONS: AssumptionArea = {
     {
       id: 'roles-allow',
       claim:
-        'Every role of the stack is allowed each action that its own policies name; no boundary or organization policy takes one away.',
+        'Every role of the stack is allowed each action that its own policies name; no permissions boundary or organization policy denies one.',
       basis: 'guessed',
       source: 'depends on the account',
       usedBy: 'everything',
@@ -29,35 +29,35 @@ export const PERMISSIONS: AssumptionArea = {
     {
       id: 'team-key-alone',
       claim:
-        'S3 asks KMS for the data key of an upload with the rights of the caller, for the key aws/s3 too, so that a denial of kms:GenerateDataKey for every other key holds whatever the upload names. Uploads without an encryption header, parts of large objects among them, do not match a denial of `AES256`.',
+        'S3 requests the data key of an upload from KMS with the permissions of the caller, also for the key aws/s3, so that a denial of kms:GenerateDataKey for all other keys applies whichever key the upload names. Uploads without an encryption header, including parts of large objects, do not match a denial of `AES256`.',
       basis: 'documented',
       source:
         'https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html and the policy of the AWS managed key aws/s3',
       usedBy: '`teams.<team>.kmsKey`',
-      ifWrong: "a script of the team can upload with Amazon's key, or its large uploads are denied",
+      ifWrong: 'a script of the team can upload with an AWS managed key, or its large uploads are denied',
       embedded: 'repeats it',
     },
     {
       id: 'model-approval-condition',
       claim:
-        'sagemaker:CreateModelPackage is judged with sagemaker:ModelApprovalStatus of the request, which the reference lists for the action itself and not for one of its resources (2026-11-23, and in an older edition); on the group, on the version, or on both, each of which it calls optional. sagemaker:AddTags is asked for with tags alone, and none are sent.',
+        'sagemaker:CreateModelPackage is authorized with sagemaker:ModelApprovalStatus of the request, which the reference lists for the action itself and not for one of its resources (2026-11-23, and in an older edition); on the group, on the version, or on both, each of which the reference lists as optional. sagemaker:AddTags is required only for a request with tags, and none are sent.',
       basis: 'documented',
       source:
-        'https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsagemaker.html; test/templates/laws/authorization.ts holds the policy to it',
-      usedBy: '`slipway publish --registry` in the hands of a researcher',
+        'https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsagemaker.html; test/templates/laws/authorization.ts checks the policy against it',
+      usedBy: '`slipway publish --registry`, called by a researcher',
       ifWrong: 'researchers are denied, or may register versions as approved',
       embedded: 'repeats it',
     },
     {
       id: 'model-package-content',
       claim:
-        'CreateModelPackage takes a card by the published schema of model packages and a prefix with further files beside the weights, and asks the caller for no right to the image or to the weights.',
+        'CreateModelPackage accepts a card that follows the published schema of model packages, and a prefix that contains further files besides the weights, and requires no permission of the caller for the image or the weights.',
       basis: 'guessed',
       source:
-        'https://docs.aws.amazon.com/sagemaker/latest/dg/model-registry-details.html has the schema; nothing is said of the rights',
+        'https://docs.aws.amazon.com/sagemaker/latest/dg/model-registry-details.html documents the schema, but not the permissions',
       usedBy: '`slipway publish --registry`',
       ifWrong:
-        'weights and card lie in S3, and the version is not registered; the command says the reason of the service',
+        'weights and card are in S3, but the version is not registered; the command shows the message of the service',
       embedded: 'not modelled',
     },
     {
@@ -67,7 +67,7 @@ export const PERMISSIONS: AssumptionArea = {
       basis: 'inferred',
       source: 'editions of the service authorization reference differ on the resource type',
       usedBy: 'quota check of deploy, launch and queue',
-      ifWrong: 'every limit reads as unknown',
+      ifWrong: 'every limit is reported as unknown',
       embedded: 'independent',
       probe: 'read',
     },
@@ -77,14 +77,14 @@ export const PERMISSIONS: AssumptionArea = {
         "Lambda decrypts the variables of a function, which are encrypted with the operations key, with kms:Decrypt of the function's role alone.",
       basis: 'inferred',
       source: 'https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars-encryption.html',
-      usedBy: 'functions of a deploy, the first of which run seconds after the key was made',
+      usedBy: 'functions of a deploy, the first of which run seconds after the key was created',
       ifWrong: 'the first deploy fails at its quota check with KMSAccessDeniedException',
       embedded: 'not modelled',
     },
     {
       id: 'repository-key',
       claim:
-        "ECR uses the environment's key for its repository by a grant that the creation makes: builds and jobs push and pull without a right to the key.",
+        "ECR uses the environment's key for its repository through a grant that is created with the repository: builds and jobs push and pull without permissions for the key.",
       basis: 'documented',
       source: 'https://docs.aws.amazon.com/AmazonECR/latest/userguide/encryption-at-rest.html',
       usedBy: 'image.encryption: kms, the default',
@@ -94,21 +94,20 @@ export const PERMISSIONS: AssumptionArea = {
     {
       id: 'describe-by-tag',
       claim:
-        'sagemaker:DescribeTrainingJob is judged with aws:ResourceTag of the job, from the moment that the job exists.',
+        'sagemaker:DescribeTrainingJob is authorized with aws:ResourceTag of the job from the moment that the job exists.',
       basis: 'documented',
       source: 'https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsagemaker.html',
       usedBy: "researchers describe their own team's jobs and no others",
-      ifWrong:
-        'report and preflight of a researcher say that they are not permitted, or a team sees requests of another',
+      ifWrong: 'report and preflight of a researcher are denied, or a team sees requests of another team',
       embedded: 'repeats it',
     },
     {
       id: 'deploy-log-group',
-      claim: 'Lambda and CodeBuild make a custom log group that is not there, with the permission of the role.',
+      claim: 'Lambda and CodeBuild create a custom log group that does not exist, if the role has the permission.',
       basis: 'documented',
       source: 'https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-loggroups.html',
       usedBy: 'the log of deploys, which survives a first deploy that is rolled back',
-      ifWrong: 'a failed deploy has no log but its message',
+      ifWrong: 'a failed deploy has no log except its error message',
       embedded: 'independent',
     },
     {
@@ -136,25 +135,26 @@ export const PERMISSIONS: AssumptionArea = {
     {
       id: 'team-key-uploads',
       claim:
-        "S3 asks for kms:GenerateDataKey on the bucket's key in the name of a caller whose upload names no key, and denies the upload of a role that may only decrypt with it.",
+        'For an upload that names no key, S3 requires kms:GenerateDataKey of the caller on the key of the bucket, and denies the upload of a role that may only decrypt with it.',
       basis: 'documented',
       source: 'https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html',
-      usedBy: 'teams.<team>.kmsKey: what a job or a person of the team uploads without naming the key is refused',
-      ifWrong: 'such an upload lies under the key of the environment, which other teams may use',
+      usedBy: 'teams.<team>.kmsKey: uploads of a job or a person of the team that do not name the key are rejected',
+      ifWrong: 'such an upload is encrypted with the key of the environment, which other teams may use',
       embedded: 'not modelled',
     },
     {
       id: 'preferences-condition-keys',
-      claim: 'IAM fills sagemaker:InstanceTypes from InstancePreferences and from instance groups too.',
+      claim: 'sagemaker:InstanceTypes also contains the types of InstancePreferences and of instance groups.',
       basis: 'inferred',
-      source: 'the service authorization reference names the key without saying which fields fill it',
-      usedBy: 'the instance types that guardrails allow, as conditions on create calls',
+      source: 'the service authorization reference lists the key without saying which fields it contains',
+      usedBy: 'guardrails on instance types, which are conditions on create calls',
       ifWrong: 'runs with alternatives or instance groups are denied, because the key is then absent',
       embedded: 'repeats it',
     },
     {
       id: 'endpoint-account-keys',
-      claim: 'Calls of CloudWatch Logs and ECR through an interface endpoint carry aws:ResourceAccount.',
+      claim:
+        'Calls to CloudWatch Logs and ECR through an interface endpoint have the condition key aws:ResourceAccount.',
       basis: 'inferred',
       source: 'https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-keys.html',
       usedBy: 'policies of the interface endpoints',
@@ -164,10 +164,10 @@ export const PERMISSIONS: AssumptionArea = {
     {
       id: 'missing-object-answer',
       claim:
-        'S3 answers 404 for a missing object when the caller may list its prefix, also where a condition on s3:prefix limits the listing.',
+        'S3 returns 404 for a missing object when the caller may list its prefix, also when a condition on s3:prefix limits the listing.',
       basis: 'inferred',
       source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html',
-      usedBy: 'control, which names the upload that is missing',
+      usedBy: 'control, which reports the missing upload',
       ifWrong: 'a launch without its upload is reported as denied access',
       embedded: 'not modelled',
     },

@@ -34,7 +34,7 @@ export const TRAINING_JOBS: AssumptionArea = {
       claim: 'DeleteTrainingJob accepts ended jobs only, and the name can be used again afterwards.',
       basis: 'documented',
       source: 'service model of @aws-sdk/client-sagemaker 3.1142.0',
-      usedBy: 'reconcile, which never takes "name not found" for "never ran" once a create call was answered',
+      usedBy: 'reconcile, which never treats "name not found" as "never ran" once a create call was answered',
       ifWrong: 'the warning in docs about deleting jobs of live runs is wrong',
       embedded: 'repeats it',
       probe: 'train',
@@ -61,18 +61,18 @@ export const TRAINING_JOBS: AssumptionArea = {
     },
     {
       id: 'tags-after-create',
-      claim: 'ListTags answers all tags of a request as soon as Describe finds the job.',
+      claim: 'ListTags returns all tags of a request as soon as DescribeTrainingJob finds the job.',
       basis: 'guessed',
       source: 'no source says so',
       usedBy: 'adoption of jobs whose create call was not answered',
-      ifWrong: 'adoption waits until identity can be read from Environment of Describe',
+      ifWrong: 'adoption waits until the identity can be read from Environment in the answer of DescribeTrainingJob',
       embedded: 'repeats it',
       probe: 'train',
     },
     {
       id: 'request-echoed',
       claim:
-        'Describe answers RetryStrategy, Environment, StoppingCondition, RemoteDebugConfig and CheckpointConfig as they were sent.',
+        'DescribeTrainingJob returns RetryStrategy, Environment, StoppingCondition, RemoteDebugConfig and CheckpointConfig as they were sent.',
       basis: 'documented',
       source: `${API}/API_DescribeTrainingJob.html`,
       usedBy: 'identity by Environment, the report, slipway import',
@@ -83,7 +83,7 @@ export const TRAINING_JOBS: AssumptionArea = {
     {
       id: 'limit-exceeded-text',
       claim:
-        'ResourceLimitExceeded of CreateTrainingJob names the quota as Service Quotas does, with its limit and current use.',
+        'The message of ResourceLimitExceeded from CreateTrainingJob contains the quota name of Service Quotas, its limit and the current use.',
       basis: 'reported',
       source:
         'messages quoted in public issues: "The account-level service limit \'ml.p4d.24xlarge for training job usage\' is 0 Instances, ..."',
@@ -106,11 +106,11 @@ export const TRAINING_JOBS: AssumptionArea = {
     {
       id: 'data-denied-text',
       claim:
-        'A channel that the execution role may not read ends the job as Failed with a FailureReason of ClientError that names access.',
+        'If the execution role may not read a channel, the job ends as Failed with a FailureReason of ClientError that mentions denied access.',
       basis: 'reported',
       source: 'messages quoted in public issues',
-      usedBy: 'class `access`, which ends a run at once and names the permission',
-      ifWrong: 'the run is tried again until its budget is used up',
+      usedBy: 'class `access`, which ends a run immediately and names the permission',
+      ifWrong: 'the run is retried until its budget is used up',
       embedded: 'repeats it',
       probe: 'train',
     },
@@ -135,7 +135,7 @@ export const TRAINING_JOBS: AssumptionArea = {
     },
     {
       id: 'max-pending-state',
-      claim: 'A job whose MaxPendingTimeInSeconds passes ends as Stopped without TrainingStartTime.',
+      claim: 'A job that exceeds MaxPendingTimeInSeconds ends as Stopped without TrainingStartTime.',
       basis: 'inferred',
       source: `${API}/API_StoppingCondition.html`,
       usedBy: 'class `capacity` for jobs that never got instances',
@@ -155,7 +155,7 @@ export const TRAINING_JOBS: AssumptionArea = {
     {
       id: 'secondary-transitions',
       claim:
-        'SecondaryStatusTransitions hold every state with its start, so that seconds of starting, downloading, training and uploading add up to wall time.',
+        'SecondaryStatusTransitions contain every state with its start time, so that seconds of starting, downloading, training and uploading add up to wall time.',
       basis: 'documented',
       source: `${API}/API_SecondaryStatusTransition.html`,
       usedBy: 'recorded goodput and spend',
@@ -197,7 +197,7 @@ export const TRAINING_JOBS: AssumptionArea = {
     {
       id: 'preferences-quota',
       claim:
-        'A running job with InstancePreferences counts against the quota of the type that it got, and of no other.',
+        'A running job with InstancePreferences counts against the quota of the type that it got, and against no other quota.',
       basis: 'guessed',
       source: 'no source says so',
       usedBy: 'available quota in the queue',
@@ -207,38 +207,37 @@ export const TRAINING_JOBS: AssumptionArea = {
     {
       id: 'shell-after-update',
       claim:
-        'After UpdateTrainingJob turned remote debugging on, StartSession fails with TargetNotConnected until the agent of the host is connected, and works within three minutes.',
+        'After UpdateTrainingJob has enabled remote debugging, StartSession fails with TargetNotConnected until the agent of the host is connected, and succeeds within three minutes.',
       basis: 'guessed',
-      source: `${GUIDE}/train-remote-debugging.html says that the switch may be changed in Downloading and Training, not how long it takes`,
-      usedBy: 'slipway shell, which asks again for three minutes',
-      ifWrong:
-        'the first slipway shell into a run that did not ask for remoteDebug fails, and works when it is repeated',
+      source: `${GUIDE}/train-remote-debugging.html says that the setting may be changed in Downloading and Training, but not how long it takes`,
+      usedBy: 'slipway shell, which retries for three minutes',
+      ifWrong: 'the first slipway shell into a run without remoteDebug fails, and succeeds when it is repeated',
       embedded: 'not modelled',
     },
     {
       id: 'shell-command-document',
       claim:
-        'StartSession into a training container takes the document AWS-StartInteractiveCommand, and judges a call by the condition ssm:resourceTag/aws:ssmmessages:target-id alone.',
+        'StartSession for a training container accepts the document AWS-StartInteractiveCommand, and the condition key ssm:resourceTag/aws:ssmmessages:target-id is sufficient to authorize it.',
       basis: 'reported',
-      source: `${GUIDE}/train-remote-debugging.html has the condition; examples of aws-samples open AWS-StartPortForwardingSession into such a target`,
+      source: `${GUIDE}/train-remote-debugging.html documents the condition key; examples in aws-samples start AWS-StartPortForwardingSession for such a target`,
       usedBy: 'slipway shell RUN -- COMMAND, and the statement OpenShells of control',
-      ifWrong: 'a command, or every shell, is refused; the refusal quotes the service',
+      ifWrong: 'a command, or every shell, is rejected; the error quotes the message of the service',
       embedded: 'not modelled',
     },
     {
       id: 'shell-session-elsewhere',
       claim:
-        'A session that one principal started can be joined by any caller that has its token, without permissions of Systems Manager of their own.',
+        'A session that one principal started can be joined by any caller that has its token, without permissions for Systems Manager.',
       basis: 'documented',
       source:
-        'https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_StartSession.html: the answer is a URL and a token for a WebSocket connection; session-manager-plugin connects with these two',
+        'https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_StartSession.html: the response contains a URL and a token for a WebSocket connection, which session-manager-plugin uses',
       usedBy: 'slipway shell: control starts the session, the plugin of the caller joins it',
-      ifWrong: 'researchers need ssm:StartSession, which cannot tell the jobs of one team from those of another',
+      ifWrong: 'researchers need ssm:StartSession, which cannot distinguish the jobs of one team from those of another',
       embedded: 'not modelled',
     },
     {
       id: 'describe-rate',
-      claim: 'DescribeTrainingJob and ListTags are allowed several times a second.',
+      claim: 'DescribeTrainingJob and ListTags are allowed several times per second.',
       basis: 'guessed',
       source: 'AWS publishes no rate for them',
       usedBy: 'reconcile with hundreds of live runs',
@@ -258,10 +257,10 @@ export const TRAINING_JOBS: AssumptionArea = {
     {
       id: 'cluster-repair',
       claim:
-        'SageMaker replaces a broken GPU instance only after the job fails; it does not interfere with a job whose container lives.',
+        'SageMaker replaces a broken GPU instance only after the job fails; it does not interfere with a job whose container is still running.',
       basis: 'documented',
       source: `${GUIDE}/model-checkpoints.html`,
-      usedBy: 'spare hosts: a host whose GPU broke is set aside inside the job',
+      usedBy: 'spare hosts: a host with a broken GPU is replaced inside the job',
       ifWrong: 'the job ends although a spare host had taken over',
       embedded: 'not modelled',
     },
@@ -278,7 +277,7 @@ export const TRAINING_JOBS: AssumptionArea = {
     {
       id: 'warm-pool-match',
       claim:
-        'A retained warm pool serves a job with the same role, image-independent resources, subnets and groups, also after another team tag.',
+        'A retained warm pool is reused by a job with the same role, instances, subnets and security groups, whatever its image and team tag are.',
       basis: 'documented',
       source: `${GUIDE}/train-warm-pools.html`,
       usedBy: 'roles per team, keepAliveSeconds',
@@ -288,17 +287,17 @@ export const TRAINING_JOBS: AssumptionArea = {
     {
       id: 'warm-pool-release',
       claim:
-        'UpdateTrainingJob with a keep-alive period of 0 ends a warm pool that is Available, IAM compares sagemaker:KeepAlivePeriod with that 0, and Describe then says Terminated and how long the pool was kept.',
+        'UpdateTrainingJob with a keep-alive period of 0 ends a warm pool that is Available, IAM compares sagemaker:KeepAlivePeriod with that 0, and DescribeTrainingJob then returns Terminated and how long the pool was kept.',
       basis: 'documented',
       source: `${GUIDE}/train-warm-pools-how-to-use.html`,
       usedBy: 'slipway release',
-      ifWrong: 'the pool is kept until it expires, and the command says that it is denied or refused',
+      ifWrong: 'the pool is kept until it expires, and the command reports that the call was denied or rejected',
       embedded: 'repeats it',
     },
     {
       id: 'preferences-billing',
       claim:
-        'Describe says which of the InstancePreferences a job got as SelectedInstanceType and SelectedInstanceCount.',
+        'DescribeTrainingJob returns which of the InstancePreferences a job got, as SelectedInstanceType and SelectedInstanceCount.',
       basis: 'documented',
       source: 'service model of @aws-sdk/client-sagemaker 3.1142.0',
       usedBy: 'price of runs with alternatives',
