@@ -5,14 +5,17 @@ import { onInstances } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import { isAboveLimit, quotaIssues } from './quota-issues';
 
-/** The run on the most instances that the limits allow; on its fewest where they allow none, and as it is where it has one size. */
+/**
+ * The run with the largest number of instances within the limits; with its smallest number if no size is within them; unchanged if it is
+ * not elastic.
+ */
 export function withinLimits(run: RunSpec, limits: Limits): RunSpec {
   const sizes = elasticSizes(run).map((count) => onInstances(run, count));
   const isAllowed = (sized: RunSpec) => !judgeForDeploy(neededToStart(runQuotaNeeds(sized)), limits).some(isAboveLimit);
   return sizes.find(isAllowed) ?? sizes.at(-1) ?? run;
 }
 
-/** What the limits say against a launch: of an elastic run an error where even its fewest instances are above, else a warning. */
+/** Quota issues of a launch: for an elastic run an error if even its smallest size is above a limit, otherwise a warning. */
 export function limitIssues(run: RunSpec, rows: readonly QuotaRow[], limits: Limits): Issue[] {
   const sized = withinLimits(run, limits);
   if (sized.compute.instanceCount === run.compute.instanceCount) return quotaIssues(rows.filter(isAboveLimit));

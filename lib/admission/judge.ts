@@ -8,17 +8,17 @@ import { limitIssues } from './elastic';
 import { memoryIssues } from './memory';
 import { plannedCostIssues, priceIssues } from './price';
 
-/** What a launch is judged against. */
+/** Facts on which admission is based. */
 export interface AdmissionFacts {
   descriptor: Descriptor;
   region: string;
-  /** Applied limits by quota name; a name without one is unknown, and holds nothing back. */
+  /** Applied limits by quota name; a quota that is missing is unknown and blocks nothing. */
   limits: Limits;
   /** A person has confirmed the launch although the price is unknown. */
   acceptsUnknownPrice: boolean;
 }
 
-/** What admission says of a run before it takes capacity: its refusals and warnings, and the numbers that they rest on. */
+/** The result of admission before a run gets capacity: errors and warnings, and the numbers on which they are based. */
 export interface AdmissionVerdict {
   /** No issue is an error: the run may join the queue. */
   isAdmitted: boolean;
@@ -27,8 +27,8 @@ export interface AdmissionVerdict {
 }
 
 /**
- * Everything that memory, price, cost, quota, guardrails and the other rules say of one launch: the same for the command line, the control
- * plane and simulations. Needs above what is free are not judged here: the queue lets such a run wait.
+ * Checks memory, price, cost, quota, guardrails and all other rules for one launch, in the same way for the command line, the control plane
+ * and simulations. Needs that exceed only the free capacity are not errors: such a run waits in the queue.
  */
 export function judgeAdmission(
   run: RunSpec,

@@ -4,14 +4,14 @@ import { planRun } from '../planner/run/plan-run';
 import { type Issue, issue } from '../spec/issue';
 import type { RunSpec } from '../spec/run-spec';
 
-/** A run on one of the cluster shapes that it may be given. */
+/** A run on one of the clusters that it may get. */
 interface Shape {
-  /** Option that names it. */
+  /** Option that selects it. */
   path: string;
   run: RunSpec;
 }
 
-/** The shape as written, and one for each alternative that the service may choose instead. */
+/** The cluster as written, and one for each alternative that the service may choose instead. */
 function shapesOf(run: RunSpec): Shape[] {
   const alternatives = run.compute.alternatives.map((alternative, i) => ({
     path: `compute.alternatives[${i}].instanceType`,
@@ -33,12 +33,12 @@ const on = (run: RunSpec, { instanceType, instanceCount }: RunSpec['compute']['a
 interface Shortfall {
   needed: number;
   available: number;
-  /** What has that memory. */
+  /** The kind of device. */
   of: 'GPU' | 'NeuronCore';
   advice: string;
 }
 
-/** GiB needed and there, and what would help, when the planner knows the run and it cannot fit; undefined in every other case. */
+/** GiB needed and available, and possible remedies, when the planner supports the run and it cannot fit; undefined in every other case. */
 function shortfall(run: RunSpec, region: string): Shortfall | undefined {
   const neuron = planNeuron(run);
   if (neuron !== undefined) return Array.isArray(neuron) ? undefined : shortfallOfCores(neuron);
@@ -48,14 +48,14 @@ function shortfall(run: RunSpec, region: string): Shortfall | undefined {
   return { needed: plan.memoryGiB.total, available: plan.memoryGiB.available, of: 'GPU', advice };
 }
 
-/** Weights, gradients and optimizer that all NeuronCores together cannot hold. */
+/** The case in which weights, gradients and optimizer do not fit into all NeuronCores together. */
 function shortfallOfCores({ fits, layouts, coreGiB }: NeuronPlan): Shortfall | undefined {
   if (fits !== 'oom') return undefined;
   const needed = Math.min(...layouts.map(({ memoryGiB }) => stateGiB(memoryGiB)));
   return { needed, available: coreGiB, of: 'NeuronCore', advice: 'use more instances' };
 }
 
-/** Every shape that the run may be given and cannot fit. Shapes that the planner does not know are omitted. */
+/** Issues for every cluster that the run may get and into which it does not fit. Clusters that the planner does not support are skipped. */
 export function memoryIssues(run: RunSpec, region: string): Issue[] {
   return shapesOf(run).flatMap(({ path, run: shape }) => {
     const short = shortfall(shape, region);
@@ -71,10 +71,10 @@ export function memoryIssues(run: RunSpec, region: string): Issue[] {
   });
 }
 
-/** Whether the run's layout fits the memory of its GPUs by the planner's estimate; true where the planner has none. */
+/** Whether the run's layout fits into GPU memory according to the planner; true if the planner cannot tell. */
 export const fitsMemory = (run: RunSpec, region: string): boolean => shortfall(run, region) === undefined;
 
-/** The run without the alternatives that do not fit: what is asked of the service is asked with what is known today. */
+/** The run without the alternatives into which it does not fit, so that the request is based on current knowledge. */
 export function withFittingAlternatives(run: RunSpec, region: string): RunSpec {
   const alternatives = run.compute.alternatives.filter((alternative) => fitsMemory(on(run, alternative), region));
   return alternatives.length === run.compute.alternatives.length

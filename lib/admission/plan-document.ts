@@ -5,16 +5,16 @@ import type { RunSpec } from '../spec/run-spec';
 import { type SizePlan, sizePlans } from './plan-sizes';
 import { type SpareValues, spareValues } from './plan-spares';
 
-/** What `slipway plan --json` prints, and what control answers to the same question. */
+/** The output of `slipway plan --json`, and of the control function's `plan`. */
 export type PlanDocument = RunPlan & {
   spares: SpareValues;
-  /** Of an elastic run, largest first. @default - the run has one size */
+  /** For an elastic run, largest size first. @default - the run has one size */
   sizes?: SizePlan[];
-  /** How the training data should lie and be read. @default - the run names no data */
+  /** How the training data should be stored and read. @default - the run has no data */
   data?: DataPlan;
 };
 
-/** The whole plan of a run, or the issues that keep it from being made. */
+/** The complete plan of a run, or the issues that prevent it. */
 export function planDocument(run: RunSpec, facts: PlanFacts): PlanDocument | Issue[] {
   const plan = planRun(run, facts);
   if (Array.isArray(plan)) return plan;

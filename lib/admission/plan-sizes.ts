@@ -3,14 +3,14 @@ import { elasticSizes } from '../rules/compute/elastic';
 import { onInstances } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 
-/** What the run would be on one of its sizes, from its first step to its last. */
+/** The plan of a run on one of its sizes, from its first to its last step. */
 export interface SizePlan {
   instanceCount: number;
   fits: 'fits' | 'tight' | 'oom';
-  /** GiB of one GPU. */
+  /** Memory of one GPU, GiB. */
   memoryGiB: number;
   stepSeconds: number;
-  /** null = the run file says no end. */
+  /** Hours without failures; null when the run file does not state how long to train. */
   hours: number | null;
   usd: number | null;
 }

@@ -3,15 +3,15 @@ import { bestSpares, type SpareValue, sparesOf, spareValue } from '../planner/ru
 import { checkRun } from '../rules';
 import type { RunSpec } from '../spec/run-spec';
 
-/** What the spare hosts of a run are worth, or which number of them would be. */
+/** The value of a run's spare hosts, or of a recommended number of them. */
 export interface SpareValues {
-  /** Of those that the run has. */
+  /** Value of the spare hosts that the run has. */
   own?: SpareValue;
-  /** Of the best number, where it has none, may have some, and they save more than they cost. */
+  /** Value of the best number of spare hosts, if the run has none, may have some, and they save more than they cost. */
   advice?: SpareValue;
 }
 
-/** Looks at spare hosts with the planner's eyes and with those of the rules. */
+/** Evaluates spare hosts with the planner and the rules. */
 export function spareValues(run: RunSpec, { checkpoint, layout }: RunPlan): SpareValues {
   const spares = sparesOf(run);
   if (spares.instances > 0) return { own: spareValue(checkpoint, layout.nodes, spares) };

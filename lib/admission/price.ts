@@ -5,10 +5,10 @@ import { type Issue, issue } from '../spec/issue';
 import { requestedAlternativesOf, requestedGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 
-/** Where prices are looked up: a region, and the environment's own rates. */
+/** Inputs of the price look-up: the region, and the environment's own rates. */
 export type PriceFacts = Pick<Descriptor, 'region' | 'prices'>;
 
-/** On-demand USD of all hosts of a job for one hour, with a note on each figure; undefined when a price is not known. */
+/** On-demand price of all hosts of a job, USD per hour, with a note on each figure; undefined when a price is not known. */
 export function clusterUsdPerHour(run: RunSpec, facts: PriceFacts): { usd: number; notes: string[] } | undefined {
   let usd = 0;
   const notes = new Set<string>();
@@ -21,7 +21,7 @@ export function clusterUsdPerHour(run: RunSpec, facts: PriceFacts): { usd: numbe
   return { usd, notes: [...notes] };
 }
 
-/** Types that the service may choose and whose price is unknown. */
+/** Instance types that the service may choose and whose price is unknown. */
 function unpricedTypes({ compute }: RunSpec, { region, prices }: PriceFacts): string[] {
   const types = [...requestedGroupsOf(compute), ...requestedAlternativesOf(compute)].map((g) => g.instanceType);
   return [...new Set(types)].filter((type) => !findPrice(type, region, prices));
@@ -40,7 +40,7 @@ export function priceIssues(run: RunSpec, facts: PriceFacts, acceptsUnknownPrice
   ];
 }
 
-/** A plan that costs more than the cap ends at the cap, without a model: refused before it costs anything. */
+/** A plan that costs more than the cap would stop at the cap before its last step, so it is rejected before it costs anything. */
 export function plannedCostIssues(run: RunSpec, { region, prices }: PriceFacts): Issue[] {
   const cap = run.limits.maxCostUsd;
   if (cap === undefined) return [];

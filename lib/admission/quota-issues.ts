@@ -1,7 +1,7 @@
 import { freeOf, type QuotaRow } from '../quota';
 import { type Issue, issue } from '../spec/issue';
 
-/** Above the limit waiting does not help; above what is free the queue does. */
+/** Waiting does not help above the limit; if only the free capacity is exceeded, the run waits in the queue. */
 export const isAboveLimit = (row: QuotaRow): boolean => row.limit !== null && row.needed > row.limit;
 
 /** Issues of a launch from a table of needs: an error above a limit, a warning if the run has to wait or a value is unknown. */

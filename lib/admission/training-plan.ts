@@ -3,26 +3,26 @@ import { type Issue, issue } from '../spec/issue';
 import { hostCount, requestedAlternativesOf, requestedGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 
-/** What DescribeTrainingPlan says of a plan, as far as a launch depends on it. Times are milliseconds since 1970. */
+/** The result of DescribeTrainingPlan, as far as a launch depends on it. Times are milliseconds since 1970. */
 export interface TrainingPlanState {
   arn: string;
   status: 'Pending' | 'Active' | 'Scheduled' | 'Expired' | 'Failed';
   /** Instance types of its reserved capacity. */
   instanceTypes: string[];
-  /** What it may be used for: `training-job`, `hyperpod-cluster`, `endpoint`. */
+  /** Allowed uses: `training-job`, `hyperpod-cluster`, `endpoint`. */
   targets: string[];
   totalInstances: number;
-  /** Instances that no job holds now. */
+  /** Number of instances that no job holds now. */
   freeInstances: number;
   unhealthyInstances: number;
-  /** Instances that the service keeps to replace broken ones; UltraServers have one each unless the plan says otherwise. */
+  /** Number of instances that the service reserves to replace broken ones; one per UltraServer unless the plan specifies otherwise. */
   spareInstances: number;
   ultraServers: number;
   startsAt?: number;
   endsAt?: number;
 }
 
-/** A plan that a run names, with its place in the run file. */
+/** A plan that a run names, with the path of the option in the run file. */
 export interface NamedTrainingPlan {
   path: string;
   arn: string;
@@ -50,8 +50,8 @@ export function namedTrainingPlans(run: RunSpec): NamedTrainingPlan[] {
 }
 
 /**
- * What a training plan says against a launch now: an error where no waiting helps, a warning where the job would wait or be cut off.
- * @param hours how long the run takes by its plan; undefined: not known
+ * Issues that a training plan causes for a launch now: an error if waiting does not help, a warning if the job would wait or be cut off.
+ * @param hours duration of the run according to its plan; undefined: not known
  */
 export function trainingPlanIssues(
   named: NamedTrainingPlan,
@@ -115,8 +115,8 @@ function sizes(named: NamedTrainingPlan, state: TrainingPlanState): Issue[] {
 }
 
 /**
- * What to do where a plan is too small. An elastic run would begin with its largest size; no source says whether SageMaker refuses that for
- * good or for now, so that the run file has to name what the plan holds.
+ * The remedy when a plan is too small. An elastic run starts with its largest size; it is not documented whether SageMaker would refuse
+ * that permanently or only for the moment, so the run file must use the size of the plan.
  */
 function smallerSize({ sizes: all = [] }: NamedTrainingPlan, { totalInstances }: TrainingPlanState): string {
   const [largest, ...smaller] = all.filter((size) => size <= totalInstances);

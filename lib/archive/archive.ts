@@ -7,13 +7,13 @@ import { CODE_IN_IMAGE } from '../spec/code-source';
 import type { RunSpec } from '../spec/run-spec';
 import { storedGzip } from './stored-gzip';
 
-/** A gzipped tar in memory, with the digest that names it in S3. */
+/** A gzipped tar in memory, with its digest, by which it is named in S3. */
 export interface Archive {
   bytes: Buffer;
   sha256: string;
 }
 
-/** Folders that are never part of a run's code. */
+/** Folders that are never included in a run's code. */
 const LEFT_OUT = new Set([
   '.git',
   '__pycache__',
@@ -25,7 +25,7 @@ const LEFT_OUT = new Set([
   '.mypy_cache',
 ]);
 
-/** Regular files below `folder`, sorted, with forward slashes. Symbolic links to files count as the files. */
+/** Regular files below `folder`, sorted, with forward slashes. Symbolic links to files are included as files. */
 export function filesBelow(folder: string): string[] {
   const found: string[] = [];
   const visit = (at: string) => {
@@ -40,19 +40,19 @@ export function filesBelow(folder: string): string[] {
   return found.sort();
 }
 
-/** How the tar of an archive is wrapped. */
+/** Wraps the tar of an archive in gzip. */
 export type Wrapping = (tar: Buffer) => Buffer;
 
 /**
- * Wrapped without compression: the same digest on every machine, and in the Python client. zlib compresses differently from release to
- * release, and code folders are small.
+ * Without compression, so that the digest is the same on every machine and in the Python client. zlib output differs between releases, and
+ * code folders are small.
  */
 const STORED: Wrapping = storedGzip;
 
-/** What registered runs have been known by from the first release on: another digest would submit each of them again. */
+/** Compression used for registered runs since the first release: another digest would submit each of them again. */
 export const COMPRESSED: Wrapping = (tar) => gzipSync(tar, { level: 9 });
 
-/** A .tar.gz of `folder` whose bytes depend on names, contents and the executable bit alone: same code, same digest. */
+/** A .tar.gz of `folder` whose bytes depend only on names, contents and the executable bit: the same code gives the same digest. */
 export async function archiveFolder(folder: string, wrap = STORED): Promise<Archive> {
   const tar = pack();
   const chunks: Buffer[] = [];
@@ -72,7 +72,7 @@ export async function archiveFolder(folder: string, wrap = STORED): Promise<Arch
   return { bytes, sha256: sha256(bytes) };
 }
 
-/** The archive of a run's local code folder; undefined for built-in code, and code that is in S3 or in the image. */
+/** The archive of a run's local code folder; undefined for built-in code, and for code in S3 or in the image. */
 export async function codeArchive(run: RunSpec, runFile: string, wrap = STORED): Promise<Archive | undefined> {
   const { builtin, source } = run.code;
   if (builtin || source === CODE_IN_IMAGE || source.startsWith('s3://')) return undefined;

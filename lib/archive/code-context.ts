@@ -31,7 +31,7 @@ function isFileInside(folder: string, name: string): boolean {
   return existsSync(target) && statSync(target).isFile();
 }
 
-/** The folder with .git above the run file, else the run file's own folder. */
+/** The nearest folder with .git that contains the run file, otherwise the run file's folder. */
 function repositoryOf(runFile: string): { root: string; isGit: boolean } {
   const start = path.dirname(path.resolve(runFile));
   for (let folder = start; ; folder = path.dirname(folder)) {

@@ -2,15 +2,15 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type InlinedRun, inlineConfig, namedConfig } from '../spec/inline-config';
 
-/** A config.json in S3, under the name that the run file has for it. */
+/** A config.json in S3, with the URI under which the run file names it. */
 export interface FetchedConfig {
   uri: string;
   text: string;
 }
 
 /**
- * A run file with the config.json beside it put in the place of its name. A file that cannot be read stays a name, which a rule
- * refuses; so does an S3 URI, unless it is the one that was fetched.
+ * Inserts the content of a config.json beside the run file in place of its name. If the file cannot be read the name stays, which a rule
+ * rejects; the same applies to an S3 URI, unless its content has been downloaded.
  */
 export function withModelConfig(
   file: string,

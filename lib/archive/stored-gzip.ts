@@ -2,10 +2,10 @@ import { crc32 } from 'node:zlib';
 
 /** Magic, deflate, no flags, no time, unknown system: https://www.rfc-editor.org/rfc/rfc1952, 2.3. */
 const HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]);
-/** Bytes of a stored block at most: https://www.rfc-editor.org/rfc/rfc1951, 3.2.4. */
+/** Maximum size of a stored block: https://www.rfc-editor.org/rfc/rfc1951, 3.2.4. */
 const BLOCK = 65_535;
 
-/** A gzip file whose content is stored and not compressed: the same bytes for the same content everywhere. */
+/** A gzip file whose content is stored uncompressed, so that the bytes are the same everywhere. */
 export function storedGzip(content: Buffer): Buffer {
   const parts: Buffer[] = [HEADER];
   for (let at = 0; at === 0 || at < content.length; at += BLOCK) {

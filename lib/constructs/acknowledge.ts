@@ -1,15 +1,16 @@
 import { Validations } from 'aws-cdk-lib';
 import type { IConstruct } from 'constructs';
 
-/** A finding of cdk-nag that is right in general and not here. */
+/** A finding of cdk-nag that is correct in general but does not apply here. */
 export interface Acknowledgement {
   readonly id: string;
   readonly reason: string;
 }
 
 /**
- * Records why a finding does not count here. An app on an older aws-cdk-lib has no `Validations` (2.240), or one that refuses ids
- * with an ARN in them (2.265): the checks of the environment itself then run in an app on the version that this package is built with.
+ * Records why a finding does not apply here. An app with an older aws-cdk-lib has no `Validations` (before 2.240), or one that rejects ids
+ * that contain an ARN (before 2.265): there, the checks of the environment itself run in an app with the version that this package is built
+ * with.
  */
 export function acknowledge(scope: IConstruct, ...findings: Acknowledgement[]): void {
   const validations: typeof Validations | undefined = Validations;

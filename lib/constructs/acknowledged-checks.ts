@@ -1,7 +1,7 @@
 import { CfnResource, type IAspect, Stack } from 'aws-cdk-lib';
 import type { IConstruct } from 'constructs';
 
-/** A check of checkov that does not hold for a resource, and why. */
+/** A checkov check that does not apply to a resource, and the reason. */
 interface Skip {
   readonly id: string;
   readonly comment: string;
@@ -25,7 +25,7 @@ const LOG_BUCKET: Skip = {
     'The destination of access logs: logging its own access would log each delivery of a log. https://docs.aws.amazon.com/AmazonS3/latest/userguide/ServerLogs.html',
 };
 
-/** Writes into the template, for checkov, which of its checks do not hold for a resource and why. */
+/** Writes into the template which checkov checks do not apply to a resource, and why. */
 export class AcknowledgedChecks implements IAspect {
   visit(node: IConstruct): void {
     if (!CfnResource.isCfnResource(node)) return;

@@ -4,7 +4,7 @@ import { DEFAULT_LOGGING, type EnvironmentSpec } from '../spec/environment-file'
 import { ApplyRoleOptions } from './access/role-options';
 import { ApplyLogOptions } from './functions/log-options';
 
-/** What a company asks of every role, log group and resource of a stack, whatever made it. */
+/** Applies company-wide options to every role, log group and resource of a stack, whatever created it. */
 export function applyCompanyOptions(stack: Stack, { iam, logging, tags }: EnvironmentSpec): void {
   const priority = { priority: AspectPriority.MUTATING };
   for (const [key, value] of Object.entries(tags)) Tags.of(stack).add(key, value);

@@ -1,23 +1,23 @@
 import type { Construct } from 'constructs';
 import { isSandbox } from './sandbox-context';
 
-/** A part of an environment that the embedded AWS does not deploy, and what its template lacks or says otherwise therefore. */
+/** A part of an environment that the embedded AWS does not deploy, and how its template differs as a result. */
 export interface LeftOutPart {
   readonly why: string;
-  /** Types of resources that are not in the template. */
+  /** Resource types that are missing in the template. */
   readonly lacks: readonly string[];
-  /** Types of resources with other properties. @default - none */
+  /** Resource types with different properties. @default - none */
   readonly changes?: readonly string[];
 }
 
 const FUNCTION = ['AWS::Lambda::Function', 'AWS::IAM::Role', 'AWS::IAM::Policy'];
 
-/** All of it; a law holds the template for the embedded AWS against the one for AWS by this table. */
+/** All parts that are left out; a test compares the template for the embedded AWS with the one for AWS by this table. */
 export const LEFT_OUT = {
   zones: {
     why: 'the zones of MiniStack are not looked up: availabilityZoneIds: all means the zones with the letters a and b',
     lacks: ['AWS::EC2::Subnet', 'AWS::EC2::RouteTable', 'AWS::EC2::SubnetRouteTableAssociation'],
-    // Who refers to subnets or names zones: roles, endpoints, the guard of replacements, descriptors.
+    // Resources that refer to subnets or zones: roles, endpoints, the replace guard, descriptors.
     changes: [
       'AWS::EC2::Subnet',
       'AWS::EC2::RouteTable',
@@ -56,14 +56,15 @@ export const LEFT_OUT = {
   replication: {
     why: 'MiniStack copies nothing between regions',
     lacks: ['AWS::IAM::Role', 'AWS::IAM::Policy'],
-    // The emptying ends the rule of a bucket that is kept.
+    // The resource that empties buckets also ends the replication rule of a bucket that is retained.
     changes: ['AWS::S3::Bucket', 'Custom::SlipwayEmptyStorage'],
   },
   budget: { why: 'MiniStack has no AWS Budgets', lacks: ['AWS::Budgets::Budget'] },
   lustre: {
     why: 'MiniStack has no FSx',
     lacks: ['AWS::FSx::FileSystem', 'AWS::FSx::DataRepositoryAssociation'],
-    // The key's statement for the data repository and the check of an existing key, what stays with the file system, the descriptors.
+    // The key's statement for the data repository and the check of an existing key, resources that are retained with the file system, and
+    // the descriptors.
     changes: [
       'AWS::KMS::Key',
       'AWS::SSM::Parameter',
@@ -81,5 +82,5 @@ export const LEFT_OUT = {
   pipeline: { why: 'its one account cannot hold stages: the environments are made themselves', lacks: [] },
 } as const satisfies Readonly<Record<string, LeftOutPart>>;
 
-/** Whether a part is in the template: on AWS always, on the embedded AWS where `LEFT_OUT` does not name it. */
+/** Whether a part is in the template: always on AWS; on the embedded AWS unless it is in `LEFT_OUT`. */
 export const isDeployed = (scope: Construct, _part: keyof typeof LEFT_OUT): boolean => !isSandbox(scope);

@@ -11,11 +11,11 @@ import { orderReplicas } from './storage/replica-order';
 export interface EnvironmentStageProps extends StageProps {
   /** Account of the stage. */
   readonly env: { readonly account: string };
-  /** Environments that the stage makes, whatever account they name. */
+  /** Environments of the stage; the account in their files is ignored. */
   readonly environments: readonly EnvironmentToMake[];
 }
 
-/** Environments in one account: a stage of a pipeline, one stack for each environment and Region. */
+/** Environments in one account: a stage of a pipeline, with one stack per environment and Region. */
 export class EnvironmentStage extends Stage {
   constructor(scope: Construct, id: string, { environments, ...props }: EnvironmentStageProps) {
     super(scope, id, props);
@@ -32,19 +32,19 @@ export class EnvironmentStage extends Stage {
   }
 }
 
-/** Where a pipeline reads the project, and how far it goes by itself. */
+/** Source of the project, and which stages of a pipeline need approval. */
 export interface PipelineOptions {
   /** Source of the project: `pipelines.CodePipelineSource.connection('owner/repository', 'main', { connectionArn })`. */
   readonly source: pipelines.IFileSetProducer;
-  /** Stages that wait for a person's approval. @default - the last one */
+  /** Stages that require manual approval. @default - the last one */
   readonly approve?: readonly string[];
-  /** Commands that end with the templates in cdk.out. @default - npm ci, slipway validate of each environment file, cdk synth */
+  /** Commands that produce the templates in cdk.out. @default - npm ci, slipway validate for each environment file, cdk synth */
   readonly commands?: readonly string[];
 }
 
 /** Properties of `EnvironmentPipeline`. */
 export interface EnvironmentPipelineProps extends StackProps, PipelineOptions {
-  /** Environments; each has `accounts`, by stage. */
+  /** Environments; each must have `accounts`, by stage. */
   readonly environments: readonly EnvironmentToMake[];
 }
 
@@ -55,9 +55,9 @@ const COMMANDS = [
 ];
 
 /**
- * A pipeline of CDK Pipelines over the accounts that environment files name: a stage for each, in the order of the files. Bootstrap every
- * account with `cdk bootstrap --trust <account of the pipeline> --cloudformation-execution-policies <policy>` first. Costs about 1 USD a
- * month for the pipeline, 1 USD for its key, and the minutes of its builds.
+ * A pipeline of CDK Pipelines over the accounts that environment files name: one stage per account, in the order of the files. Bootstrap
+ * every account with `cdk bootstrap --trust <account of the pipeline> --cloudformation-execution-policies <policy>` first. Costs about 1
+ * USD a month for the pipeline, 1 USD for its key, and the minutes of its builds.
  */
 export class EnvironmentPipeline extends Stack {
   /** The pipeline. */
@@ -92,7 +92,7 @@ interface PipelineStage {
   environments: EnvironmentToMake[];
 }
 
-/** The stages of all environments, in the order in which they are named first. Throws when two files name one stage differently. */
+/** The stages of all environments, in the order in which they first occur. Throws when two files name the same stage differently. */
 function stagesOf(environments: readonly EnvironmentToMake[]): PipelineStage[] {
   const stages = new Map<string, PipelineStage>();
   for (const environment of environments) {
@@ -113,7 +113,7 @@ function stagesOf(environments: readonly EnvironmentToMake[]): PipelineStage[] {
   return [...stages.values()];
 }
 
-/** Options of `slipwayPipeline` in addition to the location of the environment files. */
+/** Options of `slipwayPipeline`, in addition to the location of the environment files. */
 export interface SlipwayPipelineProps extends SlipwayAppProps, PipelineOptions {
   /** Account of the pipeline itself. @default - the first of `accounts` */
   readonly account?: string;
@@ -122,13 +122,13 @@ export interface SlipwayPipelineProps extends SlipwayAppProps, PipelineOptions {
 }
 
 /**
- * Adds the stack `SlipwayPipeline` to an app, which deploys the environment files into their `accounts`. Towards the embedded AWS of
- * `slipway sandbox deploy`, which has one account, the environments are added themselves.
+ * Adds the stack `SlipwayPipeline` to an app, which deploys the environment files to their `accounts`. For the embedded AWS of `slipway
+ * sandbox deploy`, which has one account, it adds the environments directly instead.
  *
  * ```ts
  * slipwayPipeline(new App(), { source: CodePipelineSource.connection('acme/training', 'main', { connectionArn }) });
  * ```
- * @throws when a file has an error or no accounts; nothing was added then
+ * @throws when a file has an error or no accounts; nothing is added in that case
  */
 export async function slipwayPipeline(
   app: App,

@@ -37,48 +37,48 @@ import { TrainingStorage } from './storage/training-storage';
 
 /** Properties of `EnvironmentStack`. */
 export interface EnvironmentStackProps extends StackProps {
-  /** One environment in one Region, as `resolveEnvironments` gives it. */
+  /** One environment in one Region, as returned by `resolveEnvironments`. */
   readonly spec: EnvironmentSpec;
-  /** Image that the environment's own one is built on, by digest. @default - the published image of `spec.image.base`, by its tag */
+  /** Base image of the environment's own image, by digest. @default - the published image of `spec.image.base`, by its tag */
   readonly baseImageUri?: string;
-  /** The runs that `spec.runs` names; their needs count in the quota check. @default - none */
+  /** The runs in `spec.runs`; the quota check includes their needs. @default - none */
   readonly runs?: readonly RunSpec[];
-  /** Runs that this deploy submits when they have changed. @default - none: it starts no training */
+  /** Runs that this deploy submits if they have changed. @default - none: the deploy starts no training */
   readonly submissions?: readonly RunSubmission[];
 }
 
 /**
- * A training environment in one Region. The quota check comes first: nothing stateful is made when it refuses. It provisions
- * and starts no training, unless `submissions` says so.
+ * A training environment in one Region. The quota check comes first: nothing stateful is created if it fails. The stack provisions
+ * resources and starts no training, except for `submissions`.
  *
  * ```ts
  * new EnvironmentStack(app, 'Training', { spec, env: { account: '111122223333', region: 'us-west-2' } });
  * ```
  */
 export class EnvironmentStack extends Stack {
-  /** Quota check that everything stateful waits for. */
+  /** Quota check on which all stateful resources depend. */
   public readonly preflight: QuotaPreflight;
-  /** Guards that refuse a deletion or a replacement while runs are active. */
+  /** Guards that reject a deletion or a replacement while runs are live. */
   public readonly guards: Guards;
-  /** Network of jobs: one of its own, or an existing one. */
+  /** Network of jobs: created by the stack, or an existing one. */
   public readonly network: EnvironmentNetwork;
   /** Buckets and their key. */
   public readonly storage: TrainingStorage;
   /** Roles of jobs, by team. */
   public readonly roles: TrainingRoles;
-  /** Functions, queue and table that start runs and keep them going. */
+  /** Functions, queue and table that start and supervise runs. */
   public readonly launcher: TrainingLauncher;
-  /** Function that answers auditors; undefined where the environment names none. */
+  /** Function that answers auditors; undefined when the environment has none. */
   public readonly audit?: AuditFunction;
-  /** Key of queues, notices, logs and variables of functions. */
+  /** Key of queues, notifications, logs and environment variables of functions. */
   public readonly operationsKey: OperationsKey;
-  /** Dead-letter queue of functions that have none of their own. */
+  /** Dead-letter queue of functions that have no dead-letter queue of their own. */
   public readonly failedInvocations: FailedInvocations;
   /** Roles of people and pipelines. */
   public readonly access: EnvironmentAccess;
   /** Dashboard and alarms. */
   public readonly observability: Observability;
-  /** Image that jobs run by default. */
+  /** Image that jobs use by default. */
   public readonly imageUri: string;
 
   private readonly spec: EnvironmentSpec;
@@ -246,7 +246,7 @@ export class EnvironmentStack extends Stack {
     });
   }
 
-  /** After everything else, so that the environment is whole when the first job starts. */
+  /** Depends on everything else, so that the environment is complete when the first job starts. */
   private submitLast({ run, team, runFile, code }: RunSubmission): void {
     const alias = this.launcher.aliases[team];
     if (!alias) throw new Error(`${run.name}: environment must name a team of ${this.spec.name}, got ${team}`);
@@ -271,13 +271,13 @@ export class EnvironmentStack extends Stack {
     });
   }
 
-  /** Nothing is written into a bucket before everything else is there: a creation that fails earlier leaves the buckets empty. */
+  /** No objects are written to a bucket before all other resources exist: a creation that fails earlier leaves the buckets empty. */
   private publishLast(driver: DriverPublish, descriptors: TeamDescriptor[], makers: IConstruct[]): void {
     driver.node.addDependency(this.storage.ready, ...makers.filter((child) => !CfnElement.isCfnElement(child)));
     for (const descriptor of descriptors) descriptor.node.addDependency(driver);
   }
 
-  /** The quota check before everything but what its own functions need, the guard of the deletion after everything. */
+  /** The quota check precedes everything except what its own functions need; the delete guard depends on everything. */
   private orderResources(): void {
     const ofFunctions = [this.operationsKey, this.failedInvocations];
     const first = [this.node.tryFindChild('Unprotect'), this.preflight, this.guards, ...ofFunctions];

@@ -1,4 +1,4 @@
-/** What another CDK app uses: the whole environment as a stack, or its parts alone. */
+/** Public exports for other CDK apps: the whole environment as a stack, or its parts. */
 export { type Archive, archiveFolder, codeArchive } from '../archive/archive';
 export type { ModelShape } from '../catalog/model/shape';
 export { environmentQuotaNeeds, type QuotaNeed, runQuotaNeeds } from '../quota';

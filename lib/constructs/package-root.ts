@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** The folder of the installed package: compiled (dist/lib/constructs) and as sources (lib/constructs). */
+/** The folder of the installed package, both for the compiled code (dist/lib/constructs) and for the sources (lib/constructs). */
 export function packageRoot(): string {
   for (let folder = __dirname; folder !== path.dirname(folder); folder = path.dirname(folder)) {
     if (existsSync(path.join(folder, 'containers')) && existsSync(path.join(folder, 'package.json'))) return folder;
@@ -10,9 +10,9 @@ export function packageRoot(): string {
 }
 
 /**
- * Folder with the bundles of all Lambda functions, made by `npm run build`: that of a function lies in it under the function's name, and
- * shares its chunks with the others.
- * @throws when the bundle of `name` is not there
+ * Folder with the bundles of all Lambda functions, created by `npm run build`: the bundle of a function is in the subfolder with its name,
+ * and shares chunks with the others.
+ * @throws when the bundle of `name` does not exist
  */
 export function handlersFolder(name: string): string {
   const folder = path.join(packageRoot(), 'dist', 'handlers');
@@ -21,7 +21,7 @@ export function handlersFolder(name: string): string {
   throw new Error(`slipway: the bundle of function ${name} must exist, got no ${file}; run npm run build`);
 }
 
-/** Version of this installation, as its package.json says. */
+/** Version of this installation, from its package.json. */
 export function packageVersion(): string {
   const file = JSON.parse(readFileSync(path.join(packageRoot(), 'package.json'), 'utf8')) as { version: string };
   return file.version;

@@ -8,45 +8,44 @@ import type { RunSpec } from '../spec/run-spec';
 import type { RunSubmission } from './launcher/run-submission';
 import { submissionsOf } from './launcher/submissions';
 
-/** One stack to make. */
+/** One stack to create. */
 export interface EnvironmentToMake {
   /** The environment in one Region, defaults filled in. */
   spec: EnvironmentSpec;
-  /** Base of the image by the digest of the lock file. @default - the base that the environment file names, by its tag */
+  /** Base of the image, by the digest in the lock file. @default - the base in the environment file, by its tag */
   baseImageUri?: string;
   /** The runs that the environment file names. */
   runs: RunSpec[];
-  /** Those of them that a deploy submits. */
+  /** The runs that a deploy submits. */
   submissions: RunSubmission[];
 }
 
-/** A line for people, with the file that it is about. */
+/** A message for people, including the file that it concerns. */
 export interface Problem {
-  /** Errors refuse the environment; warnings do not. */
+  /** Errors prevent the deploy; warnings do not. */
   level: Issue['level'];
   /** What is wrong, where, and what to do. */
   text: string;
 }
 
-/** What an environment file makes, and what is wrong with it. */
+/** The environments of an environment file, and the problems found. */
 export interface EnvironmentsRead {
-  /** One a Region; empty where there are errors. */
+  /** One per Region; empty if there are errors. */
   environments: EnvironmentToMake[];
   /** Errors first. */
   problems: Problem[];
 }
 
 /**
- * Environment files and the run files that they name, one entry per Region. Never throws: everything wrong with any of them
- * is among the problems.
- * @param from.folder folder whose environment files are all read; wins over `file`, for which cdk.json may hold a default
+ * Reads environment files and the run files that they name; returns one entry per Region. Never throws: all errors are among the problems.
+ * @param from.folder folder whose environment files are all read; takes precedence over `file`, which may have a default in cdk.json
  * @param from.file one environment file; without both, the files of the folder `environments`
  */
 export async function readEnvironments(from: { folder?: unknown; file?: unknown }): Promise<EnvironmentsRead> {
   const read: EnvironmentsRead = { environments: [], problems: [] };
   const files = filesOf(from, read.problems).flatMap((file) => onDisk(file, read.problems));
   read.problems.push(...takenStacks(files));
-  // Archives are only made of what will be deployed.
+  // Archives are only created for runs that will be deployed.
   if (read.problems.some(({ level }) => level === 'error')) return read;
   for (const { disk } of files) read.environments.push(...(await environmentsOf(disk)));
   return read;
@@ -81,7 +80,7 @@ function onDisk(file: string, problems: Problem[]): EnvironmentFileOnDisk[] {
   }
 }
 
-/** Two files may not make the same stack: the second would take the names of the first. */
+/** Two files must not define the same stack: the second would use the names of the first. */
 function takenStacks(files: readonly EnvironmentFileOnDisk[]): Problem[] {
   const makers = files.flatMap(({ file, disk }) => disk.specs.map(({ name, region }) => ({ file, name, region })));
   return makers.flatMap(({ file, name, region }, i) => {

@@ -6,8 +6,8 @@ export const SANDBOX_CONTEXT = 'sandbox';
 const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]'];
 
 /**
- * Whether the app is synthesised for the embedded AWS: the context says so, or CloudFormation's endpoint is on this machine, as
- * `slipway sandbox env` sets it. embedded-aws.ts says what is left out there; everything else is the same template.
+ * Whether the app is synthesised for the embedded AWS: the context is set, or the CloudFormation endpoint is on this machine, as `slipway
+ * sandbox env` sets it. embedded-aws.ts lists what is left out in that case; everything else is the same template.
  */
 export function isSandbox(scope: Construct, env: NodeJS.ProcessEnv = process.env): boolean {
   const value: unknown = scope.node.tryGetContext(SANDBOX_CONTEXT);
@@ -15,7 +15,7 @@ export function isSandbox(scope: Construct, env: NodeJS.ProcessEnv = process.env
   return value === true || value === 1 || value === '1' || value === 'true';
 }
 
-/** CloudFormation's endpoint where it is on this machine. No endpoint of AWS is, nor a VPC endpoint or a proxy before one. */
+/** The CloudFormation endpoint if it is on this machine. Endpoints of AWS, VPC endpoints and proxies for them never are. */
 export function embeddedEndpoint(env: NodeJS.ProcessEnv = process.env): string | undefined {
   const endpoint = env.AWS_ENDPOINT_URL_CLOUDFORMATION || env.AWS_ENDPOINT_URL;
   if (!endpoint || env.AWS_IGNORE_CONFIGURED_ENDPOINT_URLS === 'true') return undefined;

@@ -4,22 +4,22 @@ import { EnvironmentStack } from './environment-stack';
 import { type EnvironmentToMake, type Problem, readEnvironments } from './read-environments';
 import { orderReplicas } from './storage/replica-order';
 
-/** Where `slipwayApp` reads environment files, and what it may be told beside them. */
+/** Location of the environment files for `slipwayApp`. */
 export interface SlipwayAppProps {
-  /** Folder whose environment files are all deployed; wins over `file`. @default - the context value `environments` */
+  /** Folder whose environment files are all deployed; takes precedence over `file`. @default - the context value `environments` */
   readonly folder?: string;
   /** One environment file. @default - the context value `environment`; without any, the files of the folder `environments` */
   readonly file?: string;
 }
 
 /**
- * Adds one stack per Region of each environment file to an app, named `Slipway-<name>-<region>`. What is wrong with the files is
- * printed to stderr.
+ * Adds one stack per Region of each environment file to an app, named `Slipway-<name>-<region>`. Problems in the files are printed to
+ * stderr.
  *
  * ```ts
  * slipwayApp(new App());
  * ```
- * @throws when a file has an error; nothing was added then
+ * @throws when a file has an error; nothing is added in that case
  */
 export async function slipwayApp(app: App, props: SlipwayAppProps = {}): Promise<EnvironmentStack[]> {
   const { environments, problems } = await readEnvironments({
@@ -32,7 +32,7 @@ export async function slipwayApp(app: App, props: SlipwayAppProps = {}): Promise
   return placed.map(({ stack }) => stack);
 }
 
-/** Prints what is wrong with environment files. Throws when something of it is an error. */
+/** Prints the problems of environment files. Throws when one of them is an error. */
 export function requireNoErrors(problems: readonly Problem[]): void {
   for (const problem of problems) console.error(problem.text);
   const errors = problems.filter(({ level }) => level === 'error').length;

@@ -8,7 +8,7 @@ import { smddpEnvironment, torchrunHyperparameters } from './torchrun';
 
 const SOURCE = 'https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html';
 
-/** What the built-in trainer knows; own code may be handed anything. */
+/** Parameters that the built-in trainer accepts; custom code may use others. */
 const PARAMETERS: Readonly<Record<string, ParameterKind>> = {
   shard_degree: { type: 'int', min: 1 },
   replicate_degree: { type: 'int', min: 1 },
@@ -22,7 +22,7 @@ const PARAMETERS: Readonly<Record<string, ParameterKind>> = {
 
 const DEGREES = ['tensor_parallel_degree', 'context_parallel_degree'] as const;
 
-/** shard x replicate x TP x CP = world; the shard degree defaults to all that is left. */
+/** shard x replicate x TP x CP = world; the shard degree defaults to the remaining ranks. */
 export function fsdpLayout(run: RunSpec): ParallelLayout | undefined {
   const world = worldSize(run);
   const tensor = degree(run, 'tensor_parallel_degree', 1);
@@ -37,11 +37,11 @@ export function fsdpLayout(run: RunSpec): ParallelLayout | undefined {
   return { worldSize: world, tensor, pipeline: 1, context, expert, shard, replicate, dataParallel: rest };
 }
 
-/** Whether the built-in trainer takes its backend FSDP1: when it is asked for, and for SMDDP. */
+/** Whether the built-in trainer uses its FSDP1 backend: when it is requested, and for SMDDP. */
 export const usesFsdp1 = ({ code, distribution }: RunSpec): boolean =>
   code.arguments.backend === 'fsdp1' || distribution.collectives === 'smddp';
 
-/** Whether the built-in trainer decides by itself what it compiles, and may: a dense model under FSDP2 on GPUs, without a word of the run. */
+/** Whether the built-in trainer chooses by itself what it compiles: for a dense model under FSDP2 on GPUs, if the run sets no option. */
 export function compilesByDefault(run: RunSpec): boolean {
   const { library, collectives, parameters } = run.distribution;
   const isFsdp2 = library === 'fsdp' && collectives === 'nccl' && !usesFsdp1(run);
@@ -50,8 +50,8 @@ export function compilesByDefault(run: RunSpec): boolean {
 }
 
 /**
- * Whether the trainer compiles blocks and loss: as the run says, else without tensor parallelism. The built-in trainer follows the same
- * rule (containers/trainer/slipway_trainer/backend_choice.py).
+ * Whether the trainer compiles blocks and loss: as set in the run, otherwise if there is no tensor parallelism. The built-in trainer
+ * follows the same rule (containers/trainer/slipway_trainer/backend_choice.py).
  */
 export const fsdpCompiles = (run: RunSpec): boolean =>
   run.distribution.parameters.compile === true ||
@@ -130,7 +130,7 @@ function unsharedSequence(run: RunSpec): Finding[] {
   ];
 }
 
-/** PyTorch fully sharded data parallel, with own code or the built-in trainer. */
+/** PyTorch fully sharded data parallel, with custom code or the built-in trainer. */
 export const fsdp = strategy({
   name: 'fsdp',
   summary: 'PyTorch FSDP under torchrun: sharded parameters, gradients and optimizer, with TP and CP by device mesh',

@@ -1,7 +1,7 @@
 import { strategy } from './strategy';
 import { torchrun } from './torchrun';
 
-/** torchrun in a Hugging Face image; SMP v1 and SMDDP under mpirun on these images are served by those strategies. */
+/** torchrun in a Hugging Face image; SMP v1 and SMDDP under mpirun in these images are handled by the strategies of those libraries. */
 export const huggingface = strategy({
   ...torchrun,
   name: 'huggingface',

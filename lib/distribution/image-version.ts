@@ -4,8 +4,8 @@ import { instanceGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 
 /**
- * The type whose processors one of AWS's images is built for: the first with GPUs, whether its group trains or not, else the first of
- * all. So does the SDK (sagemaker 2.257.7 estimator.py _get_instance_type); hosts without GPUs run the GPU build too.
+ * The instance type that determines the build of an AWS image: the first type with GPUs, whether or not its group trains, otherwise the
+ * first of all. The SDK does the same (sagemaker 2.257.7 estimator.py _get_instance_type); hosts without GPUs use the GPU build too.
  */
 export function instanceTypeOfImage(run: RunSpec): string {
   const types = instanceGroupsOf(run.compute).map((g) => g.instanceType);
@@ -15,7 +15,7 @@ export function instanceTypeOfImage(run: RunSpec): string {
 /** GPU or Neuron; undefined for CPU types and unknown ones. */
 export const acceleratorKind = (type: string) => findInstanceType(type)?.accelerator?.kind;
 
-/** PyTorch version of the run's image where the run file says it; undefined for the environment's image and unknown URIs. */
+/** PyTorch version of the run's image if the run file states it; undefined for the environment's image and unknown URIs. */
 export function pytorchOfImage(run: RunSpec): string | undefined {
   const { kind, version, uri } = run.image;
   if (kind === 'uri')

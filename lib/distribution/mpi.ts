@@ -1,7 +1,7 @@
 import type { RunSpec } from '../spec/run-spec';
 import { groupHyperparameters, strategy } from './strategy';
 
-/** What the SDK sends for `{"mpi": {...}}`: the process count only when it was given, the options always. */
+/** Hyperparameters of the SDK for `{"mpi": {...}}`: the process count only if it was given, the options always. */
 export function mpiHyperparameters(run: RunSpec): Record<string, unknown> {
   const processes = run.distribution.processesPerHostGiven;
   return {
@@ -11,7 +11,7 @@ export function mpiHyperparameters(run: RunSpec): Record<string, unknown> {
   };
 }
 
-/** Own code under `mpirun`, one process for each slot. */
+/** Custom code under `mpirun`, one process per slot. */
 export const mpi = strategy({
   name: 'mpi',
   summary: 'any program under mpirun over all hosts',

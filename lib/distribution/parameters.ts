@@ -14,17 +14,17 @@ export type ParameterKind =
   | { type: 'string' }
   | { type: 'enum'; values: readonly string[] };
 
-/** How messages name a parameter of a library and what it must be. */
+/** How messages refer to a parameter of a library, and to its allowed values. */
 export interface ParameterWords {
   library: string;
-  /** What to do about an unknown key. */
+  /** The remedy for an unknown key. */
   unknownFix?: (key: string) => string;
 }
 
-/** Where a run file writes one parameter of its library. */
+/** Path of a library parameter in the run file. */
 export const parameterPath = (key: string) => `distribution.parameters.${key}`;
 
-/** Every parameter that is unknown, of the wrong type or out of range. */
+/** Findings for every parameter that is unknown, of the wrong type or out of range. */
 export function parameterFindings(
   given: Readonly<Record<string, unknown>>,
   known: Readonly<Record<string, ParameterKind>>,
@@ -91,15 +91,15 @@ function numberFindings(
 const PRODUCTS_ONLY: readonly string[] = ['fp8', 'mxfp8', 'nvfp4'] satisfies RunSpec['training']['precision'][];
 
 /**
- * Whether a library that computes in `theirs` does otherwise than `training.precision` says, where both are known. Products in 8 and 4 bit stand
- * in a model in bf16 (https://github.com/NVIDIA/Megatron-LM/blob/main/examples/llama/train_llama3_8b_h100_fp8.sh, 2026-11-23).
+ * Whether a library's computing precision `theirs` contradicts `training.precision`, if both are known. Products in 8 and 4 bit are used in
+ * a bf16 model (https://github.com/NVIDIA/Megatron-LM/blob/main/examples/llama/train_llama3_8b_h100_fp8.sh, 2026-11-23).
  */
 export function contradictsPrecision(written: string | undefined, theirs: 'bf16' | 'fp16' | undefined): boolean {
   if (written === undefined || theirs === undefined) return false;
   return written !== theirs && !(theirs === 'bf16' && PRODUCTS_ONLY.includes(written));
 }
 
-/** Types on which the parameter `key` must not switch bf16 on: their GPUs have none. */
+/** Findings for types on which the parameter `key` must not enable bf16, because their GPUs do not support it. */
 export function bf16Findings(run: RunSpec, key: string): Finding[] {
   return trainingInstanceTypes(run).flatMap((type) => {
     const accelerator = findInstanceType(type)?.accelerator;
@@ -112,7 +112,7 @@ export function bf16Findings(run: RunSpec, key: string): Finding[] {
   });
 }
 
-/** Tensor parallelism that leaves its instance, or its UltraServer, where `path` asks for it. */
+/** Finding when tensor parallelism extends beyond an instance or UltraServer; `path` is the option that sets the degree. */
 export function tensorAcrossHosts(run: RunSpec, tensor: number, path: string): Finding[] {
   const hosts = hostsOfDomain(run);
   const gpus = run.distribution.processesPerHost * hosts;
@@ -124,7 +124,7 @@ export function tensorAcrossHosts(run: RunSpec, tensor: number, path: string): F
   });
 }
 
-/** A sequence that context parallelism cannot split into two load-balanced pieces a rank. */
+/** Finding when context parallelism cannot split the sequence into two load-balanced pieces per rank. */
 export function unevenSequence({ training: { sequenceLength } }: RunSpec, context: number): Finding[] {
   const pieces = 2 * context;
   if (context <= 1 || !sequenceLength || sequenceLength % pieces === 0) return [];
@@ -138,10 +138,10 @@ export function unevenSequence({ training: { sequenceLength } }: RunSpec, contex
   ];
 }
 
-/** The multiple of `unit` that is nearest to `value`, and not 0. */
+/** The multiple of `unit` that is nearest to `value`, but not 0. */
 export const nearestMultiple = (value: number, unit: number): number => Math.max(1, Math.round(value / unit)) * unit;
 
-/** The divisors of `n` that are at most `limit`, ascending. */
+/** The divisors of `n` up to `limit`, ascending. */
 export function divisorsUpTo(n: number, limit: number): number[] {
   const divisors: number[] = [];
   for (let d = 1; d <= Math.min(n, limit); d++) if (n % d === 0) divisors.push(d);

@@ -1,6 +1,6 @@
 /**
- * JSON text as Python's `json.dumps` writes it: `, ` and `: ` between items, `\uXXXX` for all but printable ASCII, the order of
- * the file. Hyperparameters of the toolkit contract are compared byte for byte with the ones the SageMaker Python SDK sends.
+ * JSON text in the format of Python's `json.dumps`: `, ` and `: ` as separators, `\uXXXX` for everything but printable ASCII, keys in the
+ * order of the file. Hyperparameters of the toolkit contract must be byte for byte equal to those of the SageMaker Python SDK.
  */
 export function pythonJson(value: unknown): string {
   if (value === null || value === undefined) return 'null';
@@ -16,7 +16,7 @@ function asciiString(text: string): string {
   return JSON.stringify(text).replace(/[\u007f-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** Python's repr: an exponent below -4 or from 16 on, of two digits at least. */
+/** Format of Python's repr: exponents below -4 or from 16 on, with at least two digits. */
 function pythonNumber(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   if (!Number.isFinite(value)) return value > 0 ? 'Infinity' : '-Infinity';

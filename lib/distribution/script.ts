@@ -1,6 +1,6 @@
 import { strategy } from './strategy';
 
-/** Own code that is started once on each host and distributes by itself. */
+/** Custom code that is started once per host and distributes its work itself. */
 export const script = strategy({
   name: 'script',
   summary: 'the entry point once per host, without a launcher',

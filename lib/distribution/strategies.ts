@@ -1,4 +1,4 @@
-/** Every way to train, one line each. No run is served by two of them, so that their order has no meaning. */
+/** All distribution strategies, one per line. Every run is handled by exactly one of them, so the order has no meaning. */
 export { ddp } from './ddp';
 export { deepspeed } from './deepspeed';
 export { fsdp } from './fsdp';

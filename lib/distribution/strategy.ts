@@ -2,43 +2,43 @@ import { instanceGroupsOf, trainingGroupsOf, worldSize } from '../spec/resolve-r
 import type { Rule } from '../spec/rule';
 import type { Collectives, ImageKind, Launcher, RunSpec } from '../spec/run-spec';
 
-/** How the ranks of a run are divided. The product of all factors is `worldSize`. */
+/** How the ranks of a run are divided. The product of all degrees is `worldSize`. */
 export interface ParallelLayout {
   worldSize: number;
   tensor: number;
   pipeline: number;
   context: number;
   expert: number;
-  /** Ranks over which parameters are sharded (FSDP, ZeRO, hybrid shard degree). */
+  /** Number of ranks over which parameters are sharded (FSDP, ZeRO, hybrid shard degree). */
   shard: number;
-  /** Copies of one shard group. */
+  /** Number of copies of a shard group. */
   replicate: number;
-  /** Ranks that see distinct sequences. */
+  /** Number of ranks that read different sequences. */
   dataParallel: number;
 }
 
-/** One way to distribute training. Adding one: its file, a line in index.ts, its run file and its tests. */
+/** One way to distribute training. A new strategy needs a file, a line in strategies.ts, a run file and tests. */
 export interface Strategy {
   name: string;
   /** One line for the generated docs. */
   summary: string;
-  /** Values of `distribution.library` it answers to. */
+  /** Values of `distribution.library` that it handles. */
   libraries: readonly string[];
   matches(library: string, launcher: Launcher, collectives: Collectives, image: ImageKind): boolean;
-  /** undefined when the degrees do not fit the world size; a rule says why. */
+  /** undefined when the degrees do not fit the world size; a rule reports the reason. */
   layout(run: RunSpec): ParallelLayout | undefined;
   /** Toolkit contract: the distribution's hyperparameters before JSON encoding, as the SageMaker Python SDK v2 sends them. */
   hyperparameters(run: RunSpec): Record<string, unknown>;
-  /** Entrypoint contract: variables the library reads, beside what the driver sets. */
+  /** Entrypoint contract: environment variables for the library, in addition to those of the driver. */
   environment(run: RunSpec): Record<string, string>;
-  /** Entrypoint contract: arguments that go before the user's. */
+  /** Entrypoint contract: arguments that precede the user's. */
   arguments(run: RunSpec): string[];
   rules: readonly Rule[];
 }
 
 const none = () => ({});
 
-/** A strategy with everything empty that it does not name. */
+/** A strategy in which everything that is not given is empty. */
 export function strategy(
   given: Pick<Strategy, 'name' | 'summary' | 'libraries' | 'matches'> & Partial<Strategy>,
 ): Strategy {
@@ -52,7 +52,7 @@ export function strategy(
   };
 }
 
-/** Every rank is a replica of its own. */
+/** Every rank is a separate replica. */
 export function dataParallelLayout(run: RunSpec): ParallelLayout {
   const world = worldSize(run);
   return {
@@ -67,7 +67,7 @@ export function dataParallelLayout(run: RunSpec): ParallelLayout {
   };
 }
 
-/** A whole number among the parameters, or `fallback` when absent or no number. */
+/** The value of a parameter that is a whole number, or `fallback` when it is absent or not a number. */
 export function degree(run: RunSpec, key: string, fallback: number): number {
   const value = run.distribution.parameters[key];
   return typeof value === 'number' && Number.isInteger(value) ? value : fallback;
@@ -78,7 +78,7 @@ export function sdkInstanceType(run: RunSpec): string | null {
   return run.compute.instanceGroups.length > 0 ? null : run.compute.instanceType;
 }
 
-/** `sagemaker_distribution_instance_groups`: the groups that the run names, or the only one that there is. */
+/** `sagemaker_distribution_instance_groups`: the groups that the run names, or its only group. */
 export function groupHyperparameters(run: RunSpec): Record<string, unknown> {
   const named = run.distribution.instanceGroups;
   const all = run.compute.instanceGroups.map((g) => g.name);
@@ -86,12 +86,12 @@ export function groupHyperparameters(run: RunSpec): Record<string, unknown> {
   return names.length > 0 ? { sagemaker_distribution_instance_groups: names } : {};
 }
 
-/** Types of the hosts that train, each once. */
+/** Instance types of the hosts that train, without duplicates. */
 export function trainingInstanceTypes(run: RunSpec): string[] {
   return trainingTypes(run).map(({ type }) => type);
 }
 
-/** The same with the place where the file first names each: the plain form, or a group that takes part. */
+/** The same with the path at which the file first names each type: the plain option, or a group that takes part. */
 export function trainingTypes(run: RunSpec): { path: string; type: string }[] {
   const groups = instanceGroupsOf(run.compute);
   const named = trainingGroupsOf(run).map(({ name, instanceType: type }) => ({
@@ -104,7 +104,7 @@ export function trainingTypes(run: RunSpec): { path: string; type: string }[] {
   return named.filter(({ type }, i) => named.findIndex((other) => other.type === type) === i);
 }
 
-/** `--key value` for each parameter; true becomes `--key`, false is left out, lists repeat the key. */
+/** `--key value` for each parameter; true becomes `--key`, false is omitted, lists repeat the key. */
 export function flagArguments(parameters: Readonly<Record<string, unknown>>): string[] {
   return Object.entries(parameters).flatMap(([key, value]) => {
     const flag = key.startsWith('-') ? key : `--${key}`;

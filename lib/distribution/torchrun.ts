@@ -1,7 +1,10 @@
 import type { RunSpec } from '../spec/run-spec';
 import { strategy } from './strategy';
 
-/** What the SDK sends for `{"torch_distributed": {"enabled": True}}`: the instance type only where the job has one, no groups. */
+/**
+ * Hyperparameters of the SDK for `{"torch_distributed": {"enabled": True}}`: the instance type only if the job has a single one, and no
+ * groups.
+ */
 export function torchrunHyperparameters({ compute }: RunSpec): Record<string, unknown> {
   return {
     sagemaker_torch_distributed_enabled: true,
@@ -9,12 +12,12 @@ export function torchrunHyperparameters({ compute }: RunSpec): Record<string, un
   };
 }
 
-/** SMDDP finds its instance type here when no toolkit sets it (aws/deep-learning-containers PR 3645). */
+/** SMDDP reads its instance type from this variable when no toolkit sets it (aws/deep-learning-containers PR 3645). */
 export function smddpEnvironment(run: RunSpec): Record<string, string> {
   return run.distribution.collectives === 'smddp' ? { SAGEMAKER_INSTANCE_TYPE: run.compute.instanceType } : {};
 }
 
-/** Own code under torchrun, one process for each GPU. */
+/** Custom code under torchrun, one process per GPU. */
 export const torchrun = strategy({
   name: 'torchrun',
   summary: 'own code under torchrun, one process per accelerator',

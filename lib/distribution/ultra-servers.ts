@@ -8,9 +8,10 @@ export function commonDivisor(a: number, b: number): number {
 }
 
 /**
- * Instances of a cluster that lie on one UltraServer, so that NVLink joins their GPUs: what the placement asks for; else whole UltraServers of 18
- * instances, or of the 17 that a training plan leaves beside its spare one; else what every division has. Unequal parts count as their common
- * divisor. 1: other types. https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_PlacementSpecification.html, 2026-11-23.
+ * Number of instances of a cluster that are on one UltraServer, so that NVLink connects their GPUs: as set by the placement; otherwise
+ * whole UltraServers of 18 instances, or of the 17 that remain in a training plan besides its spare instance; otherwise the number that
+ * every possible division supports. For unequal parts, their common divisor. 1 for other types.
+ * https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_PlacementSpecification.html, 2026-11-23.
  */
 export function domainNodesOf(instanceType: string, nodes: number, placement: RunSpec['compute']['placement']): number {
   const whole = findInstanceType(instanceType)?.accelerator?.ultraServerInstances;
@@ -24,7 +25,7 @@ export function domainNodesOf(instanceType: string, nodes: number, placement: Ru
   return [whole, whole - 1].find((instances) => nodes % instances === 0) ?? commonDivisor(nodes, whole);
 }
 
-/** Hosts of a run whose GPUs NVLink joins: 1 but on UltraServers. */
+/** Number of hosts of a run whose GPUs are connected by NVLink: 1 except on UltraServers. */
 export function hostsOfDomain(run: RunSpec): number {
   const groups = trainingGroupsOf(run);
   const [first] = groups;

@@ -2,7 +2,7 @@ import type { Channel } from '@aws-sdk/client-sagemaker';
 import type { ChannelSpec } from '../spec/run-spec';
 import { fillPlaceholders, type JobPlan, runPrefixes } from './plan';
 
-/** A channel of the run file as the API takes it. */
+/** Converts a channel of the run file to the API's form. */
 function dataChannel(spec: ChannelSpec, plan: JobPlan): Channel {
   const fileSystem = spec.fsxLustre ?? spec.efs;
   if (fileSystem) {
@@ -38,7 +38,7 @@ function dataChannel(spec: ChannelSpec, plan: JobPlan): Channel {
   };
 }
 
-/** A channel of our own: a prefix or object copied whole to every host. */
+/** A channel that Slipway adds: a prefix or object that is copied completely to every host. */
 function ownChannel(name: string, uri: string, groups: readonly string[]): Channel {
   return {
     ChannelName: name,
@@ -55,15 +55,16 @@ function ownChannel(name: string, uri: string, groups: readonly string[]): Chann
 }
 
 /**
- * Groups our own channels must name: every channel names groups or none does (docs/facts/training-job.md 1.3). The SageMaker Python SDK v2
- * breaks that for the code channel of an isolated job, which names none; there the request differs from the SDK's on purpose.
+ * Instance groups for the channels that Slipway adds: either all channels name groups or none does (docs/facts/training-job.md 1.3). The
+ * SageMaker Python SDK v2 violates this for the code channel of an isolated job, which names none; in that case the request deliberately
+ * differs from the SDK's.
  */
 function ownGroups(plan: JobPlan): string[] {
   const named = plan.run.data.some((c) => c.instanceGroups);
   return named ? plan.run.compute.instanceGroups.map((g) => g.name) : [];
 }
 
-/** The run's channels, with driver, job and code of the entrypoint contract, or the code of an isolated toolkit job. */
+/** The run's channels, plus driver, job and code for the entrypoint contract, or the code of an isolated toolkit job. */
 export function inputChannels(plan: JobPlan): Channel[] {
   const { run, code } = plan;
   const groups = ownGroups(plan);

@@ -2,7 +2,7 @@ import { dlcImageUri, huggingFaceImageUri, neuronImageUri, smpImageUri } from '.
 import { acceleratorKind, instanceTypeOfImage } from '../distribution/image-version';
 import type { RunSpec } from '../spec/run-spec';
 
-/** URI of the image a run names; undefined when there is none for it (rules `image/*` say why). */
+/** URI of a run's image; undefined when there is none (the rules `image/*` report the reason). */
 export function imageUri(run: RunSpec, region: string, environmentImage?: string): string | undefined {
   const { kind, version = '', uri } = run.image;
   const type = instanceTypeOfImage(run);

@@ -6,7 +6,7 @@ import { healthCheckOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import { fillPlaceholders, type JobPlan, runPrefixes } from './plan';
 
-/** How often within one hour the driver of the first host may restart all processes in place before the job ends. */
+/** Number of times per hour that the driver of the first host may restart all processes in place before the job ends. */
 const RESTARTS_IN_PLACE = 3;
 
 function checkpointUri(plan: JobPlan): string {
@@ -16,7 +16,7 @@ function checkpointUri(plan: JobPlan): string {
   return mode === 'fsx' ? `/opt/ml/input/data/${channel}/runs/${plan.descriptor.team}/${plan.runId}` : '';
 }
 
-/** What the built-in trainer must be told; own code decides by itself where its numbers go. */
+/** Observability options for the built-in trainer; custom code decides itself where it sends its metrics. */
 function observingArguments({ code, observability: { tensorBoard, mlflow, wandb, profiler } }: RunSpec): string[] {
   if (code.builtin !== 'builtin') return [];
   const asked = {
@@ -28,7 +28,7 @@ function observingArguments({ code, observability: { tensorBoard, mlflow, wandb,
   return Object.entries(asked).flatMap(([flag, wanted]) => (wanted ? [flag] : []));
 }
 
-/** The section `tokenizer`, as the tokenise step reads it. */
+/** The section `tokenizer` as arguments of the tokenise step. */
 function tokenizerArguments({ code, tokenizer = {} }: RunSpec): string[] {
   if (code.builtin !== 'builtin-tokenize') return [];
   return flagArguments({
@@ -37,14 +37,14 @@ function tokenizerArguments({ code, tokenizer = {} }: RunSpec): string[] {
   });
 }
 
-/** An isolated container reaches no bucket, and the role of processing jobs writes no checkpoints. */
+/** An isolated container cannot access S3, and the role of processing jobs cannot write checkpoints. */
 const mayBeat = (run: RunSpec): boolean => run.kind === 'training' && !run.network.isolation;
 
-/** An isolated container can read nothing: it gets SIGTERM alone. */
+/** An isolated container cannot read anything: it only gets SIGTERM. */
 const mayBeAsked = (run: RunSpec): boolean =>
   (run.preemptible === true || run.compute.elastic !== undefined) && !run.network.isolation;
 
-/** Arguments of the program: the strategy's, the user's, then what the run file says in sections of its own. */
+/** Arguments of the program: those of the strategy, then the user's, then those from sections of the run file. */
 function programArguments(run: RunSpec): string[] {
   return [
     ...(findStrategy(run)?.arguments(run) ?? []),

@@ -9,12 +9,12 @@ import { tags } from './training-request';
 const BASE = '/opt/ml/processing';
 const CONTAINER_ARGUMENTS = ['-c', 'exec bash "${SAGEMAKER_BASE_DIR:-/opt/ml}/processing/input/driver/launch.sh"'];
 
-/** EBS volume of a processing instance when the run names no size, GiB. */
+/** Default EBS volume of a processing instance, GiB. */
 const DEFAULT_VOLUME_GIB = 100;
-/** Longest run time that a processing job may have, seconds. */
+/** Maximum runtime of a processing job, seconds. */
 const MAX_RUNTIME_SECONDS = 777_600;
 
-/** The exact CreateProcessingJob request of one attempt. */
+/** The CreateProcessingJob request of one attempt. */
 export function processingJobRequest(plan: JobPlan): CreateProcessingJobCommandInput {
   const { run, descriptor } = plan;
   return {
@@ -60,7 +60,7 @@ function outputConfig(plan: JobPlan): CreateProcessingJobCommandInput['Processin
   return { Outputs: [{ OutputName: 'output', S3Output: output }], KmsKeyId: writingKey(plan.descriptor) };
 }
 
-/** Left out where nothing of it is asked for. */
+/** Omitted when no network option is used. */
 function networkConfig({ run, descriptor }: JobPlan): Pick<CreateProcessingJobCommandInput, 'NetworkConfig'> {
   const { isolation, interContainerEncryption } = run.network;
   const inVpc = descriptor.subnetIds.length > 0;
@@ -76,7 +76,7 @@ function networkConfig({ run, descriptor }: JobPlan): Pick<CreateProcessingJobCo
 
 type ClusterConfig = NonNullable<NonNullable<CreateProcessingJobCommandInput['ProcessingResources']>['ClusterConfig']>;
 
-/** One type, or the preferred ones in order; their count stands either on each or once for all. */
+/** One type, or the preferred types in order; the count is either on each of them or once for all. */
 function instances({
   instanceType,
   instanceCount,

@@ -3,8 +3,8 @@ import { pythonJson } from '../distribution/python-json';
 import type { JobPlan } from './plan';
 
 /**
- * Hyperparameters of the toolkit contract: the user's, the SDK's script mode keys and the distribution's, each JSON text as Python
- * writes it. Byte for byte what the SageMaker Python SDK v2 sends.
+ * Hyperparameters of the toolkit contract: the user's, the keys of the SDK's script mode and those of the distribution, each as JSON text
+ * in Python's format. Byte for byte the same as from the SageMaker Python SDK v2.
  */
 export function toolkitHyperparameters(plan: JobPlan, jobName: string): Record<string, string> {
   const { run, code } = plan;
@@ -22,7 +22,7 @@ export function toolkitHyperparameters(plan: JobPlan, jobName: string): Record<s
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, pythonJson(value)]));
 }
 
-/** Hyperparameters of the entrypoint contract are only shown in the console: text stays text. */
+/** Hyperparameters of the entrypoint contract are only displayed in the console, so text is not encoded. */
 export function plainHyperparameters(plan: JobPlan): Record<string, string> {
   return Object.fromEntries(
     Object.entries(plan.run.hyperparameters).map(([key, value]) => [

@@ -14,16 +14,16 @@ import { fillPlaceholders, type JobPlan, jobName, runPrefixes } from './plan';
 import { teamKeyVariable } from './team-key';
 import { plainHyperparameters, toolkitHyperparameters } from './toolkit';
 
-/** docs/reference/runtime.md: the same request starts in a container and in the sandbox, where each instance has its own tree. */
+/** docs/reference/runtime.md: the same request works in a container and in the sandbox, where each instance has its own directory tree. */
 const CONTAINER_ARGUMENTS = ['-c', 'exec bash "${SAGEMAKER_BASE_DIR:-/opt/ml}/input/data/driver/launch.sh"'];
 
-/** EBS volume of a type without local NVMe when the run names no size, GiB. */
+/** Default EBS volume for a type without local NVMe, GiB. */
 const DEFAULT_VOLUME_GIB = 100;
 
-/** MetricDefinitions of one job. */
+/** Maximum number of MetricDefinitions of a job. */
 const MOST_METRICS = 40;
 
-/** What the built-in trainer's progress lines give out of the box (docs/reference/runtime.md). */
+/** Metrics from the progress lines of the built-in trainer (docs/reference/runtime.md). */
 const PROGRESS_METRICS: readonly MetricDefinition[] = [
   { Name: 'slipway:step', Regex: 'slipway \\{"event":"step","step":([0-9]+)' },
   { Name: 'slipway:loss', Regex: 'slipway \\{"event":"step".*?"loss":([0-9.eE+-]+)' },
@@ -31,7 +31,7 @@ const PROGRESS_METRICS: readonly MetricDefinition[] = [
   { Name: 'slipway:mfu', Regex: 'slipway \\{"event":"step".*?"mfu":([0-9.eE+-]+)' },
 ];
 
-/** The exact CreateTrainingJob request of one attempt. */
+/** The CreateTrainingJob request of one attempt. */
 export function trainingJobRequest(plan: JobPlan): CreateTrainingJobCommandInput {
   const { run, descriptor } = plan;
   const name = jobName(descriptor.name, plan.runId, plan.attempt);
@@ -80,7 +80,7 @@ function outputDataConfig(plan: JobPlan): CreateTrainingJobCommandInput['OutputD
   };
 }
 
-/** What SageMaker starts in the image. The toolkit is the entrypoint of its own images. */
+/** The entrypoint that SageMaker starts in the image. In its own images, the toolkit is the entrypoint. */
 function entrypoint({
   code,
   distribution: { contract },
@@ -93,7 +93,7 @@ function entrypoint({
   };
 }
 
-/** Of an image in a private registry; Amazon ECR needs none. */
+/** Only for an image in a private registry; Amazon ECR needs no configuration. */
 function imageConfig({ run }: JobPlan): Pick<AlgorithmSpecification, 'TrainingImageConfig'> {
   const { repositoryAccess, credentialsProviderArn } = run.image;
   if (repositoryAccess !== 'vpc') return {};
@@ -107,7 +107,7 @@ function imageConfig({ run }: JobPlan): Pick<AlgorithmSpecification, 'TrainingIm
   };
 }
 
-/** Ours come last and as far as there is room: the API takes 40, and what the user asked for goes first. */
+/** Slipway's metrics come last, as far as there is room: the API accepts 40, and the user's metrics take precedence. */
 function metricDefinitions({ run }: JobPlan): MetricDefinition[] {
   const own = run.observability.metrics.map(({ name, regex }) => ({ Name: name, Regex: regex }));
   return [...own, ...PROGRESS_METRICS].slice(0, MOST_METRICS);
@@ -119,7 +119,7 @@ function resourceConfig({ run, descriptor }: JobPlan): ResourceConfig {
   const groups = instanceGroupsOf(compute);
   const types = [...groups.map((g) => g.instanceType), ...compute.alternatives.map((a) => a.instanceType)];
   const withNvme = types.filter(hasLocalNvme);
-  // One EBS-only type makes the size required; one type with local NVMe makes the key refused.
+  // A type with only EBS requires the size; a type with local NVMe rejects the key.
   const volume = compute.volumeSizeGiB ?? (withNvme.length === types.length ? undefined : DEFAULT_VOLUME_GIB);
   return {
     ...cluster(run.compute),
@@ -159,7 +159,7 @@ function cluster(compute: JobPlan['run']['compute']): ResourceConfig {
   const InstanceType = compute.instanceType as ResourceConfig['InstanceType'];
   const InstanceCount = hostCount(requestedGroupsOf(compute));
   if (compute.alternatives.length === 0) return { InstanceType, InstanceCount };
-  // The count stands either on every preference or once on ResourceConfig.
+  // The count is either on every preference or once on ResourceConfig.
   const onEach = compute.alternatives.some((a) => a.instanceCount !== undefined);
   const preferences = [
     { instanceType: compute.instanceType, instanceCount: InstanceCount },
@@ -184,7 +184,7 @@ function stoppingCondition({ run }: JobPlan): CreateTrainingJobCommandInput['Sto
   };
 }
 
-/** The user's variables last, so that they win. */
+/** The user's variables come last, so that they take precedence. */
 function environment(plan: JobPlan): Record<string, string> {
   const { run, descriptor } = plan;
   const { contract } = run.distribution;
@@ -192,7 +192,7 @@ function environment(plan: JobPlan): Record<string, string> {
   return {
     SLIPWAY_RUN_ID: plan.runId,
     SLIPWAY_ATTEMPT: String(plan.attempt),
-    // COMMITTED.json says which image wrote a checkpoint.
+    // COMMITTED.json records which image wrote a checkpoint.
     ...(hasDriver && { SLIPWAY_IMAGE_URI: imageUri(run, plan.region, descriptor.trainingImageUri) ?? '' }),
     ...(!hasDriver && plan.resumeFrom !== '' && { SLIPWAY_RESUME_FROM: plan.resumeFrom }),
     ...teamKeyVariable(descriptor),
@@ -203,7 +203,7 @@ function environment(plan: JobPlan): Record<string, string> {
 }
 
 /**
- * What the client of Weights & Biases reads. One id for all attempts: a later one goes on in the run of the earlier one.
+ * Variables of the Weights & Biases client. All attempts have one id, so that a later attempt continues the W&B run of the earlier one.
  * https://docs.wandb.ai/guides/track/environment-variables/, 2026-11-23.
  */
 function wandbVariables({ run, runId }: JobPlan): Record<string, string> {
@@ -219,7 +219,7 @@ function wandbVariables({ run, runId }: JobPlan): Record<string, string> {
   };
 }
 
-/** The toolkit's own list of EFA types ends at p5: it does not know p5e, p5en and p6 (docs/facts/training-job.md 2.4). */
+/** The toolkit's own list of EFA types ends at p5: it does not contain p5e, p5en and p6 (docs/facts/training-job.md 2.4). */
 function toolkitEfa({ run }: JobPlan): Record<string, string> {
   const groups = instanceGroupsOf(run.compute);
   const efa = groups.every((g) => (findInstanceType(g.instanceType)?.efaInterfaces ?? 0) > 0);
@@ -243,7 +243,7 @@ function observability(plan: JobPlan): Partial<CreateTrainingJobCommandInput> {
   };
 }
 
-/** Cost allocation: the team and the environment's tags come from the descriptor, never from the run file. */
+/** Cost allocation tags: team and environment come from the descriptor, never from the run file. */
 export function tags(plan: JobPlan): Tag[] {
   const own = {
     'slipway:environment': plan.descriptor.name,

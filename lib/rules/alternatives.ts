@@ -2,12 +2,12 @@ import type { Issue } from '../spec/issue';
 import { type Finding, issueOf, type Rule, type RuleContext } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 
-/** Topics whose rules look at alternatives themselves. */
+/** Topics whose rules check alternatives themselves. */
 const ALREADY = ['compute/', 'guardrails/instance-types'];
 
 /**
- * What would be wrong if the service took an alternative instead of the first type: the same rules over the run as it would be then.
- * Only errors are said, and only those that are not among `known`, which the first type has.
+ * Issues that a run would have if the service chose an alternative instead of the first type: applies the same rules to the run on that
+ * alternative. Reports only errors, and only those that are not in `known`, the issues of the first type.
  */
 export function checkAlternatives(
   rules: readonly Rule[],
@@ -29,7 +29,10 @@ export function checkAlternatives(
   });
 }
 
-/** The run on its alternative `i`. What the first type decided stays: one job has one number of processes and one EFA policy. */
+/**
+ * The run on its alternative `i`. Values that follow from the first type do not change: a job has one number of processes and one EFA
+ * policy.
+ */
 function onAlternative(run: RunSpec, i: number): RunSpec {
   const { compute, distribution, network, written } = run;
   const { instanceType = '', instanceCount = compute.instanceCount } = compute.alternatives[i] ?? {};

@@ -22,7 +22,7 @@ import { REGION_RULES } from './environment/regions';
 import { ENVIRONMENT_STORAGE_RULES } from './environment/storage';
 import { undoubted } from './partial-file';
 
-/** Every named rule over environment files. */
+/** All named rules for environment files. */
 export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [
   ...REGION_RULES,
   ...COMPANY_RULES,
@@ -42,11 +42,11 @@ const SECTIONS = Object.keys(environmentFileSchema.shape);
 interface Placed {
   rule: EnvironmentRule;
   found: EnvironmentFinding;
-  /** Where the option stands: at the top level, or in the region that overrides it. */
+  /** Path of the option: at the top level, or in the region that overrides it. */
   path: string;
 }
 
-/** What is wrong with an environment file beyond its schema, region by region, each finding once. */
+/** Issues of an environment file beyond its schema, region by region, each reported once. */
 export function checkEnvironment(file: EnvironmentFile): Issue[] {
   const specs = resolveEnvironments(file);
   const placed = specs.flatMap((spec) => ENVIRONMENT_RULES.flatMap((rule) => placedFindings(rule, spec, file)));
@@ -69,7 +69,7 @@ function isIgnoredEverywhere(
   return placed.filter((other) => other.path === path && other.found.isIgnored).length >= readers.length;
 }
 
-/** The path as the user wrote it: `network.existing`, or `regions.us-east-1.network.existing` where that region overrides it. */
+/** The path as the user wrote it: `network.existing`, or `regions.us-east-1.network.existing` if that region overrides it. */
 function placeOf(path: string, region: string, file: EnvironmentFile): string {
   const [, section = '', option = ''] = /^(\w+)\.?([\w-]*)/.exec(path) ?? [];
   const here = optionsOf(file.regions[region], section);
@@ -83,7 +83,7 @@ function optionsOf(sections: object | undefined, name: string): object | undefin
   return typeof found === 'object' && found !== null ? found : undefined;
 }
 
-/** What rules say about the rest of a file that the schema refused: nothing that may come from the refused values. */
+/** Rule issues for the rest of a file that the schema rejected, without those that may be caused by the rejected values. */
 export function checkPartialEnvironment({ versions, refused, leftOut }: PartialFile<EnvironmentFile>): Issue[] {
   const doubtful = new Set(leftOut.map(sectionOf));
   const silent = new Set(
@@ -92,7 +92,7 @@ export function checkPartialEnvironment({ versions, refused, leftOut }: PartialF
   return undoubted(versions.map(checkEnvironment), refused).filter(({ rule }) => !silent.has(rule));
 }
 
-/** The section that a path is about, below its region if it has one; of a misspelled one the section that was meant. */
+/** The section of a path, below its region if it has one; for a misspelled section, the one that was probably meant. */
 function sectionOf(path: string): string {
   const section = /^(?:regions\.[\w-]+\.)?(\w+)/.exec(path)?.[1] ?? '';
   return SECTIONS.includes(section) ? section : (nearest(section, SECTIONS, 1)[0] ?? '');

@@ -5,7 +5,7 @@ import { issueOf } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 import { type Finding, type Rule, when } from './rule';
 
-/** What guardrails read of a descriptor. */
+/** The parts of a descriptor that guardrails use. */
 type Rails = Pick<Descriptor, 'name' | 'guardrails' | 'teamKeyArn'>;
 interface RailsContext {
   descriptor?: Rails;
@@ -15,7 +15,7 @@ interface GuardrailRule extends Omit<Rule, 'check'> {
   check(run: RunSpec, context: RailsContext): Finding[];
 }
 
-/** `*` and `?` of a guardrail's pattern. */
+/** Matches a guardrail's pattern with `*` and `?`. */
 export function matchesPattern(pattern: string, text: string): boolean {
   const regex = pattern
     .replace(/[.+^${}()|[\]\\]/g, '\\$&')
@@ -112,7 +112,10 @@ function switches(run: RunSpec, { descriptor }: RailsContext): Finding[] {
   ];
 }
 
-/** SageMaker uploads these by itself, and its request names no key for them: they would get the bucket's, which the role may only read with. */
+/**
+ * SageMaker uploads these itself, and its request cannot name a key for them: they would be encrypted with the bucket's key, with which the
+ * role may only decrypt.
+ */
 function teamKey(run: RunSpec, { descriptor }: RailsContext): Finding[] {
   if (!descriptor?.teamKeyArn) return [];
   const why = `in environment ${descriptor.name}: the team has a key of its own, which`;
@@ -141,7 +144,7 @@ function teamKey(run: RunSpec, { descriptor }: RailsContext): Finding[] {
 const SOURCE = 'docs/reference/environment-file.md';
 const WHY = 'Otherwise the control function rejects the launch for every caller.';
 
-/** What the guardrails of an environment forbid a run. */
+/** Rules for the guardrails of an environment. */
 export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
   {
     id: 'guardrails/instance-types',
@@ -185,7 +188,7 @@ export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
   },
 ];
 
-/** What the guardrails of an environment that is not deployed yet say about a run. */
+/** Guardrail issues of a run for an environment that is not deployed yet. */
 export function guardrailIssues(run: RunSpec, rails: Rails): Issue[] {
   return GUARDRAIL_RULES.flatMap((rule) => rule.check(run, { descriptor: rails }).map((found) => issueOf(rule, found)));
 }

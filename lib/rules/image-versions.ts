@@ -15,7 +15,7 @@ interface Versions {
   isKnown(version: string): boolean;
 }
 
-/** Versions of the kinds of images that AWS publishes; a kind that is absent has none. */
+/** Versions of the kinds of images that AWS publishes; a kind that is absent has no versions. */
 const VERSIONS: Readonly<Partial<Record<ImageKind, Versions>>> = {
   dlc: { known: dlcVersions(), isKnown: (version) => fullPytorchVersion(version) !== undefined },
   smp: { known: Object.keys(SMP_PYTHON), isKnown: (version) => version in SMP_PYTHON },
@@ -48,7 +48,7 @@ function version({ image }: RunSpec): Finding[] {
 }
 
 function uriKind({ image: { kind, version: given, uri } }: RunSpec): Finding[] {
-  // Without a version the file says too little of an image of AWS to judge the rest.
+  // Without a version, too little is known about an AWS image for further checks.
   if (VERSIONS[kind] && given === undefined) return [];
   const path = 'image.uri';
   return [
@@ -66,5 +66,5 @@ function uriKind({ image: { kind, version: given, uri } }: RunSpec): Finding[] {
   ];
 }
 
-/** What is wrong with the version and the URI that a kind of image needs, or cannot have. */
+/** Findings about the version and the URI that a kind of image requires or does not allow. */
 export const versionAndUri = (run: RunSpec): Finding[] => [...version(run), ...uriKind(run)];

@@ -18,7 +18,7 @@ import { api, type Finding, type Rule, type RuleContext, regionOf, when } from '
 
 const DLC_SOURCE = 'aws/deep-learning-containers@e0ecedea6a docs/src/data';
 
-/** An image of any registry, with a tag, a digest, both or none. */
+/** An image in any registry, with a tag, a digest, both or neither. */
 export const IMAGE_URI =
   /^(\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?|[a-z0-9][a-z0-9.-]*(:\d+)?)\/[a-z0-9._/-]+(:[A-Za-z0-9._-]{1,128})?(@sha256:[0-9a-f]{64})?$/;
 
@@ -55,13 +55,13 @@ function uriRegion(run: RunSpec, context: RuleContext): Finding[] {
   });
 }
 
-/** Hosts that CUDA images for x86 do not run on: Neuron devices, and GB200 with its Arm cores. */
+/** Hosts that cannot run CUDA images for x86: Neuron devices, and GB200 with its Arm cores. */
 const isForeign = (type: string) => acceleratorKind(type) === 'neuron' || type === 'ml.p6e-gb200.36xlarge';
 
-/** Whether the run asks kind dlc for a Neuron build. */
+/** Whether the run requests a Neuron build of kind dlc. */
 const asksNeuron = (run: RunSpec) => run.image.kind === 'dlc' && acceleratorKind(instanceTypeOfImage(run)) === 'neuron';
 
-/** A type that none of AWS's CUDA builds runs on. PyTorch has Neuron builds of some versions. */
+/** Finding for a type that cannot run any CUDA build of AWS. PyTorch has Neuron builds for some versions. */
 function foreign(run: RunSpec, type: string): Finding[] {
   const { kind, version } = run.image;
   if (kind === 'uri' || kind === 'environment') return [];
@@ -107,13 +107,16 @@ function processor(run: RunSpec): Finding[] {
 
 interface Stack {
   types: RegExp;
-  /** PyTorch versions of AWS's images that suit. */
+  /** Range of PyTorch versions of suitable AWS images. */
   from?: string;
   below?: string;
   because: string;
 }
 
-/** What a type asks of CUDA and of the EFA plugin inside AWS's images. Source: docs/facts/efa.md 1.3 and 1.4, retrieved 2026-11-20. */
+/**
+ * Requirements of an instance type on CUDA and the EFA plugin inside AWS's images. Source: docs/facts/efa.md 1.3 and 1.4, retrieved
+ * 2026-11-20.
+ */
 const STACKS: readonly Stack[] = [
   { types: /^ml\.p(2|3|3dn)\./, below: '2.9.0', because: 'CUDA 13 has no code for its GPUs' },
   { types: /^ml\.p5e?\.48xlarge$/, from: '2.1.0', because: 'its GPUs and EFA ask for CUDA 12 and NCCL 2.18' },
@@ -138,7 +141,7 @@ function stack(run: RunSpec): Finding[] {
   );
 }
 
-/** The day the table of patches was read. */
+/** The date on which the table of patches was read. */
 const FACTS_DATE = '2026-11-20';
 
 function endOfPatch(run: RunSpec): Finding[] {
@@ -153,7 +156,7 @@ function endOfPatch(run: RunSpec): Finding[] {
       fix: 'name an image of pytorch-training-neuronx with image.uri, or acknowledge image/end-of-patch',
     });
   const end = PYTORCH_END_OF_PATCH[minor];
-  // Nothing is known of a version that is newer than the table; image/version says so.
+  // Nothing is known about a version that is newer than the table; image/version reports it.
   const isNewer = Object.keys(PYTORCH_END_OF_PATCH).every((known) => compareVersions(minor, known) > 0);
   if (isNewer || (end !== undefined && end >= FACTS_DATE)) return [];
   return [
@@ -170,7 +173,7 @@ function registry(run: RunSpec, context: RuleContext): Finding[] {
   const here = regionOf(context);
   const { kind } = run.image;
   const regions = kind === 'smp' ? SMP_REGIONS : asksNeuron(run) ? NEURON_REGIONS : Object.keys(REGIONS);
-  // smp-v2/region says it of that library.
+  // For that library, smp-v2/region reports it.
   const isJudged =
     kind === 'dlc' || kind === 'huggingface' || (kind === 'smp' && run.distribution.library !== 'smp-v2');
   return when(here !== undefined && isJudged && !regions.includes(here), {
@@ -181,7 +184,7 @@ function registry(run: RunSpec, context: RuleContext): Finding[] {
   });
 }
 
-/** Rules over the image of a run. */
+/** Rules for the image of a run. */
 export const IMAGE_RULES: readonly Rule[] = [
   {
     id: 'image/version',

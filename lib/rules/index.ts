@@ -38,7 +38,7 @@ import { SUPPORT_RULES } from './model/support';
 import { TRAINING_RULES } from './model/training';
 import { PRIVATE_REGISTRY_RULES } from './private-registry';
 
-/** Every named rule: those of the strategies, and those that belong to none. */
+/** All named rules: those of the strategies, and general ones. */
 export const RULES: readonly Rule[] = [
   ...COMPUTE_RULES,
   ...SPARE_RULES,
@@ -78,14 +78,14 @@ export const RULES: readonly Rule[] = [
 
 const RULE_BY_ID: ReadonlyMap<string, Rule> = new Map(RULES.map((rule) => [rule.id, rule]));
 
-/** Everything that is wrong or worth knowing about a run, all at once, acknowledgements applied. */
+/** All issues of a run at once, with acknowledgements applied. */
 export function checkRun(run: RunSpec, context: RuleContext = {}): Issue[] {
   const first = RULES.flatMap((rule) => applyRule(rule, run, context));
   const found = [...first, ...checkAlternatives(RULES, run, context, first)];
   return [...found.map((i) => acknowledged(i, run)), ...acknowledgementIssues(run)];
 }
 
-/** An acknowledged error becomes a warning that prints the reason; an acknowledged warning an info. */
+/** An acknowledged error becomes a warning that includes the reason; an acknowledged warning becomes an info. */
 function acknowledged(found: Issue, run: RunSpec): Issue {
   const entry = run.acknowledge.find((a) => a.rule === found.rule && a.reason.trim() !== '');
   if (!entry || !RULE_BY_ID.get(found.rule)?.mayAcknowledge) return found;

@@ -1,6 +1,6 @@
 import type { Finding } from './rule';
 
-/** Own code does not read an option of the built-in trainer. */
+/** Finding for an option of the built-in trainer in a run with custom code, which does not read it. */
 export const builtinOnly = (path: string): Finding => ({
   path,
   level: 'warning',

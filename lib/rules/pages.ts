@@ -2,12 +2,12 @@ import type { Rule } from '../spec/rule';
 import { ENVIRONMENT_RULES } from './environment';
 import { RULES } from './index';
 
-/** What a page says of a rule, whatever kind of file it judges. */
+/** The documented fields of a rule, for any kind of file. */
 type Described = Omit<Rule, 'check'>;
 
 const ALL: readonly Described[] = [...RULES, ...ENVIRONMENT_RULES];
 
-/** Pages of docs/rules by file name: one a rule, and an index by topic. */
+/** Pages of docs/rules by file name: one per rule, and an index by topic. */
 export function rulePages(): Map<string, string> {
   return new Map([
     ...ALL.map((rule): [string, string] => [`${rule.id}.md`, rulePage(rule)]),
@@ -30,7 +30,7 @@ function rulePage(rule: Described): string {
   return `# ${rule.id}\n\n${rule.what}\n\n- Why: ${rule.why}\n- Level: ${rule.level} (${levels[rule.level]})\n- Source: ${sourceOf(rule)}\n${acknowledge}\nThe message states what to do: \`<option>: <what must hold>, got <value>; <what to do>\`.\n`;
 }
 
-/** The source of a rule, as a link where it is a page of these docs. */
+/** The source of a rule, as a link if it is a page of these docs. */
 function sourceOf({ id, source }: Described): string {
   const up = '../'.repeat(id.split('/').length);
   return source.replace(/\bdocs\/([\w/.-]+\.(?:md|json))/, (page, rest: string) => `[${page}](${up}${rest})`);

@@ -6,8 +6,8 @@ import { runFileSchema } from '../spec/run-file';
 import { checkRun, RULES } from './index';
 
 /**
- * Sections whose rules also look at the section named first: when a value of that one was refused by the schema and nothing could be
- * put in its place, a finding there may be about the default that took it.
+ * Sections whose rules also read the section that is the key: if the schema rejected a value there and no substitute was possible, a
+ * finding may be caused by the default that replaced it.
  */
 const READ_BY: Readonly<Record<string, readonly string[]>> = {
   kind: ['code', 'compute', 'data', 'distribution', 'checkpoints', 'training', 'model', 'output', 'limits', 'network'],
@@ -25,16 +25,16 @@ const READ_BY: Readonly<Record<string, readonly string[]>> = {
 const LOCAL = new Set(RULES.filter((r) => r.isLocal).map((r) => r.id));
 const SECTIONS = Object.keys(runFileSchema.shape);
 
-/** The section that a path is about; of a misspelled one the section that was meant. */
+/** The section of a path; for a misspelled section, the one that was probably meant. */
 function sectionOf(path: string): string {
   const section = /^[A-Za-z]+/.exec(path)?.[0] ?? '';
   return SECTIONS.includes(section) ? section : (nearest(section, SECTIONS, 1)[0] ?? '');
 }
 
-/** The section, or its entry where it is a list. */
+/** The section, or its entry if it is a list. */
 const entryOf = (path: string) => `${sectionOf(path)}${/^[A-Za-z]+(\[\d+\])/.exec(path)?.[1] ?? ''}`;
 
-/** What rules say about the rest of a file that the schema refused: only what does not depend on the refused values. */
+/** Rule issues for the rest of a file that the schema rejected: only those that do not depend on the rejected values. */
 export function checkPartialRun({ versions, refused, leftOut }: PartialFile, context: RuleContext): Issue[] {
   const doubtful = leftOut.flatMap((path) => [entryOf(path), ...(READ_BY[sectionOf(path)] ?? [])]);
   const found = undoubted(
@@ -44,7 +44,7 @@ export function checkPartialRun({ versions, refused, leftOut }: PartialFile, con
   return found.filter(({ rule, path }) => LOCAL.has(rule) || !doubtful.some((part) => isAbout(path, part)));
 }
 
-/** What rules say of every version of a file, and not of the values that the schema refused. */
+/** Issues that rules report for every version of a file, without those about the values that the schema rejected. */
 export function undoubted([first = [], ...others]: readonly Issue[][], refused: readonly string[]): Issue[] {
   const isInAll = (found: Issue) => others.every((issues) => issues.some((i) => isSame(i, found)));
   return first.filter((found) => isInAll(found) && !refused.some((path) => isAbout(found.path, path)));
@@ -52,9 +52,9 @@ export function undoubted([first = [], ...others]: readonly Issue[][], refused: 
 
 const isSame = (a: Issue, b: Issue): boolean => a.rule === b.rule && a.path === b.path && a.level === b.level;
 
-/** Whether one of two paths is the other or lies below it. */
+/** Whether the two paths are equal, or one is below the other. */
 const isAbout = (path: string, other: string): boolean => isWithin(path, other) || isWithin(other, path);
 
-/** Whether `path` is `parent` or lies below it. */
+/** Whether `path` is `parent` or is below it. */
 const isWithin = (path: string, parent: string): boolean =>
   path === parent || path.startsWith(`${parent}.`) || path.startsWith(`${parent}[`);

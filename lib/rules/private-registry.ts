@@ -2,7 +2,7 @@ import { orList } from '../spec/issue';
 import type { RunSpec } from '../spec/run-spec';
 import { api, type Finding, type Rule, type RuleContext, when } from './rule';
 
-/** An address that belongs to Amazon ECR or to its public gallery, which SageMaker reaches by itself or not at all. */
+/** An address of Amazon ECR or of its public gallery, for which private registry options do not apply. */
 const ECR = /^\d{12}\.dkr\.ecr(-fips)?\.[a-z0-9-]+\.amazonaws\.com(\.cn)?\//;
 
 function options({ kind, image }: RunSpec): Finding[] {
@@ -36,7 +36,7 @@ function options({ kind, image }: RunSpec): Finding[] {
   ];
 }
 
-/** SageMaker reads an image from Amazon ECR unless it is told that the registry is a private one. */
+/** SageMaker pulls an image from Amazon ECR unless the registry is marked as private. */
 function unreachable({ image }: RunSpec): Finding[] {
   const { kind, uri, repositoryAccess } = image;
   return when(kind === 'uri' && uri !== undefined && !ECR.test(uri) && repositoryAccess !== 'vpc', {
@@ -72,7 +72,7 @@ function reach({ image }: RunSpec, { descriptor }: RuleContext): Finding[] {
 
 const SOURCE = api('TrainingImageConfig');
 
-/** Rules over images of registries outside Amazon ECR. */
+/** Rules for images in registries outside Amazon ECR. */
 export const PRIVATE_REGISTRY_RULES: readonly Rule[] = [
   {
     id: 'image/private-registry',

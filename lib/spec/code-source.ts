@@ -1,4 +1,4 @@
-/** What `code.source` says of a program that is in the image. */
+/** Value of `code.source` for a program that is in the image. */
 export const CODE_IN_IMAGE = 'image';
 
 /** Whether the code is one object in S3; a prefix is packed by the command line like a folder. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * What an environment tells its tools, one per team, in SSM parameter `/slipway/environments/<name>/<team>`.
- * Unknown keys are ignored, so that an older tool reads a newer environment; a missing key says nothing.
+ * Information about an environment for its tools, one per team, in the SSM parameter `/slipway/environments/<name>/<team>`. Unknown keys
+ * are ignored, so that an older tool can read a newer environment; a missing key means that the value is not known.
  */
 export const descriptorSchema = z.looseObject({
   schemaVersion: z.literal(1),
@@ -18,7 +18,7 @@ export const descriptorSchema = z.looseObject({
   checkpointBucket: z.string().min(3),
   artifactBucket: z.string().min(3),
   kmsKeyArn: z.string().optional(),
-  /** Key of the team alone, with which everything is written that its jobs and its launcher write; absent = the environment's. */
+  /** The team's own key, with which everything is encrypted that its jobs and its launcher write; absent = the environment's key. */
   teamKeyArn: z.string().optional(),
   subnetIds: z.array(z.string()).default([]),
   securityGroupIds: z.array(z.string()).default([]),
@@ -37,13 +37,13 @@ export const descriptorSchema = z.looseObject({
     )
     .optional(),
   external: z.array(z.looseObject({ s3: z.string(), access: z.string().optional() })).optional(),
-  /** Prefixes of the data bucket that the team's processing runs may write; absent = an older environment, not known. */
+  /** Prefixes of the data bucket to which the team's processing runs may write; absent = not known (older environment). */
   writableData: z.array(z.string()).optional(),
   /** MLflow servers and apps that the team's runs may log to; absent = not known. */
   mlflow: z.array(z.string()).optional(),
   /** SageMaker hubs whose models the team's jobs may read; absent = none. */
   hubs: z.array(z.string()).optional(),
-  /** Functions that give SageMaker credentials of private registries; absent = none. */
+  /** Functions that provide SageMaker with credentials for private registries; absent = none. */
   credentialsProviders: z.array(z.string()).optional(),
   trainingImageUri: z.string().optional(),
   image: z
@@ -56,10 +56,10 @@ export const descriptorSchema = z.looseObject({
     .optional(),
   /** Tags of the environment's jobs. */
   tags: z.record(z.string(), z.string()).optional(),
-  /** What the names of secrets begin with that the team's runs may name; absent = none. */
+  /** Name prefix of the secrets that the team's runs may use; absent = none. */
   secretsPrefix: z.string().optional(),
   prices: z.record(z.string(), z.number()).optional(),
-  /** What the team may spend in a calendar month before no new run is started; absent = no limit. */
+  /** Budget of the team per calendar month, above which no new run is started; absent = no limit. */
   budget: z.looseObject({ usdPerMonth: z.number().positive() }).optional(),
   runTableName: z.string().optional(),
   guardrails: z
@@ -75,10 +75,10 @@ export const descriptorSchema = z.looseObject({
     })
     .optional(),
   controlAliasArn: z.string().optional(),
-  /** Answers questions about the team's runs and changes nothing; absent = the environment names no auditors. */
+  /** Alias of the read-only function for auditors; absent = the environment has no auditors. */
   auditAliasArn: z.string().optional(),
   driver: z.looseObject({ uri: z.string(), hash: z.string() }).optional(),
 });
 
-/** What a deployed environment says of itself to command line and control. */
+/** Information about a deployed environment for command line and control. */
 export type Descriptor = z.output<typeof descriptorSchema>;

@@ -34,8 +34,8 @@ const registeredRun = z
 const accountId = z.string().regex(/^\d{12}$/, 'must be 12 digits in quotes');
 
 /**
- * What a platform team writes, one file per environment. Every option optional but name and regions.
- * `.meta` of each field is what editors and docs/reference/environment-file.md show.
+ * The file that a platform team writes, one per environment. All options are optional except name and regions. `.meta` of each field is
+ * shown in editors and in docs/reference/environment-file.md.
  */
 export const environmentFileSchema = z.strictObject({
   schema: z.literal(1).optional().meta({ description: 'Version of the file format.', default: 1 }),
@@ -84,7 +84,7 @@ export const environmentFileSchema = z.strictObject({
 export type EnvironmentFile = z.output<typeof environmentFileSchema>;
 type Sections = Omit<EnvironmentFile, 'schema' | 'name' | 'account' | 'accounts' | 'regions' | 'runs'>;
 
-/** One environment in one region, overrides merged and defaults filled in. */
+/** One environment in one region, with overrides merged and defaults filled in. */
 export interface EnvironmentSpec {
   name: string;
   account?: string;
@@ -138,17 +138,17 @@ export interface EnvironmentSpec {
   secrets: NonNullable<Sections['secrets']>;
   logging: { kms: boolean; retentionDays: number };
   protection: { terminationProtection: boolean; tableDeletionProtection: boolean };
-  /** `region`: where a deploy submits it; needed only where the environment has several. */
+  /** `region`: the region in which a deploy submits the run; required only if the environment has several. */
   runs: { file: string; submit: 'manual' | 'on-change'; region?: string }[];
 }
 
-/** Who is told of runs. */
+/** Recipients of notices about runs. */
 export interface Notifications {
   emails: string[];
   slackChannel?: { workspaceId: string; channelId: string };
 }
 
-/** A quota that an environment names under `quotas.require`. */
+/** A quota in `quotas.require` of an environment. */
 export interface QuotaRequirement {
   instanceType: string;
   count: number;
@@ -160,7 +160,7 @@ export function resolveEnvironments(file: EnvironmentFile): EnvironmentSpec[] {
   return Object.entries(file.regions).map(([name, overrides]) => resolveEnvironment(file, name, overrides));
 }
 
-/** Log groups without the option `logging`. */
+/** Settings of log groups without the option `logging`. */
 export const DEFAULT_LOGGING = { kms: true, retentionDays: 90 };
 
 const NETWORK_DEFAULTS = {
@@ -204,7 +204,7 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
 
 const TEAM_DEFAULTS = { principals: [], share: 1, data: [], mlflow: [], dashboards: false };
 
-/** An environment that names no team has one, `default`. */
+/** An environment without teams has one team, `default`. */
 function resolveTeams(given: NonNullable<Sections['teams']>): EnvironmentSpec['teams'] {
   const named = Object.entries(given);
   const teams = named.length > 0 ? named : [['default', {} as z.output<typeof team>] as const];

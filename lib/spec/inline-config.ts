@@ -1,7 +1,7 @@
 import { type Document, isMap, isScalar, parseDocument } from 'yaml';
 import { isConfigText } from './model-config';
 
-/** A run file whose `model.config` holds the text of the config.json, so that its readers need no second file. */
+/** A run file whose `model.config` contains the text of the config.json, so that its readers need no second file. */
 export interface InlinedRun {
   text: string;
   overrides: string[];
@@ -9,7 +9,7 @@ export interface InlinedRun {
 
 const OVERRIDE = /^\s*model\.config\s*=/;
 
-/** The file that `model.config` names in a run file or its `--set` overrides; undefined where it names none. */
+/** The file that `model.config` names in a run file or its `--set` overrides; undefined when it names none. */
 export function namedConfig(text: string, overrides: readonly string[] = []): string | undefined {
   const override = overrides.filter((one) => OVERRIDE.test(one)).at(-1);
   if (override !== undefined) return onlyName(override.replace(OVERRIDE, '').trim());
@@ -20,7 +20,7 @@ export function namedConfig(text: string, overrides: readonly string[] = []): st
 
 const onlyName = (value: string): string | undefined => (value === '' || isConfigText(value) ? undefined : value);
 
-/** Whether the document has a place for `model.config`; what else is wrong with it, its readers say. */
+/** Whether the document has a place for `model.config`; its readers report any other errors. */
 function takesConfig({ errors, contents }: Document.Parsed): boolean {
   if (errors.length > 0) return false;
   if (contents === null || (isScalar(contents) && contents.value === null)) return true;
@@ -29,7 +29,7 @@ function takesConfig({ errors, contents }: Document.Parsed): boolean {
   return model === undefined || isMap(model) || (isScalar(model) && model.value === null);
 }
 
-/** Puts the text of the config.json in the place of its name. Lines of the run file stay where they are. */
+/** Replaces the name of the config.json by its text. The line numbers of the run file do not change. */
 export function inlineConfig(text: string, overrides: readonly string[], config: string): InlinedRun {
   const others = overrides.filter((one) => !OVERRIDE.test(one));
   const document = parseDocument(text);
@@ -38,7 +38,7 @@ export function inlineConfig(text: string, overrides: readonly string[], config:
   if (node?.range)
     return { text: text.slice(0, node.range[0]) + quoted + text.slice(node.range[1]), overrides: others };
   if (!takesConfig(document)) return { text, overrides: [...overrides] };
-  // A file, or a `model:`, without a value is a scalar, which has no keys.
+  // A file, or a `model:`, without a value is a scalar, which cannot have keys.
   if (isScalar(document.contents)) document.contents = null;
   if (isScalar(document.get('model', true))) document.delete('model');
   document.setIn(['model', 'config'], config);

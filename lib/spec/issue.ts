@@ -1,7 +1,7 @@
-/** An error refuses the file; a warning and a note do not. */
+/** An error rejects the file; a warning and an info do not. */
 export type IssueLevel = 'error' | 'warning' | 'info';
 
-/** One finding about a user's file. `path` is in the user's own words (`data[1].s3`); the file as a whole is ''. */
+/** One finding about a user's file. `path` is in the user's own terms (`data[1].s3`); '' is the file as a whole. */
 export interface Issue {
   rule: string;
   level: IssueLevel;
@@ -9,26 +9,26 @@ export interface Issue {
   message: string;
 }
 
-/** An issue as JSON documents print it, without what else is known of it. */
+/** The fields of an issue that JSON documents contain. */
 export const bareIssue = ({ rule, level, path, message }: Issue): Issue => ({ rule, level, path, message });
 
-/** The parts of a message: what must hold, what was found, what to do. */
+/** The parts of a message: the requirement, the actual value, and the remedy. */
 export interface IssueText {
-  /** What must hold: `must divide the 8 GPUs of one ml.p5.48xlarge`. */
+  /** The requirement: `must divide the 8 GPUs of one ml.p5.48xlarge`. */
   must: string;
-  /** The value as given; leave out when there is none to show. */
+  /** The value as given; absent when there is none to show. */
   got?: unknown;
-  /** What to do: `use 1, 2, 4 or 8`. */
+  /** The remedy: `use 1, 2, 4 or 8`. */
   fix: string;
 }
 
-/** An issue in the one form of messages: `<path>: <must>, got <value>; <fix>`. */
+/** An issue with a message in the standard form: `<path>: <must>, got <value>; <fix>`. */
 export function issue(rule: string, level: IssueLevel, path: string, text: IssueText): Issue {
   const got = 'got' in text ? `, got ${formatValue(text.got)}` : '';
   return { rule, level, path, message: `${path === '' ? 'file' : path}: ${text.must}${got}; ${text.fix}` };
 }
 
-/** A value as a reader would write it, shortened to 80 characters. */
+/** Formats a value for a message, shortened to 80 characters. */
 export function formatValue(value: unknown): string {
   if (value === undefined) return 'nothing';
   const text = typeof value === 'string' ? (value === '' ? "''" : value) : jsonOf(value);
@@ -36,7 +36,7 @@ export function formatValue(value: unknown): string {
   return oneLine.length > 80 ? `${oneLine.slice(0, 77)}...` : oneLine;
 }
 
-/** JSON knows no NaN and no infinity, and YAML does. */
+/** JSON has no NaN and no infinity, but YAML has. */
 const jsonOf = (value: unknown): string =>
   typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));
 
@@ -56,5 +56,5 @@ export function formatPath(segments: readonly PropertyKey[]): string {
   }, '');
 }
 
-/** Whether one of the issues refuses the file. */
+/** Whether one of the issues is an error. */
 export const hasErrors = (issues: readonly Issue[]): boolean => issues.some((i) => i.level === 'error');

@@ -8,27 +8,27 @@ import type {
   TrainingSpec,
 } from './run-spec';
 
-/** A window of the training data that is left out: before step `step` (as many are done), `batches` global batches. */
+/** A window of the training data that is skipped: `batches` global batches before the step that follows `step`. */
 export interface Skip {
   step: number;
   batches: number;
 }
 
-/** Checkpoints beyond `toStep` that attempts before `beforeAttempt` wrote do not count any more. */
+/** Checkpoints after `toStep` that attempts before `beforeAttempt` wrote are no longer valid. */
 export interface Rollback {
   toStep: number;
   beforeAttempt: number;
 }
 
-/** Failures of a run's earlier attempts, and the node-days in which they came. */
+/** Failures of a run's earlier attempts, and the node-days in which they happened. */
 export interface FailureHistory {
   failures: number;
   nodeDays: number;
 }
 
 /**
- * job.json: what one attempt's driver must know and hyperparameters cannot carry. Written by the control plane into channel
- * `job`; read by containers/driver. The fields are fixed by docs/reference/runtime.md, schema 1.
+ * job.json: information for the driver of one attempt that hyperparameters cannot contain. Written by the control plane to channel `job`;
+ * read by containers/driver. The fields are defined in docs/reference/runtime.md, schema 1.
  */
 export interface JobFile {
   schema: 1;
@@ -42,11 +42,11 @@ export interface JobFile {
   /** `builtin`, `builtin-tokenize`, or a .py / .sh file or module inside the code archive. */
   entryPoint: string;
   arguments: string[];
-  /** The user's own variables; they win over everything else. */
+  /** The user's own variables, which take precedence over all others. */
   env: Record<string, string>;
-  /** Names in `env` that the user set: what the image bakes is not among them. */
+  /** Names of variables in `env` that the user set, without those of the image. */
   userPinned: string[];
-  /** Name of a variable, and the secret or parameter that holds its value. Absent: none. */
+  /** Variable names, each with the secret or parameter that contains the value. Absent: none. */
   secrets?: Record<string, string>;
   efa: RunSpec['network']['efa'];
   efaVariables: RunSpec['network']['efaVariables'];
@@ -55,7 +55,7 @@ export interface JobFile {
   trainingGroups: string[];
   mpiOptions: string;
   distribution: { library: string; collectives: string; parameters: Record<string, unknown> };
-  /** `skips`: windows that rollbacks have left out. */
+  /** `skips`: windows that rollbacks have skipped. */
   training: TrainingSpec & { skips?: Skip[] };
   model: ModelSpec['architecture'] | null;
   weights: string | null;
@@ -63,13 +63,13 @@ export interface JobFile {
     mode: CheckpointMode;
     /** s3://..., or the folder of the checkpoint channel or CheckpointConfig. */
     uri: string;
-    /** The newest complete checkpoint; '' at the start. */
+    /** The newest complete checkpoint; '' when there is none. */
     resumeFrom: string;
     keep: number;
     intervalMinutes: 'auto' | number;
-    /** For `auto`: what happened to earlier attempts. Absent in a first one. */
+    /** For `auto`: failures of earlier attempts. Absent in a first attempt. */
     history?: FailureHistory;
-    /** The trainer takes the markers of these away before it looks for the newest. */
+    /** The trainer deletes the markers of these checkpoints before it searches for the newest. */
     rollback?: Rollback;
   };
   progress: RunSpec['progress'];
@@ -77,12 +77,12 @@ export interface JobFile {
   requirements: string | null;
   maxRuntimeSeconds: number;
   heartbeatUri: string | null;
-  /** Where the driver looks whether the attempt is asked to save and leave. Absent: it never is. */
+  /** Where the driver polls for the request to save and exit. Absent: there are no such requests. */
   handOverUri?: string;
   restartsInPlace: number;
-  /** Hosts of the job that wait to take a broken one's place; the others train. */
+  /** Number of spare hosts, which wait to replace a broken host; the others train. */
   spareInstances: number;
-  /** What the driver examines before the ranks start for the first time. */
+  /** Checks of the driver before the first start of the ranks. */
   healthCheck: HealthCheck;
   restartSecret: string;
 }

@@ -10,7 +10,7 @@ import { resolveRun } from './resolve-run';
 import { type RunFile, runFileSchema } from './run-file';
 import type { RunSpec } from './run-spec';
 
-/** A file as read: its value when the schema takes it, and what was found. */
+/** A parsed file: its value if the schema accepts it, and the issues found. */
 export interface Loaded<T> {
   /** Absent when an issue is an error. */
   value?: T;
@@ -18,32 +18,32 @@ export interface Loaded<T> {
   positionOf(path: readonly PropertyKey[]): Position | undefined;
 }
 
-/** A run file as read. */
+/** A parsed run file. */
 export interface LoadedRun extends Loaded<RunSpec> {
-  /** What is left when the schema refused values; absent when that is too little to judge. */
+  /** The rest of the file when the schema rejected values; absent when that is too little to check. */
   partial?: PartialFile;
 }
 
-/** Reads the text of a run file: YAML, `--set` overrides, schema, defaults. Never throws. */
+/** Parses the text of a run file: YAML, `--set` overrides, schema, defaults. Never throws. */
 export function loadRun(text: string, overrides: readonly string[] = []): LoadedRun {
   const { data, ...loaded } = loadFile<RunFile>(text, overrides, runFileSchema);
   if (loaded.value) return { ...loaded, value: resolveRun(loaded.value) };
   return { issues: loaded.issues, positionOf: loaded.positionOf, partial: partialRun(data) };
 }
 
-/** An environment file as read. */
+/** A parsed environment file. */
 export interface LoadedEnvironment extends Loaded<EnvironmentFile> {
-  /** As that of a run. */
+  /** As for a run file. */
   partial?: PartialFile<EnvironmentFile>;
 }
 
-/** Reads the text of an environment file. Never throws. */
+/** Parses the text of an environment file. Never throws. */
 export function loadEnvironment(text: string, overrides: readonly string[] = []): LoadedEnvironment {
   const { data, ...loaded } = loadFile<EnvironmentFile>(text, overrides, environmentFileSchema);
   return loaded.value ? loaded : { ...loaded, partial: partialFile(data, environmentFileSchema) };
 }
 
-/** Reads a descriptor (JSON text). Never throws. */
+/** Parses a descriptor (JSON text). Never throws. */
 export function loadDescriptor(text: string): Loaded<Descriptor> {
   try {
     return { ...check<Descriptor>(JSON.parse(text), descriptorSchema), positionOf: () => undefined };
@@ -57,13 +57,13 @@ export function loadDescriptor(text: string): Loaded<Descriptor> {
   }
 }
 
-/** Whether a text is an environment file: more of its options are those of environments than those of runs. */
+/** Whether a text is an environment file: more of its keys are options of environments than of runs. */
 export const isEnvironmentFile = (text: string): boolean => moreOfEnvironments(text) > 0;
 
-/** Whether a text is a run file: more of its options are those of runs than those of environments. */
+/** Whether a text is a run file: more of its keys are options of runs than of environments. */
 export const isRunFile = (text: string): boolean => moreOfEnvironments(text) < 0;
 
-/** By how many options a text is rather an environment file than a run file. */
+/** The number of keys that are options of environments, minus those that are options of runs. */
 function moreOfEnvironments(text: string): number {
   const { data } = parseYaml(text);
   if (typeof data !== 'object' || data === null || Array.isArray(data)) return 0;
@@ -92,7 +92,7 @@ function check<T>(data: unknown, schema: z.ZodType): { value?: T; issues: Issue[
   return { issues: zodIssues(parsed.error, (path) => keysAt(schema, path)) };
 }
 
-/** The keys that the schema allows at `path`; [] where it is no section of fixed keys. */
+/** The keys that the schema allows at `path`; [] when it is not a section with fixed keys. */
 function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
   let node: unknown = schema;
   for (const segment of path) node = childOf(unwrap(node), segment);
@@ -113,9 +113,9 @@ function childOf(node: unknown, segment: PropertyKey): unknown {
 }
 
 /**
- * The JSON Schema of run files or environment files, for editors. Descriptions end with the default, which editors do not show
+ * The JSON Schema of run files or environment files, for editors. Descriptions end with the default, because editors do not show it
  * otherwise.
- * @param libraries what `distribution.library` may be
+ * @param libraries allowed values of `distribution.library`
  */
 export function jsonSchema(kind: 'run' | 'environment', libraries: readonly string[] = []): Record<string, unknown> {
   const schema = kind === 'run' ? runFileSchema : environmentFileSchema;
@@ -135,7 +135,7 @@ interface Meta {
   examples?: unknown[];
 }
 
-/** zod leaves default and examples out where a value is transformed; ours are values as written in the file. */
+/** zod omits default and examples for a transformed value; ours are values as written in the file. */
 function describe(node: Meta, { default: filled, examples }: Meta = {}): void {
   node.default ??= filled;
   node.examples ??= examples;

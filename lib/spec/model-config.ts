@@ -3,17 +3,17 @@ import type { ModelShape } from '../catalog/model/shape';
 import { parseYaml } from './reading/yaml-file';
 import type { Finding } from './rule';
 
-/** What `model.config` says once it is the text of a config.json. */
+/** The result of parsing the text of a config.json in `model.config`. */
 export interface ModelConfig {
-  /** Absent when something was found. */
+  /** Absent when there are findings. */
   shape?: ModelShape;
   findings: Finding[];
 }
 
-/** Whether `model.config` holds the file itself; otherwise it names a path or an S3 URI. */
+/** Whether `model.config` contains the file itself; otherwise it is a path or an S3 URI. */
 export const isConfigText = (config: string): boolean => config.trimStart().startsWith('{');
 
-/** Reads the text of a config.json. Each finding names the key and its line. Never throws. */
+/** Parses the text of a config.json. Each finding contains the key and its line. Never throws. */
 export function readModelConfig(text: string): ModelConfig {
   if (!isConfigText(text)) {
     const fix = text.startsWith('s3://')
@@ -34,7 +34,7 @@ export function readModelConfig(text: string): ModelConfig {
 
 const LONGEST = 80;
 
-/** A value as a message holds it: of a long list its first entries. */
+/** A value for a message: only the first entries of a long list. */
 function short(got: unknown): unknown {
   const text = JSON.stringify(got) ?? '';
   return typeof got === 'object' && text.length > LONGEST ? `${text.slice(0, LONGEST)}...` : got;

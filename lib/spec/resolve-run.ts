@@ -13,12 +13,15 @@ import type {
   TrainingSpec,
 } from './run-spec';
 
-/** Added to maxRuntimeSeconds when a spot run names no maxWaitSeconds. */
+/** Added to maxRuntimeSeconds when a spot run does not set maxWaitSeconds. */
 const SPOT_PATIENCE_SECONDS = 86_400;
-/** The default of the quota `Longest run time for a training job`. */
+/** Default value of the quota `Longest run time for a training job`. */
 const DEFAULT_RUNTIME_SECONDS = 432_000;
 
-/** Fills in every default of docs/decisions/0007-where-sources-differ.md. Total: whatever the schema accepted gives a spec; rules judge it afterwards. */
+/**
+ * Fills in every default of docs/decisions/0007-where-sources-differ.md. Total: everything that the schema accepts gives a spec, which the
+ * rules check afterwards.
+ */
 export function resolveRun(file: RunFile): RunSpec {
   const builtin = builtinOf(file.code.source);
   const compute = resolveCompute(file.compute);
@@ -52,14 +55,14 @@ export function resolveRun(file: RunFile): RunSpec {
     observability: { metrics: [], profiler: 'off', tensorBoard: false, remoteDebug: false, ...file.observability },
     hyperparameters: file.hyperparameters ?? {},
     environmentVariables: file.environmentVariables ?? {},
-    // Absent without any: the configuration hash of a run without secrets stays what it was.
+    // Absent when empty: the configuration hash of a run without secrets does not change.
     ...(file.secrets && Object.keys(file.secrets).length > 0 && { secrets: file.secrets }),
     acknowledge: file.acknowledge ?? [],
     written: file,
   };
 }
 
-/** Whether the driver starts the program of the run: it reads job.json, examines hosts and sends heartbeats. */
+/** Whether the driver starts the program of the run: it reads job.json, checks hosts and sends heartbeats. */
 export const startsByDriver = ({ kind, distribution }: Pick<RunSpec, 'kind' | 'distribution'>): boolean =>
   kind === 'processing' || distribution.contract === 'entrypoint';
 
@@ -80,7 +83,7 @@ function resolveCode(code: RunFile['code'], builtin: RunSpec['code']['builtin'])
   };
 }
 
-/** The built-in trainer streams its data; what own code reads, and how, is its own. */
+/** The built-in trainer streams its data; custom code decides itself how it reads. */
 function resolveData(data: NonNullable<RunFile['data']>, builtin: RunSpec['code']['builtin']): RunSpec['data'] {
   return data.map((channel) =>
     builtin === 'builtin' && channel.s3 && !channel.inputMode
@@ -89,7 +92,7 @@ function resolveData(data: NonNullable<RunFile['data']>, builtin: RunSpec['code'
   );
 }
 
-/** A spot job waits for capacity beyond its own time. */
+/** A spot job waits for capacity in addition to its run time. */
 function resolveLimits(limits: NonNullable<RunFile['limits']>, { capacity }: ComputeSpec): RunSpec['limits'] {
   const maxRuntimeSeconds = limits.maxRuntimeSeconds ?? DEFAULT_RUNTIME_SECONDS;
   const spotWaitSeconds = capacity === 'spot' ? maxRuntimeSeconds + SPOT_PATIENCE_SECONDS : undefined;
@@ -117,7 +120,7 @@ function resolveCompute(compute: RunFile['compute']): ComputeSpec {
   };
 }
 
-/** An elastic run on one of its sizes; what follows from the number of hosts follows it. */
+/** An elastic run at one of its sizes; values that depend on the number of hosts are adjusted. */
 export function onInstances(run: RunSpec, instanceCount: number): RunSpec {
   const compute = { ...run.compute, instanceCount };
   const efa = run.written.network?.efa ?? (usesEfa(compute) ? 'required' : 'off');
@@ -132,7 +135,7 @@ export function instanceGroupsOf(
   return [{ name: '', instanceType: compute.instanceType, instanceCount: compute.instanceCount }];
 }
 
-/** The examination of each host before training: quick on GPUs, where our driver is there to make it. */
+/** The check of each host before training: quick on GPUs if the driver starts the run. */
 export function healthCheckOf(run: Pick<RunSpec, 'kind' | 'compute' | 'distribution'>): HealthCheck {
   if (run.compute.healthCheck) return run.compute.healthCheck;
   const examines = run.kind === 'training' && run.distribution.contract === 'entrypoint';
@@ -145,15 +148,15 @@ export function hasGpus(run: Pick<RunSpec, 'compute' | 'distribution'>): boolean
 }
 
 /**
- * The groups as the job asks for them, the spare hosts among them: what is requested, paid, and counted against quotas. A
- * heterogeneous cluster has no spares (rule compute/spare-hosts).
+ * The groups as the job requests them, including spare hosts: for requests, cost, and quotas. A heterogeneous cluster has no spares (rule
+ * compute/spare-hosts).
  */
 export function requestedGroupsOf(compute: ComputeSpec): ReturnType<typeof instanceGroupsOf> {
   const spares = compute.instanceGroups.length > 0 ? 0 : compute.spareInstances;
   return instanceGroupsOf(compute).map((g) => ({ ...g, instanceCount: g.instanceCount + spares }));
 }
 
-/** The alternatives likewise: each has the same number of spare hosts beside its own count. */
+/** The same for alternatives: each has the same number of spare hosts in addition to its own count. */
 export function requestedAlternativesOf(compute: ComputeSpec) {
   return compute.alternatives.map(({ instanceCount = compute.instanceCount, ...alternative }) => ({
     ...alternative,
@@ -161,14 +164,14 @@ export function requestedAlternativesOf(compute: ComputeSpec) {
   }));
 }
 
-/** The groups whose hosts train: those that `distribution.instanceGroups` names, else all. */
+/** The groups whose hosts train: those in `distribution.instanceGroups`, otherwise all. */
 export function trainingGroupsOf(run: Pick<RunSpec, 'compute'> & { distribution: { instanceGroups: string[] } }) {
   const groups = instanceGroupsOf(run.compute);
   const named = run.distribution.instanceGroups;
   return named.length === 0 ? groups : groups.filter((g) => named.includes(g.name));
 }
 
-/** Hosts of several groups together. */
+/** Total number of hosts of several groups. */
 export const hostCount = (groups: readonly { instanceCount: number }[]): number =>
   groups.reduce((sum, { instanceCount }) => sum + instanceCount, 0);
 
@@ -177,11 +180,11 @@ export function worldSize(run: Pick<RunSpec, 'compute' | 'distribution'>): numbe
   return hostCount(trainingGroupsOf(run)) * run.distribution.processesPerHost;
 }
 
-/** Sequences that `microBatchSize` and `globalBatchSize` count as one: a preference is a pair. */
+/** Number of sequences per sample, the unit of `microBatchSize` and `globalBatchSize`: a preference is a pair. */
 export const sequencesPerSample = ({ objective }: Pick<TrainingSpec, 'objective'>): 1 | 2 =>
   objective === 'dpo' ? 2 : 1;
 
-/** Steps of the whole run: `steps`, or what `totalTokens` come to; undefined where the run file does not say how many. */
+/** Steps of the whole run: `steps`, or the number that follows from `totalTokens`; undefined when the run file gives neither. */
 export function totalSteps(training: TrainingSpec): number | undefined {
   const { steps, totalTokens, globalBatchSize, sequenceLength } = training;
   if (steps !== undefined) return steps;
@@ -226,7 +229,7 @@ function defaultContract(file: RunFile, library: string, imageKind: string): Con
 
 const TORCHRUN_LIBRARIES = ['fsdp', 'ddp', 'smp-v2', 'deepspeed', 'megatron'];
 
-/** What of a distribution tells its launcher. */
+/** The inputs that determine the launcher of a distribution. */
 interface LauncherFacts {
   library: string;
   contract: string;
@@ -263,7 +266,7 @@ function resolveTraining(file: RunFile, compute: ComputeSpec): TrainingSpec {
   };
 }
 
-/** bf16 where the type has it; fp16 on older GPUs; fp32 on CPUs. */
+/** bf16 if the type supports it; fp16 on older GPUs; fp32 on CPUs. */
 function defaultPrecision(compute: ComputeSpec): TrainingSpec['precision'] {
   const accelerator = findInstanceType(instanceGroupsOf(compute)[0]?.instanceType ?? '')?.accelerator;
   if (!accelerator) return 'fp32';

@@ -2,7 +2,7 @@ import type { Descriptor } from './descriptor';
 import { type Issue, type IssueLevel, type IssueText, issue } from './issue';
 import type { RunSpec } from './run-spec';
 
-/** What a rule may know beside the run itself. Everything is optional: what is not known says nothing. */
+/** Facts for rules in addition to the run itself. All are optional: a rule ignores facts that are not known. */
 export interface RuleContext {
   descriptor?: Descriptor;
   region?: string;
@@ -10,55 +10,55 @@ export interface RuleContext {
   codeExists?: (path: string) => boolean;
   /** Why the code folder cannot be read. */
   codeProblem?: string;
-  /** What to do about `codeProblem`; @default - name another folder */
+  /** The remedy for `codeProblem`; @default - name another folder */
   codeFix?: string;
 }
 
-/** Where the run will be; undefined when nothing says so. */
+/** The region of the run; undefined when it is not known. */
 export const regionOf = ({ region, descriptor }: RuleContext): string | undefined => region ?? descriptor?.region;
 
-/** What a rule found in a run file. */
+/** A violation that a rule found in a run file. */
 export interface Finding extends IssueText {
-  /** In the user's own words, e.g. `compute.instanceType`; '' = the file as a whole. */
+  /** In the user's own terms, e.g. `compute.instanceType`; '' = the file as a whole. */
   path: string;
-  /** Overrides the rule's level. */
+  /** Overrides the level of the rule. */
   level?: IssueLevel;
 }
 
-/** One named check over a resolved run. */
+/** One named check of a resolved run. */
 export interface Rule {
-  /** `<topic>/<name>`, stable: it is what `acknowledge` names. */
+  /** `<topic>/<name>`, stable, because users refer to it in `acknowledge`. */
   id: string;
   level: IssueLevel;
-  /** Judgement rules may be acknowledged; what the service or a library refuses may not. */
+  /** Rules that are a matter of judgement may be acknowledged; restrictions of the service or a library may not. */
   mayAcknowledge?: true;
-  /** Its finding depends on the one value that it names, so that it holds whatever else in the file is wrong. */
+  /** Its finding depends only on the value that it names, so that it applies whatever else in the file is wrong. */
   isLocal?: true;
-  /** One sentence: what must hold. */
+  /** One sentence: the requirement. */
   what: string;
-  /** Why, and what happens otherwise. */
+  /** The reason, and the consequence of a violation. */
   why: string;
-  /** Where it is documented. */
+  /** Its documentation. */
   source: string;
   check(run: RunSpec, context: RuleContext): Finding[];
 }
 
-/** One finding when `broken`, else none. */
+/** The finding if `broken`, otherwise none. */
 export const when = <F extends Finding>(broken: boolean, finding: F): F[] => (broken ? [finding] : []);
 
-/** A rule that looks at training runs only. */
+/** Restricts a rule to training runs. */
 export function trainingRule(rule: Rule): Rule {
   return { ...rule, check: (run, context) => (run.kind === 'training' ? rule.check(run, context) : []) };
 }
 
-/** A rule as `rulesAbout` takes it. */
+/** A rule in the form that `rulesAbout` accepts. */
 export interface RuleAbout<Subject> extends Omit<Rule, 'check'> {
   find(run: RunSpec, subject: Subject, context: RuleContext): Finding[];
 }
 
 /**
- * Makes the rules of one subject of training runs. `read` takes from a run what they need of it; undefined means that the run
- * does not have the subject, and they find nothing.
+ * Creates the rules for one subject of training runs. `read` extracts from a run what the rules need; undefined means that the run does not
+ * have the subject, and the rules find nothing.
  */
 export function rulesAbout<Subject>(read: (run: RunSpec) => Subject | undefined): (given: RuleAbout<Subject>) => Rule {
   return ({ find, ...rest }) =>
@@ -71,7 +71,7 @@ export function rulesAbout<Subject>(read: (run: RunSpec) => Subject | undefined)
     });
 }
 
-/** What a rule has found, as an issue. */
+/** Converts a finding of a rule to an issue. */
 export function issueOf(rule: Pick<Rule, 'id' | 'level'>, { path, level, ...text }: Finding): Issue {
   return issue(rule.id, level ?? rule.level, path, text);
 }

@@ -12,9 +12,9 @@ const scalars = z
   .transform(String);
 
 /**
- * The run file as written: every option optional but name, code and compute. Limits are those of the API
- * (https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html, botocore 1.43.107, 2026-11-20).
- * `.meta` of each field is what editors and docs/reference/run-file.md show.
+ * The run file as written: all options are optional except name, code and compute. Limits are those of the API
+ * (https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html, botocore 1.43.107, 2026-11-20). `.meta` of each
+ * field is shown in editors and in docs/reference/run-file.md.
  */
 export const runFileSchema = z.strictObject({
   schema: z.literal(1).optional().meta({ description: 'Version of the file format.', default: 1 }),
@@ -196,5 +196,5 @@ export const runFileSchema = z.strictObject({
 
 export type { Architecture } from './run/architecture';
 
-/** A run file after the schema has read it: options as written, defaults not yet filled in. */
+/** A run file after the schema: options as written, without defaults. */
 export type RunFile = z.output<typeof runFileSchema>;

@@ -3,19 +3,19 @@ import type { RunFile } from './run-file';
 
 type Section<K extends keyof RunFile> = NonNullable<RunFile[K]>;
 
-/** Name of a strategy; lib/distribution lists them. */
+/** Name of a library; lib/distribution lists them. */
 export type Library = string;
 /** What starts the processes of a run. */
 export type Launcher = 'torchrun' | 'mpi' | 'ray' | 'script';
 /** The library that moves tensors between ranks. */
 export type Collectives = 'nccl' | 'smddp' | 'gloo';
-/** How the container is started: by the driver as its entry point, as sagemaker-training does it, or by its image. */
+/** How the container is started: with the driver as its entrypoint, with sagemaker-training, or with the image's own entrypoint. */
 export type Contract = 'entrypoint' | 'toolkit' | 'container';
 /** Where the image of a run comes from. */
 export type ImageKind = 'environment' | 'dlc' | 'smp' | 'huggingface' | 'uri';
 /** How the instances of a run are paid for. */
 export type Capacity = 'on-demand' | 'spot' | 'training-plan';
-/** Who moves checkpoints: the trainer, SageMaker, a file system, or nobody. */
+/** How checkpoints are stored: by the trainer, by SageMaker, on a file system, or not at all. */
 export type CheckpointMode = 'direct' | 'managed' | 'fsx' | 'none';
 /** Precision of the matrix products. */
 export type Precision = 'bf16' | 'fp16' | 'fp32' | 'fp8' | 'mxfp8' | 'nvfp4';
@@ -27,18 +27,18 @@ export interface InstanceGroup {
   instanceCount: number;
 }
 
-/** How a host is examined before its ranks start for the first time; docs/health-check.md. */
+/** Check of a host before the first start of its ranks; docs/health-check.md. */
 export type HealthCheck = 'off' | 'quick' | 'full';
 
 /** Section `compute` with its defaults. */
 export interface ComputeSpec {
   /** Empty when `instanceGroups` describes the cluster. */
   instanceType: string;
-  /** Hosts that train: of an elastic run the most, until an attempt has its size. */
+  /** Number of hosts that train; for an elastic run the maximum, until an attempt has its size. */
   instanceCount: number;
-  /** Each attempt has as many hosts as there is room for. @default - always `instanceCount` */
+  /** Each attempt uses as many hosts as are available within this range. @default - always `instanceCount` */
   elastic?: { min: number; max: number };
-  /** Hosts that the job has beside them, to take the place of one whose hardware broke. */
+  /** Number of additional hosts in the job, which replace hosts with broken hardware. */
   spareInstances: number;
   instanceGroups: InstanceGroup[];
   alternatives: { instanceType: string; instanceCount?: number; trainingPlanArn?: string }[];
@@ -46,11 +46,11 @@ export interface ComputeSpec {
   trainingPlanArn?: string;
   volumeSizeGiB?: number;
   keepAliveSeconds: number;
-  /** As written; `healthCheckOf` has the default. */
+  /** As written; `healthCheckOf` applies the default. */
   healthCheck?: HealthCheck;
-  /** The service's own check before the start. @default - the service's default */
+  /** SageMaker's own check before the start. @default - the service's default */
   infraCheck?: boolean;
-  /** On UltraServers. @default - the service places instances */
+  /** Placement on UltraServers. @default - the service places instances */
   placement?: { multipleJobs?: boolean; ultraServers?: { id?: string; instanceCount: number }[] };
 }
 
@@ -59,20 +59,20 @@ export interface DistributionSpec {
   library: Library;
   launcher: Launcher;
   collectives: Collectives;
-  /** Whether the file left the backend to us. */
+  /** Whether the file does not set the backend. */
   collectivesAuto: boolean;
   contract: Contract;
-  /** As the run file says; undefined = one per accelerator. */
+  /** As in the run file; undefined = one per accelerator. */
   processesPerHostGiven?: number;
-  /** Processes a host of the taking-part groups runs. */
+  /** Number of processes per host of the groups that take part. */
   processesPerHost: number;
   parameters: Record<string, unknown>;
   mpiOptions: string;
-  /** Names of the groups that take part; empty = all of the cluster. */
+  /** Names of the groups that take part; empty = the whole cluster. */
   instanceGroups: string[];
 }
 
-/** Part of a training in which samples come from the same channels. */
+/** Part of a training run in which samples come from the same channels. */
 export type MixturePhase = NonNullable<Section<'training'>['mixture']>[number];
 
 /** Section `training` with its defaults. */
@@ -83,7 +83,7 @@ export interface TrainingSpec {
   totalTokens?: number;
   steps?: number;
   precision: Precision;
-  /** What shares a scale under `fp8`. @default - `tensorwise` */
+  /** Granularity of the scales under `fp8`. @default - `tensorwise` */
   fp8Recipe?: 'tensorwise' | 'rowwise' | 'blockwise';
   activationCheckpointing: 'none' | 'selective' | 'full';
   activationOffload: boolean;
@@ -91,13 +91,13 @@ export interface TrainingSpec {
   lora?: { rank: number; alpha: number; targets: string[] };
   /** @default - `pretrain` */
   objective?: 'pretrain' | 'sft' | 'dpo';
-  /** Documents of one row of text do not see each other. @default false */
+  /** Whether a mask separates the documents within a row of text. @default false */
   documentMask?: boolean;
-  /** Channels that samples come from. @default - the one that the argument data-channel names */
+  /** Channels from which samples are drawn. @default - the one in the argument data-channel */
   mixture?: MixturePhase[];
 }
 
-/** The model, whichever way the run file describes it. */
+/** The model, however the run file describes it. */
 export interface ModelSpec {
   preset?: string;
   weights?: string;
@@ -107,31 +107,31 @@ export interface ModelSpec {
 /** One data channel. */
 export type ChannelSpec = NonNullable<RunFile['data']>[number];
 
-/** A run with every default filled in. Placeholders such as `{dataBucket}` are still in it. */
+/** A run with every default filled in. Placeholders such as `{dataBucket}` are not replaced yet. */
 export interface RunSpec {
   name: string;
   kind: 'training' | 'processing';
   environment?: string;
   after: string[];
   priority: number;
-  /** The queue may ask its job to save and leave for a run that goes first. @default - it may not */
+  /** Whether the queue may ask its job to save and exit in favour of another run. @default - not preemptible */
   preemptible?: true;
   tags: Record<string, string>;
   model?: ModelSpec;
   training: TrainingSpec;
-  /** Of the tokenise step. @default - the template of the tokenizer, and the loss on what the assistant says */
+  /** Options of the tokenise step. @default - the tokenizer's template, and the loss on the assistant's messages */
   tokenizer?: NonNullable<RunFile['tokenizer']>;
   progress: { stepRegex?: string; lossRegex?: string; startupMinutes: number; silenceMinutes: number };
   code: {
     source: string;
-    /** Our trainer or tokenise step: `builtin`, `builtin-tokenize`; undefined = the user's own code. */
+    /** The built-in trainer or tokenise step: `builtin`, `builtin-tokenize`; undefined = custom code. */
     builtin?: 'builtin' | 'builtin-tokenize';
     entryPoint: string;
     arguments: NonNullable<Section<'code'>['arguments']>;
     requirements?: string;
-    /** Of an archive in S3: what the driver holds it to. */
+    /** Digest of an archive in S3, which the driver verifies. */
     sha256?: string;
-    /** With contract container: what the API starts in the image. @default - the entrypoint of the image */
+    /** With contract container: the entrypoint that the API sets. @default - the entrypoint of the image */
     containerEntrypoint?: string[];
     /** With contract container. @default - the arguments of the image */
     containerArguments?: string[];
@@ -183,9 +183,9 @@ export interface RunSpec {
   };
   hyperparameters: Record<string, unknown>;
   environmentVariables: Record<string, string>;
-  /** Name of a variable, and the secret or parameter that holds its value; absent = none. */
+  /** Variable names, each with the secret or parameter that contains the value; absent = none. */
   secrets?: Record<string, string>;
   acknowledge: { rule: string; reason: string }[];
-  /** The file as it was read, for rules that ask what was written and what was filled in. */
+  /** The file as parsed, for rules that distinguish written values from defaults. */
   written: RunFile;
 }

@@ -6,7 +6,7 @@ import type { RunSpec } from './run-spec';
 /** `account`: the same instance type; `sandbox`: CPU instances of the embedded AWS. */
 export type SmokePlace = 'account' | 'sandbox';
 
-/** Steps that a smoke run never reaches, because it is stopped; how often it saves, and how long a step takes at least. */
+/** Number of steps that a smoke run never reaches, because it is stopped; how often it saves, and the minimum duration of a step. */
 const STEPS = 1000;
 const SAVE_EVERY = 4;
 const STEP_SECONDS = 0.5;
@@ -14,7 +14,7 @@ const MOST_HOSTS = 2;
 const MOST_LAYERS = 4;
 const SANDBOX = { instanceType: 'ml.m5.xlarge', layers: 2, headSize: 16, sequenceLength: 128, mostHeadsPerGroup: 2 };
 
-/** Degrees that split a model: each must stay what it is, or another program runs. */
+/** Degrees that split a model: they must not change, because otherwise another program would be tested. */
 const MODEL_DEGREES = [
   'tensor_parallel_degree',
   'context_parallel_degree',
@@ -24,7 +24,7 @@ const MODEL_DEGREES = [
   'pipeline-model-parallel-size',
   'context-parallel-size',
 ];
-/** Degrees that share state out over the ranks that are left: they shrink with the cluster. */
+/** Degrees that shard state over the remaining ranks: they shrink with the cluster. */
 const SHARD_DEGREES = ['shard_degree', 'hybrid_shard_degree', 'sharded_data_parallel_degree'];
 
 const degreeOf = (run: RunSpec, name: string): number => {
@@ -36,8 +36,8 @@ const productOf = (run: RunSpec, degrees: readonly string[]): number =>
   degrees.reduce((product, name) => product * degreeOf(run, name), 1);
 
 /**
- * The `--set` overrides that make a run small: the same code, library and model-splitting degrees on few hosts, with few layers and
- * steps, and batches that still divide. The rules judge the result as they judge any run.
+ * The `--set` overrides that make a run small: the same code, library and model-splitting degrees on few hosts, with few layers and steps,
+ * and batches that are still divisible. The rules check the result like any other run.
  */
 export function smokeOverrides(run: RunSpec, place: SmokePlace): string[] {
   const split = productOf(run, MODEL_DEGREES);
@@ -59,7 +59,7 @@ export function smokeOverrides(run: RunSpec, place: SmokePlace): string[] {
   ];
 }
 
-/** Experts are split over ranks that read different data; the other degrees are not. */
+/** Experts are divided among ranks that read different data; the other degrees are not. */
 const dataSplit = (run: RunSpec): number =>
   productOf(
     run,
@@ -72,13 +72,13 @@ function accountCluster(run: RunSpec, split: number) {
   return { hosts: Math.max(needed, Math.min(MOST_HOSTS, run.compute.instanceCount)), processesPerHost };
 }
 
-/** Two hosts; a model that is split gets two ranks at least on each, so that both kinds of neighbour talk. */
+/** Two hosts; a model that is split gets at least two ranks per host, so that communication inside and between hosts is tested. */
 const sandboxCluster = (split: number) => ({
   hosts: MOST_HOSTS,
   processesPerHost: split === 1 ? 1 : Math.max(2, Math.ceil(split / MOST_HOSTS)),
 });
 
-/** The launcher is written out: on a CPU type own code would otherwise be a plain script. */
+/** The launcher is set explicitly: on a CPU type custom code would otherwise be a plain script. */
 const sandboxOverrides = (run: RunSpec, processesPerHost: number): string[] => [
   `compute.instanceType=${SANDBOX.instanceType}`,
   `distribution.launcher=${run.distribution.launcher}`,
@@ -103,7 +103,7 @@ function largestDivisor(of: number, atMost: number): number {
   return 1;
 }
 
-/** What the built-in trainer needs: a model of few layers, an end, checkpoints, steps that can be interrupted. */
+/** Requirements of the built-in trainer: a model with few layers, an end, checkpoints, and steps that can be interrupted. */
 function trainerOverrides(run: RunSpec, place: SmokePlace, dataRanks: number): string[] {
   const { microBatchSize = 1, globalBatchSize, sequenceLength = 2048 } = run.training;
   const full = (microBatchSize * worldSize(run)) / dataSplit(run);
@@ -132,7 +132,7 @@ function trainerOverrides(run: RunSpec, place: SmokePlace, dataRanks: number): s
   ];
 }
 
-/** Fewer layers; in the sandbox smaller ones too, with heads and experts that the degrees still divide. */
+/** Fewer layers; in the sandbox also smaller ones, with heads and experts that the degrees still divide. */
 function smallModel(run: RunSpec, place: SmokePlace): Partial<ModelShape> {
   const shape = run.model?.architecture;
   if (!shape) return {};
@@ -155,7 +155,7 @@ function smallModel(run: RunSpec, place: SmokePlace): Partial<ModelShape> {
   };
 }
 
-/** What a run file can say of a shape with fewer layers: what only its family has is left out. */
+/** The part of a model with fewer layers that a run file can express: options that exist only in its family are omitted. */
 function writableShape(shape: ModelShape, layers: number): ModelShape {
   const { family: _family, unrotatedLayers: _unrotated, denseLayers: dense, slidingWindow: window, ...rest } = shape;
   const held = (list: number[]) => list.filter((layer) => layer < layers);
@@ -171,7 +171,7 @@ function writableShape(shape: ModelShape, layers: number): ModelShape {
 
 const hasAny = (value: unknown): boolean => (Array.isArray(value) ? value.length > 0 : Boolean(value));
 
-/** Whether the type has accelerators that the embedded AWS lacks; its jobs run on this machine's CPUs. */
+/** Whether the type has accelerators, which the embedded AWS does not have; its jobs run on this machine's CPUs. */
 export const needsAccelerator = (run: RunSpec): boolean =>
   !['fsdp', 'ddp', 'custom'].includes(run.distribution.library) &&
   !!findInstanceType(run.compute.instanceType)?.accelerator;

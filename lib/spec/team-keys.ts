@@ -7,7 +7,7 @@ export const teamKeysOf = (teams: EnvironmentSpec['teams']): Record<string, stri
     Object.entries(teams).flatMap(([team, { kmsKey = 'shared' }]) => (kmsKey === 'shared' ? [] : [[team, kmsKey]])),
   );
 
-/** Key of what a job writes; undefined: that of the service. */
+/** Key for the output of a job; undefined: the default of the service. */
 export const writingKey = ({
   teamKeyArn,
   kmsKeyArn,

@@ -16,8 +16,8 @@ import {
 } from './statements/personas';
 
 /**
- * A researcher of one team: launches through the team's alias, reads the team's runs and shared data. Logs come through the alias too:
- * all teams' jobs write to one log group, and FilterLogEvents is allowed for a whole group or not at all.
+ * A researcher of one team: launches through the team's alias, and reads the team's runs and shared data. Logs are read through the alias
+ * too: the jobs of all teams write to one log group, and FilterLogEvents can only be allowed for a whole group.
  */
 export function researcherStatements(context: AccessContext, team: string): ExactStatement[] {
   const own = `runs/${team}/*`;
@@ -44,7 +44,10 @@ export function researcherStatements(context: AccessContext, team: string): Exac
   ];
 }
 
-/** The platform team: every team's alias, data for all teams, `costs` and `drift`. Deploying is the deployer's right, not this role's. */
+/**
+ * The platform team: every team's alias, data of all teams, `costs` and `drift`. Deploying needs the deployer's permissions, not this
+ * role's.
+ */
 export function platformAdminStatements(context: AccessContext): ExactStatement[] {
   return [
     { sid: 'LaunchForAllTeams', actions: ['lambda:InvokeFunction'], resources: Object.values(context.aliasArns) },
@@ -68,7 +71,7 @@ export function platformAdminStatements(context: AccessContext): ExactStatement[
   ];
 }
 
-/** Looks at everything that happened and at no data: `status`, `list`, `events`, `logs`, `team`, `costs` and `drift` work under it. */
+/** Reads everything that happened but no data: `status`, `list`, `events`, `logs`, `team`, `costs` and `drift` work with it. */
 export function auditorStatements(context: AccessContext): ExactStatement[] {
   const { auditAliasArns = [] } = context;
   return [
@@ -110,7 +113,7 @@ const BUCKET_SETTINGS = [
 const regionalArn = ({ partition, region, account }: AccessContext, service: string, rest: string): string =>
   `arn:${partition}:${service}:${region}:${account}:${rest}`;
 
-/** What `drift` reads beside CloudFormation's detection, which itself reads each resource with the rights of the caller. */
+/** Reads of `drift` in addition to CloudFormation's drift detection, which reads each resource with the caller's permissions. */
 function driftReads(context: AccessContext): ExactStatement[] {
   const { environment, region } = context;
   const arn = (service: string, rest: string) => regionalArn(context, service, rest);
@@ -143,7 +146,7 @@ function driftReads(context: AccessContext): ExactStatement[] {
   ];
 }
 
-/** Settings of buckets and keys, and whether checkpoints can be copied: the rule, its role, and bucket and key of the copies. */
+/** Settings of buckets and keys, and whether checkpoints can be replicated: the rule, its role, and bucket and key of the copies. */
 function storageReads(context: AccessContext): ExactStatement[] {
   const { replica, dataBucketArn, checkpointBucketArn, keyArn: ownKeyArn, teamKeyArns = {} } = context;
   const settings: ExactStatement[] = [
@@ -165,7 +168,7 @@ function storageReads(context: AccessContext): ExactStatement[] {
   ];
 }
 
-/** A pipeline that validates and checks before people launch: descriptors, quotas and jobs, nothing that spends. */
+/** A pipeline that validates and checks before people launch: reads descriptors, quotas and jobs, and spends nothing. */
 export function ciStatements(context: AccessContext): ExactStatement[] {
   return [
     ...descriptors(context, '*'),

@@ -1,7 +1,7 @@
 import { logGroupArns, SHARED_LOG_GROUPS } from './log-group-arns';
 import type { ExactStatement } from './statement';
 
-/** What audit reads, and control and reconcile too. All values may be tokens. */
+/** Resources that audit reads, and that control and reconcile read too. All values may be tokens. */
 export interface AuditContext {
   readonly partition: string;
   readonly account: string;
@@ -11,13 +11,13 @@ export interface AuditContext {
   readonly checkpointBucketArn: string;
   /** Key of the table and the buckets. */
   readonly keyArn: string;
-  /** Keys of teams that have one of their own. @default - none */
+  /** Keys of teams with a key of their own. @default - none */
   readonly teamKeyArns?: readonly string[];
-  /** Key of the queues, the topic and the functions' own variables. */
+  /** Key of the queues, the topic and the functions' environment variables. */
   readonly operationsKeyArn: string;
 }
 
-/** Audit reads runs, heartbeats and logs, and can change nothing. */
+/** Audit reads runs, heartbeats and logs, and cannot change anything. */
 export function auditStatements(context: AuditContext): ExactStatement[] {
   const { checkpointBucketArn, keyArn, operationsKeyArn } = context;
   return [
@@ -34,7 +34,7 @@ export function auditStatements(context: AuditContext): ExactStatement[] {
   ];
 }
 
-/** What answers about runs are made from, beside the run table. */
+/** Reads for answers about runs, in addition to the run table. */
 export const answerStatements = (context: AuditContext): ExactStatement[] => [
   {
     sid: 'ReadHeartbeats',
@@ -51,7 +51,7 @@ export const answerStatements = (context: AuditContext): ExactStatement[] => [
   },
 ];
 
-/** Runs by team, and those that are active. */
+/** Lists runs by team, and active runs. */
 export const listRuns = ({ runTableArn }: AuditContext): ExactStatement => ({
   sid: 'ListRuns',
   actions: ['dynamodb:Query'],
@@ -59,7 +59,7 @@ export const listRuns = ({ runTableArn }: AuditContext): ExactStatement => ({
   wildcard: 'The two indexes of the table.',
 });
 
-/** What the teams of the environment are given. */
+/** Reads the descriptors of the environment's teams. */
 export const readDescriptors = ({ partition, region, account, environment }: AuditContext): ExactStatement => ({
   sid: 'ReadDescriptors',
   actions: ['ssm:GetParameter'],
@@ -67,7 +67,7 @@ export const readDescriptors = ({ partition, region, account, environment }: Aud
   wildcard: "The descriptors of the environment's teams.",
 });
 
-/** Without it S3 answers 403 instead of 404 for an upload or a heartbeat that is not there. */
+/** Without this permission, S3 answers 403 instead of 404 for an upload or a heartbeat that does not exist. */
 export const tellWhatIsMissing = (...bucketArns: string[]): ExactStatement => ({
   sid: 'TellWhatIsMissing',
   actions: ['s3:ListBucket'],

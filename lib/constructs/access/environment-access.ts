@@ -14,27 +14,30 @@ import type { TrainingRoles } from './training-roles';
 export interface EnvironmentAccessProps {
   /** Name of the environment. */
   readonly environment: string;
-  /** Buckets and key that the roles may look into. */
+  /** Buckets and key that the roles may read. */
   readonly storage: TrainingStorage;
   /** Launcher whose aliases, table and queues the roles use. */
   readonly launcher: TrainingLauncher;
-  /** Function that answers auditors. @default - auditors read the run table and nothing that the launcher computes */
+  /** Function that answers auditors. @default - auditors can read the run table, but nothing that the control function computes */
   readonly audit?: AuditFunction;
-  /** Roles of jobs, which people may look at and nobody may pass. */
+  /** Roles of jobs, which people may read but not pass. */
   readonly jobRoles: TrainingRoles;
   /** Repository of the environment's image. @default - it has none */
   readonly repositoryArn?: string;
-  /** Who may act for a team, by team: ARNs, or patterns for the roles of a permission set. A team without principals gets no role. */
+  /**
+   * Principals that may act for a team, by team: ARNs, or patterns for the roles of a permission set. A team without principals gets no
+   * role.
+   */
   readonly teams: Readonly<Record<string, readonly string[]>>;
-  /** ARNs that may take on the role of the platform team. @default - nobody */
+  /** ARNs that may assume the role of the platform team. @default - none */
   readonly platformAdmins?: readonly string[];
-  /** ARNs that may take on the role that sees everything and changes nothing. @default - nobody */
+  /** ARNs that may assume the read-only role of auditors. @default - none */
   readonly auditors?: readonly string[];
-  /** ARNs that may take on the role of pipelines, which validate and compare. @default - no role, unless `oidcProvider` is given */
+  /** ARNs that may assume the role of pipelines, which validate and compare. @default - no role, unless `oidcProvider` is given */
   readonly ci?: readonly string[];
   /** OIDC provider whose tokens may assume the role of `ci`. @default - none */
   readonly oidcProvider?: string;
-  /** Subjects of the tokens that it accepts; `*` stands for any text. @default - none */
+  /** Subjects of the accepted tokens; `*` matches any text. @default - none */
   readonly oidcSubjects?: readonly string[];
 }
 
@@ -43,13 +46,13 @@ const GITHUB_ISSUER = 'token.actions.githubusercontent.com';
 const arns = (who: readonly string[] = []): iam.IPrincipal[] =>
   who.map((arn) => (isPermissionSet(arn) ? permissionSet(arn) : new iam.ArnPrincipal(arn)));
 
-/** Roles below `aws-reserved/`, which nobody but IAM Identity Center can make: the account may lend the role to them alone. */
+/** Roles below `aws-reserved/`, which only IAM Identity Center can create: the trust policy can allow the account for these roles only. */
 const permissionSet = (pattern: string): iam.IPrincipal =>
   new iam.AccountPrincipal(pattern.split(':')[4]).withConditions({ ArnLike: { 'aws:PrincipalArn': pattern } });
 
-/** Roles that people and pipelines take on: one per team, and one per persona that the environment names principals for. */
+/** Roles that people and pipelines assume: one per team, and one per persona for which the environment names principals. */
 export class EnvironmentAccess extends Construct {
-  /** Role by team or persona; absent where nobody may take it on. */
+  /** The roles, by team or persona. A team or persona for which the environment names no principals has no role. */
   public readonly roles: Readonly<Record<string, iam.Role>>;
 
   constructor(

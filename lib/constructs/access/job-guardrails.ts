@@ -2,17 +2,17 @@ import { hasLocalNvme, INSTANCE_TYPES } from '../../catalog/instances/instances'
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import type { ExactStatement } from './statement';
 
-/** What every job of an environment must keep to, regardless of who asks for it and of what our code would accept. */
+/** Constraints for every job of an environment, regardless of who requests it and of what our own code would accept. */
 export interface JobGuardrails {
-  /** Name of the environment, with which every job's name begins. */
+  /** Name of the environment, which is the prefix of every job name. */
   readonly environment: string;
-  /** Teams whose tag a job may carry. */
+  /** Allowed values of the team tag of a job. */
   readonly teams: readonly string[];
-  /** Keys of outputs and volumes: the environment's, and those of teams that have one of their own. */
+  /** Keys for outputs and volumes: the environment's, and those of teams with a key of their own. */
   readonly keyArns: readonly string[];
   /** Empty: jobs run without a VPC. */
   readonly subnetIds: readonly string[];
-  /** Security groups that every job must use, all of them. */
+  /** Security groups, all of which every job must use. */
   readonly securityGroupIds: readonly string[];
   /** Limits of the environment file. */
   readonly rails: EnvironmentSpec['guardrails'];
@@ -21,10 +21,11 @@ export interface JobGuardrails {
 type Conditions = Record<string, Record<string, string | string[]>>;
 
 /**
- * The environment's guardrails as conditions of IAM on CreateTrainingJob and CreateProcessingJob. `ForAllValues` holds for a
- * request without the key, so that `Null` asks for it. Both actions send every key that is named here:
- * https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsagemaker.html, 2026-11-22. The reference does not say
- * that `sagemaker:InstanceTypes` holds the types of `InstancePreferences` and of instance groups; `ResourceConfig` names no other.
+ * The environment's guardrails as IAM conditions on CreateTrainingJob and CreateProcessingJob. `ForAllValues` is also met by a request
+ * without the key, so `Null` requires the key. Both actions send every key that is used here:
+ * https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsagemaker.html, 2026-11-22. The reference does not say that
+ * `sagemaker:InstanceTypes` contains the types of `InstancePreferences` and of instance groups; `ResourceConfig` has no other fields with
+ * types.
  */
 export function jobConditions(guardrails: JobGuardrails): Conditions {
   const { environment, teams, rails } = guardrails;
@@ -43,11 +44,11 @@ export function jobConditions(guardrails: JobGuardrails): Conditions {
   };
 }
 
-/** One key stands alone in a template, as ever. */
+/** A single key is written as a string, not as a list. */
 const keysOf = ({ keyArns: [first = '', ...others] }: JobGuardrails): string | string[] =>
   others.length === 0 ? first : [first, ...others];
 
-/** Keys with several values. */
+/** Condition keys with several values. */
 function setConditions({ subnetIds, securityGroupIds, rails }: JobGuardrails): Conditions {
   const isInVpc = subnetIds.length > 0;
   const types = rails.allowedInstanceTypes;
@@ -63,7 +64,7 @@ function setConditions({ subnetIds, securityGroupIds, rails }: JobGuardrails): C
   };
 }
 
-/** Conditions of CreateTrainingJob alone. A volume's key can only be asked for where the service takes one. */
+/** Conditions only for CreateTrainingJob. A key for the volume can be required only for types that accept one. */
 export function trainingConditions(guardrails: JobGuardrails): Conditions {
   const conditions = jobConditions(guardrails);
   return {
@@ -73,13 +74,13 @@ export function trainingConditions(guardrails: JobGuardrails): Conditions {
   };
 }
 
-/** Conditions of CreateProcessingJob alone: its volumes always have a key. */
+/** Conditions only for CreateProcessingJob: its volumes always have a key. */
 export function processingConditions(guardrails: JobGuardrails): Conditions {
   const { ArnEquals, ...conditions } = jobConditions(guardrails);
   return { ...conditions, ArnEquals: { ...ArnEquals, 'sagemaker:VolumeKmsKey': keysOf(guardrails) } };
 }
 
-/** Denies a training job that would leave EBS volumes without the environment's key; types with local NVMe refuse a key. */
+/** Denies a training job that would create EBS volumes without the environment's key; types with local NVMe reject a key. */
 export function unencryptedVolumes(trainingJobs: string): ExactStatement & { readonly deny: true } {
   return {
     sid: 'NoUnencryptedVolumes',
@@ -94,7 +95,7 @@ export function unencryptedVolumes(trainingJobs: string): ExactStatement & { rea
   };
 }
 
-/** `ml.c5.*`, ...: families of which the catalogue knows no type with local NVMe. */
+/** `ml.c5.*`, ...: families in which the catalog has no type with local NVMe. */
 function familiesWithoutNvme(): string[] {
   const family = (name: string) => name.split('.').slice(0, 2).join('.');
   const withNvme = new Set(

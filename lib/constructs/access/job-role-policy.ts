@@ -9,8 +9,8 @@ import { networkStatements } from './statements/network';
 import { secretStatements } from './statements/secrets';
 
 /**
- * Role of a team's training containers: reads data, driver, job files and code, writes its own checkpoints and outputs.
- * Deleting is for the checkpoint prefix alone: the checkpoint library renames by copy and delete.
+ * Role of a team's training containers: reads data, driver, job files and code, and writes its own checkpoints and outputs. Deletion is
+ * allowed only in the checkpoint prefix, because the checkpoint library renames by copying and deleting.
  */
 export function executionStatements(context: JobRoleContext): ExactStatement[] {
   const own = `runs/${context.team}`;
@@ -30,8 +30,8 @@ export function executionStatements(context: JobRoleContext): ExactStatement[] {
 }
 
 /**
- * Role of a team's processing containers: as above, but what it makes goes into the prefixes of the data bucket that the team
- * owns, where it may add and replace (old versions stay) and not delete.
+ * Role of a team's processing containers: as above, except that its results are written to the prefixes of the data bucket that the team
+ * owns, where it may add and replace objects (old versions are kept) but not delete them.
  */
 export function processingStatements(context: JobRoleContext): ExactStatement[] {
   return [
@@ -84,7 +84,7 @@ function sharedStatements(context: JobRoleContext, logGroup: string): ExactState
   ];
 }
 
-/** Actions of the MLflow client that logs a run; models are registered by people. */
+/** Actions that the MLflow client needs to log a run; models are registered by people. */
 const MLFLOW_LOGGING = [
   'sagemaker-mlflow:CreateExperiment',
   'sagemaker-mlflow:CreateRun',
@@ -122,8 +122,8 @@ function logStatements(context: JobRoleContext, logGroup: string): ExactStatemen
       resources: [group, `${group}:*`],
       wildcard: 'One log group: evaluators differ in whether its ARN ends with :*.',
     },
-    // CreateLogStream is documented as an action on the group, PutLogEvents as one on the stream; evaluators differ in which ARN
-    // they ask for, so both are named. The group's own ARN covers no stream of another environment.
+    // CreateLogStream is documented as an action on the log group, PutLogEvents as one on the stream; evaluators differ in the ARN that
+    // they use, so both are listed. The ARN of the group does not cover streams of another environment.
     {
       sid: 'WriteLogs',
       actions: ['logs:CreateLogStream', 'logs:PutLogEvents'],
@@ -141,8 +141,9 @@ function logStatements(context: JobRoleContext, logGroup: string): ExactStatemen
 }
 
 /**
- * A team with a key of its own reads what the environment's key encrypts and writes with its own alone: an upload that names no key would be
- * encrypted with the bucket's, and is denied. https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html, 2026-11-23.
+ * A team with a key of its own reads what the environment's key encrypts but writes only with its own key: an upload that names no key
+ * would be encrypted with the bucket's key, and is denied. https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html,
+ * 2026-11-23.
  */
 function keyStatements({ keyArn: shared, teamKeyArn, region }: JobRoleContext): ExactStatement[] {
   const suffix = REGIONS[region]?.domain ?? 'amazonaws.com';
@@ -152,14 +153,14 @@ function keyStatements({ keyArn: shared, teamKeyArn, region }: JobRoleContext): 
     ...(teamKeyArn
       ? [{ sid: 'ReadWithSharedKey', actions: ['kms:Decrypt'], resources: [shared], conditions: throughS3 }]
       : []),
-    // kms:Encrypt: https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-roles.html asks for it with a key for outputs, 2026-11-22.
+    // kms:Encrypt: required for output keys by https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-roles.html, 2026-11-22.
     {
       sid: 'UseKeyThroughS3',
       actions: ['kms:Decrypt', 'kms:Encrypt', 'kms:GenerateDataKey'],
       resources: [keyArn],
       conditions: throughS3,
     },
-    // Volumes: SageMaker hands the key on to the instances' disks.
+    // Volumes: SageMaker passes the key on to the instances' disks.
     {
       sid: 'EncryptVolumes',
       actions: ['kms:CreateGrant'],
@@ -170,7 +171,7 @@ function keyStatements({ keyArn: shared, teamKeyArn, region }: JobRoleContext): 
   ];
 }
 
-/** Keys of places outside the environment that jobs may write. */
+/** Keys of locations outside the environment to which jobs may write. */
 const writtenKeys = ({ external = [] }: JobRoleContext): string[] => [
   ...new Set(external.flatMap(({ access, kmsKeyArn }) => (access === 'read-write' && kmsKeyArn ? [kmsKeyArn] : []))),
 ];
@@ -201,8 +202,9 @@ function packageStatements({ codeArtifact, partition, region, account }: JobRole
 }
 
 /**
- * Models of private hubs, for training alone: inputs of processing jobs name no hub. The actions are those that a hub shared for reading grants
- * (https://docs.aws.amazon.com/sagemaker/latest/dg/jumpstart-curated-hubs-ram.html, 2026-11-22); assumption `hub-access`.
+ * Models of private hubs, only for training: inputs of processing jobs cannot refer to a hub. The actions are the permissions of a hub that
+ * is shared for reading (https://docs.aws.amazon.com/sagemaker/latest/dg/jumpstart-curated-hubs-ram.html, 2026-11-22); assumption
+ * `hub-access`.
  */
 function hubStatements({ hubs = [] }: JobRoleContext): ExactStatement[] {
   if (hubs.length === 0) return [];
@@ -221,7 +223,7 @@ function hubStatements({ hubs = [] }: JobRoleContext): ExactStatement[] {
 }
 
 /**
- * Credentials of private registries, for training alone: CreateProcessingJob has no such option.
+ * Credentials of private registries, only for training: CreateProcessingJob has no such option.
  * https://docs.aws.amazon.com/sagemaker/latest/dg/docker-containers-adapt-your-own-private-registry-authentication.html, 2026-11-22.
  */
 function registryStatements({ credentialsProviders = [] }: JobRoleContext): ExactStatement[] {

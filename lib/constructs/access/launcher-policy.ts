@@ -2,13 +2,13 @@ import { type AuditContext, answerStatements, listRuns, readDescriptors, tellWha
 import { type JobGuardrails, processingConditions, trainingConditions, unencryptedVolumes } from './job-guardrails';
 import type { ExactStatement } from './statement';
 
-/** What control and reconcile work with: what they read, as audit does, and what they write. All values may be tokens. */
+/** Resources of control and reconcile: those that they read, like audit, and those that they write. All values may be tokens. */
 export interface LauncherContext extends AuditContext {
   readonly queueArn: string;
   readonly artifactBucketArn: string;
 }
 
-/** The table's and the buckets' key is used in the name of the caller. */
+/** The key of table and buckets is used with the caller's permissions. */
 const KEY_USE = [
   'kms:Decrypt',
   'kms:Encrypt',
@@ -18,15 +18,13 @@ const KEY_USE = [
   'kms:DescribeKey',
 ];
 
-/** ARN of a resource of SageMaker in the environment's account and region. */
+/** ARN of a SageMaker resource in the environment's account and region. */
 const sagemakerArn = ({ partition, region, account }: LauncherContext, kind: string, name: string): string =>
   `arn:${partition}:sagemaker:${region}:${account}:${kind}/${name}`;
 
 const NAMED = 'Jobs are named after the environment that they belong to.';
 
-/**
- * Control writes intent and signs uploads with its own right to put them; it creates no job and passes no role.
- */
+/** Control writes intents and presigns uploads with its own permission to put them; it creates no jobs and passes no roles. */
 export function controlStatements(context: LauncherContext, allowsRemoteDebug = false): ExactStatement[] {
   const { artifactBucketArn, checkpointBucketArn } = context;
   return [
@@ -50,7 +48,7 @@ export function controlStatements(context: LauncherContext, allowsRemoteDebug = 
   ];
 }
 
-/** A warm pool that a job has left can be ended, and nothing of the job changed else: the name of a job does not say whose run it was. */
+/** Allows ending the warm pool of a job, and no other change of the job: the name of a job does not show whose run it belongs to. */
 function warmPoolStatements(context: LauncherContext): ExactStatement[] {
   const jobs = sagemakerArn(context, 'training-job', `${context.environment}-*`);
   return [
@@ -69,9 +67,9 @@ function warmPoolStatements(context: LauncherContext): ExactStatement[] {
 }
 
 /**
- * Sessions into the containers of live jobs, where the guardrail allows them. Conditions as in
- * https://docs.aws.amazon.com/sagemaker/latest/dg/train-remote-debugging.html. The name of a job does not say whose it is, so that only control,
- * which knows, may start one.
+ * Sessions to the containers of live jobs, if the guardrail allows them. Conditions as in
+ * https://docs.aws.amazon.com/sagemaker/latest/dg/train-remote-debugging.html. The name of a job does not show which team it belongs to, so
+ * only control, which knows it, may start a session.
  */
 function shellStatements(context: LauncherContext): ExactStatement[] {
   const { environment } = context;
@@ -96,19 +94,19 @@ function shellStatements(context: LauncherContext): ExactStatement[] {
   ];
 }
 
-/** What reconcile works on beside the table and the buckets. */
+/** Resources of reconcile in addition to the table and the buckets. */
 export interface ReconcileTargets {
   /** Roles of the teams' jobs. */
   readonly passableRoleArns: readonly string[];
   /** Topics of notices. */
   readonly topicArns: readonly string[];
-  /** What every job must keep to. */
+  /** Constraints for every job. */
   readonly guardrails: JobGuardrails;
-  /** Queue for events whose every retry failed. */
+  /** Queue for events for which all retries failed. */
   readonly undeliveredArn: string;
 }
 
-/** Reconcile alone creates and stops jobs, and passes the roles of jobs to SageMaker only. */
+/** Only reconcile creates and stops jobs, and it passes the roles of jobs only to SageMaker. */
 export function reconcileStatements(context: LauncherContext, targets: ReconcileTargets): ExactStatement[] {
   return [
     ...sharedStatements(context),
@@ -119,7 +117,7 @@ export function reconcileStatements(context: LauncherContext, targets: Reconcile
   ];
 }
 
-/** Jobs of the environment within the guardrails, and what holds quota beside them. */
+/** Jobs of the environment within the guardrails, and reads of the other jobs that use quota. */
 function jobStatements(context: LauncherContext, { passableRoleArns, guardrails }: ReconcileTargets): ExactStatement[] {
   const jobs: JobArns = {
     training: sagemakerArn(context, 'training-job', `${context.environment}-*`),
@@ -150,7 +148,7 @@ function jobStatements(context: LauncherContext, { passableRoleArns, guardrails 
   ];
 }
 
-/** Names of the environment's own jobs. */
+/** ARNs of the environment's own jobs. */
 interface JobArns {
   training: string;
   processing: string;
@@ -182,7 +180,7 @@ function createStatements(context: LauncherContext, jobs: JobArns, guardrails: J
   ];
 }
 
-/** Reading of all jobs of the account, also those made by others. */
+/** Reads all jobs of the account, including those of others. */
 function quotaStatements(context: LauncherContext): ExactStatement[] {
   return [
     {
@@ -200,7 +198,7 @@ function quotaStatements(context: LauncherContext): ExactStatement[] {
   ];
 }
 
-/** Files of runs: job files are written, markers and heartbeats read, leftovers tagged. */
+/** Files of runs: writes job files, reads markers and heartbeats, tags uncommitted checkpoints. */
 function runFolderStatements({ artifactBucketArn, checkpointBucketArn }: LauncherContext): ExactStatement[] {
   return [
     {
@@ -230,13 +228,13 @@ function runFolderStatements({ artifactBucketArn, checkpointBucketArn }: Launche
   ];
 }
 
-/** What reaches reconcile, and whom it tells. */
+/** Queues from which reconcile receives, and topics to which it publishes. */
 function deliveryStatements(
   { partition, region, account, queueArn }: LauncherContext,
   { topicArns, undeliveredArn }: ReconcileTargets,
 ): ExactStatement[] {
   return [
-    // Lambda polls the queue of runs, and sends away what failed, with the function's own role.
+    // Lambda polls the run queue and forwards failed events with the function's own role.
     {
       sid: 'PollRunQueue',
       actions: ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes', 'sqs:ChangeMessageVisibility'],
@@ -255,7 +253,7 @@ function deliveryStatements(
 function sharedStatements(context: LauncherContext): ExactStatement[] {
   const { runTableArn, queueArn, keyArn, teamKeyArns = [], operationsKeyArn } = context;
   return [
-    // Writes are transactions of puts, each with a condition.
+    // Writes are transactions of conditional puts.
     { sid: 'ReadAndWriteRuns', actions: ['dynamodb:GetItem', 'dynamodb:PutItem'], resources: [runTableArn] },
     listRuns(context),
     { sid: 'QueueRuns', actions: ['sqs:SendMessage'], resources: [queueArn] },

@@ -6,13 +6,13 @@ interface Place {
   readonly account: string;
 }
 
-/** ARN of a log group by its name, as policies of CloudWatch Logs name it. */
+/** ARN of a log group by its name, in the form used in policies for CloudWatch Logs. */
 export const logGroupArn = ({ partition, region, account }: Place, name: string): string =>
   `arn:${partition}:logs:${region}:${account}:log-group:${name}`;
 
-/** ARNs of the groups, each without and with the ending `:*`: actions on a log group are judged by either. */
+/** ARNs of the groups, each with and without the suffix `:*`: actions on a log group may be authorized on either. */
 export const logGroupArns = (place: Place, names: readonly string[]): string[] =>
   names.map((name) => logGroupArn(place, name)).flatMap((group) => [group, `${group}:*`]);
 
-/** Names of the groups that SageMaker shares between all jobs. */
+/** Names of the log groups that all SageMaker jobs share. */
 export const SHARED_LOG_GROUPS: readonly string[] = Object.values(JOB_LOG_GROUPS);

@@ -4,13 +4,13 @@ import type { IConstruct } from 'constructs';
 import { managedPolicyArn } from '../../spec/environment/company';
 import { acknowledge } from '../acknowledge';
 
-/** What a company asks of every role. */
+/** Company-wide options for every role. */
 export interface RoleOptions {
   /** ARN of a managed policy, or its name in the account. @default - no boundary */
   readonly permissionsBoundary?: string;
-  /** Such as `/ml/`. @default '/' */
+  /** For example `/ml/`. @default '/' */
   readonly rolePath?: string;
-  /** What names begin with. @default - names as they are */
+  /** Prefix of role names. @default - no prefix */
   readonly rolePrefix?: string;
 }
 
@@ -19,8 +19,8 @@ const MOST_NAME = 64;
 const TAG = 8;
 
 /**
- * Boundary, path and names of every role in a scope, those of the CDK's own custom resources too. Every role gets a name then, and one
- * that ends with a hash of its path: another path replaces a role, and the new one comes before the old one goes.
+ * Sets boundary, path and names of every role in a scope, including those of the CDK's own custom resources. Every role then has a name,
+ * which ends with a hash of its path: a change of the path replaces a role, and the new one is created before the old one is deleted.
  */
 export class ApplyRoleOptions implements IAspect {
   constructor(private readonly options: RoleOptions) {}
@@ -45,7 +45,7 @@ export class ApplyRoleOptions implements IAspect {
       node.addPropertyOverride('RoleName', name);
   }
 
-  /** Undefined: CloudFormation makes the name, as for roles without a name where no prefix is asked for. */
+  /** Undefined: CloudFormation generates the name, as for roles without a name when no prefix is set. */
   private nameOf(role: CfnResource): string | undefined {
     const given: unknown = Stack.of(role).resolve((role as CfnResource & { roleName?: string }).roleName);
     const own = typeof given === 'string' && !Token.isUnresolved(given) ? given : undefined;

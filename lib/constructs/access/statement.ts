@@ -5,21 +5,23 @@ import { acknowledge } from '../acknowledge';
 
 /** A statement of an IAM policy with exact actions and resources, and a reason for each wildcard. */
 export interface ExactStatement extends Pick<iam.PolicyStatementProps, 'conditions'> {
-  /** What the statement is there for, in letters and digits; once in a policy. */
+  /** Purpose of the statement, in letters and digits; unique within a policy. */
   readonly sid: string;
   /** Actions, such as `s3:GetObject`; no wildcard. */
   readonly actions: string[];
-  /** ARNs; a `*` in one needs `wildcard`. */
+  /** ARNs; one that contains `*` needs `wildcard`. */
   readonly resources: string[];
-  /** ARNs that a denial leaves out: it holds for everything else, and `resources` is empty. @default - it holds for `resources` */
+  /** ARNs that a denial excludes: it applies to everything else, and `resources` is empty. @default - it applies to `resources` */
   readonly notResources?: string[];
   /** Whether the statement denies. @default false */
   readonly deny?: boolean;
-  /** Why the resources hold a `*`. Required where they do: the check of the template fails without it. @default - no resource holds a `*` */
+  /**
+   * Why the resources contain `*`. Required in that case: otherwise the check of the template fails. @default - no resource contains `*`
+   */
   readonly wildcard?: string;
 }
 
-/** Adds one statement to a role; each `*` in its resources is acknowledged with the reason given, by its own name. */
+/** Adds one statement to a role, and acknowledges each `*` in its resources individually with the given reason. */
 export function allow(role: iam.Role, { wildcard, deny, ...statement }: ExactStatement): void {
   const effect = deny ? iam.Effect.DENY : iam.Effect.ALLOW;
   role.addToPolicy(new iam.PolicyStatement({ ...statement, effect }));
@@ -34,7 +36,7 @@ export function acknowledgeResources(scope: IConstruct, resources: readonly stri
   }
 }
 
-/** A resource as cdk-nag names it: references in angle brackets, joins put together. */
+/** A resource in the notation of cdk-nag: references in angle brackets, joins concatenated. */
 function flatten(node: unknown): string {
   if (typeof node === 'string') return node.replace(/\$\{/g, '<').replace(/\}/g, '>');
   const reference = node as Record<string, unknown>;

@@ -23,16 +23,16 @@ export interface TrainingRolesProps
   > {
   /** Names of the teams; each gets roles and prefixes of its own. */
   readonly teams: readonly string[];
-  /** Prefixes of the data bucket that a team may write beside its own `teams/<team>/`. @default - none */
+  /** Prefixes of the data bucket to which a team may write in addition to its own `teams/<team>/`. @default - none */
   readonly data?: Readonly<Record<string, readonly string[]>>;
   /** MLflow servers and apps that a team's jobs may log to. @default - none */
   readonly mlflow?: Readonly<Record<string, readonly string[]>>;
-  /** What the names of secrets begin with that a team's jobs may read; {team} stands for the team. @default - none */
+  /** Name prefix of the secrets that a team's jobs may read; {team} is replaced by the team. @default - none */
   readonly secretsPrefix?: string;
   /** Buckets that jobs read and write. */
   readonly storage: Pick<TrainingStorage, 'dataBucket' | 'checkpointBucket' | 'artifactBucket' | 'key'> &
     Partial<Pick<TrainingStorage, 'teamKeys'>>;
-  /** Subnets and security groups in which jobs run. @default - jobs run in no network of the account */
+  /** Subnets and security groups in which jobs run. @default - jobs run without a VPC */
   readonly network?: { readonly subnetIds: readonly string[]; readonly securityGroupIds: readonly string[] };
 }
 
@@ -44,7 +44,7 @@ export interface TeamRoles {
   readonly processing: iam.Role;
 }
 
-/** Roles and network of jobs as a launcher uses them: `TrainingRoles`, or roles that exist already. */
+/** Roles and network of jobs, for a launcher: `TrainingRoles`, or existing roles. */
 export interface JobRoles {
   /** Roles of the jobs of each team, which SageMaker may assume. */
   readonly teams: Readonly<Record<string, { readonly execution: iam.IRole; readonly processing: iam.IRole }>>;
@@ -59,8 +59,8 @@ export const passableArns = ({ teams }: JobRoles): string[] =>
   Object.values(teams).flatMap(({ execution, processing }) => [execution.roleArn, processing.roleArn]);
 
 /**
- * Roles that SageMaker takes on for jobs: one for training and one for processing per team. Per team and not per run, because
- * warm pools are only used again under the same role.
+ * Roles that SageMaker assumes for jobs: one for training and one for processing per team. They are per team and not per run, because warm
+ * pools are reused only with the same role.
  */
 export class TrainingRoles extends Construct implements JobRoles {
   /** The two roles of each team, by its name. */
@@ -75,7 +75,7 @@ export class TrainingRoles extends Construct implements JobRoles {
     this.teams = Object.fromEntries(props.teams.map((team) => [team, this.rolesOf(team)]));
   }
 
-  /** Subnets that jobs run in; empty: they run without a VPC. */
+  /** Subnets in which jobs run; empty: they run without a VPC. */
   get subnetIds(): readonly string[] {
     return this.props.network?.subnetIds ?? [];
   }
@@ -90,12 +90,12 @@ export class TrainingRoles extends Construct implements JobRoles {
     return passableArns(this);
   }
 
-  /** Prefixes of the data bucket that a team's processing jobs may write. */
+  /** Prefixes of the data bucket to which a team's processing jobs may write. */
   writableData(team: string): string[] {
     return [ownData(team), ...(this.props.data?.[team] ?? []).filter((prefix) => prefix !== ownData(team))];
   }
 
-  /** What the names of secrets begin with that a team's jobs may read; undefined: they may read none. */
+  /** Name prefix of the secrets that a team's jobs may read; undefined: they may read none. */
   secretsPrefix(team: string): string | undefined {
     return this.props.secretsPrefix?.replaceAll('{team}', team);
   }
@@ -111,7 +111,7 @@ export class TrainingRoles extends Construct implements JobRoles {
   private role(team: string, use: string, jobKind: string, statements: readonly ExactStatement[]): iam.Role {
     const { partition, region, account } = Stack.of(this);
     const { environment } = this.props;
-    // Only jobs of this environment: nobody else's job may borrow the role through the service.
+    // Only jobs of this environment: no other job may use the role through the service.
     const jobs = `arn:${partition}:sagemaker:${region}:${account}:${jobKind}/${environment}-*`;
     const role = new iam.Role(this, `${team}-${use}`, {
       roleName: `slipway-${environment}-${region}-${team}-${use}`,

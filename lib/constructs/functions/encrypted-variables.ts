@@ -6,9 +6,10 @@ import type { IConstruct } from 'constructs';
 import { allow } from '../access/statement';
 
 /**
- * Encrypts the variables of every function with one key, those of the CDK's provider framework too. Lambda decrypts them with the role
- * of the function. It also makes a grant for the role, which is lost when a role is made again under its name: so each role has the
- * statement as well. https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars-encryption.html, 2026-11-22.
+ * Encrypts the environment variables of every function with one key, including those of the CDK's provider framework. Lambda decrypts them
+ * with the role of the function. Lambda also creates a grant for the role, but the grant is lost when a role is recreated under the same
+ * name, so each role has the statement as well. https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars-encryption.html,
+ * 2026-11-22.
  */
 export class EncryptedVariables implements IAspect {
   private readonly allowed = new Set<IConstruct>();

@@ -10,21 +10,21 @@ import { deployLogGroup, type HandlerFunction, writeLogs } from './handler-funct
 
 /** Properties of `HandlerResource`. */
 export interface HandlerResourceProps {
-  /** `Custom::...`, as CloudFormation shows it. */
+  /** `Custom::...`, the type in CloudFormation. */
   readonly resourceType: string;
   readonly onEvent: HandlerFunction;
-  /** @default - the resource is ready when onEvent answers */
+  /** @default - the resource is complete when onEvent answers */
   readonly isComplete?: HandlerFunction;
   /** @default Duration.seconds(5) */
   readonly queryInterval?: Duration;
-  /** Longest time until ready; at most an hour. @default Duration.minutes(30) */
+  /** Maximum time until the resource is complete; at most an hour. @default Duration.minutes(30) */
   readonly totalTimeout?: Duration;
   readonly properties: Record<string, unknown>;
-  /** How long CloudFormation waits for an answer; a function that cannot even load never gives one. */
+  /** How long CloudFormation waits for a response; a function that fails to load never sends one. */
   readonly serviceTimeout: Duration;
 }
 
-/** A custom resource on the CDK's provider framework, whose own functions get a role that may do what they do and no more. */
+/** A custom resource on the CDK's provider framework, whose own functions get roles with exactly the permissions that they need. */
 export class HandlerResource extends Construct {
   public readonly resource: CustomResource;
 
@@ -46,7 +46,7 @@ export class HandlerResource extends Construct {
       serviceTimeout: props.serviceTimeout,
       properties: props.properties,
     });
-    // A deletion calls the handler too: it must still have its permissions then.
+    // A deletion calls the handler too, which must still have its permissions then.
     for (const handler of [props.onEvent, props.isComplete]) if (handler) this.resource.node.addDependency(handler);
     const handlers = [props.onEvent, props.isComplete].flatMap((handler) => handler?.function ?? []);
     acknowledgeFramework(provider, handlers);

@@ -3,9 +3,9 @@ import type { IConstruct } from 'constructs';
 
 /** Encryption and retention of the log groups in a scope. */
 export interface LogOptions {
-  /** Whether log groups keep the key that their construct gave them. */
+  /** Whether log groups keep the key that their construct has set. */
   readonly kms: boolean;
-  /** Days for which lines are kept, one of the values that CloudWatch Logs takes. */
+  /** Retention in days, one of the values that CloudWatch Logs accepts. */
   readonly retentionDays: number;
 }
 

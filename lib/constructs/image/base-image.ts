@@ -1,6 +1,6 @@
 import { type ImageBase, publishedBaseUri } from '../../catalog/images/base-images';
 
-/** URI of the image that an environment's own one is built on, without a lock. Throws where there is none. */
+/** URI of the base image of the environment's own image, without a lock. Throws when there is none. */
 export function baseImageUri(base: ImageBase, region: string): string {
   const uri = publishedBaseUri(base, region);
   if (uri) return uri;

@@ -4,11 +4,11 @@ import path from 'node:path';
 import type { DriverArchive } from '../../contracts/custom-resources';
 import { packageRoot } from '../package-root';
 
-/** Folders of the package whose files make up the driver channel, side by side in one prefix. */
+/** Folders of the package whose files are in the driver channel, in one common prefix. */
 const SOURCES = ['containers/driver', 'containers/trainer'];
 const LEFT_OUT = /(^|\/)(__pycache__|\.git|\.pytest_cache|\.ruff_cache|\.venv|node_modules)(\/|$)|\.(pyc|md)$/;
 
-/** The driver and trainer files of this installation with their hash: names and contents, twelve hexadecimal digits. */
+/** The driver and trainer files of this installation, and the hash over their names and contents (twelve hexadecimal digits). */
 export function driverArchive(root = packageRoot()): DriverArchive {
   const files = SOURCES.flatMap((source) => filesBelow(path.join(root, source)));
   const lines = files.map(({ name, text }) => `${name} ${sha256(text)}`).sort();

@@ -9,18 +9,18 @@ import { driverArchive } from './driver-files';
 
 /** Properties of `DriverPublish`. */
 export interface DriverPublishProps {
-  /** Bucket that the driver is written to. */
+  /** Bucket to which the driver is written. */
   readonly artifactBucket: s3.IBucket;
 }
 
 /**
- * Publishes the driver and the built-in trainer under `drivers/<hash>/` of the artifact bucket, where no user can write.
- * Files of earlier releases stay: a run resumes with the driver that it began with.
+ * Publishes the driver and the built-in trainer under `drivers/<hash>/` of the artifact bucket, to which no user can write. Files of
+ * earlier releases are kept: a run resumes with the driver with which it started.
  */
 export class DriverPublish extends Construct {
   /** `s3://.../drivers/<hash>/`. */
   public readonly uri: string;
-  /** First 12 hexadecimal digits of the SHA-256 over the driver's files. */
+  /** First 12 hexadecimal digits of the SHA-256 hash over the driver's files. */
   public readonly hash: string;
 
   constructor(scope: Construct, id: string, props: DriverPublishProps) {

@@ -1,18 +1,21 @@
-/** Lines of one command: CodeBuild documents that variables and the working directory carry over to the next one, not functions or `set -e`. */
+/**
+ * Lines of one command: CodeBuild documents that variables and the working directory carry over to the next command, but not functions or
+ * `set -e`.
+ */
 const command = (...lines: string[]): string => `${['set -eu', ...lines].join('\n')}\n`;
 
-/** The token goes through a variable: a pipe would hide that it could not be had. */
+/** The token is stored in a variable, because a pipe would hide a failure to get it. */
 const LOGIN =
   'login() { token="$(aws ecr get-login-password --region "$2")"; printf %s "$token" | docker login --username AWS --password-stdin "$1"; }';
 
-/** What the image is built on: a base that is named by its digest, or the copy of it that the first build kept. */
+/** The base of the image: named by its digest, or the copy that the first build kept. */
 const FROM = 'case "$BASE_IMAGE" in *@sha256:*) from="$BASE_IMAGE";; *) from="$REPOSITORY_URI:$BASE_TAG";; esac';
 
 /**
  * Steps of the image build in CodeBuild. A base that is named by a tag is copied into the environment's repository by the first build,
- * under a tag that cannot change: later builds start from the same base, whatever its own tag has become. Any step that fails ends the build; nothing is pushed before the image's own
- * self-test has run (it is part of the Dockerfile). Each phase is one command, so that nothing depends on what a shell keeps
- * from one command to the next: https://docs.aws.amazon.com/codebuild/latest/userguide/build-spec-ref.html
+ * under an immutable tag: later builds use the same base, even if its own tag has moved. Any step that fails ends the build; nothing is
+ * pushed before the image's self-test, which is part of the Dockerfile, has passed. Each phase is one command, so that nothing depends on
+ * what a shell keeps between commands: https://docs.aws.amazon.com/codebuild/latest/userguide/build-spec-ref.html
  */
 export const IMAGE_BUILD_SPEC = {
   version: '0.2',

@@ -21,12 +21,13 @@ import { packageRoot } from '../package-root';
 import { IMAGE_BUILD_SPEC } from './image-build-spec';
 
 /**
- * Every attempt pulls its image, and lasts 28 days at most: what runs use is always younger. The L2 construct has no rule by
- * the last pull, and the service archives by it but does not expire.
+ * Every attempt pulls its image, and an attempt lasts at most 28 days, so an image in use has always been pulled more recently than that.
+ * The L2 construct has no rule by last pull, and the service can archive by it but not expire.
  * https://docs.aws.amazon.com/AmazonECR/latest/userguide/lifecycle_policy_parameters.html, 2026-11-21.
  */
 const LIFECYCLE = [
-  // An image that a rule selects cannot be taken by a rule of lower priority: https://docs.aws.amazon.com/AmazonECR/latest/userguide/LifecyclePolicies.html
+  // An image that matches a rule is not affected by rules of lower priority:
+  // https://docs.aws.amazon.com/AmazonECR/latest/userguide/LifecyclePolicies.html
   [
     'bases that builds start from stay',
     'expire',
@@ -40,16 +41,19 @@ const LIFECYCLE = [
     { tagStatus: 'any', storageClass: 'archive', countType: 'sinceImageTransitioned', countNumber: 365 },
   ],
 ] as const;
-/** What linters and Python leave in a folder: no input of a build, so it must not make a new image. */
+/** Files that linters and Python leave in a folder: they are not inputs of a build, so they must not cause a new image. */
 const LEFT_BEHIND = ['.ruff_cache', '.pytest_cache', '__pycache__', '.DS_Store'];
-/** A base image of 20 GB is pulled, built on and pushed in less. */
+/** Enough for pulling a base image of 20 GB, building on it and pushing. */
 const BUILD_TIMEOUT = Duration.minutes(55);
 
 /** Properties of `TrainingImage`. */
 export interface TrainingImageProps {
   /** Name of the repository, `slipway-research`. */
   readonly repositoryName: string;
-  /** URI of the image to build on. By a tag, it is what the tag was at the first build, which keeps a copy in the repository. */
+  /**
+   * URI of the base image. If it is named by a tag, the image is the one that the tag referred to at the first build, which keeps a copy in
+   * the repository.
+   */
   readonly baseImageUri: string;
   /** Folder with the Dockerfile. @default - containers/training of this package */
   readonly directory?: string;
@@ -57,17 +61,17 @@ export interface TrainingImageProps {
   readonly dockerfile?: string;
   /** Key of the repository's images and of the build. */
   readonly key: kms.IKey;
-  /** Encryption of the repository: with `key`, or with a key that ECR owns. Another one replaces the repository. @default 'kms' */
+  /** Encryption of the repository: with `key`, or with a key that ECR owns. A change replaces the repository. @default 'kms' */
   readonly encryption?: 'kms' | 'aes256';
-  /** Whether the repository survives the stack. @default true */
+  /** Whether the repository is retained when the stack is deleted. @default true */
   readonly retain?: boolean;
-  /** Whether the repository that an earlier stack left is taken over. @default false */
+  /** Whether to adopt the repository that an earlier stack retained. @default false */
   readonly adopt?: boolean;
 }
 
 /**
- * The environment's image: built in the account by CodeBuild when its content hash is new, without a local Docker. A build
- * costs about half a dollar; the repository what is stored. In the embedded AWS nothing is built and a fixed name is given.
+ * The environment's image: built in the account by CodeBuild when its content hash is new, without a local Docker. A build costs about half
+ * a dollar; the repository costs its storage. In the embedded AWS nothing is built and a fixed name is used.
  */
 export class TrainingImage extends Construct {
   /** Repository of the image. */
@@ -102,7 +106,7 @@ export class TrainingImage extends Construct {
     });
     const repository = made.node.defaultChild as ecr.CfnRepository;
     repository.lifecyclePolicy = { lifecyclePolicyText: lifecyclePolicy() };
-    // A retained repository is only ever deleted when its own creation is rolled back, with the image that this creation built.
+    // A retained repository is only deleted when its own creation is rolled back, together with the image that this creation built.
     repository.emptyOnDelete = true;
     return made;
   }
@@ -129,13 +133,13 @@ export class TrainingImage extends Construct {
   }
 
   private makeProject(source: Asset, dockerfile: string): codebuild.Project {
-    // A failed first deploy must not delete the log that its message points to.
+    // A failed first deploy must not delete the log that its error message refers to.
     const logGroup = deployLogGroup(this, 'BuildLogs');
     this.buildLogs = logGroup;
     const role = this.makeBuildRole(source, logGroup);
     const project = new codebuild.Project(this, 'Project', {
       description: `Builds ${this.props.repositoryName}`,
-      // The role is complete as it is; the CDK would add reports, which a build of an image has none of.
+      // The role is complete; the CDK would add permissions for reports, which an image build does not write.
       role: role.withoutPolicyUpdates(),
       grantReportGroupPermissions: false,
       source: codebuild.Source.s3({ bucket: source.bucket, path: source.s3ObjectKey }),
@@ -208,7 +212,7 @@ export class TrainingImage extends Construct {
     });
     onEvent.allow({ sid: 'StartBuild', actions: ['codebuild:StartBuild'], resources: [project.projectArn] });
     isComplete.allow({ sid: 'WatchBuild', actions: ['codebuild:BatchGetBuilds'], resources: [project.projectArn] });
-    // The end of a failed build's log goes into the reason.
+    // The last lines of a failed build's log are included in the error message.
     if (this.buildLogs)
       isComplete.allow({
         sid: 'ReadEndOfLog',
@@ -230,13 +234,13 @@ function lifecyclePolicy(): string {
   return JSON.stringify({ rules });
 }
 
-/** One tag for everything that goes in: folder, Dockerfile, base, build steps. */
+/** One tag for all inputs: folder, Dockerfile, base, build steps. */
 function contentTag(sourceHash: string, baseImageUri: string, dockerfile: string): string {
   const parts = [sourceHash, baseImageUri, dockerfile, JSON.stringify(IMAGE_BUILD_SPEC)];
   return createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 24);
 }
 
-/** Tag under which the environment's repository keeps a base that is named by its own tag. */
+/** Tag under which the environment's repository keeps a copy of a base that is named by a tag. */
 const baseTag = (baseImageUri: string): string =>
   `base-${createHash('sha256').update(baseImageUri).digest('hex').slice(0, 12)}`;
 

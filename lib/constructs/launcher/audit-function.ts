@@ -13,22 +13,22 @@ export interface AuditFunctionProps {
   readonly environment: string;
   /** Bucket of heartbeats, and the key of table and buckets. */
   readonly storage: Pick<TrainingStorage, 'checkpointBucket' | 'key'> & Partial<Pick<TrainingStorage, 'teamKeys'>>;
-  /** Launcher whose runs are read; its teams get an alias each. */
+  /** Launcher whose runs are read; each of its teams gets an alias. */
   readonly launcher: Pick<TrainingLauncher, 'table' | 'operationsKey' | 'aliases'>;
 }
 
 /**
- * Answers `status`, `list`, `events` and `logs` of every team's runs for those who may change nothing: a function of its own, whose role
- * reads the run table, heartbeats and logs of jobs, and writes only its log. Costs nothing while it is not invoked.
+ * Answers `status`, `list`, `events` and `logs` for the runs of every team, for people who may not change anything: a separate function
+ * whose role reads the run table, heartbeats and logs of jobs, and writes only its own log. Costs nothing while it is not invoked.
  *
  * ```ts
  * new AuditFunction(stack, 'Audit', { environment: 'research', storage, launcher });
  * ```
  */
 export class AuditFunction extends Construct {
-  /** The function; people may invoke its aliases only. */
+  /** The function; people may invoke only its aliases. */
   public readonly function: HandlerFunction;
-  /** Its alias by team. */
+  /** Its aliases, by team. */
   public readonly aliases: Readonly<Record<string, lambda.Alias>>;
 
   constructor(scope: Construct, id: string, { environment, storage, launcher }: AuditFunctionProps) {

@@ -9,7 +9,7 @@ import type { TrainingStorage } from '../storage/training-storage';
 import type { AuditFunction } from './audit-function';
 import type { TrainingLauncher } from './training-launcher';
 
-/** What an environment is made of, as far as its descriptors name it. */
+/** The parts of an environment that its descriptors refer to. */
 export interface DescribedEnvironment {
   readonly slipwayVersion: string;
   readonly spec: EnvironmentSpec;
@@ -17,10 +17,10 @@ export interface DescribedEnvironment {
   readonly network: EnvironmentNetwork;
   readonly roles: TrainingRoles;
   readonly launcher: TrainingLauncher;
-  /** Function of auditors; undefined: the environment names none. */
+  /** Function for auditors; undefined: the environment has none. */
   readonly audit?: AuditFunction;
   readonly imageUri: string;
-  /** File systems by the name that run files use; undefined: every one is allowed. */
+  /** File systems by the name that run files use; undefined: all are allowed. */
   readonly fileSystems?: Descriptor['fileSystems'];
   readonly driver: Pick<DriverPublish, 'uri' | 'hash'>;
 }
@@ -30,7 +30,7 @@ function identityOf({ spec, storage, slipwayVersion }: DescribedEnvironment, tea
   return { schemaVersion: 1 as const, slipwayVersion, name: spec.name, team, partition, account, region };
 }
 
-/** The descriptor of one team. Its values may be tokens; the order of its keys is that of the parameter. */
+/** The descriptor of one team. Its values may be tokens; the order of its keys is the order in the SSM parameter. */
 export function descriptorOf(made: DescribedEnvironment, team: string, jobRoles: TeamRoles): Descriptor {
   const { storage, network, image, guardrails, prices, tags, teams } = made.spec;
   const { mlflow, budgetUsdPerMonth: usdPerMonth } = teams[team] ?? {};
@@ -75,5 +75,5 @@ const aliasesOf = ({ launcher, audit }: DescribedEnvironment, team: string) => (
   auditAliasArn: audit?.aliases[team]?.functionArn,
 });
 
-/** Undefined for an empty record, so that it leaves no trace in a template. */
+/** Undefined for an empty record, so that it does not appear in the template. */
 const noneOf = <T extends object>(record: T): T | undefined => (Object.keys(record).length === 0 ? undefined : record);

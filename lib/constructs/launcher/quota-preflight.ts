@@ -7,19 +7,19 @@ import { HandlerResource } from '../functions/handler-resource';
 
 /** Properties of `QuotaPreflight`. */
 export interface QuotaPreflightProps {
-  /** Name of the environment, as refusals print it. */
+  /** Name of the environment, used in error messages. */
   readonly environment: string;
   /** From `environmentQuotaNeeds` or `runQuotaNeeds`. */
   readonly needs: readonly QuotaNeed[];
-  /** fail: a shortfall stops the deploy; warn: it is logged; off: nothing is checked. @default 'fail' */
+  /** fail: a shortfall fails the deploy; warn: it is logged; off: nothing is checked. @default 'fail' */
   readonly enforce?: 'fail' | 'warn' | 'off';
   /** Whether increases are requested, once per quota. @default false */
   readonly requestIncrease?: boolean;
 }
 
 /**
- * Compares SageMaker quotas with what is needed before anything else is made. It depends on nothing; call `gate(...)` with
- * everything that must not exist when a quota is short. Costs nothing but a few Lambda calls.
+ * Compares SageMaker quotas with the environment's needs before anything else is created. It depends on nothing; call `gate(...)` with
+ * everything that must not be created when a quota is too low. Costs only a few Lambda calls.
  *
  * ```ts
  * const preflight = new QuotaPreflight(this, 'Preflight', { environment: 'research', needs });
@@ -27,7 +27,7 @@ export interface QuotaPreflightProps {
  * ```
  */
 export class QuotaPreflight extends Construct {
-  /** The custom resource; its attribute `Summary` says what was found. */
+  /** The custom resource; its attribute `Summary` contains the result. */
   public readonly resource: CustomResource;
 
   constructor(scope: Construct, id: string, props: QuotaPreflightProps) {
@@ -56,7 +56,7 @@ export class QuotaPreflight extends Construct {
     });
   }
 
-  /** Makes constructs wait for the check, so that a refusal leaves nothing behind. */
+  /** Makes constructs depend on the check, so that a failed check leaves nothing behind. */
   gate(...constructs: IConstruct[]): void {
     for (const construct of constructs) construct.node.addDependency(this.resource);
   }
@@ -85,7 +85,7 @@ function grantIncreaseRequests(onEvent: HandlerFunction): void {
     resources: [`arn:${stack.partition}:servicequotas:${stack.region}:${stack.account}:sagemaker/*`],
     wildcard: 'Codes of newer types are known only at run time.',
   });
-  // Service Quotas makes its own role on the first request of an account.
+  // Service Quotas creates its service-linked role on the first request of an account.
   onEvent.allow({
     sid: 'MakeServiceLinkedRole',
     actions: ['iam:CreateServiceLinkedRole'],

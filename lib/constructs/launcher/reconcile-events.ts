@@ -6,21 +6,21 @@ import type * as sqs from 'aws-cdk-lib/aws-sqs';
 import type { Construct } from 'constructs';
 import { RUN_QUEUE_BATCH_SIZE, TICK, TICK_SECONDS } from '../../contracts/launcher';
 
-/** What reconcile is fed from. */
+/** Event sources of reconcile. */
 interface ReconcileSources {
-  /** Name of the environment, with which the names of its jobs begin. */
+  /** Name of the environment, which is the prefix of its job names. */
   readonly environment: string;
   readonly reconcile: lambda.Function;
-  /** FIFO queue with one message group a run. */
+  /** FIFO queue with one message group per run. */
   readonly queue: sqs.Queue;
-  /** Takes events that did not reach the function. */
+  /** Receives events that did not reach the function. */
   readonly undelivered: sqs.Queue;
 }
 
-/** Three ways in: a message per run, SageMaker's own events, and the schedule that needs neither. */
+/** Three triggers: a message per run, SageMaker's own events, and a schedule that works without either. */
 export function feedReconcile(scope: Construct, sources: ReconcileSources): void {
   const { environment, reconcile, queue, undelivered } = sources;
-  // The id of the CDK's own event source, which would grant more than receiving: another id would be a second mapping.
+  // The id of the CDK's own event source, which would grant more than receiving: another id would create a second mapping.
   reconcile.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(queue.node)}`, {
     eventSourceArn: queue.queueArn,
     batchSize: RUN_QUEUE_BATCH_SIZE,

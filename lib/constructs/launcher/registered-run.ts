@@ -12,19 +12,19 @@ import { HandlerResource } from '../functions/handler-resource';
 
 /** Properties of `RegisteredRun`. */
 export interface RegisteredRunProps {
-  /** Name of the run, as its file gives it. */
+  /** Name of the run, as in its file. */
   readonly runName: string;
   /** Text of the run file. */
   readonly runFile: string;
-  /** Archive of its own code. @default - the run brings none */
+  /** Archive of its custom code. @default - the run has none */
   readonly code?: Archive;
-  /** Alias of the launcher's control function: that of the run's team. */
+  /** Alias of the launcher's control function for the run's team. */
   readonly alias: lambda.IAlias;
 }
 
 /**
- * A run that the deploy submits when its file or its code has changed: `submit: on-change`. It must come after everything
- * else. Once submitted it is a run like any other, and costs what its instances cost.
+ * A run that the deploy submits when its file or its code has changed: `submit: on-change`. It must depend on everything else. Once
+ * submitted it is a run like any other, and costs what its instances cost.
  */
 export class RegisteredRun extends Construct {
   constructor(scope: Construct, id: string, props: RegisteredRunProps) {

@@ -8,13 +8,13 @@ import {
   type PolicyValidationStack,
 } from 'aws-cdk-lib';
 
-/** Stands for the template's path in a kept report: the folder of the next synthesis may be another one. */
+/** Placeholder for the template's path in a stored report, because the next synthesis may use another folder. */
 const TEMPLATE_PATH = '<template>';
 
 /**
- * The CDK's own template validation. It takes longer than the whole synthesis and finds the same in the same template of the
- * same Region each time, so its report is kept in `folder` and read from there until the template or the validator changes.
- * Findings are kept with it: they come back until they are fixed.
+ * The CDK's own template validation. It takes longer than the whole synthesis and always has the same result for the same template and
+ * Region, so its report is stored in `folder` and reused until the template or the validator changes. The stored report includes its
+ * findings, which are reported until they are fixed.
  */
 export class RememberedValidation extends CloudFormationValidatePlugin {
   constructor(private readonly folder: string) {
@@ -55,7 +55,7 @@ function read(file: string): string | undefined {
   }
 }
 
-/** A folder that cannot be written costs the time of the next validation and nothing else. */
+/** If the folder cannot be written, the only effect is that the next validation runs again. */
 function write(file: string, text: string): void {
   try {
     mkdirSync(path.dirname(file), { recursive: true });

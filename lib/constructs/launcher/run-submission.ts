@@ -1,14 +1,14 @@
 import type { Archive } from '../../archive/archive';
 import type { RunSpec } from '../../spec/run-spec';
 
-/** A run as its file and its code stand now. */
+/** A run with the current content of its file and its code. */
 export interface RunSubmission {
-  /** The run, checked. */
+  /** The run, after its checks. */
   readonly run: RunSpec;
   /** One of the environment's teams. */
   readonly team: string;
   /** Text of the run file. */
   readonly runFile: string;
-  /** Archive of the run's own code. @default - it brings none */
+  /** Archive of the run's custom code. @default - none */
   readonly code?: Archive;
 }

@@ -3,7 +3,7 @@ import { type RegisteredRunFile, teamOf } from '../../environment/registered-run
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import type { RunSubmission } from './run-submission';
 
-/** The runs that the deploy of one Region submits, with their code as it is now. */
+/** The runs that the deploy of one Region submits, with the current content of their code. */
 export function submissionsOf(spec: EnvironmentSpec, runs: readonly RegisteredRunFile[]): Promise<RunSubmission[]> {
   const here = runs.filter(
     ({ entry }) => entry.submit === 'on-change' && (entry.region ?? spec.region) === spec.region,

@@ -6,11 +6,11 @@ import type { Descriptor } from '../../spec/descriptor';
 
 /** Properties of `TeamDescriptor`. */
 export interface TeamDescriptorProps {
-  /** What the command line and the functions need to know of the environment. */
+  /** Information about the environment for the command line and the functions. */
   readonly descriptor: Descriptor;
 }
 
-/** The descriptor of one team, in SSM parameter `/slipway/environments/<name>/<team>`. Holds names and no secrets. */
+/** The descriptor of one team, in the SSM parameter `/slipway/environments/<name>/<team>`. Contains names and no secrets. */
 export class TeamDescriptor extends Construct {
   /** Name of the SSM parameter. */
   public readonly parameterName: string;
@@ -22,7 +22,7 @@ export class TeamDescriptor extends Construct {
       parameterName: this.parameterName,
       description: `Slipway environment ${descriptor.name}, team ${descriptor.team}`,
       stringValue: Stack.of(this).toJsonString(descriptor),
-      // Guardrails, prices and external places may outgrow the 4 KB of the standard tier.
+      // Guardrails, prices and external locations may exceed the 4 KB of the standard tier.
       tier: ssm.ParameterTier.INTELLIGENT_TIERING,
     });
   }
@@ -36,7 +36,10 @@ export interface TeamNamesProps {
   readonly teams: readonly string[];
 }
 
-/** The names of an environment's teams: `--environment research` finds the caller's own by them, and a wrong team gets the list. */
+/**
+ * The names of an environment's teams: `--environment research` uses them to find the caller's own team, and to list the teams when a name
+ * is wrong.
+ */
 export class TeamNames extends Construct {
   constructor(scope: Construct, id: string, { environment, teams }: TeamNamesProps) {
     super(scope, id);

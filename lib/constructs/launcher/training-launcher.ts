@@ -38,66 +38,66 @@ import { feedReconcile } from './reconcile-events';
 
 /** Properties of `TrainingLauncher`. */
 export interface TrainingLauncherProps {
-  /** Name of the environment, with which the names of jobs, functions and table begin. */
+  /** Name of the environment, which is the prefix of the names of jobs, functions and table. */
   readonly environment: string;
   /** Buckets of code, checkpoints and results, and their key. */
   readonly storage: Pick<TrainingStorage, 'checkpointBucket' | 'artifactBucket' | 'key'> &
     Partial<Pick<TrainingStorage, 'teamKeys'>>;
   /** Roles of the jobs: those of `TrainingRoles`, or existing ones. */
   readonly roles: JobRoles;
-  /** Guardrails that IAM holds every job to. @default - none but tags, key and network */
+  /** Guardrails that IAM enforces for every job. @default - only tags, key and network */
   readonly guardrails?: EnvironmentSpec['guardrails'];
   /** Queue share by team. */
   readonly shares: Readonly<Record<string, number>>;
   /** Times of preemption. @default - 15 minutes of waiting, an hour of training, four hours of protection */
   readonly preemption?: EnvironmentSpec['queue']['preemption'];
-  /** Key of notifications, queues, and the functions' logs and variables: that of an `OperationsKey`. @default - one of its own is made */
+  /** Key of notifications, queues, and the functions' logs and environment variables: that of an `OperationsKey`. @default - a new key */
   readonly operationsKey?: kms.IKey;
   /** Email addresses for notices of all runs. @default - none */
   readonly notificationEmails?: readonly string[];
   /** Slack channel for notices of all runs and for alarms. @default - none */
   readonly slackChannel?: Notifications['slackChannel'];
-  /** Recipients of notices of the runs of a team, by team. @default - none */
+  /** Recipients of notices about a team's runs, by team. @default - none */
   readonly teamNotifications?: Readonly<Record<string, Notifications>>;
   /** Teams whose metrics reconcile writes, for `TeamDashboard`. @default - none */
   readonly dashboardTeams?: readonly string[];
   /**
-   * Percent of an instance quota in use from which on a notice names the quota, its use and its limit. Reconcile then writes the metric that
-   * `quotaAlarmPercent` of `Observability` reads. @default - neither
+   * Percentage of an instance quota from which a notice reports the quota, its use and its limit. Reconcile then also writes the metric
+   * that `quotaAlarmPercent` of `Observability` reads. @default - neither
    */
   readonly quotaAlarmPercent?: number;
-  /** Whether the run table survives the stack. @default true */
+  /** Whether the run table is retained when the stack is deleted. @default true */
   readonly retain?: boolean;
-  /** Whether the run table of an earlier stack is taken over. @default false */
+  /** Whether to adopt the run table of an earlier stack. @default false */
   readonly adopt?: boolean;
-  /** Whether DynamoDB refuses to delete the run table. @default false */
+  /** Whether deletion protection is enabled for the run table. @default false */
   readonly tableDeletionProtection?: boolean;
 }
 
 /**
- * Launches training jobs and keeps runs going: `control`, which people invoke through one alias per team and which only
- * writes intent, and `reconcile`, which alone creates and stops jobs. Costs cents a month without runs.
+ * Launches training jobs and supervises runs: `control`, which people invoke through one alias per team and which only writes intents, and
+ * `reconcile`, the only function that creates and stops jobs. Costs cents a month without runs.
  */
 export class TrainingLauncher extends Construct {
   /** Table of runs, attempts and events. */
   public readonly table: dynamodb.ITable;
-  /** Key of queues, topics, logs and variables. */
+  /** Key of queues, topics, logs and environment variables. */
   public readonly operationsKey: kms.IKey;
   /** Topic of notices and alarms. */
   public readonly topic: sns.Topic;
-  /** Topics that chat channels read: of the environment by the empty name, of teams by theirs. */
+  /** Topics for chat channels: that of the environment under the empty name, those of teams under their names. */
   public readonly chatTopics: Readonly<Record<string, sns.Topic>>;
-  /** FIFO queue with one message group a run. */
+  /** FIFO queue with one message group per run. */
   public readonly queue: sqs.Queue;
   /** Messages of runs that failed five times. */
   public readonly runDeadLetters: sqs.Queue;
   /** Events that did not reach reconcile. */
   public readonly eventDeadLetters: sqs.Queue;
-  /** Function that people call, through one alias a team. */
+  /** Function that people call, through one alias per team. */
   public readonly control: HandlerFunction;
-  /** Function that alone creates, watches and stops jobs. */
+  /** The only function that creates, observes and stops jobs. */
   public readonly reconcile: HandlerFunction;
-  /** The alias of control by team. */
+  /** The aliases of control, by team. */
   public readonly aliases: Readonly<Record<string, lambda.Alias>>;
 
   constructor(
@@ -141,7 +141,7 @@ export class TrainingLauncher extends Construct {
     });
   }
 
-  /** Lets `grantee` start, stop and look at runs of one team. */
+  /** Allows `grantee` to start, stop and read the runs of one team. */
   grantLaunch(team: string, grantee: iam.IGrantable): iam.Grant {
     const alias = this.aliases[team];
     if (!alias)

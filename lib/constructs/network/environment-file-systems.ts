@@ -5,10 +5,13 @@ import type { TrainingStorage } from '../storage/training-storage';
 import type { EnvironmentNetwork } from './environment-network';
 import { LustreFileSystem } from './lustre-file-system';
 
-/** File systems of an environment by the names that run files use, as its descriptor says them. */
+/** File systems of an environment by the names that run files use, as in its descriptor. */
 type FileSystems = Record<string, { id?: string; fsxLustre?: string; efs?: string }>;
 
-/** File systems that the environment names, and the one for Lustre that it makes. Undefined when there are none: an empty list would forbid every other one. */
+/**
+ * File systems that the environment names, and the FSx for Lustre file system that it creates. Undefined when there are none: an empty list
+ * would forbid all others.
+ */
 export function environmentFileSystems(
   scope: Construct,
   {

@@ -7,16 +7,16 @@ import type { EnvironmentSpec } from '../../spec/environment-file';
 import { ExistingNetwork } from './existing-network';
 import { TrainingNetwork } from './training-network';
 
-/** The network of an environment file: made, named, or none. */
+/** The network of an environment file: created, existing, or none. */
 export class EnvironmentNetwork extends Construct {
   /** Empty: jobs run without a VPC. */
   public readonly subnetIds: string[];
   /** Security groups of jobs. */
   public readonly securityGroupIds: string[];
-  /** Subnets with their zone ids; undefined where they are not known. */
+  /** Subnets with their zone ids; undefined when these are not known. */
   public readonly subnets?: { id: string; zoneId: string }[];
 
-  /** The check of a network that is named; undefined where the stack makes it, or there is none. */
+  /** The check of an existing network; undefined when the stack creates the network, or there is none. */
   public readonly check?: IDependable;
 
   private readonly zoneIds: readonly string[];
@@ -41,12 +41,12 @@ export class EnvironmentNetwork extends Construct {
     }
   }
 
-  /** The subnet in a zone, where zones were given by id. */
+  /** The subnet in a zone, if zones were given by id. */
   subnetOfZone(zoneId: string): string | undefined {
     return this.made?.subnetOfZone[zoneId]?.subnetId;
   }
 
-  /** What a file system in a zone lies in: VPC, subnet, group of the jobs. */
+  /** The VPC, subnet and security group that a file system in a zone uses. */
   partsIn(zoneId: string): IConstruct[] {
     const subnet = this.made?.subnetOfZone[zoneId];
     return this.made && subnet ? [this.made.vpc, subnet, this.made.securityGroup] : [];

@@ -6,9 +6,9 @@ import { HandlerFunction } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';
 
 /**
- * The check of a VPC that the environment uses and does not make: ids, routes to S3 and to what its options need, rules of the groups, free addresses. A
- * custom resource fails the deploy with everything that is missing, and looks again when one of the ids or needs has changed; `slipway preflight` looks
- * at any time.
+ * The check of an existing VPC: ids, routes to S3 and to what its options need, rules of the security groups, free addresses. A custom
+ * resource fails the deploy with everything that is missing, and checks again when one of the ids or needs has changed; `slipway preflight`
+ * can check at any time.
  */
 export class ExistingNetwork extends Construct {
   constructor(scope: Construct, id: string, network: Network) {

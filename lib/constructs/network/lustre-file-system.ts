@@ -9,7 +9,7 @@ import { dataRepositoryKeyStatements } from '../../contracts/storage';
 export interface LustreFileSystemProps {
   /** Subnet in the zone where jobs run. */
   readonly subnetId: string;
-  /** The group of the jobs: its rules for itself are Lustre's ports too. */
+  /** The security groups of the jobs: their rules for traffic between members include Lustre's ports. */
   readonly securityGroupIds: string[];
   /** Size in GiB: 1,200, 2,400 or a multiple of 2,400. */
   readonly sizeGiB: number;
@@ -17,15 +17,18 @@ export interface LustreFileSystemProps {
   readonly throughputMBpsPerTiB?: number;
   /** Key of the file system, and of the bucket that it is linked to. */
   readonly key: kms.IKey;
-  /** Bucket whose objects appear below /data as files, and files written there as objects; its name as text. */
+  /** Name of the bucket, as text. Its objects appear as files below /data, and files written there become objects. */
   readonly dataBucketName: string;
-  /** Whether the file system survives the stack, with the parts of the network that it lies in. @default true */
+  /** Whether the file system is retained when the stack is deleted, together with the parts of the network that it uses. @default true */
   readonly retain?: boolean;
-  /** VPC, subnet and group with its rules: CloudFormation could not delete them under a file system that stays. @default - none of the stack */
+  /**
+   * VPC, subnet and security group with its rules: CloudFormation could not delete them while a retained file system uses them. @default -
+   * none of the stack
+   */
   readonly network?: readonly IConstruct[];
 }
 
-/** FSx for Lustre beside the data bucket. Costs about 0.21 USD per GiB and month at 250 MB/s per TiB, used or not. */
+/** FSx for Lustre linked to the data bucket. Costs about 0.21 USD per GiB and month at 250 MB/s per TiB, used or not. */
 export class LustreFileSystem extends Construct {
   /** Id of the file system, `fs-...`. */
   public readonly fileSystemId: string;
@@ -68,7 +71,7 @@ export class LustreFileSystem extends Construct {
   }
 }
 
-/** The VPC, a subnet, and a group with the rules that are resources of their own. */
+/** The VPC, a subnet, and a security group with the rules that are separate resources. */
 function retainNetwork(parts: readonly IConstruct[]): void {
   const kept = ['AWS::EC2::VPC', 'AWS::EC2::Subnet', 'AWS::EC2::SecurityGroup'];
   const rules = ['AWS::EC2::SecurityGroupIngress', 'AWS::EC2::SecurityGroupEgress'];

@@ -5,9 +5,9 @@ import * as iam from 'aws-cdk-lib/aws-iam';
 const { InterfaceVpcEndpointAwsService: Service } = ec2;
 
 /**
- * Endpoints by the name that an environment file gives them. ECR and Logs are not for the job itself: SageMaker pulls the image
- * (`TrainingRepositoryAccessMode: Platform`, the default) and ships logs and metrics from its own network, as it does for jobs under
- * network isolation, which reach no service at all; its guide asks a VPC for S3 only:
+ * Endpoints by the name in an environment file. ECR and Logs are not needed by the job itself: SageMaker pulls the image
+ * (`TrainingRepositoryAccessMode: Platform`, the default) and sends logs and metrics from its own network, as it does for jobs under
+ * network isolation, which can reach no service at all; its guide requires only S3 in a VPC:
  * https://docs.aws.amazon.com/sagemaker/latest/dg/train-vpc.html, 2026-11-22.
  */
 const NAMED_SERVICES: Readonly<Record<string, Readonly<Record<string, ec2.IInterfaceVpcEndpointService>>>> = {
@@ -21,12 +21,12 @@ const NAMED_SERVICES: Readonly<Record<string, Readonly<Record<string, ec2.IInter
   sagemaker: { SageMaker: Service.SAGEMAKER_API },
 };
 
-/** Services that a job's container calls without a way to the internet; S3 has its gateway endpoint. */
+/** Services that a job's container calls without internet access; S3 has a gateway endpoint. */
 export function endpointServices(use: {
   usesCodeArtifact?: boolean;
   allowsRemoteDebug?: boolean;
   endpoints?: readonly string[];
-  /** ARNs of tracking servers that jobs log to. */
+  /** ARNs of tracking servers to which jobs log. */
   mlflowServers?: readonly string[];
 }): Record<string, ec2.IInterfaceVpcEndpointService> {
   return {
@@ -36,7 +36,7 @@ export function endpointServices(use: {
       Packages: Service.CODEARTIFACT_REPOSITORIES,
     }),
     ...(use.allowsRemoteDebug && { SessionManager: Service.SSM_MESSAGES }),
-    // Tracking servers answer at <region>.experiments.sagemaker.aws, the private name of aws.sagemaker.<region>.experiments:
+    // Tracking servers have the address <region>.experiments.sagemaker.aws, the private name of aws.sagemaker.<region>.experiments:
     // https://docs.aws.amazon.com/sagemaker/latest/dg/mlflow-interface-endpoint.html, 2026-11-22.
     ...((use.mlflowServers ?? []).length > 0 && { Mlflow: Service.SAGEMAKER_EXPERIMENTS }),
   };
@@ -44,7 +44,7 @@ export function endpointServices(use: {
 
 const anyone = [new iam.AnyPrincipal()];
 
-/** Pulling: images of AWS lie in registries of other accounts. */
+/** Pulling images: images of AWS are in registries of other accounts. */
 const IMAGE_PULLS = [
   'ecr:GetAuthorizationToken',
   'ecr:BatchCheckLayerAvailability',
@@ -53,10 +53,10 @@ const IMAGE_PULLS = [
 ];
 
 /**
- * What may pass an interface endpoint: calls with credentials of this account, so that nobody's own key carries data out. Where
- * the call names a resource, it lies in this account as well; images alone may be pulled from elsewhere, and MLflow servers are
- * those that the environment names. Metrics, tokens and
- * Session Manager's channels have no resource, and land in the account of their caller.
+ * Policy of an interface endpoint: allows calls with credentials of this account, so that data cannot be copied out with other credentials.
+ * If the call names a resource, it must also be in this account, except that images may be pulled from other accounts, and that only the
+ * MLflow servers of the environment are allowed. Metrics, tokens and Session Manager's channels have no resource, and belong to the account
+ * of their caller.
  */
 export function interfaceEndpointPolicy(
   stack: Stack,
@@ -81,8 +81,8 @@ export function interfaceEndpointPolicy(
 }
 
 /**
- * What may pass the S3 endpoint: with credentials of this account, its own buckets and the buckets of other accounts that the
- * environment names; and the bucket with ECR's image layers, which ECR signs for. Data cannot leave into anybody else's bucket.
+ * Policy of the S3 endpoint: with credentials of this account, its own buckets and the buckets of other accounts that the environment
+ * names; and the bucket with ECR's image layers, whose requests ECR signs. Data cannot be copied to any other bucket.
  */
 export function s3EndpointPolicy(stack: Stack, foreignBucketArns: readonly string[]): iam.PolicyStatement[] {
   const credentials = { 'aws:PrincipalAccount': stack.account };

@@ -13,40 +13,41 @@ export interface TrainingNetworkProps {
   /** Prefix of names, `slipway-research`. */
   readonly prefix: string;
   /**
-   * vpc-locked: isolated subnets and endpoints, no way to the internet; vpc-nat: private subnets behind one NAT gateway.
-   * @default 'vpc-locked'
+   * vpc-locked: isolated subnets and endpoints, no internet access; vpc-nat: private subnets behind one NAT gateway. @default 'vpc-locked'
    */
   readonly mode?: 'vpc-locked' | 'vpc-nat';
-  /** Addresses of the VPC, /16 to /21; each zone gets an eighth. @default '10.64.0.0/16' */
+  /** Address range of the VPC, /16 to /21; each zone gets an eighth. @default '10.64.0.0/16' */
   readonly cidr?: string;
   /** Zone ids (usw2-az2). @default - all zones of the Region, as the CDK looks them up for the stack */
   readonly availabilityZoneIds?: readonly string[];
   /**
-   * Zone ids or names in the order in which version 0.1.0 numbered the subnets, so that a network of that version keeps them. An
-   * empty list gives up those subnets for a new VPC.
-   * @default - addresses by zone
+   * Zone ids or names in the order in which version 0.1.0 numbered the subnets, so that a network of that version keeps its subnets. With
+   * an empty list the subnets are replaced by those of a new VPC. @default - address ranges by zone
    */
   readonly subnetOrder?: readonly string[];
-  /** Buckets of other accounts that jobs may reach through the S3 endpoint, as ARNs. @default - none */
+  /** ARNs of buckets of other accounts that jobs may access through the S3 endpoint. @default - none */
   readonly foreignBucketArns?: readonly string[];
-  /** ARNs of MLflow tracking servers that jobs log to; a locked network gets an endpoint for them. @default - none */
+  /** ARNs of MLflow tracking servers to which jobs log; a locked network gets an endpoint for them. @default - none */
   readonly mlflowServers?: readonly string[];
-  /** Whether `requirements` come from CodeArtifact, which needs two more endpoints. @default false */
+  /** Whether `requirements` are installed from CodeArtifact, which needs two more endpoints. @default false */
   readonly usesCodeArtifact?: boolean;
   /** Whether remote debug sessions are allowed, which need the Session Manager endpoint. @default false */
   readonly allowsRemoteDebug?: boolean;
-  /** Key of the flow logs, which then end with the stack: that of an `OperationsKey`. @default - CloudWatch Logs' own */
+  /**
+   * Key of the flow logs, which are then deleted with the stack: that of an `OperationsKey`. @default - the default encryption of
+   * CloudWatch Logs
+   */
   readonly encryptionKey?: kms.IKey;
-  /** Whether flow logs without a key of their own survive the stack. @default true */
+  /** Whether flow logs without a key of their own are retained when the stack is deleted. @default true */
   readonly retain?: boolean;
-  /** Services that scripts call beside S3, by the name of their endpoint, such as `sts`. @default - none */
+  /** Services besides S3 that scripts call, by the name of their endpoint, such as `sts`. @default - none */
   readonly endpoints?: readonly string[];
 }
 
 /**
- * VPC for training jobs. Subnets lie in all zones, since GPU capacity sits in few and subnets decide where a job may land; the
- * addresses of a zone depend on that zone alone. SageMaker itself pulls the image and ships logs and metrics, so that a locked
- * network needs the S3 gateway endpoint, which is free, and interface endpoints only for what is asked for.
+ * VPC for training jobs. There are subnets in all zones, because few zones have GPU capacity and a job can only be placed where there is a
+ * subnet; the address range of a zone depends only on that zone. SageMaker itself pulls the image and sends logs and metrics, so a locked
+ * network needs only the S3 gateway endpoint, which is free, and the interface endpoints that are configured.
  *
  * ```ts
  * const network = new TrainingNetwork(this, 'Network', { prefix: 'slipway-research' });
@@ -55,13 +56,13 @@ export interface TrainingNetworkProps {
 export class TrainingNetwork extends Construct {
   /** VPC of jobs. */
   public readonly vpc: ec2.Vpc;
-  /** Group of every job: all traffic to and from itself, as EFA needs, and HTTPS out. */
+  /** Security group of every job: all traffic to and from itself, which EFA needs, and outbound HTTPS. */
   public readonly securityGroup: ec2.SecurityGroup;
-  /** Subnets of jobs, one a zone. */
+  /** Subnets of jobs, one per zone. */
   public readonly subnetIds: string[];
-  /** The subnet by its zone, as the zone was given. */
+  /** The subnets, by zone as it was given. */
   public readonly subnetOfZone: Readonly<Record<string, ec2.ISubnet>>;
-  /** Security groups of jobs: `securityGroup` alone. */
+  /** Security groups of jobs: only `securityGroup`. */
   public readonly securityGroupIds: string[];
   /** Subnets with their zone ids. */
   public readonly subnets: { id: string; zoneId: string }[];
@@ -88,8 +89,8 @@ export class TrainingNetwork extends Construct {
   }
 
   /**
-   * Zones, and the id of the VPC's construct. Subnets by zone id lie in another VPC than subnets by zone name: both take the same
-   * addresses, and a subnet cannot change from one to the other, so that a change between them makes a new VPC beside the old one.
+   * Zones, and the construct id of the VPC. Subnets by zone id are in another VPC than subnets by zone name: both use the same address
+   * ranges, and a subnet cannot be changed from one to the other, so a change between them creates a new VPC beside the old one.
    */
   private placeOf(props: TrainingNetworkProps): { zones: readonly string[]; vpcId: string } {
     const { region } = Stack.of(this);
@@ -102,7 +103,7 @@ export class TrainingNetwork extends Construct {
   private makeVpc(id: string, cidr: string): ec2.Vpc {
     return new ec2.Vpc(this, id, {
       ipAddresses: ec2.IpAddresses.cidr(cidr),
-      // The subnets are made apart; a token keeps the construct from looking zones up by itself.
+      // The subnets are created separately; a token prevents the construct from looking up zones.
       availabilityZones: [Fn.select(0, Fn.getAzs())],
       subnetConfiguration: [],
       natGateways: 0,
@@ -111,8 +112,8 @@ export class TrainingNetwork extends Construct {
   }
 
   /**
-   * EFA asks for rules that name the group itself, both ways: an address range does not count. A group that allows all
-   * outbound traffic drops its rule for itself without a word, so that it is off here.
+   * EFA requires rules that name the security group itself, in both directions: an address range is not sufficient. The construct silently
+   * drops a group's rule for itself if the group allows all outbound traffic, so that is disabled here.
    */
   private makeSecurityGroup(prefix: string): ec2.SecurityGroup {
     const group = new ec2.SecurityGroup(this, 'JobGroup', {
@@ -122,7 +123,7 @@ export class TrainingNetwork extends Construct {
     });
     if (isDeployed(this, 'rulesForItself'))
       group.connections.allowInternally(ec2.Port.allTraffic(), 'EFA, NCCL and Lustre within a job');
-    // Isolated subnets have no route but the endpoints; the id of the S3 prefix list would need a look-up.
+    // Isolated subnets have no routes except to endpoints; using the id of the S3 prefix list would need a look-up.
     group.addEgressRule(ec2.Peer.anyIpv4(), ec2.Port.tcp(443), 'S3 and interface endpoints');
     return group;
   }
@@ -153,7 +154,7 @@ export class TrainingNetwork extends Construct {
   private addFlowLog(retain: boolean, encryptionKey?: kms.IKey): void {
     const logGroup = new logs.LogGroup(this, 'FlowLogs', {
       retention: logs.RetentionDays.THREE_MONTHS,
-      // A log group without its key is unreadable, so a log group with a key of the stack is deleted with the stack.
+      // A log group is unreadable without its key, so a log group with a key of the stack is deleted with the stack.
       removalPolicy: retain && !encryptionKey ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
       encryptionKey,
     });

@@ -3,8 +3,8 @@ import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import type { PlannedSubnets } from '../../catalog/subnet-plan';
 
 /**
- * Subnets of the jobs of one zone each, below the VPC and named as the CDK names its own. The CDK's VPC numbers subnets and cuts
- * addresses by the place of a zone in a list, so that a zone more or less would replace those after it.
+ * Subnets of the jobs, one per zone, below the VPC and with the names that the CDK would use. The CDK's VPC numbers subnets and assigns
+ * address ranges by the position of a zone in a list, so that adding or removing a zone would replace the subnets after it.
  */
 export function jobSubnets(vpc: ec2.Vpc, plan: readonly PlannedSubnets[], isLocked: boolean): ec2.PrivateSubnet[] {
   return plan.map(({ zone, number, cidr }) => {
@@ -17,7 +17,7 @@ export function jobSubnets(vpc: ec2.Vpc, plan: readonly PlannedSubnets[], isLock
   });
 }
 
-/** A public subnet in front of each zone, and one NAT gateway in the zone with the lowest number: adding a lower one moves it. */
+/** A public subnet for each zone, and one NAT gateway in the zone with the lowest number: adding a lower one moves it. */
 export function addNat(vpc: ec2.Vpc, plan: readonly PlannedSubnets[], jobs: readonly ec2.PrivateSubnet[]): void {
   const gateway = new ec2.CfnInternetGateway(vpc, 'IGW');
   const attachment = new ec2.CfnVPCGatewayAttachment(vpc, 'VPCGW', {
@@ -40,10 +40,10 @@ export function addNat(vpc: ec2.Vpc, plan: readonly PlannedSubnets[], jobs: read
 
 const isZoneId = (zone: string): boolean => /-az\d+$/.test(zone);
 
-/** A subnet takes the name of a zone or its id; the construct asks for a name, which `inZone` takes away again. */
+/** A subnet is placed by zone name or zone id; the construct requires a name, which `inZone` removes again. */
 const placed = (vpc: ec2.Vpc, zone: string) => ({ vpcId: vpc.vpcId, availabilityZone: zone });
 
-/** Subnets by zone id where one is given: names of zones differ between accounts, ids do not. */
+/** Places subnets by zone id if one is given: zone names differ between accounts, zone ids do not. */
 function inZone<T extends ec2.Subnet>(subnet: T, zone: string, name: string, type: string): T {
   const resource = subnet.node.defaultChild as ec2.CfnSubnet;
   if (isZoneId(zone)) {

@@ -11,26 +11,26 @@ import { isDeployed } from '../embedded-aws';
 export interface ChatChannelProps {
   /** Name of the environment. */
   readonly environment: string;
-  /** Whose notices: a team's. @default - all of the environment, and its alarms */
+  /** The team whose notices are sent. @default - all notices of the environment, and its alarms */
   readonly team?: string;
-  /** Workspace that the account has authorised in the console of Amazon Q Developer in chat applications: `T0123ABCD`. */
+  /** Workspace that was authorised for the account in the console of Amazon Q Developer in chat applications: `T0123ABCD`. */
   readonly workspaceId: string;
   /** `C0123ABCD`. */
   readonly channelId: string;
   /** Key of the topic. */
   readonly encryptionKey: kms.IKey;
-  /** Topic of the alarms, which the service renders itself. @default - none */
+  /** Topic of the alarms, which the service formats itself. @default - none */
   readonly alarms?: sns.ITopic;
 }
 
 /**
- * A Slack channel that gets notices. It can read and do nothing: its role has no permission, its guardrail denies everything, and a
- * person who asks in the channel needs a role of their own. The workspace must have been authorised once by hand in the console. Costs nothing.
+ * A Slack channel that receives notices. It cannot do anything else: its role has no permissions, its guardrail denies everything, and a
+ * person who asks in the channel needs a role of their own. The workspace must have been authorised once in the console. Costs nothing.
  *
- * The embedded AWS has no such service: there the topic is made, and the channel is not.
+ * The embedded AWS does not have this service: there only the topic is created.
  */
 export class ChatChannel extends Construct {
-  /** Messages in the form of custom notifications. */
+  /** Topic for messages in the format of custom notifications. */
   readonly topic: sns.Topic;
 
   constructor(scope: Construct, id: string, props: ChatChannelProps) {
@@ -44,7 +44,7 @@ export class ChatChannel extends Construct {
     if (!isDeployed(this, 'slack')) return;
     const { region } = Stack.of(this);
     new chatbot.SlackChannelConfiguration(this, 'Slack', {
-      // Another channel is another configuration, which is made before the old one goes.
+      // Another channel is another configuration, which is created before the old one is deleted.
       slackChannelConfigurationName: ['slipway', environment, region, team, tagOf(workspaceId, channelId)]
         .filter(Boolean)
         .join('-'),
@@ -55,7 +55,7 @@ export class ChatChannel extends Construct {
         assumedBy: new iam.ServicePrincipal('chatbot.amazonaws.com'),
         description: `Slack channel of Slipway ${environment}: may do nothing`,
       }),
-      // Without one the service takes AdministratorAccess for the channel's guardrail.
+      // Without one the service uses AdministratorAccess as the channel's guardrail.
       guardrailPolicies: [iam.ManagedPolicy.fromAwsManagedPolicyName('AWSDenyAll')],
       userRoleRequired: true,
     });

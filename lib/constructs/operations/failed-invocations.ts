@@ -15,13 +15,12 @@ export interface FailedInvocationsProps {
 
 /**
  * Dead-letter queue of every function that has none of its own. CloudFormation calls custom resources asynchronously: an event that a
- * function could not even begin with (no permission, no free concurrency, a crash in each of three tries) is kept here with its error,
- * while the deploy waits for its time-out.
- * https://docs.aws.amazon.com/lambda/latest/dg/services-cloudformation.html and
+ * function could not start to process (no permission, no available concurrency, a crash in each of three tries) is kept here with its
+ * error, while the deploy waits for its timeout. https://docs.aws.amazon.com/lambda/latest/dg/services-cloudformation.html and
  * https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html, 2026-11-22.
  */
 export class FailedInvocations extends Construct implements IAspect {
-  /** Events that failed in each of three tries. */
+  /** Events that failed in all three tries. */
   public readonly queue: sqs.Queue;
   private readonly key: kms.IKey;
   private readonly allowed = new Set<IConstruct>();
@@ -38,7 +37,7 @@ export class FailedInvocations extends Construct implements IAspect {
     acknowledge(this.queue, { id: 'AwsSolutions-SQS3', reason: 'It is the dead-letter queue of functions.' });
   }
 
-  /** Gives one function the queue, and its role what sending to it needs. */
+  /** Sets the queue for one function, and adds to its role the permissions for sending to it. */
   visit(node: IConstruct): void {
     if (!CfnResource.isCfnResource(node) || node.cfnResourceType !== 'AWS::Lambda::Function') return;
     const { scope } = node.node;
@@ -56,7 +55,10 @@ export class FailedInvocations extends Construct implements IAspect {
     for (const statement of this.statements(actionsOn(role as iam.Role, this.key))) allow(role as iam.Role, statement);
   }
 
-  /** Lambda sends with the role of the function, and checks that it may when the function is made. `had`: what the role may on the key. */
+  /**
+   * Lambda sends with the role of the function, and checks its permission when the function is created. `had`: actions that the role
+   * already has on the key.
+   */
   private statements(had: ReadonlySet<string>): ExactStatement[] {
     const actions = ['kms:GenerateDataKey', 'kms:Decrypt'].filter((action) => !had.has(action));
     return [
@@ -66,7 +68,7 @@ export class FailedInvocations extends Construct implements IAspect {
   }
 }
 
-/** As the roles of the CDK's own small functions take a statement. */
+/** In the form in which the roles of the CDK's own small functions accept a statement. */
 const inTemplate = ({ sid, actions, resources }: ExactStatement) => ({
   Sid: sid,
   Effect: 'Allow',
@@ -74,7 +76,7 @@ const inTemplate = ({ sid, actions, resources }: ExactStatement) => ({
   Resource: resources,
 });
 
-/** What a role's own policy already allows on a key. */
+/** Actions that a role's own policy already allows on a key. */
 function actionsOn(role: iam.Role, key: kms.IKey): Set<string> {
   const stack = Stack.of(role);
   const policy = role.node.tryFindChild('DefaultPolicy') as iam.Policy | undefined;

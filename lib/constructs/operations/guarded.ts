@@ -5,7 +5,7 @@ import type { EnvironmentSpec } from '../../spec/environment-file';
 import { teamKeysOf } from '../../spec/team-keys';
 
 /**
- * What the guard of replacements compares between the deployed template and the next one.
+ * The properties that the replace guard compares between the deployed template and the next one.
  * @param zoneNames zones of the Region as the CDK looks them up, for `availabilityZoneIds: all`
  */
 export function guardedBy(spec: EnvironmentSpec, zoneNames: () => readonly string[]): Record<string, string> {
@@ -21,13 +21,13 @@ export function guardedBy(spec: EnvironmentSpec, zoneNames: () => readonly strin
       mode,
       existing,
       vpc: isMade && vpcKind(spec),
-      // A NAT gateway lies in the first zone.
+      // The NAT gateway is in the first zone.
       nat: mode === 'vpc-nat' && subnetPlan(zones, network.subnetOrder)[0]?.zone,
       fileSystem: storage.fsxLustre?.zoneId,
-      // Absent at their defaults: the fingerprint of an environment without them is that of earlier versions.
+      // Absent at their defaults, so that the fingerprint of an environment without them is the same as in earlier versions.
       cidr: isMade && network.cidr !== DEFAULT_VPC_CIDR ? network.cidr : undefined,
       roles: iam.rolePath || iam.rolePrefix ? [iam.rolePath, iam.rolePrefix] : undefined,
-      // Roles would lose the bucket that live runs read and write.
+      // Otherwise roles would lose access to the bucket that live runs use.
       buckets: storage.buckets && [storage.buckets.data, storage.buckets.checkpoints],
     }),
     previousFingerprint: hashOf({ mode, existing, zones: ids, teams: names, adopt: storage.adopt }),
@@ -41,12 +41,15 @@ export function guardedBy(spec: EnvironmentSpec, zoneNames: () => readonly strin
   };
 }
 
-/** Subnets by zone id lie in another VPC than those by name, unless they keep the order of version 0.1.0. */
+/** Subnets by zone id are in another VPC than those by name, unless they keep the order of version 0.1.0. */
 function vpcKind({ network: { availabilityZoneIds: ids, subnetOrder: order } }: EnvironmentSpec): string {
   return (order === undefined ? ids === 'all' : order.length > 0) ? 'first' : 'by-zone';
 }
 
-/** Zones in the order of version 0.1.0, when this version lays their subnets elsewhere and nobody has said that they may move. */
+/**
+ * Zones in the order of version 0.1.0, if this version assigns other address ranges to their subnets and the file does not say that they
+ * may move.
+ */
 function movedSubnets({ network }: EnvironmentSpec, zones: readonly string[]): readonly string[] {
   if (network.subnetOrder !== undefined) return [];
   if (network.availabilityZoneIds !== 'all') return zones;

@@ -11,20 +11,20 @@ import { HandlerResource } from '../functions/handler-resource';
 export interface GuardProps {
   /** Name of the environment. */
   readonly environment: string;
-  /** Name and not a reference: the guard must neither wait for the table nor go before it. */
+  /** A name and not a reference, because the guard must neither depend on the table nor be deleted before it. */
   readonly runTableName: string;
-  /** What an update may not take from live runs; every value as text. */
+  /** Properties that an update may not change while runs are live; every value as text. */
   readonly guarded: Readonly<Record<string, string>>;
 }
 
 /**
- * Refuses to delete the stack, or to replace role, network or key, while runs are live. Let role, network and key depend on
- * `replaceGuard`, and let `deleteGuard` depend on everything: then it is asked first.
+ * Rejects the deletion of the stack, or the replacement of role, network or key, while runs are live. Role, network and key must depend on
+ * `replaceGuard`, and `deleteGuard` must depend on everything, so that a deletion calls it first.
  */
 export class Guards extends Construct {
-  /** Custom resource on which depends what no update may replace while runs are active. */
+  /** Custom resource on which everything depends that no update may replace while runs are live. */
   public readonly replaceGuard: CustomResource;
-  /** Custom resource that depends on everything, so that a deletion asks it first. */
+  /** Custom resource that depends on everything, so that a deletion calls it first. */
   public readonly deleteGuard: CustomResource;
 
   constructor(scope: Construct, id: string, props: GuardProps) {
@@ -33,7 +33,7 @@ export class Guards extends Construct {
     this.deleteGuard = this.guard('Delete', props, { guards: 'delete' });
   }
 
-  /** One function each: the guard of the deletion depends on everything, the other one on nothing. */
+  /** Separate functions: the delete guard depends on everything, the replace guard on nothing. */
   private guard(id: string, props: GuardProps, properties: Record<string, string>): CustomResource {
     const scope = new Construct(this, id);
     const onEvent = new HandlerFunction(scope, 'Function', {
@@ -52,7 +52,7 @@ export class Guards extends Construct {
   }
 }
 
-/** A guard lists live runs and jobs; the one of the deletion also closes the environment, so that no run starts after it. */
+/** A guard lists live runs and jobs; the delete guard also closes the environment, so that no run starts after it. */
 function guardStatements(stack: Stack, runTableName: string, closes: boolean): ExactStatement[] {
   const { partition, region, account } = stack;
   const table = `arn:${partition}:dynamodb:${region}:${account}:table/${runTableName}`;

@@ -6,17 +6,17 @@ import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import type { Construct } from 'constructs';
 import type { Notifications } from '../../spec/environment-file';
 
-/** Who reads a topic and with which key it is encrypted. */
+/** Subscribers of a topic, and the key with which it is encrypted. */
 export interface NotificationTopicOptions {
   readonly environment: string;
   readonly key: kms.IKey;
-  /** Addresses that get the notices of every run, and alarms. */
+  /** Addresses that receive the notices of all runs, and alarms. */
   readonly emails: readonly string[];
-  /** Who gets the notices of one team's runs, by team. */
+  /** Recipients of the notices about one team's runs, by team. */
   readonly teams: Readonly<Record<string, Notifications>>;
 }
 
-/** Topic of notices and alarms, with its subscriptions by mail. */
+/** Topic of notices and alarms, with its e-mail subscriptions. */
 export function notificationTopic(scope: Construct, id: string, options: NotificationTopicOptions): sns.Topic {
   const { environment, key, emails } = options;
   const topic = new sns.Topic(scope, id, { displayName: `Slipway ${environment}`, masterKey: key, enforceSSL: true });
@@ -26,7 +26,7 @@ export function notificationTopic(scope: Construct, id: string, options: Notific
     topic.addSubscription(new EmailSubscription(email, { filterPolicy }));
   }
   const { partition, region, account } = Stack.of(scope);
-  // A topic with any policy of its own loses the default one, which lets services of the account publish.
+  // A topic with a policy of its own does not have the default policy, which allows services of the account to publish.
   topic.addToResourcePolicy(
     new iam.PolicyStatement({
       sid: 'Alarms',
@@ -39,7 +39,7 @@ export function notificationTopic(scope: Construct, id: string, options: Notific
   return topic;
 }
 
-/** Teams by the address that gets the notices of their runs; one that the environment names gets all of them already. */
+/** Teams by the address that receives notices about their runs; an address of the environment already receives all of them. */
 function teamsByAddress({ emails: all, teams }: NotificationTopicOptions): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const [team, { emails }] of Object.entries(teams))

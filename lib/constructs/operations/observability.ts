@@ -16,19 +16,23 @@ const RUNBOOK = 'docs/environment.md';
 
 /** Properties of `Observability`. */
 export interface ObservabilityProps {
-  /** Name of the environment, by which the metrics of its jobs are found. */
+  /** Name of the environment, by which the metrics of its jobs are selected. */
   readonly environment: string;
   /** Launcher whose functions and queues are monitored, and whose topic receives the alarms. */
   readonly launcher: TrainingLauncher;
   /** Dead-letter queue of the other functions. @default - they have none */
   readonly failedInvocations?: sqs.IQueue;
-  /** Percent of an instance quota from which on an alarm tells; the launcher must write the metric (its `quotaAlarmPercent`). @default - no alarm */
+  /**
+   * Percentage of an instance quota at which an alarm is raised; the launcher must write the metric (its `quotaAlarmPercent`). @default -
+   * no alarm
+   */
   readonly quotaAlarmPercent?: number;
 }
 
 /**
- * One dashboard, an alarm each for what needs a person to the launcher's topic, and a retention for SageMaker's shared log groups and that of the stack's deploys
- * where nobody has set one. Costs about 4 USD a month. Each alarm names its place in the runbook.
+ * One dashboard, one alarm for each condition that needs a person (sent to the launcher's topic), and a retention for SageMaker's shared
+ * log groups and the log group of the stack's deploys if they have none. Costs about 4 USD a month. The description of each alarm names its
+ * section of the runbook.
  */
 export class Observability extends Construct {
   /** The dashboard, `slipway-<environment>-<region>`. */
@@ -64,7 +68,7 @@ export class Observability extends Construct {
         ? [this.alarm('FailedInvocations', 'failed-invocations', depth(failedInvocations), 1)]
         : []),
       ...this.quotaAlarm(),
-      // The watchdog's own watchdog: no invocation at all means that the schedule is off.
+      // Monitors the schedule itself: no invocation at all means that the schedule is disabled.
       new cloudwatch.Alarm(this, 'NoTicks', {
         alarmDescription: this.describe('no-ticks'),
         metric: launcher.reconcile.function.metricInvocations({ period: Duration.minutes(15), statistic: 'Sum' }),
@@ -101,7 +105,8 @@ export class Observability extends Construct {
           period: Duration.minutes(5),
         }),
         threshold,
-        // One value comes every five minutes, not to the second: a period may have none, and must not end an alarm that the next one starts again.
+        // The metric has one value about every five minutes: a period without a value must not end an alarm that the next value would raise
+        // again.
         evaluationPeriods: 2,
         datapointsToAlarm: 1,
         comparisonOperator: cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,

@@ -5,14 +5,15 @@ import { Construct } from 'constructs';
 
 /** Properties of `OperationsKey`. */
 export interface OperationsKeyProps {
-  /** What the key is for, as the console shows it. */
+  /** Description of the key in the console. */
   readonly description: string;
 }
 
 /**
- * Key of what lives and ends with the stack: notifications, queues, the logs and variables of the functions that serve runs.
- * Logs that must be readable after the stack, or after a deploy that was rolled back, are not encrypted with it. It is not the key of the data, which outlives the stack and is used by S3 and DynamoDB in the name of their callers: this
- * one is used by services in their own name. Costs 1 USD a month.
+ * Key of resources that exist only as long as the stack: notifications, queues, and the logs and environment variables of the functions
+ * that serve runs. Logs that must be readable after the deletion of the stack, or after a deploy that was rolled back, are not encrypted
+ * with it. It is separate from the key of the data, which outlives the stack and is used by S3 and DynamoDB with the permissions of their
+ * callers: this one is used by services with their own. Costs 1 USD a month.
  */
 export class OperationsKey extends Construct {
   /** The key. */
@@ -41,8 +42,8 @@ function serviceStatements({ partition, region, account }: Stack): iam.PolicySta
     });
   return [
     messages('AlarmsPublish', 'cloudwatch.amazonaws.com', { StringEquals: { 'aws:SourceAccount': account } }),
-    // KMS learns neither aws:SourceAccount nor aws:SourceArn from EventBridge for encrypted queues and topics: with either condition
-    // no message would arrive. The policy of the queue names the rules that may send to it.
+    // For encrypted queues and topics, EventBridge sends KMS neither aws:SourceAccount nor aws:SourceArn: with either condition no message
+    // would be delivered. The policy of the queue names the rules that may send to it.
     // https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html, 2026-11-22.
     messages('UndeliveredEvents', 'events.amazonaws.com'),
     new iam.PolicyStatement({

@@ -8,20 +8,20 @@ import type { EnvironmentSpec } from '../../spec/environment-file';
 export interface SpendGuardProps {
   /** Name of the environment, whose tag selects the spend. */
   readonly environment: string;
-  /** Only costs with the tag of this team. @default - of the whole environment */
+  /** Includes only costs with the tag of this team. @default - of the whole environment */
   readonly team?: string;
   /** Budget of a calendar month, USD. */
   readonly monthlyUsd: number;
-  /** Share of the budget, in per cent, at which people are told. @default [50, 80, 100] */
+  /** Percentages of the budget at which notifications are sent. @default [50, 80, 100] */
   readonly thresholdsPercent?: readonly number[];
   /** Email addresses that are notified; a budget accepts at most ten for each threshold. */
   readonly emails: readonly string[];
 }
 
 /**
- * A monthly budget over what carries the environment's tag, or the team's too, in this Region. The tags `slipway:environment` and
- * `slipway:team` must be activated as cost allocation tags once in the payer account; figures come about a day late, so that it informs
- * and stops nothing. What stops new runs of a team is the control plane, by its ledger.
+ * A monthly budget for costs with the environment's tag, or also the team's, in this Region. The tags `slipway:environment` and
+ * `slipway:team` must be activated once as cost allocation tags in the payer account; figures are about a day late, so the budget informs
+ * and stops nothing. New runs of a team are stopped by the control plane, based on its ledger.
  */
 export class SpendGuard extends Construct {
   constructor(scope: Construct, id: string, props: SpendGuardProps) {
@@ -53,7 +53,7 @@ export class SpendGuard extends Construct {
   }
 }
 
-/** The budgets that an environment file names: of the environment, and of its teams. */
+/** The budgets in an environment file: of the environment, and of its teams. */
 export function spendGuards(scope: Construct, { name: environment, budget, teams }: EnvironmentSpec): void {
   if (budget) {
     const { monthlyUsd, thresholdsPercent, emails } = budget;
@@ -65,7 +65,7 @@ export function spendGuards(scope: Construct, { name: environment, budget, teams
 }
 
 /**
- * Values of one filter are alternatives: a budget of a team needs an expression, which both tags must match.
+ * The values of one filter are alternatives: a budget of a team needs an expression in which both tags must match.
  * https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_budgets_Expression.html, 2026-11-22.
  */
 function scopeOf({ environment, team }: SpendGuardProps, region: string) {
@@ -84,8 +84,8 @@ function scopeOf({ environment, team }: SpendGuardProps, region: string) {
 }
 
 /**
- * Other notifications make CloudFormation replace the budget, the new one before the old one goes: it needs another name.
- * https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-budgets-budget.html
+ * A change of the notifications makes CloudFormation replace the budget and create the new one before it deletes the old one, so the new
+ * one needs another name. https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-budgets-budget.html
  */
 const tagOf = (notifications: unknown): string =>
   createHash('sha256').update(JSON.stringify(notifications)).digest('hex').slice(0, 8);

@@ -16,8 +16,8 @@ export interface TeamDashboardProps {
 }
 
 /**
- * A dashboard of one team: its queue, its instances, what it has spent this month, and runs that failed. SageMaker's metrics of GPUs do not
- * know teams: that graph shows every job of the environment, by name. Costs 3 USD a month, and 0.30 USD for each of the five metrics.
+ * A dashboard of one team: its queue, its instances, its spend this month, and failed runs. SageMaker's GPU metrics have no dimension for
+ * the team: that graph shows every job of the environment, by name. Costs 3 USD a month, and 0.30 USD for each of the five metrics.
  */
 export class TeamDashboard extends Construct {
   /** The dashboard, `slipway-<environment>-<region>-<team>`. */
@@ -60,11 +60,11 @@ export class TeamDashboard extends Construct {
   }
 }
 
-/** Teams whose file asks for a dashboard. */
+/** Teams for which the environment file enables a dashboard. */
 export const dashboardTeams = ({ teams }: EnvironmentSpec): string[] =>
   Object.entries(teams).flatMap(([team, { dashboards }]) => (dashboards ? [team] : []));
 
-/** The dashboards that an environment file asks for. */
+/** The dashboards that an environment file enables. */
 export function teamDashboards(scope: Construct, spec: EnvironmentSpec): void {
   for (const team of dashboardTeams(spec)) {
     const { budgetUsdPerMonth } = spec.teams[team] ?? {};

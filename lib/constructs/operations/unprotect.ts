@@ -5,8 +5,8 @@ import { HandlerFunction } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';
 
 /**
- * Takes the termination protection off a stack whose creation is rolled back, so that the same deploy can be repeated. Everything
- * that can fail must depend on it.
+ * Disables the termination protection of a stack whose creation is rolled back, so that the same deploy can be repeated. Everything that
+ * can fail must depend on it.
  */
 export class Unprotect extends Construct {
   public readonly resource: CustomResource;

@@ -7,31 +7,31 @@ import { ADOPT_STORAGE_TYPE } from '../../contracts/custom-resources';
 import { HandlerFunction } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';
 
-/** A bucket that an earlier stack left, with what its policy must say. */
+/** A bucket that an earlier stack retained, with the statements that its policy needs. */
 export interface BucketToAdopt {
   /** The bucket. */
   readonly bucket: s3.IBucket;
-  /** Statements that its policy must hold. */
+  /** Statements that its policy must contain. */
   readonly statements: readonly iam.PolicyStatement[];
-  /** Days until leftovers expire. @default - no such rule */
+  /** Days until uncommitted checkpoints expire. @default - no such rule */
   readonly leftoverDays?: number;
 }
 
 /** Properties of `AdoptStorage`. */
 export interface AdoptStorageProps {
-  /** Buckets that an earlier stack left. */
+  /** Buckets that an earlier stack retained. */
   readonly buckets: readonly BucketToAdopt[];
-  /** Key that an earlier stack left. */
+  /** Key that an earlier stack retained. */
   readonly key: kms.IKey;
-  /** Table that an earlier stack left. @default - none */
+  /** Table that an earlier stack retained. @default - none */
   readonly tableName?: string;
-  /** Repository that an earlier stack left. @default - none */
+  /** Repository that an earlier stack retained. @default - none */
   readonly repositoryName?: string;
 }
 
 /**
- * Looks whether everything that an earlier stack left is still there, all at once and before anything else is made, and gives the
- * buckets back the policies that a deletion by version 0.1.0 took from them.
+ * Checks that all resources that an earlier stack retained still exist, together and before anything else is created, and restores the
+ * bucket policies that a deletion by version 0.1.0 removed.
  */
 export class AdoptStorage extends Construct {
   public readonly resource: CustomResource;

@@ -6,42 +6,45 @@ import { Construct } from 'constructs';
 import { REGIONS } from '../../catalog/regions';
 import { allow, type ExactStatement } from '../access/statement';
 
-/** Where checkpoints are copied to. */
+/** Destination of the checkpoint copies. */
 export interface ReplicaPlace {
   /** Region of the copies. */
   readonly region: string;
   /** Key of that region which encrypts the copies. */
   readonly kmsKeyArn: string;
-  /** Bucket of that region and this account, which must be there. @default - the checkpoint bucket of the environment of this name in that region */
+  /**
+   * Existing bucket in that region and in this account. @default - the checkpoint bucket of the environment with the same name in that
+   * region
+   */
   readonly bucket?: string;
 }
 
 /** Properties of `CheckpointReplication`. */
 export interface CheckpointReplicationProps {
-  /** Name of the bucket that is copied: its policy cannot refer to it, since the bucket refers to the role. */
+  /** Name of the source bucket: its policy cannot refer to the bucket, because the bucket refers to the role. */
   readonly sourceBucket: string;
   /** Key that encrypts it. */
   readonly sourceKey: kms.IKey;
   /** Name of the bucket of the copies. */
   readonly targetBucket: string;
-  /** Where it is, and with which key. */
+  /** Region and key of the copies. */
   readonly to: ReplicaPlace;
 }
 
-/** What lies below it is copied: checkpoints, their records and heartbeats. */
+/** Prefix that is replicated: checkpoints, their records and heartbeats. */
 const PREFIX = 'runs/';
 
 /**
- * The role that S3 takes on to copy checkpoints to another Region, and the rule for the bucket: every new version below `runs/`, its tags, and
- * delete markers. Objects that were there before are not copied, and what lifecycle rules or the removal of a version delete stays there until
- * the rules of that bucket delete it. Costs the traffic between Regions and the storage of the copies.
- * https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-what-is-isnot-replicated.html,
+ * The role that S3 assumes to replicate checkpoints to another Region, and the replication rule for the bucket: every new version below
+ * `runs/`, its tags, and delete markers. Existing objects are not copied, and objects that lifecycle rules or the removal of a version
+ * delete in the source stay in the destination until the rules of that bucket delete them. Costs the traffic between Regions and the
+ * storage of the copies. https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-what-is-isnot-replicated.html,
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-config-for-kms-objects.html, 2026-11-23.
  */
 export class CheckpointReplication extends Construct {
-  /** Role that S3 takes on. */
+  /** Role that S3 assumes. */
   public readonly role: iam.Role;
-  /** The rule, for the bucket that is copied. */
+  /** The rules for the source bucket. */
   public readonly rules: s3.ReplicationRule[];
   /** Bucket of the copies. */
   public readonly targetBucketArn: string;
@@ -96,7 +99,7 @@ export class CheckpointReplication extends Construct {
         wildcard: 'The copies of the checkpoints of all runs.',
       },
       { sid: 'ReadWithKey', actions: ['kms:Decrypt'], resources: [sourceKey.keyArn], conditions: throughS3(region) },
-      // The documentation of S3 names kms:Encrypt; with an S3 Bucket Key, which the target has, the CDK grants kms:GenerateDataKey too.
+      // The documentation of S3 requires kms:Encrypt; with an S3 Bucket Key, which the target has, the CDK grants kms:GenerateDataKey too.
       {
         sid: 'WriteWithKey',
         actions: ['kms:Encrypt', 'kms:GenerateDataKey'],

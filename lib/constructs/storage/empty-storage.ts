@@ -7,17 +7,17 @@ import { HandlerResource } from '../functions/handler-resource';
 
 /** Properties of `EmptyStorage`. */
 export interface EmptyStorageProps {
-  /** Buckets that the same stack makes. */
+  /** Buckets that the same stack creates. */
   readonly buckets: readonly s3.Bucket[];
-  /** The one of them with a replication rule, which it loses when it outlives the stack: the role of the rule goes. @default - none */
+  /** The bucket with a replication rule, which is removed if the bucket is retained, because the rule's role is deleted. @default - none */
   readonly replicated?: s3.IBucket;
-  /** Whether they outlive the stack: then they are emptied only while its creation is rolled back. */
+  /** Whether they are retained: then they are emptied only while the creation of the stack is rolled back. */
   readonly retain: boolean;
 }
 
 /**
- * Empties buckets before CloudFormation deletes them, which fails for one that holds anything. Let everything that writes into them
- * depend on it, so that it is asked after the last write.
+ * Empties buckets before CloudFormation deletes them, because it cannot delete a bucket that contains objects. Everything that writes to
+ * the buckets must depend on it, so that it is called after the last write.
  */
 export class EmptyStorage extends Construct {
   public readonly resource: CustomResource;

@@ -5,31 +5,31 @@ import { EXISTING_STORAGE_TYPE } from '../../contracts/custom-resources';
 import { HandlerFunction } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';
 
-/** Names of existing buckets by what they are for. */
+/** Names of existing buckets by purpose. */
 export interface ExistingBuckets {
-  /** Bucket of the data. @default - the stack makes one */
+  /** Bucket of the data. @default - created by the stack */
   readonly data?: string;
-  /** Bucket of the checkpoints. @default - the stack makes one */
+  /** Bucket of the checkpoints. @default - created by the stack */
   readonly checkpoints?: string;
 }
 
 /** Properties of `ExistingStorage`. */
 export interface ExistingStorageProps {
-  /** @default - the stack makes all buckets */
+  /** @default - the stack creates all buckets */
   readonly buckets?: ExistingBuckets;
-  /** Existing key of the account and Region. @default - the stack makes one */
+  /** Existing key of the account and Region. @default - created by the stack */
   readonly keyArn?: string;
-  /** Whether a file system of the stack reads and writes the data bucket with the key; its name. @default - there is none */
+  /** Name of the data bucket, if a file system of the stack reads and writes it with the key. @default - none */
   readonly dataRepository?: string;
 }
 
 /**
- * The check of existing buckets and of an existing key, which CloudFormation neither changes nor deletes. A custom resource looks at them
- * first (Region, default encryption, policies, public access) and fails the deploy with every statement that is missing in their policies. A
- * deploy checks again when one of the names has changed; `slipway preflight` and `slipway drift` check at any time.
+ * The check of existing buckets and of an existing key, which CloudFormation neither changes nor deletes. A custom resource checks them
+ * first (Region, default encryption, policies, public access) and fails the deploy with every statement that is missing in their policies.
+ * A deploy checks again when one of the names has changed; `slipway preflight` and `slipway drift` can check at any time.
  */
 export class ExistingStorage extends Construct {
-  /** The existing key. @default - the stack makes one */
+  /** The existing key. @default - created by the stack */
   public readonly key?: kms.IKey;
 
   constructor(

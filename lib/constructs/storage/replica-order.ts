@@ -1,7 +1,7 @@
 import type { IConstruct } from 'constructs';
 import type { EnvironmentSpec } from '../../spec/environment-file';
 
-/** The stack of an environment in a Region, and what the order of deploys depends on. */
+/** The stack of an environment in a Region, with the inputs for the order of deploys. */
 interface PlacedStack {
   readonly stack: { readonly storage: IConstruct };
   readonly spec: Pick<EnvironmentSpec, 'name' | 'region'> & {
@@ -10,19 +10,19 @@ interface PlacedStack {
 }
 
 /**
- * Lets each stack wait for the one whose bucket its checkpoints are copied to, and be destroyed before it: S3 takes no replication rule towards a
- * bucket that is not there. Regions that copy to each other cannot wait for each other.
+ * Makes each stack depend on the stack that owns the bucket for its checkpoint copies, so that it is deployed after and destroyed before
+ * it: S3 rejects a replication rule for a bucket that does not exist. Regions that replicate to each other cannot depend on each other.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketReplication.html, 2026-11-23.
  */
 export function orderReplicas(placed: readonly PlacedStack[]): void {
   for (const one of placed) {
     const target = targetOf(one, placed);
-    // Between constructs of two stacks: the CDK makes it a dependency of the stacks.
+    // A dependency between constructs of two stacks, which the CDK turns into one between the stacks.
     if (target && !leadsTo(target, one, placed)) one.stack.storage.node.addDependency(target.stack.storage);
   }
 }
 
-/** Undefined where nothing is copied, or to a bucket that none of the stacks makes. */
+/** Undefined when nothing is replicated, or when none of the stacks creates the destination. */
 function targetOf({ spec }: PlacedStack, placed: readonly PlacedStack[]): PlacedStack | undefined {
   const { name, storage } = spec;
   const to = storage.replicateCheckpoints;

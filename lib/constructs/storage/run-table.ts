@@ -14,21 +14,21 @@ import {
   TEAM_INDEX_SORT_KEY,
 } from '../../contracts/run-table';
 
-/** How the run table is kept and protected. */
+/** Retention and protection of the run table. */
 export interface RunTableOptions {
   readonly tableName: string;
   readonly key: kms.IKey;
-  /** Whether the table survives the stack. */
+  /** Whether the table is retained when the stack is deleted. */
   readonly retain: boolean;
-  /** Whether the table of an earlier stack is taken over. */
+  /** Whether to adopt the table of an earlier stack. */
   readonly adopt: boolean;
-  /** Whether DynamoDB refuses to delete the table. */
+  /** Whether deletion protection is enabled for the table. */
   readonly deletionProtection: boolean;
 }
 
 const text = (name: string): dynamodb.Attribute => ({ name, type: dynamodb.AttributeType.STRING });
 
-/** The run table with its two indexes (contracts/run-table.ts), or the one that an earlier stack left. */
+/** The run table with its two indexes (contracts/run-table.ts), or the one that an earlier stack retained. */
 export function runTable(scope: Construct, id: string, options: RunTableOptions): dynamodb.ITable {
   const { tableName, key } = options;
   if (options.adopt) {

@@ -11,7 +11,7 @@ import { CheckpointReplication, type ReplicaPlace } from './checkpoint-replicati
 import { EmptyStorage } from './empty-storage';
 import { type ExistingBuckets, ExistingStorage } from './existing-storage';
 
-/** Days after which replaced and deleted versions go: checkpoints are overwritten and pruned a lot. */
+/** Days after which noncurrent versions expire: checkpoints are overwritten and pruned often. */
 const NONCURRENT_DAYS = 7;
 const INCOMPLETE_UPLOAD_DAYS = 3;
 const ACCESS_LOG_DAYS = 365;
@@ -22,40 +22,43 @@ const TLS_VERSION = 1.2;
 export interface TrainingStorageProps {
   /** Prefix of names, `slipway-research`; account, Region and purpose are added. */
   readonly prefix: string;
-  /** Whether buckets and key survive the stack. @default true */
+  /** Whether buckets and key are retained when the stack is deleted. @default true */
   readonly retain?: boolean;
-  /** Days until objects of checkpoints that were never committed go, as reconcile tags them when their run is over. Committed ones never expire. @default 90 */
+  /**
+   * Days until objects of uncommitted checkpoints expire; reconcile tags them when their run is over. Committed ones never expire. @default
+   * 90
+   */
   readonly checkpointExpirationDays?: number;
-  /** Whether buckets and key that an earlier stack left are taken over instead of made. @default false */
+  /** Whether to adopt buckets and key that an earlier stack retained, instead of creating them. @default false */
   readonly adopt?: boolean;
-  /** What else must be there when they are taken over. @default - nothing */
+  /** Other resources that must exist when they are adopted. @default - none */
   readonly adoptBeside?: Pick<AdoptStorageProps, 'tableName' | 'repositoryName'>;
-  /** Existing buckets that are used instead of made. @default - all are made */
+  /** Existing buckets to use. @default - all are created */
   readonly buckets?: ExistingBuckets;
-  /** Existing key of the account and Region that is used instead of made. @default - one is made */
+  /** Existing key of the account and Region to use. @default - a key is created */
   readonly kmsKeyArn?: string;
   /** Teams with a key of their own: `own`, or the ARN of an existing key. @default - none */
   readonly teamKeys?: Readonly<Record<string, string>>;
-  /** Whether a file system of the stack reads and writes the data bucket: the policy of an existing key must let it. @default false */
+  /** Whether a file system of the stack reads and writes the data bucket, which the policy of an existing key must allow. @default false */
   readonly hasDataRepository?: boolean;
-  /** Region that checkpoints are copied to; not with an existing checkpoint bucket or `adopt`. @default - they are not copied */
+  /** Region to which checkpoints are replicated; not with an existing checkpoint bucket or `adopt`. @default - they are not replicated */
   readonly replicateCheckpoints?: ReplicaPlace;
 }
 
 type Purpose = Exclude<BucketPurpose, 'access-logs'>;
 
 /**
- * Three buckets (data, checkpoints, artifacts), one bucket for their access logs, and the key that encrypts them: TLS only, no
- * public path, versioned. Costs the key (1 USD a month) and what is stored.
+ * Three buckets (data, checkpoints, artifacts), one bucket for their access logs, and the key that encrypts them: TLS only, not public,
+ * versioned. Costs the key (1 USD a month) and the storage.
  *
- * A creation that is rolled back takes its buckets with it, emptied of what it wrote itself, so that deploying again works; a later
- * update or deletion never does (RETAIN_ON_UPDATE_OR_DELETE). Policies of buckets stay with their buckets. Existing buckets and an
- * existing key are checked before anything is made, and neither changed nor deleted.
+ * A creation that is rolled back deletes its buckets, emptied of what it wrote itself, so that the deploy can be repeated; a later update
+ * or deletion never does (RETAIN_ON_UPDATE_OR_DELETE). Bucket policies are retained with their buckets. Existing buckets and an existing
+ * key are checked before anything is created, and neither changed nor deleted.
  */
 export class TrainingStorage extends Construct {
   /** Key of the buckets. */
   public readonly key: kms.IKey;
-  /** Keys of the teams that have one of their own; others write with `key`. */
+  /** Keys of teams with a key of their own; other teams use `key`. */
   public readonly teamKeys: Readonly<Record<string, kms.IKey>>;
   /** Bucket of data sets. */
   public readonly dataBucket: s3.IBucket;
@@ -63,11 +66,11 @@ export class TrainingStorage extends Construct {
   public readonly checkpointBucket: s3.IBucket;
   /** Bucket of code, drivers and results. */
   public readonly artifactBucket: s3.IBucket;
-  /** The copying of checkpoints to another Region; undefined where there is none. */
+  /** The replication of checkpoints to another Region; undefined when there is none. */
   public readonly replication?: CheckpointReplication;
-  /** Name of the data bucket as text: the policy of the key, which the bucket refers to, cannot refer to the bucket. */
+  /** Name of the data bucket as text: the policy of the key cannot refer to the bucket, because the bucket refers to the key. */
   public readonly dataBucketName: string;
-  /** What everything that writes into the buckets must wait for. */
+  /** Dependency for everything that writes to the buckets. */
   public readonly ready: IDependable;
 
   private readonly removalPolicy: RemovalPolicy;
@@ -80,7 +83,7 @@ export class TrainingStorage extends Construct {
     private readonly props: TrainingStorageProps,
   ) {
     super(scope, id);
-    // An app without this flag would have access logs delivered through ACLs, which these buckets do not have.
+    // Without this flag, access logs would be delivered through ACLs, which these buckets do not have.
     this.node.setContext(S3_SERVER_ACCESS_LOGS_USE_BUCKET_POLICY, true);
     this.removalPolicy = props.retain === false ? RemovalPolicy.DESTROY : RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE;
     this.dataBucketName = this.bucketName('data');
@@ -106,7 +109,7 @@ export class TrainingStorage extends Construct {
     return new ExistingStorage(this, 'Existing', { buckets, keyArn, dataRepository });
   }
 
-  /** The emptying goes between the buckets and everything that writes into them. */
+  /** The resource that empties buckets is between the buckets and everything that writes to them. */
   private emptyBuckets(): IDependable {
     const all = [this.dataBucket, this.checkpointBucket, this.artifactBucket, this.logBucket];
     const buckets = all.filter((bucket): bucket is s3.Bucket => bucket instanceof s3.Bucket);
@@ -134,7 +137,7 @@ export class TrainingStorage extends Construct {
     });
   }
 
-  /** Name of a bucket that exists already; undefined where the stack makes it. */
+  /** Name of an existing bucket; undefined when the stack creates it. */
   private existingName(purpose: BucketPurpose): string | undefined {
     const names: Partial<Record<BucketPurpose, string>> = this.props.buckets ?? {};
     return names[purpose];
@@ -202,7 +205,7 @@ export class TrainingStorage extends Construct {
     };
   }
 
-  /** Server access logs cannot be delivered into a bucket with a key of one's own. */
+  /** Server access logs cannot be delivered to a bucket that is encrypted with a customer managed key. */
   private makeLogBucket(): s3.Bucket {
     return new s3.Bucket(this, 'AccessLogs', {
       bucketName: this.bucketName('access-logs'),
@@ -229,7 +232,7 @@ export class TrainingStorage extends Construct {
       enableKeyRotation: true,
       removalPolicy: this.removalPolicy,
     });
-    // A later stack of the same name finds the key by this parameter: a key has no name of its own.
+    // A later stack of the same name finds the key through this parameter, because a key has no name of its own.
     const parameter = new ssm.StringParameter(this, 'KeyParameter', {
       parameterName: keyParameter(this.props.prefix),
       stringValue: key.keyArn,
@@ -239,7 +242,7 @@ export class TrainingStorage extends Construct {
     return key;
   }
 
-  /** Its policy is that of every key of the CDK: IAM says who may use it, and the roles of other teams may not. */
+  /** It has the default key policy of the CDK: IAM policies decide who may use it, and the roles of other teams may not. */
   private teamKey(team: string, key: string): kms.IKey {
     if (key !== 'own') return kms.Key.fromKeyArn(this, `Key-${team}`, key);
     const made = new kms.Key(this, `Key-${team}`, {
@@ -257,13 +260,13 @@ export class TrainingStorage extends Construct {
   }
 }
 
-/** ARNs of the keys of teams that have one of their own. */
+/** ARNs of the keys of teams with a key of their own. */
 export const teamKeyArns = ({ teamKeys = {} }: Partial<Pick<TrainingStorage, 'teamKeys'>>): string[] =>
   Object.values(teamKeys).map(({ keyArn }) => keyArn);
 
 const keyParameter = (prefix: string): string => `/slipway/storage/${prefix}/key`;
 
-/** What the CDK puts into the policy of a bucket that takes TLS only, for one that it did not make. */
+/** The statement that the CDK adds to the policy of a TLS-only bucket, for a bucket that it did not create. */
 function tlsOnly(bucket: s3.IBucket): iam.PolicyStatement[] {
   const conditions = [
     { Bool: { 'aws:SecureTransport': 'false' } },
@@ -281,7 +284,7 @@ function tlsOnly(bucket: s3.IBucket): iam.PolicyStatement[] {
   );
 }
 
-/** What the CDK puts into the policy of a bucket for access logs, for one that it did not make. */
+/** The statement that the CDK adds to the policy of an access log bucket, for a bucket that it did not create. */
 function logDelivery(logs: s3.IBucket, prefix: string, source: string, scope: Construct): iam.PolicyStatement {
   const { account, partition } = Stack.of(scope);
   return new iam.PolicyStatement({

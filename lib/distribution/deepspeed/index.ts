@@ -21,7 +21,7 @@ function layout(run: RunSpec): ParallelLayout {
   };
 }
 
-/** The run's DeepSpeed JSON with the "auto" values that the run file answers filled in. */
+/** The run's DeepSpeed JSON, with "auto" values replaced by values from the run file where it has them. */
 export function resolvedDeepspeedConfig(run: RunSpec): Record<string, unknown> {
   const { microBatchSize, globalBatchSize, precision } = run.training;
   const world = worldSize(run);
@@ -44,7 +44,7 @@ export function resolvedDeepspeedConfig(run: RunSpec): Record<string, unknown> {
   return run.distribution.collectives === 'smddp' ? { ...config, dist_backend: 'smddp' } : config;
 }
 
-/** DeepSpeed ZeRO, by a configuration file of the user's code. */
+/** DeepSpeed ZeRO, configured by a file in the user's code. */
 export const deepspeed = strategy({
   name: 'deepspeed',
   summary: 'DeepSpeed ZeRO 1-3 under torchrun, without ssh or a hostfile',

@@ -77,7 +77,7 @@ interface View {
 const section = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 
-/** The parts of the configuration that the rules and the layout read; `auto` and absent values are undefined. */
+/** The parts of the configuration that rules and layout read; `auto` and absent values are undefined. */
 export function deepspeedConfig(run: RunSpec): View {
   const given = run.distribution.parameters;
   const zero = section(given.zero_optimization);
@@ -135,7 +135,7 @@ function conflict(key: string, ours: number | undefined, view: View, name: strin
   });
 }
 
-/** Rules over runs with `library: deepspeed`. */
+/** Rules for runs with `library: deepspeed`. */
 export const DEEPSPEED_RULES: readonly Rule[] = [
   rule({
     id: 'deepspeed/stage',

@@ -4,7 +4,7 @@ import { torchrunHyperparameters } from '../torchrun';
 import { flag, megatronSizes } from './flags';
 import { MEGATRON_RULES } from './rules';
 
-/** data parallel = world / (tp * pp * cp); experts are spread over the data-parallel ranks. */
+/** data parallel = world / (tp * pp * cp); experts are divided among the data-parallel ranks. */
 function layout(run: RunSpec): ParallelLayout | undefined {
   const { world, tensor, pipeline, context, expert } = megatronSizes(run);
   const data = world / (tensor * pipeline * context);
@@ -14,7 +14,7 @@ function layout(run: RunSpec): ParallelLayout | undefined {
   return { worldSize: world, tensor, pipeline, context, expert, shard, replicate: data / shard, dataParallel: data };
 }
 
-/** Megatron-LM, whose flags are made from the run file. */
+/** Megatron-LM, with flags generated from the run file. */
 export const megatron = strategy({
   name: 'megatron',
   summary: 'Megatron-LM (and Megatron-DeepSpeed) under torchrun; its parallel sizes are flags',

@@ -6,7 +6,7 @@ import { flag, flagNumber, flagPath, MEGATRON_SOURCE, megatronRule, type megatro
 
 type Sizes = ReturnType<typeof megatronSizes>;
 
-/** What the model's flags are divided by. */
+/** Divisors of the model's flags. */
 const DIVIDED: readonly { name: string; by: string; divisor(sizes: Sizes): number }[] = [
   { name: 'num-layers', by: 'pipeline-model-parallel-size', divisor: ({ pipeline }) => pipeline },
   { name: 'num-attention-heads', by: 'tensor-model-parallel-size', divisor: ({ tensor }) => tensor },
@@ -15,7 +15,7 @@ const DIVIDED: readonly { name: string; by: string; divisor(sizes: Sizes): numbe
   { name: 'seq-length', by: '2 x context-parallel-size', divisor: ({ context }) => (context > 1 ? 2 * context : 1) },
 ];
 
-/** Flags that say what `training` says too. */
+/** Flags that duplicate an option of `training`. */
 const SHARED = [
   { name: 'seq-length', option: 'sequenceLength' },
   { name: 'micro-batch-size', option: 'microBatchSize' },
@@ -35,7 +35,7 @@ function batch(run: RunSpec, { world, tensor, pipeline, context }: Sizes): Findi
   });
 }
 
-/** What Megatron-LM asserts of model and batch, where its flags give them. */
+/** Assertions of Megatron-LM about model and batch, as far as its flags give them. */
 export const MEGATRON_MODEL_RULES: readonly Rule[] = [
   megatronRule({
     id: 'megatron/divisibility',

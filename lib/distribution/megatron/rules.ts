@@ -12,7 +12,7 @@ const SIZES = [
   EXPERT_TENSOR,
 ];
 
-/** What Megatron-LM asserts of its parallel sizes before its first step. */
+/** Assertions of Megatron-LM about its parallel sizes before the first step. */
 export const MEGATRON_RULES: readonly Rule[] = [
   megatronRule({
     id: 'megatron/sizes',

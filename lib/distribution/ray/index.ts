@@ -2,13 +2,13 @@ import type { RunSpec } from '../../spec/run-spec';
 import { dataParallelLayout, type ParallelLayout, strategy } from '../strategy';
 import { RAY_RULES } from './rules';
 
-/** One worker on each GPU. How the script divides its model among them is its own, so that a plan takes full sharding, and says so. */
+/** One worker per GPU. The script decides how it divides its model among them; a plan assumes full sharding and says so. */
 function layout(run: RunSpec): ParallelLayout {
   const plain = dataParallelLayout(run);
   return { ...plain, shard: plain.worldSize, replicate: 1 };
 }
 
-/** Own code on a Ray cluster that the driver starts over all hosts of the job. */
+/** Custom code on a Ray cluster that the driver starts over all hosts of the job. */
 export const ray = strategy({
   name: 'ray',
   summary: 'own code on the first host of a Ray cluster over all hosts (Ray Train, verl)',

@@ -1,9 +1,9 @@
 import type { RunSpec } from '../../spec/run-spec';
 
-/** Documentation of `ray start`, whose options `distribution.parameters` are. */
+/** Documentation of `ray start`, whose options can be set in `distribution.parameters`. */
 export const RAY_START = 'https://docs.ray.io/en/latest/cluster/cli.html#ray-start';
 
-/** Options that the driver sets itself; containers/driver/slipway_driver/ray_cluster/launch.py refuses the same ones. */
+/** Options that the driver sets itself; containers/driver/slipway_driver/ray_cluster/launch.py rejects the same ones. */
 export const DRIVER_OPTIONS: readonly string[] = ['head', 'address', 'port', 'node-ip-address', 'block', 'temp-dir'];
 
 /** Options that a run may set, from `ray start --help` of ray 2.60.0 (2026-11-22). */
@@ -33,7 +33,7 @@ export const RUN_OPTIONS: readonly string[] = [
   'system-config',
 ];
 
-/** A parameter as an option of `ray start`, whether it was written with hyphens, underscores or leading dashes. */
+/** The option of `ray start` for a parameter, with hyphens, underscores or leading dashes. */
 export const optionName = (parameter: string): string => parameter.replace(/^-+/, '').replaceAll('_', '-');
 
 /** Whether Ray starts the run's code. */

@@ -8,7 +8,7 @@ import { parameterPath } from '../parameters';
 import { trainingTypes } from '../strategy';
 import { DRIVER_OPTIONS, optionName, RAY_START, RUN_OPTIONS, startsRay } from './options';
 
-/** Images whose contents are known not to have Ray: https://github.com/aws/deep-learning-containers (PyTorch training, 2026-11-22). */
+/** Images that are known not to contain Ray: https://github.com/aws/deep-learning-containers (PyTorch training, 2026-11-22). */
 const WITHOUT_RAY: readonly string[] = ['environment', 'dlc', 'smp', 'huggingface'];
 
 const rayRule = rulesAbout((run) => (startsRay(run) ? run : undefined));
@@ -46,7 +46,7 @@ function library(run: RunSpec): Finding[] {
   ];
 }
 
-/** What must hold where Ray starts own code. */
+/** Rules for runs in which Ray starts custom code. */
 export const RAY_RULES: readonly Rule[] = [
   rayRule({
     id: 'ray/contract',

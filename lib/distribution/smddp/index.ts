@@ -5,7 +5,7 @@ import { SMDDP_RULES } from './rules';
 
 const layout = (run: RunSpec) => (run.distribution.library === 'fsdp' ? fsdpLayout(run) : dataParallelLayout(run));
 
-/** SageMaker's data parallel library, whose AllGather replaces NCCL's under FSDP. */
+/** SageMaker's data parallel library, whose AllGather replaces that of NCCL under FSDP. */
 export const smddp = strategy({
   name: 'smddp',
   summary:

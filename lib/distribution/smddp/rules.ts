@@ -12,7 +12,7 @@ import type { RunSpec } from '../../spec/run-spec';
 import { compareVersions, pytorchOfImage } from '../image-version';
 import { trainingTypes } from '../strategy';
 
-/** Whether the library gathers parameters: AllGather is what it needs of SMDDP. */
+/** Whether the library gathers parameters, the operation that SMDDP accelerates. */
 const gathers = (run: RunSpec) => run.distribution.library !== 'ddp';
 
 const rule = rulesAbout((run) => (run.distribution.collectives === 'smddp' ? run.distribution : undefined));
@@ -37,7 +37,7 @@ function pytorchFinding(run: RunSpec, context: RuleContext): Finding[] {
 
 const BUFFERS = ['SMDDP_AG_SCRATCH_BUFFER_SIZE_BYTES', 'SMDDP_AG_SORT_BUFFER_SIZE_BYTES'];
 
-/** Buffer sizes of the run, whether as variables or as `-x NAME=VALUE` of mpirun. */
+/** Buffer sizes of the run, given as environment variables or as `-x NAME=VALUE` of mpirun. */
 function bufferSizes({ environmentVariables, distribution: { mpiOptions } }: RunSpec) {
   return BUFFERS.flatMap((name) => {
     const exported = new RegExp(`${name}=(\\S+)`).exec(mpiOptions)?.[1];
@@ -48,7 +48,7 @@ function bufferSizes({ environmentVariables, distribution: { mpiOptions } }: Run
   });
 }
 
-/** Rules over runs with SMDDP collectives. */
+/** Rules for runs with SMDDP collectives. */
 export const SMDDP_RULES: readonly Rule[] = [
   rule({
     id: 'smddp/instance-type',

@@ -3,7 +3,7 @@ import { type Rule, when } from '../../spec/rule';
 import { parameterPath } from '../parameters';
 import { smpV1Rule } from './parameters';
 
-/** What SMP v1 would run with, and yet should not. */
+/** Configurations that SMP v1 accepts but that are not recommended. */
 export const SMP_V1_ADVICE: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/prescaled-batch',

@@ -4,7 +4,7 @@ import { parameterPath } from '../parameters';
 import { degree } from '../strategy';
 import { smpV1Rule } from './parameters';
 
-/** Microbatches of SMP v1, and the offloading that lives on them. */
+/** Rules about microbatches of SMP v1, and offloading, which depends on them. */
 export const SMP_V1_BATCH_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/microbatches',
@@ -19,7 +19,7 @@ export const SMP_V1_BATCH_RULES: readonly Rule[] = [
       return [
         ...when(batch !== undefined && batch % microbatches !== 0, {
           path: 'training.microBatchSize',
-          // One sequence may well be what the script calls a microbatch.
+          // A batch of one sequence may be what the script calls a microbatch.
           ...(batch === 1 && { level: 'warning' as const }),
           must: `must be a multiple of microbatches ${microbatches}`,
           got: batch,

@@ -6,7 +6,7 @@ import { compareVersions, pytorchOfImage } from '../image-version';
 import { divisorsUpTo, parameterPath } from '../parameters';
 import { SMP_V1_API, smpV1Rule } from './parameters';
 
-/** How the degrees of SMP v1 fit each other and the cluster. */
+/** Rules about the degrees of SMP v1 in relation to each other and to the cluster. */
 export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/partitions-twice',

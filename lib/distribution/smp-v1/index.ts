@@ -20,7 +20,7 @@ function layout(run: RunSpec): ParallelLayout | undefined {
     expert: 1,
     shard: sharded,
     replicate: replicas / sharded,
-    // With prescaled_batch the tensor-parallel ranks share one batch; without it each reads its own.
+    // With prescaled_batch the tensor-parallel ranks share one batch; without it each rank reads its own.
     dataParallel: isOn('prescaled_batch') ? replicas : replicas * tensor,
   };
 }

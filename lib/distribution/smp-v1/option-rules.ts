@@ -3,7 +3,7 @@ import { type Rule, when } from '../../spec/rule';
 import { bf16Findings, parameterPath } from '../parameters';
 import { smpV1Rule } from './parameters';
 
-/** Options of SMP v1 that need or exclude each other. */
+/** Rules about options of SMP v1 that require or exclude each other. */
 export const SMP_V1_OPTION_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/precision',

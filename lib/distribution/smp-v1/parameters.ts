@@ -4,7 +4,7 @@ import type { RunSpec } from '../../spec/run-spec';
 import type { ParameterKind } from '../parameters';
 import { degree } from '../strategy';
 
-/** The library's own reference. */
+/** The API reference of the library. */
 export const SMP_V1_API = 'sagemaker.readthedocs.io v2.199.0 api/training/smd_model_parallel_general';
 
 const INT = { type: 'int', min: 1 } as const;
@@ -48,7 +48,7 @@ export const SMP_V1_PARAMETERS: Readonly<Record<string, ParameterKind>> = {
 };
 
 /**
- * The release that brought a parameter, where an image in use is older. `fp16` is left out: releases before 1.10 take it for
+ * The release that introduced a parameter, if images with older releases exist. `fp16` is not included: releases before 1.10 accept it as
  * `fp16_params`. Source: SMP_V1_API.
  */
 export const SMP_V1_SINCE: Readonly<Record<string, string>> = {
@@ -69,7 +69,7 @@ export const SMP_V1_SINCE: Readonly<Record<string, string>> = {
   skip_tracing: '1.6',
 };
 
-/** What the rules and the layout read from a run; a degree that is not given is 1. */
+/** The settings of a run that rules and layout read; a degree that is not given is 1. */
 export interface SmpV1 {
   world: number;
   pipeline: number;
@@ -79,7 +79,7 @@ export interface SmpV1 {
   isOn(key: string): boolean;
 }
 
-/** The settings of SMP v1 with the library's defaults filled in. */
+/** The settings of SMP v1 including the library's defaults. */
 export function smpV1Settings(run: RunSpec): SmpV1 {
   const given = run.distribution.parameters;
   return {

@@ -7,7 +7,7 @@ import { parameterFindings, parameterPath } from '../parameters';
 import { trainingTypes } from '../strategy';
 import { SMP_V1_API, SMP_V1_PARAMETERS, SMP_V1_SINCE, smpV1Rule } from './parameters';
 
-/** What SMP v1 runs on: launcher, collectives, instance types and images. */
+/** Rules about the platform of SMP v1: launcher, collectives, instance types and images. */
 export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/parameters',

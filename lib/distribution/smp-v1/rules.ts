@@ -6,7 +6,7 @@ import { SMP_V1_OPTION_RULES } from './option-rules';
 import { SMP_V1_PLATFORM_RULES } from './platform-rules';
 import { SMP_V1_TECHNIQUE_ADVICE } from './technique-advice';
 
-/** Every rule of SMP v1, in the order of its page. */
+/** All rules of SMP v1, in the order of their page. */
 export const SMP_V1_RULES: readonly Rule[] = [
   ...SMP_V1_PLATFORM_RULES,
   ...SMP_V1_DEGREE_RULES,

@@ -11,7 +11,7 @@ import { smpV1Rule } from './parameters';
 const BEST_PRACTICES = guide('model-parallel-best-practices');
 const PITFALLS = guide('model-parallel-customize-tips-pitfalls');
 
-/** Model sizes, in parameters, at which AWS's guide advises a technique. */
+/** Model sizes, in parameters, from which AWS's guide recommends a technique. */
 const SHARD_OPTIMIZER_FROM = 1e9;
 const FILE_SYSTEM_FROM = 10e9;
 const DELAYED_INIT_FROM = 100e9;
@@ -19,14 +19,14 @@ const DELAYED_INIT_FROM = 100e9;
 const parametersOf = ({ model }: RunSpec) => (model ? modelParameters(model.architecture) : 0);
 const billions = (parameters: number) => `${Math.round(parameters / 1e9)} billion parameters`;
 
-/** Hugging Face models that SMP v1 divides without changes, by the release that brought them. */
+/** Hugging Face models that SMP v1 can split without changes, with the release that added them. */
 const TENSOR_PARALLEL_MODELS: readonly { name: RegExp; since: string }[] = [
   { name: /gpt2|gpt-2|bert|roberta/i, since: '1.7' },
   { name: /gpt-?j/i, since: '1.8' },
   { name: /gpt-?neo(?!x)/i, since: '1.10' },
 ];
 
-/** The name that the script is given for its model. */
+/** The model name that is passed to the script. */
 function modelName(run: RunSpec): { path: string; name: string } | undefined {
   const places: [string, Readonly<Record<string, unknown>>][] = [
     ['hyperparameters', run.hyperparameters],
@@ -63,7 +63,7 @@ function huggingFaceModel(run: RunSpec, { tensor }: { tensor: number }): Finding
   ];
 }
 
-/** The order in which AWS advises the techniques of SMP v1, and its tips for scripts. Each only informs. */
+/** AWS's recommended order of the techniques of SMP v1, and its tips for scripts. All are informational. */
 export const SMP_V1_TECHNIQUE_ADVICE: readonly Rule[] = [
   smpV1Rule({
     id: 'smp-v1/advice-optimizer-state',

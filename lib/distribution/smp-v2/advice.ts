@@ -9,13 +9,13 @@ import { smpV2Rule } from './parameters';
 
 const SOURCE = guide('model-parallel-best-practices-v2');
 
-/** From here on the initialised weights of every rank no longer fit the memory of the host. */
+/** From this size on, the initialised weights of all ranks no longer fit into host memory. */
 const DELAYED_INIT_PARAMETERS = 60e9;
-/** What AWS calls a long sequence, and a batch that hurts convergence, in tokens. */
+/** Thresholds, in tokens, for a sequence that AWS calls long, and for a batch that harms convergence. */
 const LONG_SEQUENCE = 8192;
 const LARGE_BATCH_TOKENS = 4e6;
 
-/** AWS's best practices for SMP v2, in the order it gives them. Each only informs: the run may know better. */
+/** AWS's best practices for SMP v2, in AWS's order. All are informational. */
 export const SMP_V2_ADVICE: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/advice-precision',

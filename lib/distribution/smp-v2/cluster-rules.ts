@@ -4,7 +4,7 @@ import { type Rule, when } from '../../spec/rule';
 import { parameterPath, tensorAcrossHosts } from '../parameters';
 import { SMP_V2_RELEASE_NOTES, smpV2Rule } from './parameters';
 
-/** What SMP v2 asks of the cluster as it is laid out, and that it gets no more releases. */
+/** Rules about the cluster layout for SMP v2, and about the end of its releases. */
 export const SMP_V2_CLUSTER_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/smddp-no-shard',

@@ -22,7 +22,7 @@ function divides(all: Degrees, key: 'tensor' | 'context' | 'expert'): Finding[] 
 
 function product(_run: RunSpec, degrees: Degrees): Finding[] {
   const { shard, tensor, context, expert, world } = degrees;
-  // smp-v2/parameters says it of these.
+  // smp-v2/parameters reports these values.
   if (Math.min(tensor, context, expert) < 1) return [];
   const single = (['tensor', 'context', 'expert'] as const).flatMap((key) => divides(degrees, key));
   if (single.length > 0) return single;
@@ -49,7 +49,7 @@ function product(_run: RunSpec, degrees: Degrees): Finding[] {
   ];
 }
 
-/** How the degrees of SMP v2 fit each other and the cluster. */
+/** Rules about the degrees of SMP v2 in relation to each other and to the cluster. */
 export const SMP_V2_DEGREE_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/parameters',

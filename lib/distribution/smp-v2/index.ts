@@ -4,7 +4,7 @@ import { type ParallelLayout, sdkInstanceType, strategy } from '../strategy';
 import { smpV2Degrees } from './parameters';
 import { SMP_V2_RULES } from './rules';
 
-/** Rule 3 and 6 of SMP's adapter: world % (SD * TP * EP) = 0; distinct batches = world / (TP * CP). */
+/** Rules 3 and 6 of SMP's adapter: world % (SD * TP * EP) = 0; number of distinct batches = world / (TP * CP). */
 function layout(run: RunSpec): ParallelLayout | undefined {
   const { shard, tensor, context, expert, world } = smpV2Degrees(run);
   if (world % (tensor * context) !== 0 || world % (Math.max(1, shard) * tensor * expert) !== 0) return undefined;

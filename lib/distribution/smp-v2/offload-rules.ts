@@ -3,7 +3,7 @@ import { type Rule, when } from '../../spec/rule';
 import { parameterPath } from '../parameters';
 import { SMP_V2_REFERENCE, SMP_V2_RELEASE_NOTES, smpV2Rule } from './parameters';
 
-/** Activation offloading of SMP v2. */
+/** Rules about activation offloading of SMP v2. */
 export const SMP_V2_OFFLOAD_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/offload-release',

@@ -5,12 +5,12 @@ import type { RunSpec } from '../../spec/run-spec';
 import type { ParameterKind } from '../parameters';
 import { degree } from '../strategy';
 
-/** AWS's reference of SMP v2's settings. */
+/** AWS's reference of the settings of SMP v2. */
 export const SMP_V2_REFERENCE = guide('distributed-model-parallel-v2-reference');
-/** AWS's release notes of SMP v2. */
+/** AWS's release notes for SMP v2. */
 export const SMP_V2_RELEASE_NOTES = guide('model-parallel-release-notes');
 
-/** Every parameter of SMP v2; the reference page says that the set is complete. */
+/** All parameters of SMP v2; the reference page says that the list is complete. */
 export const SMP_V2_PARAMETERS: Readonly<Record<string, ParameterKind>> = {
   hybrid_shard_degree: { type: 'int', min: 0 },
   sm_activation_offloading: { type: 'bool' },
@@ -23,7 +23,7 @@ export const SMP_V2_PARAMETERS: Readonly<Record<string, ParameterKind>> = {
   random_seed: { type: 'int', min: 0 },
 };
 
-/** The degrees as given; 0 or absent means what the reference page says. */
+/** The given degrees; 0 or absent means the default of the reference page. */
 export function smpV2Degrees(run: RunSpec) {
   return {
     shard: degree(run, 'hybrid_shard_degree', 0),

@@ -12,7 +12,7 @@ import { SMP_V2_RELEASE_NOTES, smpV2Rule } from './parameters';
 /** `image.version` of a run on an SMP image. */
 const smpImageVersion = ({ image }: RunSpec) => (image.kind === 'smp' ? image.version : undefined);
 
-/** The lowest PyTorch version of an SMP image that has a feature. */
+/** Finding when the SMP image is older than the lowest PyTorch version with a feature. */
 function needsRelease(run: RunSpec, parameter: string, pytorch: string, smp: string): Finding[] {
   const version = smpImageVersion(run);
   if (degree(run, parameter, 1) <= 1 || !version || compareVersions(version, pytorch) >= 0) return [];
@@ -26,7 +26,7 @@ function needsRelease(run: RunSpec, parameter: string, pytorch: string, smp: str
   ];
 }
 
-/** What SMP v2 runs on: instance types, images, regions, launcher and releases. */
+/** Rules about the platform of SMP v2: instance types, images, regions, launcher and releases. */
 export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
   smpV2Rule({
     id: 'smp-v2/instance-type',

@@ -3,10 +3,10 @@ import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, type RuleContext, regionOf, when } from '../rule';
 import { namedTypes } from './types';
 
-/** AWS's guide pages still give one hour, the service model six. */
+/** AWS's guide pages still state one hour, the service model six hours. */
 const DOCUMENTED_KEEP_ALIVE_SECONDS = 3600;
 
-/** A plan goes with capacity training-plan, and with types that plans are sold for. */
+/** A plan requires capacity training-plan, and instance types for which plans are sold. */
 export function trainingPlan({ compute }: RunSpec): Finding[] {
   const plan = compute.trainingPlanArn;
   const unfit = namedTypes({ compute } as RunSpec).filter(({ type }) => findInstanceType(type)?.trainingPlan === false);
@@ -33,7 +33,7 @@ export function trainingPlan({ compute }: RunSpec): Finding[] {
   ];
 }
 
-/** A plan has its capacity in one Region. */
+/** The capacity of a plan is in one Region. */
 export function trainingPlanRegion({ compute }: RunSpec, context: RuleContext): Finding[] {
   const here = regionOf(context);
   const plans = [
@@ -54,13 +54,13 @@ export function trainingPlanRegion({ compute }: RunSpec, context: RuleContext): 
   });
 }
 
-/** What the service allows beside alternatives, and how many of them. */
+/** Findings about options that the service does not allow together with alternatives, and about their number. */
 export function alternatives(run: RunSpec): Finding[] {
   if (run.compute.alternatives.length === 0) return [];
   return [...besideAlternatives(run), ...alternativeEntries(run), ...repeatedTypes(run)];
 }
 
-/** What may not stand beside alternatives. */
+/** Options that must not be used together with alternatives. */
 function besideAlternatives({ compute }: RunSpec): Finding[] {
   const path = 'compute.alternatives';
   const types = compute.alternatives.map((a) => a.instanceType);
@@ -87,7 +87,7 @@ function besideAlternatives({ compute }: RunSpec): Finding[] {
   ];
 }
 
-/** How many there are, and what all of them must say. */
+/** The number of alternatives, and fields that all of them must have. */
 function alternativeEntries({ compute: { alternatives: entries } }: RunSpec): Finding[] {
   const path = 'compute.alternatives';
   const counts = entries.filter((a) => a.instanceCount !== undefined).length;
@@ -119,7 +119,7 @@ function repeatedTypes({ compute }: RunSpec): Finding[] {
   );
 }
 
-/** What leaves no warm pool, and for how long one is kept. */
+/** Findings about jobs that leave no warm pool, and about the keep-alive period. */
 export function warmPool({ compute }: RunSpec): Finding[] {
   const path = 'compute.keepAliveSeconds';
   if (compute.keepAliveSeconds === 0) return [];

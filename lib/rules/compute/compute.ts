@@ -16,7 +16,7 @@ function volume({ compute }: RunSpec): Finding[] {
   const [nvme] = types;
   if (compute.volumeSizeGiB === undefined) return [];
   return [
-    // The groups without local NVMe need the volume that the others ignore.
+    // The groups without local NVMe need the volume, which the other groups ignore.
     ...when(types.every(hasLocalNvme), {
       path: 'compute.volumeSizeGiB',
       level: 'warning',
@@ -33,11 +33,11 @@ function volume({ compute }: RunSpec): Finding[] {
   ];
 }
 
-/** Instances of an UltraServer u-p6e-gb200x72, and how many of them a training plan leaves beside its spare one. */
+/** Instances of an UltraServer u-p6e-gb200x72 that a training plan can use: without its spare instance, and all. */
 const ULTRASERVER = [17, 18];
 const fillsUltraServers = (count: number): boolean => ULTRASERVER.some((instances) => count % instances === 0);
 
-/** Rules over instance types, counts and capacity of training runs. */
+/** Rules for instance types, counts and capacity of training runs. */
 export const COMPUTE_RULES: readonly Rule[] = [
   {
     id: 'compute/form',

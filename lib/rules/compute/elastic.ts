@@ -6,20 +6,20 @@ import { TRAINING_RULES } from '../model/training';
 import { type Finding, type Rule, when } from '../rule';
 import { SPARE_RULES } from './spares';
 
-/** A ladder of more sizes than this would try too many before it begins again. */
+/** A ladder with more sizes than this would take too long before it starts again. */
 const MOST_SIZES = 8;
-/** Libraries of the built-in trainer whose checkpoints load on another number of ranks: PyTorch DCP reshards them. */
+/** Libraries of the built-in trainer whose checkpoints can be loaded on another number of ranks, because PyTorch DCP reshards them. */
 const RESHARDS: readonly string[] = ['fsdp', 'ddp'];
 const path = 'compute.instanceCount';
 const SOURCE = 'docs/elastic.md';
 
-/** Rules that a size must keep to, beside the layout of its library: those that look at the number of hosts. */
+/** Rules that every size must satisfy, in addition to the layout of its library: those that use the number of hosts. */
 const SIZE_RULES = ['training/global-batch', 'training/builtin-layout', 'compute/spare-hosts'];
 
 /**
- * The numbers of instances on which an elastic run may start, largest first; empty for a run that is not elastic. The global batch stays
- * what it is, so that a size counts where the micro-batches divide it, and where the degrees of the layout divide the ranks. Of many, eight
- * in about equal ratios.
+ * The numbers of instances with which an elastic run may start, largest first; empty for a run that is not elastic. The global batch does
+ * not change, so a size is valid if the micro-batches divide it and the degrees of the layout divide the ranks. If there are many, eight
+ * with approximately equal ratios.
  */
 export function elasticSizes(run: RunSpec): number[] {
   const { elastic } = run.compute;
@@ -39,7 +39,7 @@ function isPossible(run: RunSpec): boolean {
   );
 }
 
-/** Largest and smallest, and those between that come nearest to equal ratios. */
+/** The largest and the smallest size, and sizes between them with approximately equal ratios. */
 function spread(sizes: readonly number[]): number[] {
   const [most = 1, least = 1] = [sizes[0], sizes.at(-1)];
   if (sizes.length <= MOST_SIZES) return [...sizes];
@@ -148,7 +148,7 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** Rules say nothing of a run of one size. */
+/** The rules apply only to elastic runs. */
 export const ELASTIC_RULES: readonly Rule[] = RULES.map((rule) => ({
   ...rule,
   check: (run, context) => (run.compute.elastic ? rule.check(run, context) : []),

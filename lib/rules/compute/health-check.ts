@@ -41,7 +41,7 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** Rules say nothing of a run that leaves the check to its default, or turns it off. */
+/** The rules apply only to runs that set the health check explicitly and do not disable it. */
 export const HEALTH_CHECK_RULES: readonly Rule[] = RULES.map((rule) => ({
   ...rule,
   check: (run, context) => ((run.compute.healthCheck ?? 'off') === 'off' ? [] : rule.check(run, context)),

@@ -4,7 +4,7 @@ import { trainingGroupsOf } from '../../spec/resolve-run';
 import type { Launcher, RunSpec } from '../../spec/run-spec';
 import { type Finding, when } from '../rule';
 
-/** Groups that take part must exist, and suit what the contract can say. */
+/** Groups that take part must exist, and must be expressible in the contract. */
 export function groups(run: RunSpec): Finding[] {
   const { distribution, compute } = run;
   const known = compute.instanceGroups.map((g) => g.name);
@@ -28,7 +28,7 @@ export function groups(run: RunSpec): Finding[] {
   ]);
   if (unknown.length > 0 || distribution.contract !== 'toolkit' || known.length === 0) return unknown;
   return [
-    // The SDK names no groups under torch_distributed: each would train by itself (sagemaker-training 5.1.4 environment.py,
+    // With torch_distributed the SDK names no groups: each group would train separately (sagemaker-training 5.1.4 environment.py,
     // get_distribution_instance_groups_from_resource_config).
     ...when(distribution.launcher === 'torchrun' && known.length > 1, {
       path: 'distribution.launcher',
@@ -45,10 +45,10 @@ export function groups(run: RunSpec): Finding[] {
   ];
 }
 
-/** Launchers that do not start the same number of processes on each host: the script decides. */
+/** Launchers that need not start the same number of processes on each host, because the script decides. */
 const PLACES_ITSELF: readonly Launcher[] = ['script', 'ray'];
 
-/** One launcher starts the same number of processes on every host that takes part. */
+/** A launcher starts the same number of processes on every host that takes part. */
 export function mixedGroups(run: RunSpec): Finding[] {
   const taking = trainingGroupsOf(run).filter((g) => findInstanceType(g.instanceType));
   const [most] = [...taking].sort((a, b) => acceleratorCount(b.instanceType) - acceleratorCount(a.instanceType));

@@ -117,8 +117,8 @@ function neuron(run: RunSpec): Finding[] {
 }
 
 /**
- * What the SDK asks of torch_distributed. With an image_uri it looks at neither type nor version: the toolkit starts one process on a
- * CPU host (sagemaker-training 5.1.4 runner.py), and what an old image carries is its owner's to know.
+ * Requirements of the SDK for torch_distributed. With an image_uri it checks neither type nor version: the toolkit starts one process on a
+ * CPU host (sagemaker-training 5.1.4 runner.py), and the content of a custom image is the user's responsibility.
  */
 function toolkitTorchrun(run: RunSpec): Finding[] {
   if (run.distribution.contract !== 'toolkit' || run.distribution.launcher !== 'torchrun') return [];
@@ -126,7 +126,7 @@ function toolkitTorchrun(run: RunSpec): Finding[] {
   const version = pytorchOfImage(run);
   const types = trainingTypes(run).filter(({ type }) => findInstanceType(type));
   const cpu = types.find(({ type }) => acceleratorCount(type) === 0);
-  // The SDK's list for Trainium begins at PyTorch 1.11.
+  // The SDK's list for Trainium starts at PyTorch 1.11.
   const isOld = version !== undefined && compareVersions(version, '1.13.1') < 0 && !types.some((t) => isNeuron(t.type));
   return [
     ...when(cpu !== undefined && !isOwn, {
@@ -283,5 +283,5 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** Rules over launchers and what they can start. */
+/** Rules for launchers and what they can start. */
 export const LAUNCHER_RULES: readonly Rule[] = RULES.map(trainingRule);

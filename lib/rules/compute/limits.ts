@@ -6,7 +6,10 @@ import { instanceGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import { api, type Finding, guide, type Rule, type RuleContext, when } from '../rule';
 
-/** What a request carries beside the user's own: variables, cost allocation tags, the SDK's script mode hyperparameters. */
+/**
+ * What Slipway adds to the user's own values in a request: environment variables, cost allocation tags, hyperparameters of the SDK's script
+ * mode.
+ */
 const OWN_ENVIRONMENT = 4;
 const OWN_TAGS = 4;
 const SDK_HYPERPARAMETERS = 5;
@@ -127,7 +130,7 @@ const TAG_TEXT = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u;
 
 function tags(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   const entries = Object.entries(run.tags);
-  // Every job has the environment's tags; one of the same name replaces the run's.
+  // Every job has the environment's tags; one with the same name replaces the run's tag.
   const added = Object.keys({ ...run.tags, ...descriptor?.tags }).length - entries.length;
   return [
     ...when(entries.length + added + OWN_TAGS > 50, {
@@ -192,7 +195,7 @@ function metrics(run: RunSpec): Finding[] {
   ];
 }
 
-/** Rules over run time, waiting time and cost. */
+/** Rules for run time, waiting time and cost. */
 export const LIMIT_RULES: readonly Rule[] = [
   {
     id: 'queue/after',

@@ -51,7 +51,9 @@ function requiredEfa(run: RunSpec): Finding[] {
   ];
 }
 
-/** What driver and plugin decide by instance type and version; pinning is allowed and said. Source: docs/facts/efa.md 2.3. */
+/**
+ * Values that driver and plugin choose by instance type and version; setting them is allowed and reported. Source: docs/facts/efa.md 2.3.
+ */
 const EFA_VARIABLES = [
   'FI_PROVIDER',
   'NCCL_PROTO',
@@ -83,7 +85,7 @@ const EFA_VARIABLES = [
   'OFI_NCCL_NIC_DUP_CONNS',
 ];
 
-/** The set of 2023 was written for p4d. It forces device RDMA, which aborts on hosts without it. */
+/** The settings of 2023 were written for p4d. They force device RDMA, which aborts on hosts without it. */
 function guide2023(run: RunSpec): Finding[] {
   if (run.network.efaVariables !== 'guide-2023') return [];
   return instanceGroupsOf(run.compute)
@@ -97,7 +99,7 @@ function guide2023(run: RunSpec): Finding[] {
     }));
 }
 
-/** libfabric ends the program where device RDMA is required and not there. */
+/** libfabric aborts the program if device RDMA is required but not available. */
 function deviceRdma({ compute, environmentVariables }: RunSpec): Finding[] {
   const without = instanceGroupsOf(compute).find((g) => {
     const facts = findInstanceType(g.instanceType);
@@ -114,12 +116,12 @@ function deviceRdma({ compute, environmentVariables }: RunSpec): Finding[] {
 function wandb(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   const { wandb: asked } = run.observability;
   if (!asked) return [];
-  // Without the driver nothing reads `secrets`: the script of another contract fetches its key itself.
+  // Without the driver nothing reads `secrets`; with another contract the script must fetch its key itself.
   const hasKey =
     run.distribution.contract !== 'entrypoint' ||
     [run.secrets, run.environmentVariables].some((named) => named?.WANDB_API_KEY !== undefined);
   const isLocked = descriptor?.network?.mode === 'vpc-locked';
-  // The client writes files and asks no server.
+  // In offline mode the client writes files and contacts no server.
   if (run.environmentVariables.WANDB_MODE === 'offline') return [];
   return [
     ...when(!hasKey, {
@@ -137,7 +139,7 @@ function wandb(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   ];
 }
 
-/** Rules over EFA, encryption between containers, and network isolation. */
+/** Rules for EFA, encryption between containers, and network isolation. */
 export const NETWORK_RULES: readonly Rule[] = [
   {
     id: 'network/encryption-with-efa',

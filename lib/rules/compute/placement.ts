@@ -9,7 +9,7 @@ import { api, type Finding, type Rule, when } from '../rule';
 
 const EC2_ULTRASERVERS = 'https://aws.amazon.com/ec2/ultraservers/';
 
-/** Types whose instances lie in UltraServers: https://aws.amazon.com/ec2/ultraservers/, 2026-11-22. */
+/** Types whose instances are in UltraServers: https://aws.amazon.com/ec2/ultraservers/, 2026-11-22. */
 const ULTRASERVER_TYPES = /^ml\.(p6e-gb200|trn2u)\./;
 
 function infraCheck({ kind, compute }: RunSpec): Finding[] {
@@ -56,7 +56,7 @@ function placement({ kind, compute }: RunSpec): Finding[] {
   ];
 }
 
-/** More instances together than an UltraServer has. */
+/** Finding when more instances are placed together than an UltraServer has. */
 function tooManyTogether(servers: readonly { instanceCount: number }[], instanceType: string): Finding[] {
   const most = findInstanceType(instanceType)?.accelerator?.ultraServerInstances ?? Number.POSITIVE_INFINITY;
   return servers.flatMap(({ instanceCount }, i) =>
@@ -69,7 +69,10 @@ function tooManyTogether(servers: readonly { instanceCount: number }[], instance
   );
 }
 
-/** Tensor-parallel groups of which some lie on two UltraServers, because an UltraServer's GPUs hold no whole number of them. */
+/**
+ * Finding when some tensor-parallel groups are split between two UltraServers, because the number of GPUs of an UltraServer is not a
+ * multiple of their size.
+ */
 function dividedGroups(run: RunSpec): Finding[] {
   const tensor = findStrategy(run)?.layout(run)?.tensor ?? 1;
   const hosts = hostsOfDomain(run);
@@ -83,7 +86,7 @@ function dividedGroups(run: RunSpec): Finding[] {
   });
 }
 
-/** Rules over UltraServers and placement. */
+/** Rules for UltraServers and placement. */
 export const PLACEMENT_RULES: readonly Rule[] = [
   {
     id: 'compute/infra-check',

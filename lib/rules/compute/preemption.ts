@@ -53,7 +53,7 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** Rules say nothing of a run that may not be preempted. */
+/** The rules apply only to preemptible runs. */
 export const PREEMPTION_RULES: readonly Rule[] = RULES.map((rule) => ({
   ...rule,
   check: (run, context) => (run.preemptible ? rule.check(run, context) : []),

@@ -3,20 +3,20 @@ import { eachChannel } from '../data/channels';
 import { type Finding, type Rule, trainingRule, when } from '../rule';
 import { namedTypes } from './types';
 
-/** Hosts are sold and connected in groups of 18: one more is of no use. */
+/** Hosts of this type are sold and connected in groups of 18, so an additional one is not useful. */
 const ULTRASERVER = 'ml.p6e-gb200.36xlarge';
-/** Above this share of the hosts that train, and above one, spares are likely a mistake. */
+/** More spare hosts than this share of the hosts that train (if more than one) are probably a mistake. */
 const USUAL_SHARE = 1 / 4;
 
 const hasSpares = (run: RunSpec) => run.compute.spareInstances > 0;
 
-/** Rules say nothing of a run without spare hosts. */
+/** The rules apply only to runs with spare hosts. */
 const spareRule = (rule: Rule): Rule => ({
   ...rule,
   check: (run, context) => (hasSpares(run) ? rule.check(run, context) : []),
 });
 
-/** Every place of the file that says how many hosts train; none where they are in groups. */
+/** All paths of the file that set the number of hosts that train; empty when they are in groups. */
 function counts({ compute }: RunSpec): { path: string; hosts: number }[] {
   if (compute.instanceGroups.length > 0) return [];
   const others = compute.alternatives.flatMap(({ instanceCount }, i) =>
@@ -169,5 +169,5 @@ const RULES: readonly Rule[] = [
   }),
 ];
 
-/** Rules over spare instances. */
+/** Rules for spare instances. */
 export const SPARE_RULES: readonly Rule[] = RULES.map(spareRule);

@@ -6,7 +6,7 @@ import { type Finding, type Rule, trainingRule, when } from '../rule';
 
 const NEURON = 'https://awsdocs-neuron.readthedocs-hosted.com/en/latest';
 
-/** Where compiled programs are kept: of torch-neuronx on PyTorch/XLA a path or an S3 prefix, of TorchNeuron a directory. */
+/** Location of compiled programs: for torch-neuronx on PyTorch/XLA a path or an S3 prefix, for TorchNeuron a directory. */
 const CACHE_VARIABLES = ['NEURON_COMPILE_CACHE_URL', 'TORCH_NEURONX_NEFF_CACHE_DIR'];
 
 const neuronType = (run: RunSpec): string | undefined =>
@@ -79,5 +79,5 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** Rules over the NeuronCores of Trainium and what is compiled for them. */
+/** Rules for the NeuronCores of Trainium and their compiled programs. */
 export const TRAINIUM_RULES: readonly Rule[] = RULES.map(trainingRule);

@@ -1,7 +1,7 @@
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, when } from '../rule';
 
-/** Every place of the file that names an instance type. */
+/** All paths of the file that name an instance type. */
 export function namedTypes(run: RunSpec): { path: string; type: string }[] {
   const { compute } = run;
   return [
@@ -14,7 +14,7 @@ export function namedTypes(run: RunSpec): { path: string; type: string }[] {
   ];
 }
 
-/** One type with a count, or groups. */
+/** Either one type with a count, or groups. */
 export function oneForm({ compute, written }: RunSpec): Finding[] {
   const plain = compute.instanceType !== '';
   const groups = compute.instanceGroups.length > 0;
@@ -43,7 +43,7 @@ export function oneForm({ compute, written }: RunSpec): Finding[] {
   ];
 }
 
-/** Names that an earlier group has already. */
+/** Findings for names that an earlier group already has. */
 export function groupNames({ compute }: RunSpec): Finding[] {
   const names = compute.instanceGroups.map((g) => g.name);
   return names.flatMap((name, i) =>

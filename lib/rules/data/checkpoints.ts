@@ -2,9 +2,9 @@ import { modelParameters } from '../../catalog/model/parameters';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, guide, type Rule, trainingRule, when } from '../rule';
 
-/** Managed checkpoints are copied to every instance at each start; above this the copy takes longer than most restarts. */
+/** Managed checkpoints are copied to every instance at each start; above this size the copy takes longer than most restarts. */
 const MANAGED_LIMIT_GIB = 100;
-/** Bytes a parameter leaves in a checkpoint: fp32 weights and two optimizer moments. */
+/** Bytes per parameter in a checkpoint: fp32 weights and two optimizer moments. */
 const CHECKPOINT_BYTES_PER_PARAMETER = 12;
 
 function fsx(run: RunSpec): Finding[] {
@@ -191,5 +191,5 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** Rules over checkpoints. */
+/** Rules for checkpoints. */
 export const CHECKPOINT_RULES: readonly Rule[] = RULES.map(trainingRule);

@@ -66,7 +66,7 @@ function archive(run: RunSpec): Finding[] {
   const { source, sha256 } = run.code;
   const inS3 = source.startsWith('s3://');
   return [
-    // The driver looks for *.tar.gz in its channel.
+    // The driver searches for *.tar.gz in its channel.
     ...when(isPrefixInS3(source) && sha256 !== undefined, {
       path: 'code.sha256',
       must: 'must be left out for a prefix, which is packed at the launch',
@@ -130,7 +130,7 @@ function argumentCollisions(run: RunSpec): Finding[] {
     }));
 }
 
-/** Rules over the code that a run brings. */
+/** Rules for a run's code. */
 export const CODE_RULES: readonly Rule[] = [
   {
     id: 'code/folder',

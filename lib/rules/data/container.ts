@@ -4,7 +4,7 @@ import { api, type Finding, type Rule, when } from '../rule';
 
 const inImage = ({ code }: RunSpec): boolean => code.source === CODE_IN_IMAGE;
 
-/** Options of the image's own program, where something else is started. */
+/** Findings for options of the image's own program when another program is started. */
 function needsImage(run: RunSpec): Finding[] {
   if (inImage(run)) return [];
   const given = (['containerEntrypoint', 'containerArguments'] as const).filter((key) => run.code[key] !== undefined);
@@ -24,7 +24,7 @@ function needsImage(run: RunSpec): Finding[] {
   ];
 }
 
-/** What the driver or the toolkit would read, where neither is there. */
+/** Findings for options that only the driver or the toolkit reads, when neither is used. */
 function withoutDriver(run: RunSpec): Finding[] {
   if (!inImage(run)) return [];
   const { code, distribution = {}, model } = run.written;
@@ -75,7 +75,7 @@ function whole(run: RunSpec): Finding[] {
 
 const SOURCE = api('AlgorithmSpecification');
 
-/** A program that is in the image: nothing of ours is in the container. */
+/** Rules for a program that is in the image, where the container has no Slipway component. */
 export const CONTAINER_RULES: readonly Rule[] = [
   {
     id: 'code/container-options',

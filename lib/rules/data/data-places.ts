@@ -4,10 +4,10 @@ import { type Finding, type Rule, type RuleContext, when } from '../rule';
 import { eachChannel, fileSystem, fileSystemKey } from './channels';
 
 const PLACEHOLDERS = ['dataBucket', 'checkpointBucket', 'team', 'runId', 'fsx'];
-/** Code is read before its run has an id. */
+/** Code is read before the run has an id. */
 const CODE_PLACEHOLDERS = PLACEHOLDERS.filter((name) => name !== 'runId');
 
-/** Every S3 URI of the file, with its path. */
+/** All S3 URIs of the file, with their paths. */
 function s3Uris(run: RunSpec): { path: string; uri: string }[] {
   const { written } = run;
   const candidates: [string, string | undefined][] = [
@@ -41,7 +41,7 @@ function unknownPlaceholders({ path, uri }: { path: string; uri: string }, known
 
 const bucketOf = (uri: string) => /^s3:\/\/([^/]+)/.exec(uri)?.[1] ?? '';
 
-/** decisions.md, "own data": a bucket that is neither the environment's nor declared external cannot be read by the role. */
+/** A bucket that is neither the environment's nor declared as external cannot be read by the role. */
 function foreignBuckets(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   const external = descriptor?.external;
   if (!descriptor || !external) return [];
@@ -57,7 +57,7 @@ function foreignBuckets(run: RunSpec, { descriptor }: RuleContext): Finding[] {
     }));
 }
 
-/** The team's role may write these prefixes of the data bucket alone. */
+/** The team's role may write only to these prefixes of the data bucket. */
 function foreignOutput(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   const uri = run.output?.s3;
   if (run.kind !== 'processing' || uri === undefined || !descriptor?.writableData) return [];
@@ -72,7 +72,7 @@ function foreignOutput(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   });
 }
 
-/** Training jobs write to the checkpoint prefix of their team, and to external places that may be written. */
+/** Training jobs write to the checkpoint prefix of their team, and to external locations with write access. */
 function foreignTrainingOutput(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   const uri = run.output?.s3;
   if (run.kind !== 'training' || uri === undefined || !descriptor) return [];
@@ -131,7 +131,7 @@ function foreignFileSystems(run: RunSpec, { descriptor }: RuleContext): Finding[
   return eachChannel(run, (channel, at) => {
     const id = fileSystem(channel)?.fileSystemId;
     if (id === undefined) return [];
-    // A descriptor that lists no file systems forbids none; it only has none to put in for {fsx}.
+    // A descriptor without a list of file systems does not forbid any; but it has no value for {fsx}.
     return when(id === '{fsx}' ? ids.length === 0 : known !== undefined && !ids.includes(id), {
       path: `${at}.${fileSystemKey(channel)}.fileSystemId`,
       must: 'must be a file system of the environment',
@@ -141,7 +141,7 @@ function foreignFileSystems(run: RunSpec, { descriptor }: RuleContext): Finding[
   });
 }
 
-/** Where data lies: placeholders, buckets and file systems that the run may use. */
+/** Rules for data locations: placeholders, buckets and file systems that the run may use. */
 export const DATA_PLACE_RULES: readonly Rule[] = [
   {
     id: 'data/placeholders',

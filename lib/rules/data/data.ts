@@ -8,7 +8,7 @@ import { DATA_PLACE_RULES } from './data-places';
 const OWN_CHANNELS = ['driver', 'job', 'code'] as const;
 const MAX_CHANNELS = 20;
 
-/** Channels that the request will have besides the run's own. */
+/** Channels that the request contains in addition to the run's own. */
 function reservedChannels(run: RunSpec): string[] {
   if (run.distribution.contract === 'container') return [];
   if (run.distribution.contract === 'toolkit') return run.network.isolation ? ['code'] : [];
@@ -90,7 +90,7 @@ function augmented(channel: ChannelSpec, at: string): Finding[] {
   ];
 }
 
-/** What only an S3DataSource takes. */
+/** Options that only an S3DataSource accepts. */
 const S3_OPTIONS = [
   'inputMode',
   's3DataType',
@@ -141,7 +141,7 @@ function channelGroups(run: RunSpec): Finding[] {
   const known = run.compute.instanceGroups.map((g) => g.name);
   const isNaming = run.data.some((c) => c.instanceGroups);
   return eachChannel(run, (channel, at) => [
-    // A file system reaches every host: the API has no groups for it.
+    // A file system is available on every host: the API has no groups for it.
     ...when(isNaming && !channel.instanceGroups && channel.s3 !== undefined, {
       path: `${at}.instanceGroups`,
       must: 'must be given on every channel or on none',
@@ -161,7 +161,7 @@ function channelGroups(run: RunSpec): Finding[] {
   ]);
 }
 
-/** Rules over data channels. */
+/** Rules for data channels. */
 export const DATA_RULES: readonly Rule[] = [
   {
     id: 'data/channels',

@@ -64,7 +64,7 @@ function mixture(run: RunSpec): Finding[] {
   ];
 }
 
-/** Several channels in one training. */
+/** Rules for training on several channels. */
 export const MIXTURE_RULES: readonly Rule[] = [
   {
     id: 'training/mixture',

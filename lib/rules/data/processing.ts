@@ -31,7 +31,7 @@ function sections(run: RunSpec): Finding[] {
   ];
 }
 
-/** Options of the file that CreateProcessingJob has no field for, where they are not at their default. */
+/** Options of the file for which CreateProcessingJob has no field, if they are not at their defaults. */
 function withoutEffect(run: RunSpec): Finding[] {
   if (run.kind !== 'processing') return [];
   const { observability, limits, network } = run.written;
@@ -62,7 +62,9 @@ function withoutEffect(run: RunSpec): Finding[] {
     }));
 }
 
-/** CreateProcessingJob takes fewer types than CreateTrainingJob, and shorter variables. Source: botocore 1.43.107, 2026-11-20. */
+/**
+ * CreateProcessingJob accepts fewer types than CreateTrainingJob, and shorter environment variables. Source: botocore 1.43.107, 2026-11-20.
+ */
 const NOT_FOR_PROCESSING = /^ml\.(c5n|p3dn|p4de?|p5en|p6-b[23]00|p6e-gb200|trn\w+)\.|^ml\.p5e?\.48xlarge$/;
 const VARIABLE_LIMIT = 256;
 
@@ -93,7 +95,7 @@ const MOST_INSTANCES = 100;
 
 const cluster = (run: RunSpec): Finding[] => (run.kind === 'processing' ? [...capacityOf(run), ...sizeOf(run)] : []);
 
-/** Capacity that processing jobs cannot have. */
+/** Kinds of capacity that processing jobs cannot use. */
 function capacityOf({ compute }: RunSpec): Finding[] {
   return [
     ...when(compute.instanceGroups.length > 0, {
@@ -185,7 +187,7 @@ function inputs(run: RunSpec): Finding[] {
   ];
 }
 
-/** Rules over processing runs. */
+/** Rules for processing runs. */
 export const PROCESSING_RULES: readonly Rule[] = [
   {
     id: 'processing/sections',

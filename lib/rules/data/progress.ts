@@ -12,13 +12,13 @@ function expression(run: RunSpec, option: Option, means: string, example: string
   if (problem)
     return [{ path, must: 'must be a regular expression in JavaScript and in Python', got: regex, fix: problem }];
   const groups = countGroups(regex) ?? 0;
-  // A step's expression may have more: its first group has counted since the first release.
+  // The expression for steps may have several groups: since the first release, its first group counts.
   const isRight = option === 'stepRegex' ? groups > 0 : groups === 1;
   const must = option === 'stepRegex' ? 'must hold a group that matches' : 'must hold exactly one group, which matches';
   return isRight ? [] : [{ path, must: `${must} the ${means}`, got: regex, fix: `use for example ${example}` }];
 }
 
-/** Rules over what the driver reads progress from. */
+/** Rules for the expressions with which the driver reads progress. */
 export const PROGRESS_RULES: readonly Rule[] = [
   {
     id: 'progress/step-regex',

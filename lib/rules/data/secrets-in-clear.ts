@@ -1,18 +1,19 @@
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, type Rule, when } from '../rule';
 
-/** Names of variables and arguments that hold secrets by custom: WANDB_API_KEY, db-password, aws_secret_access_key. */
+/** Names of variables and arguments that conventionally contain secrets: WANDB_API_KEY, db-password, aws_secret_access_key. */
 const SECRET_NAME = /(^|[_-])(api[_-]?key|access[_-]?key|private[_-]?key|secret|password|passwd|credentials?)$/i;
-/** A token of a service, which only environment variables are named for: arguments such as `pad-token` are about text. */
+/** A token of a service, matched only in names of environment variables: arguments such as `pad-token` concern text. */
 const TOKEN_VARIABLE = /(^|_)(AUTH|ACCESS|HF|HUB|GITHUB|GH|GITLAB|API|BEARER|SESSION|PYPI)_TOKEN$/i;
 /**
- * Values that say themselves what they are: access keys of AWS, tokens of Hugging Face, GitHub and GitLab, and private keys.
+ * Values with a recognisable format: access keys of AWS, tokens of Hugging Face, GitHub and GitLab, and private keys.
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids, 2026-11-23;
- * https://docs.github.com/en/authentication/keeping-your-account-and-data-secure/about-authentication-to-github#githubs-token-formats, 2026-11-23.
+ * https://docs.github.com/en/authentication/keeping-your-account-and-data-secure/about-authentication-to-github#githubs-token-formats,
+ * 2026-11-23.
  */
 const SECRET_VALUE =
   /^(AKIA|ASIA)[A-Z0-9]{16}$|^hf_[A-Za-z0-9]{30,}$|^gh[pousr]_[A-Za-z0-9]{36,}$|^github_pat_|^glpat-|^-----BEGIN [A-Z ]*PRIVATE KEY/;
-/** What is shorter is a switch, a placeholder or a name. */
+/** Shorter values are probably switches, placeholders or names. */
 const SHORTEST = 8;
 
 function inClear({ environmentVariables, hyperparameters, code, distribution }: RunSpec): Finding[] {
@@ -44,7 +45,7 @@ function looksSecret(name: string, value: unknown, names: readonly RegExp[]): bo
   return value.length >= SHORTEST && !isPlace && names.some((pattern) => pattern.test(name));
 }
 
-/** The rule on secrets that stand in a run file. */
+/** The rule for secrets in clear text in a run file. */
 export const SECRET_IN_CLEAR: Rule = {
   id: 'secrets/in-clear',
   level: 'warning',

@@ -3,7 +3,7 @@ import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, type Rule, type RuleContext, when } from '../rule';
 import { SECRET_IN_CLEAR } from './secrets-in-clear';
 
-/** Variables that the container's own programs live on: a secret in their place would break the job, or leak. */
+/** Environment variables that the container's own programs need: a secret in their place would break the job, or be disclosed. */
 const OWN = /^(AWS_|SLIPWAY_|SM_|SAGEMAKER_|PATH$|HOME$|LD_|PYTHON)/;
 
 function names({ secrets = {}, environmentVariables }: RunSpec): Finding[] {
@@ -76,7 +76,7 @@ function allowed({ secrets = {} }: RunSpec, { descriptor }: RuleContext): Findin
 
 const GUIDE = 'docs/secrets.md';
 
-/** Rules over secrets. */
+/** Rules for secrets. */
 export const SECRET_RULES: readonly Rule[] = [
   SECRET_IN_CLEAR,
   {

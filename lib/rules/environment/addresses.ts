@@ -5,7 +5,7 @@ import { orList } from '../../spec/issue';
 import { when } from '../../spec/rule';
 import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
 
-/** Ranges for private networks: RFC 1918, and RFC 6598 that large companies use too. */
+/** Ranges for private networks: RFC 1918, and RFC 6598, which large companies also use. */
 const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'] as const;
 /** Docker's own network, which SageMaker uses: https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html */
 const DOCKER = '172.17.0.0/16';
@@ -62,7 +62,7 @@ function neighbours({ network: { cidr, reserved } }: EnvironmentSpec): Environme
   }));
 }
 
-/** The first free block of 10.0.0.0/8 of the same size, or of the nearest one that a VPC may have. */
+/** The first free block of 10.0.0.0/8 of the same size, or of the nearest size that a VPC may have. */
 function freeBlock(cidr: string, taken: readonly string[]): string {
   const prefixLength = vpcPrefixLength(blockOf(cidr).prefixLength);
   const { base, size } = blockOf(PRIVATE[0]);
@@ -73,11 +73,11 @@ function freeBlock(cidr: string, taken: readonly string[]): string {
   return 'use a block outside of 10.0.0.0/8';
 }
 
-/** The block of this length around an address. */
+/** The block of this prefix length that contains an address. */
 const blockText = (address: number, prefixLength: number): string =>
   `${addressText(blockOf(`${addressText(address)}/${prefixLength}`).base)}/${prefixLength}`;
 
-/** The nearest length of a prefix that a VPC may have. */
+/** The nearest prefix length that a VPC may have. */
 function vpcPrefixLength(prefixLength: number): number {
   const [largest, smallest] = VPC_PREFIX_LENGTHS;
   return Math.min(Math.max(prefixLength, largest), smallest);
@@ -92,5 +92,5 @@ function unused({ network: { mode, cidr, reserved } }: EnvironmentSpec): Environ
   ];
 }
 
-/** Rules over the address range of an environment's own network. */
+/** Rules for the address range of an environment's own network. */
 export const ADDRESS_RULES: readonly EnvironmentRule[] = [addressBlock];

@@ -17,5 +17,5 @@ const told: EnvironmentRule = {
     }),
 };
 
-/** Rules over budgets. */
+/** Rules for budgets. */
 export const BUDGET_RULES: readonly EnvironmentRule[] = [told];

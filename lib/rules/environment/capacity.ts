@@ -72,7 +72,7 @@ const guardrails: EnvironmentRule = {
       ),
       ...unmatched.map((pattern) => ({
         path: `guardrails.allowedInstanceTypes[${patterns.indexOf(pattern)}]`,
-        // A pattern for types that are still to come does no harm beside others.
+        // A pattern for types that do not exist yet is harmless if other patterns match.
         level: unmatched.length === patterns.length ? ('error' as const) : ('warning' as const),
         must: 'must match an instance type; * and ? are the only wildcards',
         got: pattern,
@@ -82,7 +82,7 @@ const guardrails: EnvironmentRule = {
   },
 };
 
-/** Allowed by the schema one by one, and at odds with each other. */
+/** Combinations of values that the schema allows individually but that contradict each other. */
 const contradiction: EnvironmentRule = {
   id: 'environment/guardrail-limits',
   level: 'warning',
@@ -123,7 +123,7 @@ function unusableQuotas({ quotas, guardrails: rails }: EnvironmentSpec): Environ
   ]);
 }
 
-/** Rules over what an environment may hold and spend. */
+/** Rules for the capacity and the spend of an environment. */
 export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
   instanceType,
   quotaCode,

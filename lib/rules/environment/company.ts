@@ -3,7 +3,7 @@ import type { EnvironmentSpec } from '../../spec/environment-file';
 import { when } from '../../spec/rule';
 import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
 
-/** 50 tags a resource, of which ours, those of a run and those that CloudFormation adds need some. */
+/** A resource may have 50 tags, some of which are needed for Slipway's tags, those of a run and those that CloudFormation adds. */
 const MOST_TAGS = 35;
 
 const roles: EnvironmentRule = {
@@ -150,5 +150,5 @@ const secretEndpoints: EnvironmentRule = {
     ),
 };
 
-/** Rules over roles, tags and secrets as a company prescribes them. */
+/** Rules for company-wide settings of roles, tags and secrets. */
 export const COMPANY_RULES: readonly EnvironmentRule[] = [roles, tags, accounts, secretEndpoints];

@@ -4,7 +4,7 @@ import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
 
 const API = 'https://docs.aws.amazon.com/sagemaker/latest/APIReference';
 
-/** Functions and hubs that jobs of another region, or with roles of another account, cannot use. */
+/** Findings for functions and hubs that jobs in another region, or with roles of another account, cannot use. */
 function foreignArns({ account, region, image, storage }: EnvironmentSpec): EnvironmentFinding[] {
   const named = [
     ...(image.credentialsProviders ?? []).map((arn, i) => ({ path: `image.credentialsProviders[${i}]`, arn })),
@@ -19,7 +19,7 @@ function foreignArns({ account, region, image, storage }: EnvironmentSpec): Envi
         got: arn,
         fix: `name the one of ${region}, below regions.${region} where the environment has several`,
       }),
-      // A hub may be shared by another account (AWS RAM), a function is called with a role of this one.
+      // A hub may be shared by another account (AWS RAM); a function is called with a role of this account.
       ...when(path.startsWith('image.') && account !== undefined && owner !== account, {
         path,
         must: `must be of account ${account}`,
@@ -30,7 +30,7 @@ function foreignArns({ account, region, image, storage }: EnvironmentSpec): Envi
   });
 }
 
-/** Where images and models come from beside ECR and buckets. */
+/** Rules for sources of images and models other than ECR and buckets. */
 export const IMAGE_SOURCE_RULES: readonly EnvironmentRule[] = [
   {
     id: 'environment/image-sources',

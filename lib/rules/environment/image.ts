@@ -62,5 +62,5 @@ const built: EnvironmentRule = {
     }),
 };
 
-/** Rules over the training image. */
+/** Rules for the training image. */
 export const ENVIRONMENT_IMAGE_RULES: readonly EnvironmentRule[] = [oneImage, region, built];

@@ -139,5 +139,5 @@ const addresses: EnvironmentRule = {
   },
 };
 
-/** Rules over the network of an environment. */
+/** Rules for the network of an environment. */
 export const ENVIRONMENT_NETWORK_RULES: readonly EnvironmentRule[] = [given, used, zones, addresses];

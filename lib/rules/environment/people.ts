@@ -2,7 +2,7 @@ import { REGIONS } from '../../catalog/regions';
 import { when } from '../../spec/rule';
 import type { EnvironmentRule } from './environment-rule';
 
-/** A team has about eight resources beside some 200 of the environment, and a stack takes 500. */
+/** A team has about eight resources in addition to the environment's 200 or so, and a stack is limited to 500. */
 const MOST_TEAMS = 30;
 
 const principals: EnvironmentRule = {
@@ -49,5 +49,5 @@ const teamCount: EnvironmentRule = {
   },
 };
 
-/** Rules over teams and the principals that act for them. */
+/** Rules for teams and their principals. */
 export const PEOPLE_RULES: readonly EnvironmentRule[] = [principals, teamCount];

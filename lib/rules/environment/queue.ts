@@ -17,5 +17,5 @@ const backend: EnvironmentRule = {
     }),
 };
 
-/** Rules over the queue. */
+/** Rules for the queue. */
 export const QUEUE_RULES: readonly EnvironmentRule[] = [backend];

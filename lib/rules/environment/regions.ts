@@ -92,5 +92,5 @@ const runs: EnvironmentRule = {
     ),
 };
 
-/** Rules over regions and the runs that are registered in them. */
+/** Rules for regions and the runs that are registered in them. */
 export const REGION_RULES: readonly EnvironmentRule[] = [known, partition, ids, runs];

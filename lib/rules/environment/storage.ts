@@ -5,7 +5,7 @@ import { when } from '../../spec/rule';
 import { teamKeysOf } from '../../spec/team-keys';
 import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
 
-/** Throughput per TiB that FSx for Lustre sells on PERSISTENT_2: https://docs.aws.amazon.com/fsx/latest/LustreGuide/performance.html */
+/** Throughput per TiB that FSx for Lustre offers for PERSISTENT_2: https://docs.aws.amazon.com/fsx/latest/LustreGuide/performance.html */
 const FSX_THROUGHPUT = [125, 250, 500, 1000];
 
 const fileSystem: EnvironmentRule = {
@@ -64,7 +64,7 @@ function namedFileSystems({ storage, network }: EnvironmentSpec): EnvironmentFin
   ];
 }
 
-/** A file system lies in one zone: the subnet of that zone is only known when zones are given by id. */
+/** A file system is in one zone: the subnet of that zone is only known if zones are given by id. */
 const zone: EnvironmentRule = {
   id: 'environment/support',
   level: 'error',
@@ -180,7 +180,7 @@ const key: EnvironmentRule = {
     }),
 };
 
-/** Options that name the key of a team, with what they name. */
+/** Options that set the key of a team, with their values. */
 const ofTeams = (teams: Parameters<typeof teamKeysOf>[0]): string[][] =>
   Object.entries(teamKeysOf(teams)).map(([team, key]) => [`teams.${team}.kmsKey`, key]);
 
@@ -214,7 +214,7 @@ const replication: EnvironmentRule = {
 
 const REPLICATION = 'storage.replicateCheckpoints';
 
-/** Where the copies go: another region, with a key of that region and of this account. */
+/** The destination of the copies: another region, with a key of that region and of this account. */
 function replicaPlace({
   region,
   account,
@@ -244,7 +244,7 @@ function replicaPlace({
   ];
 }
 
-/** What is copied: a bucket that the stack makes, all of it under the environment's key. */
+/** The source of the copies: a bucket that the stack creates, encrypted completely with the environment's key. */
 function replicaSource({
   teams,
   storage: { replicateCheckpoints, adopt, buckets },
@@ -267,7 +267,7 @@ function replicaSource({
   ];
 }
 
-/** Rules over buckets, keys and file systems. */
+/** Rules for buckets, keys and file systems. */
 export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [
   fileSystem,
   zone,

@@ -22,7 +22,7 @@ function unsupportedPrecision({ distribution, training }: RunSpec): Finding[] {
   });
 }
 
-/** Inner sizes that tensor parallelism divides; heads have a rule of their own. architecture.py has the same list. */
+/** Inner sizes that tensor parallelism must divide; another rule covers heads. architecture.py has the same list. */
 const splitSizes = (shape: ModelShape | undefined): [name: string, size: number][] =>
   shape === undefined
     ? []
@@ -32,12 +32,12 @@ const splitSizes = (shape: ModelShape | undefined): [name: string, size: number]
         ['the inner size of shared experts', shape.experts ? sharedFfnOf(shape) : 0],
       ];
 
-/** Layers of an expert, and what stands beside experts, that get adapters; backend_choice.py has the same. */
+/** Layers of experts and of models with experts that can have adapters; backend_choice.py has the same list. */
 const OF_MIXTURES = ['gate_proj', 'up_proj', 'down_proj', 'router', 'shared_gate'];
 const adaptedExperts = ({ model, training }: RunSpec): string[] =>
   model?.architecture.experts ? (training.lora?.targets ?? []).filter((name) => OF_MIXTURES.includes(name)) : [];
 
-/** What tensor parallelism divides, and what it does not go with. */
+/** Findings about what tensor parallelism must divide, and what it cannot be combined with. */
 function unsplit(run: RunSpec, { tensor, expert }: ParallelLayout): Finding[] {
   const path = 'distribution.parameters.tensor_parallel_degree';
   return [
@@ -90,7 +90,7 @@ function unsupportedLayout(run: RunSpec, layout: ParallelLayout): Finding[] {
   ];
 }
 
-/** What the trainer's backend FSDP1 cannot do. */
+/** Findings for options that the trainer's FSDP1 backend does not support. */
 function unsupportedOnFsdp1(run: RunSpec, layout: ParallelLayout): Finding[] {
   const { distribution, training } = run;
   if (!usesFsdp1(run)) return [];
@@ -110,7 +110,10 @@ function unsupportedOnFsdp1(run: RunSpec, layout: ParallelLayout): Finding[] {
   );
 }
 
-/** What the built-in trainer refuses before its first step, refused before instances start. test/rules/trainer-layout.test.ts compares. */
+/**
+ * Configurations that the built-in trainer rejects before its first step are rejected here before instances start.
+ * test/rules/trainer-layout.test.ts compares both.
+ */
 export const BUILTIN_LAYOUT_RULES: readonly Rule[] = [
   {
     id: 'training/builtin-precision',

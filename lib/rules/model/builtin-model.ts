@@ -3,14 +3,14 @@ import { findStrategy } from '../../distribution';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, type Rule, trainingRule, when } from '../rule';
 
-/** Parts that are there and hold, by name. */
+/** Names of the parts that are present. */
 const named = (parts: Record<string, boolean | undefined>): string[] =>
   Object.keys(parts).filter((part) => parts[part]);
 
 const NORMS = ['rms', 'rms-offset'];
 const ACTIVATIONS = ['silu', 'gelu', 'gelu-tanh', 'clamped-swiglu'];
 
-/** Parts of a shape that the built-in trainer does not compute, in the words of the run file or of the config.json. */
+/** Parts of a model that the built-in trainer does not support, in the terms of the run file or of the config.json. */
 export function untrainedParts(m: ModelShape): string[] {
   const { family } = m;
   return [
@@ -28,8 +28,8 @@ export function untrainedParts(m: ModelShape): string[] {
 }
 
 /**
- * What a shape has beyond Llama's and Mixtral's: the built-in trainer computes it, but does not hand it
- * to SMP. containers/trainer/slipway_trainer/architecture.py has the same list.
+ * Features of a model beyond Llama's and Mixtral's: the built-in trainer supports them, but does not convert them for SMP.
+ * containers/trainer/slipway_trainer/architecture.py has the same list.
  */
 export function partsBeyondLlama(m: ModelShape): string[] {
   const { family } = m;
@@ -60,7 +60,7 @@ export function partsBeyondLlama(m: ModelShape): string[] {
   });
 }
 
-/** What Mixtral's routing does not have. */
+/** Routing features that Mixtral does not have. */
 const routingParts = ({ experts, routing, family }: ModelShape): Record<string, boolean | undefined> =>
   experts === undefined
     ? {}
@@ -73,7 +73,7 @@ const routingParts = ({ experts, routing, family }: ModelShape): Record<string, 
         routedScaling: (family?.routedScaling ?? 1) !== 1,
       };
 
-/** What tensor parallelism of the built-in trainer does not split; architecture.py has the same list. */
+/** Features that tensor parallelism of the built-in trainer does not support; architecture.py has the same list. */
 const unsplitByTensor = ({ mtpLayers }: ModelShape): string[] => named({ mtpLayers: (mtpLayers ?? 0) > 0 });
 
 function unsplitParts(run: RunSpec, shape: ModelShape): Finding[] {
@@ -103,7 +103,7 @@ function unsplitParts(run: RunSpec, shape: ModelShape): Finding[] {
   ];
 }
 
-/** What the built-in trainer can compute of a model. */
+/** Rules for the models that the built-in trainer supports. */
 export const BUILTIN_MODEL_RULES: readonly Rule[] = [
   {
     id: 'model/builtin-parts',

@@ -5,15 +5,15 @@ import { builtinOnly } from '../own-code';
 import { type Rule, trainingRule, when } from '../rule';
 
 /**
- * Layers of a mixture that are no linear layers in transformers 5, which holds all experts in one tensor and a router of its own: PEFT 0.21
- * gives them no adapter, or another one (test/containers/test_adapter_families.py).
+ * Layers of a mixture that are not linear layers in transformers 5, which stores all experts in one tensor and has its own router: PEFT
+ * 0.21 gives them no adapter, or a different one (test/containers/test_adapter_families.py).
  */
 const EXPERT_LAYERS = ['gate_proj', 'up_proj', 'down_proj', 'router'];
 
 const exportsAdapter = (run: RunSpec) =>
   run.code.builtin === 'builtin' && run.code.arguments['export-adapter'] === true;
 
-/** Whether adapters belong to layers of a mixture that PEFT does not adapt. */
+/** Whether the adapters include layers of a mixture that PEFT does not adapt. */
 function adaptsExperts(run: RunSpec): boolean {
   return (
     run.model?.architecture?.experts !== undefined &&
@@ -146,7 +146,7 @@ export const BUILTIN_ARGUMENTS: Readonly<Record<NonNullable<RunSpec['code']['bui
   ],
 };
 
-/** The trainer refuses an unknown argument too, but only after its instances have started. */
+/** The trainer also rejects an unknown argument, but only after its instances have started. */
 const BUILTIN_ARGUMENTS_RULE: Rule = {
   id: 'code/builtin-arguments',
   level: 'warning',
@@ -166,5 +166,5 @@ const BUILTIN_ARGUMENTS_RULE: Rule = {
   },
 };
 
-/** What the built-in trainer can do, and what goes with it alone. */
+/** Rules for the capabilities of the built-in trainer, and for options that only it reads. */
 export const BUILTIN_TRAINER_RULES: readonly Rule[] = [...RULES.map(trainingRule), BUILTIN_ARGUMENTS_RULE];

@@ -4,7 +4,7 @@ import { type Finding, type Rule, when } from '../rule';
 
 const OPTION = 'training.documentMask';
 
-/** What the trainer's backend_choice.py refuses; test/rules/trainer-layout.test.ts compares. */
+/** Configurations that the trainer's backend_choice.py rejects; test/rules/trainer-layout.test.ts compares both. */
 function unsupportedMask(run: RunSpec): Finding[] {
   const { library } = run.distribution;
   const { objective = 'pretrain' } = run.training;
@@ -24,7 +24,7 @@ function unsupportedMask(run: RunSpec): Finding[] {
   ];
 }
 
-/** Pre-training on documents that do not see each other. */
+/** Rules for pre-training with a document mask. */
 export const DOCUMENT_MASK_RULES: readonly Rule[] = [
   {
     id: 'training/document-mask',

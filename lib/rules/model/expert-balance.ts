@@ -5,7 +5,7 @@ import { type Finding, type Rule, trainingRule, when } from '../rule';
 const LOSSES = ['balance-loss', 'router-z-loss'] as const;
 const BIAS = 'routing-bias-rate';
 
-/** What the trainer's backend_choice.py refuses; test/rules/trainer-layout.test.ts compares. */
+/** Configurations that the trainer's backend_choice.py rejects; test/rules/trainer-layout.test.ts compares both. */
 function balanceFindings(run: RunSpec): Finding[] {
   const { library, parameters } = run.distribution;
   const shape = run.model?.architecture;
@@ -31,7 +31,7 @@ function balanceFindings(run: RunSpec): Finding[] {
   });
 }
 
-/** What keeps the experts of a mixture in balance. */
+/** Rules for balancing the experts of a mixture. */
 export const EXPERT_BALANCE_RULES: readonly Rule[] = [
   {
     id: 'training/expert-balance',

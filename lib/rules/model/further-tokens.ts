@@ -4,7 +4,7 @@ import { type Finding, type Rule, trainingRule, when } from '../rule';
 const WEIGHT = 'code.arguments.mtp-loss';
 const MODULES = 'model.architecture.mtpLayers';
 
-/** What the trainer's backend_choice.py refuses; test/rules/trainer-layout.test.ts compares. */
+/** Configurations that the trainer's backend_choice.py rejects; test/rules/trainer-layout.test.ts compares both. */
 function moduleFindings({ model, distribution, training, code }: RunSpec): Finding[] {
   const modules = model?.architecture.mtpLayers ?? 0;
   const weight = code.arguments['mtp-loss'];
@@ -36,7 +36,7 @@ function moduleFindings({ model, distribution, training, code }: RunSpec): Findi
   ];
 }
 
-/** Multi-token prediction in the built-in trainer. */
+/** Rules for multi-token prediction in the built-in trainer. */
 export const FURTHER_TOKEN_RULES: readonly Rule[] = [
   {
     id: 'model/further-tokens',

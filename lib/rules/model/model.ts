@@ -71,5 +71,5 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** What the planner and the trainer must know of the model. */
+/** Rules for what the planner and the trainer must know about the model. */
 export const MODEL_RULES: readonly Rule[] = RULES.map(trainingRule);

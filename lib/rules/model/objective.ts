@@ -7,7 +7,7 @@ import { type Finding, type Rule, when } from '../rule';
 const SOURCE = 'containers/trainer';
 const DEGREES = 'distribution.parameters';
 
-/** What the trainer's backend_choice.py refuses; test/rules/trainer-layout.test.ts compares. */
+/** Configurations that the trainer's backend_choice.py rejects; test/rules/trainer-layout.test.ts compares both. */
 function unsupportedObjective(run: RunSpec): Finding[] {
   const { objective = 'pretrain', precision } = run.training;
   if (objective === 'pretrain') return [];
@@ -46,7 +46,7 @@ function unsupportedObjective(run: RunSpec): Finding[] {
   ];
 }
 
-/** What preferences need: weights to start from, which are their reference. */
+/** Requirements of preference training: initial weights, which are also the reference. */
 function preferences(run: RunSpec): Finding[] {
   const { arguments: given } = run.code;
   if (run.training.objective !== 'dpo')
@@ -86,7 +86,7 @@ function preferences(run: RunSpec): Finding[] {
   ];
 }
 
-/** The tokenise step reads the section `tokenizer`, and arguments of the same meaning when it is started by hand. */
+/** The tokenise step reads the section `tokenizer`, and arguments with the same meaning when it is started manually. */
 const SECTION_OF = { 'chat-template': 'chatTemplate', 'train-on': 'trainOn' } as const;
 
 function tokenizerSection(run: RunSpec): Finding[] {
@@ -117,7 +117,7 @@ function tokenizerSection(run: RunSpec): Finding[] {
   ];
 }
 
-/** Fine-tuning in the built-in trainer, and the data that it needs. */
+/** Rules for fine-tuning in the built-in trainer, and its data. */
 export const OBJECTIVE_RULES: readonly Rule[] = [
   {
     id: 'training/objective',

@@ -3,10 +3,13 @@ import { trainingInstanceTypes } from '../../distribution/strategy';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, type Rule, trainingRule, when } from '../rule';
 
-/** B200, B300 and GB200. torch.nn.functional.scaled_mm has MXFP8 and NVFP4 for them; RTX PRO 6000, a Blackwell too, has other kernels. */
+/**
+ * B200, B300 and GB200. torch.nn.functional.scaled_mm supports MXFP8 and NVFP4 on them; RTX PRO 6000, also a Blackwell GPU, has other
+ * kernels.
+ */
 const hasBlockScales = ({ model }: Accelerator): boolean => /B[23]00/.test(model);
 
-/** Recipes of fp8: PyTorch 2.15 says "DeepSeek style (1x128, 128x128) scaling only supported in CUDA for SM90". */
+/** Recipes of fp8: the error message of PyTorch 2.15 is "DeepSeek style (1x128, 128x128) scaling only supported in CUDA for SM90". */
 function fp8Recipe(run: RunSpec): Finding[] {
   const { fp8Recipe: given, precision: type } = run.training;
   const builtin = run.code.builtin === 'builtin';
@@ -92,5 +95,5 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** Rules over the number formats of products. */
+/** Rules for the number formats of matrix products. */
 export const PRECISION_RULES: readonly Rule[] = RULES.map(trainingRule);

@@ -2,13 +2,13 @@ import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, type Rule, trainingRule, when } from '../rule';
 
 const COUNT = 'samples';
-/** Arguments that say how, with the trainer's own defaults. */
+/** Arguments for samples, with the trainer's defaults. */
 const DEFAULTS = { 'sample-tokens': 64, 'sample-prompt-tokens': 32, 'sample-tokenizer': '' } as const;
 
 const path = (name: string): string => `code.arguments.${name}`;
 const isCount = (value: number): boolean => Number.isInteger(value) && value >= 1;
 
-/** What the trainer's backend_choice.py refuses; test/rules/trainer-layout.test.ts compares. */
+/** Configurations that the trainer's backend_choice.py rejects; test/rules/trainer-layout.test.ts compares both. */
 function sampleFindings({ code, distribution, training }: RunSpec): Finding[] {
   const got = code.arguments[COUNT] ?? 0;
   const count = Number(got);
@@ -48,7 +48,7 @@ function sampleFindings({ code, distribution, training }: RunSpec): Finding[] {
   ];
 }
 
-/** Sample generations of the built-in trainer. */
+/** Rules for sample generations of the built-in trainer. */
 export const SAMPLE_RULES: readonly Rule[] = [
   {
     id: 'training/samples',

@@ -4,7 +4,7 @@ import { type Finding, when } from '../rule';
 
 const AT = 'model.architecture';
 
-/** What contradicts itself in an architecture that a run file writes. */
+/** Contradictions in an architecture that a run file gives. */
 export function shapeFindings(run: RunSpec): Finding[] {
   const a = run.written.model?.architecture;
   if (!a) return [];
@@ -46,7 +46,7 @@ function headFindings(a: Written): Finding[] {
   ];
 }
 
-/** Fields that say nothing without experts. */
+/** Fields that have no meaning without experts. */
 const OF_EXPERTS = ['expertFfnHiddenSize', 'sharedExperts', 'denseLayers', 'routing'] as const;
 
 function mixtureFindings(a: Written): Finding[] {
@@ -75,7 +75,7 @@ function mixtureFindings(a: Written): Finding[] {
 }
 
 function routingFindings({ experts = 1, expertsPerToken = 1, routing }: ModelShape): Finding[] {
-  // Experts that are too many for a token without groups are told of by themselves.
+  // Too many experts per token without groups are reported by another finding.
   if (routing?.groups === undefined && routing?.topGroups === undefined) return [];
   const { groups = 1, topGroups = groups } = routing;
   const reached = (topGroups * experts) / groups;

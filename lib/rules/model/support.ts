@@ -3,8 +3,8 @@ import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, type Rule, trainingRule, when } from '../rule';
 
 /**
- * What the contract knows and this version does not do yet. `validate` warns, so that a file can be checked before its feature is
- * there; a launch refuses (`refuseUnsupported`), because the job would end itself with code 77 after its instances have started.
+ * Features that the contract defines and this version does not support yet. `validate` warns, so that a file can be checked before its
+ * feature exists; a launch is rejected (`refuseUnsupported`), because the job would end with code 77 after its instances have started.
  */
 const PREFIX = 'not-supported/';
 const WHY = 'The driver or the built-in trainer would reject them after the instances have started.';
@@ -54,10 +54,10 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** Rules over what the built-in trainer can train. */
+/** Rules for what the built-in trainer can train. */
 export const SUPPORT_RULES: readonly Rule[] = RULES.map(trainingRule);
 
-/** The issues as a launch takes them: what is not supported yet stops it. */
+/** The issues for a launch: features that are not supported yet are errors. */
 export function refuseUnsupported(issues: readonly Issue[]): Issue[] {
   return issues.map((found) => (found.rule.startsWith(PREFIX) ? { ...found, level: 'error' } : found));
 }

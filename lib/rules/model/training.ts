@@ -49,7 +49,7 @@ function globalBatch(run: RunSpec): Finding[] {
   ];
 }
 
-/** What a degree of the layout must divide, if the model has it; `of` names it with its number. */
+/** A quantity of the model that a degree of the layout must divide, if the model has it; `of` contains its name and value. */
 interface Divided {
   degree: number;
   name: string;
@@ -87,7 +87,7 @@ function headDivisibility(run: RunSpec): Finding[] {
   ];
 }
 
-/** Tokens of one optimizer step above which loss per token suffers: AWS's best practices for SMP v2. */
+/** Tokens per optimizer step above which the loss per token suffers: AWS's best practices for SMP v2. */
 const LARGE_BATCH_TOKENS = 4e6;
 
 const RULES: readonly Rule[] = [
@@ -146,5 +146,5 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** Rules over batch, sequence, steps and layout. */
+/** Rules for batch, sequence, steps and layout. */
 export const TRAINING_RULES: readonly Rule[] = RULES.map(trainingRule);

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { unique } from './formats';
 
-// What a company asks of every stack: names, paths and boundaries of roles, tags, logs.
+// Company-wide settings of every stack: names, paths and boundaries of roles, tags, logs.
 
 const policyArn = /^arn:aws[a-z-]*:iam::(\d{12}|aws):policy\/[\w+=,.@/-]{1,512}$/;
 const policyName = /^[\w+=,.@-]{1,128}$/;
 
-/** ARN of a managed policy that is written as one, or as its name in an account. */
+/** ARN of a managed policy that is given as an ARN, or as its name in the account. */
 export const managedPolicyArn = (policy: string, place: { partition: string; account: string }): string =>
   policy.startsWith('arn:') ? policy : `arn:${place.partition}:iam::${place.account}:policy/${policy}`;
 
@@ -74,7 +74,10 @@ export const tags = z.record(
     .meta({ description: 'Value of the tag, at most 256 characters.' }),
 );
 
-/** Days that CloudWatch Logs takes: https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html */
+/**
+ * Retention periods that CloudWatch Logs accepts, days:
+ * https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html
+ */
 export const RETENTION_DAYS = [
   1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
 ] as const;

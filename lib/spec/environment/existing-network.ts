@@ -2,32 +2,32 @@ import { findInstanceType } from '../../catalog/instances/instances';
 import type { EnvironmentSpec } from '../environment-file';
 import { mlflowServers } from './mlflow-servers';
 
-/** EFA interfaces of one instance take up to five addresses (docs/facts/training-job.md 4.5). */
+/** EFA interfaces of one instance use up to five addresses (docs/facts/training-job.md 4.5). */
 const ADDRESSES_PER_EFA_INSTANCE = 5;
 const ADDRESSES_PER_INSTANCE = 2;
 
 const hasEfa = (instanceType: string): boolean => (findInstanceType(instanceType)?.efaInterfaces ?? 0) > 0;
 
-/** Addresses that instances of a type take in their subnet. */
+/** Number of addresses that instances of a type use in their subnet. */
 export const addressesOf = (instanceType: string, instances: number): number =>
   instances * (hasEfa(instanceType) ? ADDRESSES_PER_EFA_INSTANCE : ADDRESSES_PER_INSTANCE);
 
-/** A VPC of the account that the environment uses and does not make, and what jobs need of it. */
+/** An existing VPC that the environment uses, and the requirements of jobs. */
 export interface ExistingNetwork {
   region: string;
   account: string;
   vpcId: string;
   subnetIds: string[];
   securityGroupIds: string[];
-  /** Whether a type of `quotas.require` has EFA. */
+  /** Whether a type in `quotas.require` has EFA. */
   usesEfa: boolean;
-  /** Addresses that the largest job of `quotas.require` takes in one subnet. */
+  /** Number of addresses that the largest job of `quotas.require` needs in one subnet. */
   addresses: number;
-  /** Services that jobs call beside S3, by the last part of their name, and the option that needs each. */
+  /** Services besides S3 that jobs call, by the last part of their name, and the option that needs each. */
   services: { service: string; option: string }[];
 }
 
-/** What the options of an environment need of an existing VPC; undefined where it names none. */
+/** Requirements of an environment's options for its existing VPC; undefined when it has none. */
 export function existingNetworkOf(spec: EnvironmentSpec, account: string): ExistingNetwork | undefined {
   const { mode, existing } = spec.network;
   if (mode !== 'existing' || !existing) return undefined;
@@ -44,7 +44,7 @@ export function existingNetworkOf(spec: EnvironmentSpec, account: string): Exist
   };
 }
 
-/** Beside S3: what a container calls for an option of the environment. */
+/** Services besides S3 that a container calls because of an option of the environment. */
 function servicesOf(spec: EnvironmentSpec): ExistingNetwork['services'] {
   const usesCodeArtifact = spec.network.packages === 'codeartifact';
   return [

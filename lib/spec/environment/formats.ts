@@ -1,28 +1,30 @@
 import { z } from 'zod';
 import { REGION_FORM } from '../../catalog/regions';
 
-// The forms of values that several sections of the environment file share.
+// Formats of values that several sections of the environment file share.
 
 /**
- * The roles that IAM Identity Center makes for a permission set. Their names end with a suffix that changes when the set is assigned again, and their
- * path holds the region of Identity Center unless that is us-east-1.
+ * The roles that IAM Identity Center creates for a permission set. Their names end with a suffix that changes when the set is assigned
+ * again, and their path contains the region of Identity Center unless that is us-east-1.
  * https://docs.aws.amazon.com/singlesignon/latest/userguide/referencingpermissionsets.html, 2026-11-24.
  */
 const PERMISSION_SET =
   /^arn:aws[a-z-]*:iam::\d{12}:role\/aws-reserved\/sso\.amazonaws\.com\/(\*|[a-z0-9-]+\/|\*\/)?AWSReservedSSO_[\w+=,.@-]{1,32}_\*$/;
 const PRINCIPAL = /^arn:aws[a-z-]*:iam::\d{12}:(root|(role|user)\/[\w+=,.@/-]*[\w+=,.@-])$/;
 
-/** Whether a principal is a pattern for the roles of a permission set: a condition can hold it, and no `Principal` of a policy. */
+/**
+ * Whether a principal is a pattern for the roles of a permission set: it can be used in a condition, but not in `Principal` of a policy.
+ */
 export const isPermissionSet = (principal: string): boolean => PERMISSION_SET.test(principal);
 
-/** What a trust policy takes: IAM refuses a group, a policy, and a `*` that is only a part of a name. */
+/** Principals that a trust policy accepts: IAM rejects a group, a policy, and a `*` that is only part of a name. */
 export const principal = z
   .string()
   .regex(
     new RegExp(`${PRINCIPAL.source}|${PERMISSION_SET.source}`),
     'must be the ARN of an IAM role or user, arn:aws:iam::<account>:root, or the roles of a permission set: arn:aws:iam::<account>:role/aws-reserved/sso.amazonaws.com/*AWSReservedSSO_<permission set>_*',
   );
-/** Policies do not resolve aliases of keys. */
+/** Key aliases cannot be used in policies. */
 export const keyArn = z.string().regex(
   /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/([0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}|mrk-[0-9a-f]{32})$/,
   // Ends the check, so that a union with other values gives its own message.
@@ -53,7 +55,7 @@ export const ec2Id = (prefix: string, kind: string) =>
 export const fileSystemId = z
   .string()
   .regex(/^fs-[0-9a-f]{8,40}$/, 'must be a file system id such as fs-0123456789abcdef0');
-/** Id of an availability zone, which means the same in every account. */
+/** Id of an availability zone, which identifies the same zone in every account. */
 export const zoneId = z.string().regex(/^[a-z0-9]+-az\d+$/, 'must be a zone id such as usw2-az2');
 /** Id or name of an availability zone. */
 export const zone = z
@@ -61,12 +63,12 @@ export const zone = z
   .regex(/^([a-z0-9]+-az\d+|[a-z-]+-\d[a-z])$/, 'must be a zone id such as usw2-az2, or a zone name');
 /** An e-mail address. */
 export const email = z.email('must be an e-mail address');
-/** CloudFormation and the services behind it take 32-bit numbers. */
+/** Maximum value: CloudFormation and other services use 32-bit numbers. */
 export const MOST = 2_147_483_647;
-/** The list, in which no entry may stand twice. */
+/** The list, with the requirement that its entries are unique. */
 export const unique = <T extends z.ZodType>(list: T) =>
   list.refine((items) => new Set(items as unknown[]).size === (items as unknown[]).length, 'must name each entry once');
-/** An IPv4 block. That the address is the first of its block is a rule's business, which can name the right one. */
+/** An IPv4 block. A rule checks that the address is the first of its block, because it can suggest the right one. */
 export const cidr = z
   .string()
   .regex(

@@ -6,10 +6,10 @@ import { parseYaml, type YamlFile } from '../reading/yaml-file';
 import { zodIssues } from '../reading/zod-issues';
 
 const lockedBase = z.strictObject({
-  /** ECR image with its tag, as it was resolved. */
+  /** ECR image with the tag that was resolved. */
   image: z.string().refine((uri) => parseEcrUri(uri)?.tag !== undefined, 'must be an ECR image with a tag'),
   digest: z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits'),
-  /** When ECR said so, ISO 8601. */
+  /** When it was resolved, ISO 8601. */
   resolvedAt: z.string(),
 });
 const schema = z.strictObject({
@@ -18,9 +18,9 @@ const schema = z.strictObject({
   bases: z.record(z.string(), z.record(z.string(), lockedBase)),
 });
 
-/** A base image and the digest that it had. */
+/** A base image and its digest. */
 export type LockedBase = z.infer<typeof lockedBase>;
-/** `<environment>.lock.yaml`: the digests that builds of an environment's image start from. */
+/** `<environment>.lock.yaml`: the digests of the base images for builds of an environment's image. */
 export type ImageLock = z.infer<typeof schema>;
 
 /** A lock file without entries. */
@@ -29,10 +29,10 @@ export const EMPTY_LOCK: ImageLock = { schema: 1, bases: {} };
 /** The lock file that belongs to an environment file: `research.yaml` has `research.lock.yaml`. */
 export const lockFileOf = (environmentFile: string): string => environmentFile.replace(/(\.ya?ml)?$/, '.lock.yaml');
 
-/** Whether a file of a folder of environments is an environment file by its name: YAML, and no lock file. */
+/** Whether a file in a folder of environments is an environment file according to its name: YAML, but not a lock file. */
 export const isEnvironmentFileName = (name: string): boolean => /\.ya?ml$/.test(name) && !/\.lock\.ya?ml$/.test(name);
 
-/** Reads the text of a lock file. Never throws. */
+/** Parses the text of a lock file. Never throws. */
 export function loadImageLock(text: string): {
   value?: ImageLock;
   issues: Issue[];
@@ -45,14 +45,14 @@ export function loadImageLock(text: string): {
   return { issues: zodIssues(parsed.error, () => []), positionOf };
 }
 
-/** The text of a lock file, with its regions and bases in order. */
+/** The text of a lock file, with regions and bases sorted. */
 export function imageLockText(lock: ImageLock): string {
   const head =
     '# Written by slipway lock: the digests that builds of the image start from. Commit it beside the environment file.\n';
   return head + stringify(lock, { sortMapEntries: true, lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-/** The locked image by digest; undefined where the lock has none for this region and base. */
+/** The locked image by digest; undefined when the lock has none for this region and base. */
 export function lockedBaseUri(lock: ImageLock, region: string, base: string): string | undefined {
   const found = lock.bases[region]?.[base];
   const parts = found && parseEcrUri(found.image);

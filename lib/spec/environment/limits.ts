@@ -117,7 +117,7 @@ export const budget = z.strictObject({
     .positive()
     .max(1e12)
     .meta({ description: 'Budget of a calendar month, in USD.', examples: [500_000] }),
-  // A budget takes ten notifications with ten addresses each, and no notification twice:
+  // A budget accepts ten notifications with ten addresses each, and no duplicate notifications:
   // https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_budgets_CreateBudget.html
   thresholdsPercent: unique(z.array(z.number().positive().max(1e9)).min(1).max(10))
     .optional()

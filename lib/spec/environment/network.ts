@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { cidr, ec2Id, s3Prefix, unique, zone, zoneId } from './formats';
 
-/** Services that scripts call from a locked network beside S3; each has an interface endpoint. */
+/** Services besides S3 that scripts may call from a locked network; each needs an interface endpoint. */
 const ENDPOINT_SERVICES = ['ecr', 'logs', 'monitoring', 'sts', 'kms', 'secretsmanager', 'ssm', 'sagemaker'] as const;
-/** No region has more, and the VPC has addresses for no more than seven. */
+/** No region has more zones, and the VPC has address ranges for at most seven. */
 const MOST_ZONES = 6;
 
 /** Section `network`. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { email, keyArn, principal, unique } from './formats';
 
-/** A prefix of the data bucket; in a policy `*` and `?` would be wildcards. */
+/** A prefix of the data bucket; `*` and `?` would be wildcards in a policy. */
 const dataPrefix = z
   .string()
   .regex(/^[\w!.()'-][\w!.()'/ -]*\/$/, 'must be a prefix of the data bucket that ends with /, such as tokens/');
@@ -11,12 +11,12 @@ const mlflowArn = z
     /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:mlflow-(tracking-server|app)\/[\w-]+$/,
     'must be the ARN of an MLflow tracking server or app',
   );
-/** Name of a team: it goes into names of roles, aliases and parameters. */
+/** Name of a team: it is used in names of roles, aliases and parameters. */
 export const teamName = z
   .string()
   .regex(/^[a-z][a-z0-9]{0,11}$/, 'must be 1-12 lower-case letters or digits, the first a letter');
 
-/** A channel of a workspace that the account has authorised in the console of Amazon Q Developer in chat applications. */
+/** A channel of a workspace that was authorised for the account in the console of Amazon Q Developer in chat applications. */
 const slackChannel = z.strictObject({
   workspaceId: z
     .string()
@@ -28,7 +28,7 @@ const slackChannel = z.strictObject({
     .meta({ description: 'ID of the Slack channel.', examples: ['C0123ABCD'] }),
 });
 
-/** Who is told of an environment or a team. */
+/** Recipients of notices about an environment or a team. */
 export const notifications = z.strictObject({
   emails: unique(z.array(email))
     .optional()

@@ -7,7 +7,7 @@ import { access, notifications, team, teamName } from './people';
 import { protection } from './protection';
 import { storage } from './storage';
 
-/** The sections of an environment file, which each of its regions may override. */
+/** The sections of an environment file, which each region may override. */
 export const sections = {
   iam: iam.optional().meta({
     description: 'Names, paths and boundary of every role that the stack makes.',

@@ -1,7 +1,10 @@
-/** Letters that mean the same after a backslash in both; an unknown one is an error in Python and itself in JavaScript. */
+/**
+ * Letters that have the same meaning after a backslash in both languages; an unknown one is an error in Python and the letter itself in
+ * JavaScript.
+ */
 const COMMON_ESCAPES = 'bBdDsSwWfnrtvxu';
 
-/** Capturing groups of a regular expression of JavaScript; undefined when it is none. */
+/** Number of capturing groups of a JavaScript regular expression; undefined when it is invalid. */
 export function countGroups(regex: string): number | undefined {
   try {
     return (new RegExp(`${regex}|`).exec('')?.length ?? 1) - 1;
@@ -11,7 +14,7 @@ export function countGroups(regex: string): number | undefined {
 }
 
 /**
- * Why a regular expression does not mean the same to JavaScript, which checks it here and reads logs for reports, and to Python's
+ * Why a regular expression does not have the same meaning in JavaScript, which checks it here and reads logs for reports, and in Python's
  * `re` (3.8 to 3.13), with which the driver reads the log; undefined when it is valid in both.
  */
 export function regexProblem(regex: string): string | undefined {

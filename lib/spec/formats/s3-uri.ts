@@ -11,7 +11,7 @@ export function parseS3Uri(uri: string): S3Place {
   return { bucket: match[1], key: match[2] ?? '' };
 }
 
-/** As the S3 client takes it. */
+/** The form that the S3 client accepts. */
 export function bucketAndKey(uri: string): { Bucket: string; Key: string } {
   const { bucket, key } = parseS3Uri(uri);
   return { Bucket: bucket, Key: key };

@@ -1,4 +1,4 @@
-/** Columns padded to their widest cell. */
+/** A table with columns padded to their widest cell. */
 export function textTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [head, ...rows];
   const widths = head.map((_, column) => Math.max(...all.map((line) => (line[column] ?? '').length)));

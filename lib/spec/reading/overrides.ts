@@ -1,9 +1,9 @@
 import { parse } from 'yaml';
 import { type Issue, issue } from '../issue';
 
-/** Splits `data[1].s3` into ['data', 1, 's3']; undefined when it is no path. */
+/** Splits `data[1].s3` into ['data', 1, 's3']; undefined when it is not a path. */
 export function parsePath(text: string): (string | number)[] | undefined {
-  // Names are parted by dots: the first has none before it.
+  // Names are separated by dots; the first one has no dot before it.
   if (text.startsWith('.')) return undefined;
   const segments: (string | number)[] = [];
   const pattern = /(?:^|\.)([A-Za-z_][\w-]*)|\[(\d+)\]|\["([^"]+)"\]/y;
@@ -18,7 +18,7 @@ export function parsePath(text: string): (string | number)[] | undefined {
   return segments.length > 0 ? segments : undefined;
 }
 
-/** Applies `--set path=value` to a copy of `data`, in order. The value is read as YAML; an empty one removes the key. */
+/** Applies `--set path=value` to a copy of `data`, in order. The value is parsed as YAML; an empty one removes the key. */
 export function applyOverrides(data: unknown, overrides: readonly string[]): { data: unknown; issues: Issue[] } {
   const copy: unknown = structuredClone(data ?? {});
   const issues: Issue[] = [];
@@ -59,7 +59,7 @@ function setAt(root: unknown, path: readonly (string | number)[], text: string):
 
 function readValue(key: string | number, text: string): unknown {
   if (text.trim() === '') return undefined;
-  // A version is text even where it looks like a number: 2.10 is not 2.1.
+  // A version is text even if it looks like a number: 2.10 is not 2.1.
   if (key === 'version') return text.trim().replace(/^["']|["']$/g, '');
   try {
     return parse(text);

@@ -4,24 +4,27 @@ import { resolveRun } from '../resolve-run';
 import { runFileSchema } from '../run-file';
 import type { RunSpec } from '../run-spec';
 
-/** What is left of a file that the schema refuses, so that rules can judge the rest. */
+/** The rest of a file that the schema rejects, so that rules can check it. */
 export interface PartialFile<T = RunSpec> {
-  /** The file with each refused value replaced by values that the schema takes; what is true of all does not depend on them. */
+  /**
+   * The file with each rejected value replaced by values that the schema accepts; findings that are the same for all versions do not depend
+   * on them.
+   */
   versions: readonly [T, ...T[]];
-  /** Where a value was refused. */
+  /** Paths of rejected values. */
   refused: string[];
-  /** Those for which no value could be put in place: what rules say may be about their absence. */
+  /** Those without a possible substitute: rule findings may be caused by their absence. */
   leftOut: string[];
 }
 
 type ZodIssue = z.core.$ZodIssue;
 type Path = readonly PropertyKey[];
 
-/** Stands for text that must be there: a name, a channel, an instance type. */
+/** Placeholder for required text: a name, a channel, an instance type. */
 const SOME_TEXT = 'leftout';
 const MOST_ROUNDS = 8;
 
-/** The rest of a run file, judged as several files; undefined when too little of it is left. */
+/** The rest of a run file, as several versions to check; undefined when too little of it is left. */
 export function partialRun(data: unknown): PartialFile | undefined {
   const left = partialFile(data, runFileSchema);
   if (!left) return undefined;
@@ -29,7 +32,7 @@ export function partialRun(data: unknown): PartialFile | undefined {
   return { ...left, versions: [resolveRun(first), ...others.map(resolveRun)] };
 }
 
-/** The rest of a file of any schema, as `partialRun`. */
+/** The rest of a file with any schema, like `partialRun`. */
 export function partialFile<T>(data: unknown, schema: z.ZodType<T>): PartialFile<T> | undefined {
   const first = complete(data, schema, 0);
   if (!first) return undefined;
@@ -41,7 +44,7 @@ export function partialFile<T>(data: unknown, schema: z.ZodType<T>): PartialFile
   };
 }
 
-/** Puts the substitute number `choice` in the place of every refused value, until the schema takes the file. */
+/** Replaces every rejected value by substitute number `choice`, until the schema accepts the file. */
 function complete<T>(data: unknown, schema: z.ZodType<T>, choice: number) {
   const copy: unknown = structuredClone(data);
   const [refused, leftOut]: [string[], string[]] = [[], []];
@@ -67,7 +70,7 @@ interface Place {
   isDoubtful: boolean;
 }
 
-/** Of several forms the first that something can be put in place for; without one the whole is left out. */
+/** For a union, the first form for which there is a substitute; if there is none, the whole value is removed. */
 function placesOfUnion(found: Extract<ZodIssue, { code: 'invalid_union' }>): Place[] {
   const forms = found.errors.map((issues) => issues.flatMap(placesOf));
   const form = forms.find((places) => places.length > 0 && places.every(({ values }) => values.length > 0));
@@ -76,7 +79,7 @@ function placesOfUnion(found: Extract<ZodIssue, { code: 'invalid_union' }>): Pla
     : [{ path: found.path, values: [], isDoubtful: true }];
 }
 
-/** Where an issue of the schema stands, what may stand there instead, and whether rules could be about that instead. */
+/** The path of a schema issue, its possible substitutes, and whether rules could report the substitute. */
 function placesOf(found: ZodIssue): Place[] {
   if (found.code === 'invalid_union') return placesOfUnion(found);
   const paths: Path[] =
@@ -87,7 +90,7 @@ function placesOf(found: ZodIssue): Place[] {
 
 const isMissing = (found: ZodIssue): boolean => found.code === 'invalid_type' && found.input === undefined;
 
-/** Values that the schema takes in the place of a refused one; none where only leaving it out is left. */
+/** Values that the schema accepts in place of a rejected one; empty when it can only be removed. */
 function substitutes(found: ZodIssue): unknown[] {
   switch (found.code) {
     case 'invalid_value':
@@ -105,7 +108,7 @@ function substitutes(found: ZodIssue): unknown[] {
 
 const isNumeric = (origin: string): boolean => origin === 'number' || origin === 'int';
 
-/** A value of the type that was expected: the one that was meant where that can be told. */
+/** A value of the expected type: the probable intention if it can be guessed. */
 function ofType(expected: string, input: unknown): unknown[] {
   if (expected === 'boolean') return [false, true];
   if (expected === 'string') return input === undefined ? [SOME_TEXT] : [textOf(input)];
@@ -114,10 +117,10 @@ function ofType(expected: string, input: unknown): unknown[] {
   return (expected === 'number' || expected === 'int') && Number.isFinite(number) ? [number] : [];
 }
 
-/** As JSON where it is a list or a section: one with a key `toString` has no text of its own. */
+/** As JSON for a list or a section, because a section may contain a key `toString`. */
 const textOf = (input: unknown): string => (typeof input === 'object' ? JSON.stringify(input) : String(input));
 
-/** Writes `value` at `path`, or takes away what stands there. List entries stay in place, so that the paths of the others hold. */
+/** Writes `value` at `path`, or removes the existing value. List entries keep their positions, so that other paths stay valid. */
 function replaceAt(root: unknown, path: Path, value: unknown): boolean {
   const last = path[path.length - 1];
   const parent = path

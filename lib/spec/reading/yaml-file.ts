@@ -1,25 +1,25 @@
 import { isCollection, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import { formatPath, type Issue, issue } from '../issue';
 
-/** Line and column in a file, from 1. */
+/** Line and column in a file, counted from 1. */
 export interface Position {
   line: number;
   column: number;
 }
 
-/** A YAML file as parsed, and where each of its values stands. */
+/** A parsed YAML file, and the positions of its values. */
 export interface YamlFile {
   /** The document as plain values; undefined when it is not YAML. */
   data: unknown;
   issues: Issue[];
-  /** Where the value at `path` (or its nearest parent that exists) stands, 1-based. */
+  /** Position of the value at `path` (or of its nearest existing parent), counted from 1. */
   positionOf(path: readonly PropertyKey[]): Position | undefined;
 }
 
-/** Keys whose value is a version: `2.10` must not become the number 2.1. */
+/** Keys with a version as their value: `2.10` must not become the number 2.1. */
 const VERSION_PATHS: readonly (readonly string[])[] = [['image', 'version']];
 
-/** Parses YAML 1.2 text. Never throws: what is wrong with the text comes back as issues. */
+/** Parses YAML 1.2 text. Never throws: errors in the text are returned as issues. */
 export function parseYaml(text: string): YamlFile {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
@@ -44,7 +44,7 @@ export function parseYaml(text: string): YamlFile {
   return { data, issues: [...plainIssues, ...lost], positionOf: (path) => positionIn(document, path, at) };
 }
 
-/** Keys that plain values would lose or write differently. */
+/** Issues for keys that conversion to plain values would lose or change. */
 function keyProblems(document: ReturnType<typeof parseDocument>): { message: string; pos: [number, number] }[] {
   const found: { message: string; pos: [number, number] }[] = [];
   visit(document, {
@@ -71,13 +71,13 @@ function plainValues(document: ReturnType<typeof parseDocument>): Pick<YamlFile,
   }
 }
 
-/** Whether an alias stands inside the value that it is an alias of. */
+/** Whether an alias is inside the value that it refers to. */
 function isCircular(value: unknown, above: readonly unknown[] = []): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return above.includes(value) || Object.values(value).some((item) => isCircular(item, [...above, value]));
 }
 
-/** Whole numbers beyond what a double holds: the job would get other digits than the file has. */
+/** Issues for whole numbers that a double cannot represent: the job would get other digits than those in the file. */
 function lostDigits(document: ReturnType<typeof parseDocument>, value: unknown, path: readonly PropertyKey[]): Issue[] {
   if (typeof value === 'object' && value !== null) {
     return Object.entries(value).flatMap(([key, item]) =>

@@ -5,7 +5,7 @@ import { formatPath, type Issue, issue, orList } from '../issue';
 type ZodIssue = z.core.$ZodIssue;
 
 /**
- * The findings of zod in our own form, with the value that was given (parse with `reportInput: true`).
+ * Converts zod's issues to our own form, with the value that was given (parse with `reportInput: true`).
  * @param keysAt the keys allowed at a path, for "did you mean"
  */
 export function zodIssues(error: z.ZodError, keysAt: (path: readonly PropertyKey[]) => string[]): Issue[] {
@@ -106,7 +106,7 @@ function typeName(expected: string): string {
   return names[expected] ?? expected;
 }
 
-/** The parts of a message; without `got` nothing was given. */
+/** The parts of a message; without `got` no value was given. */
 interface Said {
   must: string;
   got?: unknown;

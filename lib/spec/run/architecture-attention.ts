@@ -49,7 +49,7 @@ const latentAttention = z.strictObject({
   valueHeadSize: count.meta({ description: 'Width of one head of values.', examples: [128] }),
 });
 
-/** What attention has beside its heads. */
+/** Fields of attention other than its heads. */
 export const attentionFields = {
   qkNorm: z.boolean().optional().meta({
     description: 'Whether an RMS norm over each head is applied to queries and keys (Qwen 3).',

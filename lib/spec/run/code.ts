@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { sha256 } from '../formats/sha256';
 import { functionArn, scalar, text, words } from './formats';
 
-/** Words of a command, as AlgorithmSpecification takes them. */
+/** Words of a command, in the form that AlgorithmSpecification accepts. */
 const commandLine = z.array(z.string().max(256)).min(1).max(100);
 
 /** Section `code`. */

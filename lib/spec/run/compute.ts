@@ -11,7 +11,7 @@ const instanceGroup = z
   })
   .meta({ description: 'A group of equal instances.' });
 
-/** `{min, max}`: each attempt has as many instances as there is room for. */
+/** `{min, max}`: each attempt uses as many instances as are available. */
 const instanceCount = z.union(
   [
     count.meta({ description: 'Number of instances.' }),

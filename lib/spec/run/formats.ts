@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-// The forms of values that several sections of the run file share.
+// Formats of values that several sections of the run file share.
 
 /** Any text. */
 export const text = z.string();
@@ -8,7 +8,7 @@ export const text = z.string();
 export const words = (limit: number) => z.string().min(1).max(limit);
 /** A whole number from 1. */
 export const count = z.int().min(1);
-/** A value of one line. */
+/** A scalar value. */
 export const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()], {
   error: 'must be text, a number, true, false or null',
 });
@@ -20,7 +20,7 @@ export const s3Uri = z
     /^s3:\/\/(\{[a-zA-Z]+\}|[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(\/|$)/,
     'must be an S3 URI such as s3://bucket/prefix/ or s3://{dataBucket}/prefix/',
   );
-/** Name of a channel, as SageMaker takes it. */
+/** Name of a channel, in the format of SageMaker. */
 export const channelName = z
   .string()
   .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1-64 letters, digits, dots, underscores or hyphens');

@@ -3,7 +3,7 @@ import { readModelConfig } from '../model-config';
 import type { RunFile } from '../run-file';
 import type { ModelSpec } from '../run-spec';
 
-/** The model of a run with every default; undefined where none is named, or its config.json cannot be read. */
+/** The model of a run with every default; undefined when the run has none, or its config.json cannot be read. */
 export function resolveModel(file: RunFile): ModelSpec | undefined {
   const given = file.model;
   const shape = given && shapeOf(given);
@@ -23,7 +23,7 @@ export function resolveModel(file: RunFile): ModelSpec | undefined {
   };
 }
 
-/** The one of the three that is there; what is wrong with a config.json is the finding of a rule. */
+/** The one of the three that is given; a rule reports errors in a config.json. */
 function shapeOf({ architecture, config, preset }: NonNullable<RunFile['model']>) {
   if (architecture) return architecture;
   if (config) return readModelConfig(config).shape;

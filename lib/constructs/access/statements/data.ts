@@ -1,7 +1,7 @@
 import type { JobRoleContext } from '../job-role-context';
 import type { ExactStatement } from '../statement';
 
-/** What a writer of large objects needs when it gives up. */
+/** Permission of writers of large objects for aborting an upload. */
 export const MULTIPART = ['s3:AbortMultipartUpload'];
 
 /** Listing of a bucket, or of some prefixes of it. */
@@ -10,7 +10,7 @@ export function listBucket(sid: string, bucketArn: string, prefixes?: readonly s
   return { sid, actions: ['s3:ListBucket'], resources: [bucketArn], conditions };
 }
 
-/** Shared data is everybody's to read; what lies below `teams/<team>/` is that team's, unless it is named as another one's too. */
+/** All teams may read shared data; data below `teams/<team>/` belongs to that team, unless another team is configured for it too. */
 export function foreignDataStatements({
   dataBucketArn,
   otherTeams = [],
@@ -32,7 +32,7 @@ export function foreignDataStatements({
 /** Prefix of the data bucket that belongs to one team. */
 export const ownData = (team: string): string => `teams/${team}/`;
 
-/** Listing, reading and, where it says so, writing one place of `storage.external`. */
+/** Listing, reading and, if configured, writing of one location in `storage.external`. */
 export function externalStatements(
   place: { readonly s3: string; readonly access?: string; readonly kmsKeyArn?: string },
   number: number,
@@ -62,23 +62,23 @@ export function externalStatements(
   ];
 }
 
-/** What is denied to those who write for a team with a key of its own. */
+/** Inputs of the denials for writers of a team with a key of its own. */
 export interface TeamKeyBoundary {
   /** Key of the team. @default - the team has none, and nothing is denied */
   readonly teamKeyArn?: string;
-  /** Keys of other places that may be written. @default - none */
+  /** Keys of other locations that may be written. @default - none */
   readonly otherKeyArns?: readonly string[];
   /** Buckets of the environment. */
   readonly bucketArns: readonly string[];
 }
 
 /**
- * Denials that leave one key to write with, whatever an upload names.
+ * Denials that leave one key for writing, whichever key an upload names.
  *
- * Keys of KMS are denied as KMS is asked, with the rights of the caller, and not by the headers of an upload: an upload that names no key, or
- * `aws:kms` alone, has no key in its headers, and the policy of the key `aws/s3` allows its use to the whole account. SSE-S3 asks no key, so that
- * the header decides; an upload without the header does not match (StringEquals with an absent key).
- * https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html,
+ * The use of KMS keys is denied in KMS, where it is authorized with the caller's permissions, and not by the headers of an upload: an
+ * upload that names no key, or only `aws:kms`, has no key in its headers, and the policy of the key `aws/s3` allows its use to the whole
+ * account. SSE-S3 uses no KMS key, so for it the header decides; an upload without the header does not match (StringEquals with an absent
+ * key). https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html,
  * https://docs.aws.amazon.com/kms/latest/developerguide/concepts.html#aws-managed-cmk, 2026-11-23; assumption `team-key-alone`.
  */
 export function teamKeyDenials({ teamKeyArn, otherKeyArns = [], bucketArns }: TeamKeyBoundary): ExactStatement[] {

@@ -2,7 +2,7 @@ import { REGIONS } from '../../../catalog/regions';
 import type { JobRoleContext } from '../job-role-context';
 import type { ExactStatement } from '../statement';
 
-/** Repositories of the Deep Learning Containers with PyTorch: lib/catalog/images/images.ts names the same. */
+/** Repositories of the Deep Learning Containers with PyTorch; the same as in lib/catalog/images/images.ts. */
 const DLC_REPOSITORIES = ['pytorch', 'pytorch-training', 'huggingface-pytorch-training'];
 const SMP_REPOSITORY = 'smdistributed-modelparallel';
 

@@ -1,12 +1,12 @@
 import type { JobRoleContext } from '../job-role-context';
 import type { ExactStatement } from '../statement';
 
-/** Network interfaces that SageMaker makes in the VPC with this role: in the environment's subnets and group only. */
+/** Network interfaces that SageMaker creates in the VPC with this role: only in the environment's subnets and security groups. */
 export function networkStatements(context: JobRoleContext): ExactStatement[] {
   const { partition, region, account, subnetIds, securityGroupIds, isForeignNetwork } = context;
   if (subnetIds.length === 0) return [];
   const owned = (kind: string, id: string, owner = account) => `arn:${partition}:ec2:${region}:${owner}:${kind}/${id}`;
-  // A subnet that is shared through RAM carries its owner's account; its id is unique.
+  // The ARN of a subnet that is shared through RAM contains its owner's account; the id of a subnet is unique.
   const arn = (kind: string, id: string) => owned(kind, id, isForeignNetwork ? '*' : account);
   const subnets = subnetIds.map((id) => arn('subnet', id));
   const interfaces = owned('network-interface', '*');

@@ -1,7 +1,7 @@
 import { logGroupArn, logGroupArns, SHARED_LOG_GROUPS } from '../log-group-arns';
 import type { ExactStatement } from '../statement';
 
-/** What the policies of people are made from. All values may be tokens. */
+/** Inputs for the policies of people. All values may be tokens. */
 export interface AccessContext {
   readonly partition: string;
   readonly account: string;
@@ -11,24 +11,24 @@ export interface AccessContext {
   readonly checkpointBucketArn: string;
   readonly artifactBucketArn: string;
   readonly keyArn: string;
-  /** Keys of teams that have one of their own, by team. @default - none */
+  /** Keys of teams with a key of their own, by team. @default - none */
   readonly teamKeyArns?: Readonly<Record<string, string>>;
-  /** Bucket, key and role of the copies of checkpoints in another region. @default - none are made */
+  /** Bucket, key and role of the checkpoint copies in another region. @default - no copies */
   readonly replica?: { readonly bucketArn: string; readonly keyArn: string; readonly roleArn: string };
   readonly runTableArn: string;
   /** Execution and processing roles of one team's jobs, by team. */
   readonly jobRoleArns: Readonly<Record<string, readonly string[]>>;
   /** Repository of the environment's image. @default - it has none */
   readonly repositoryArn?: string;
-  /** Prefixes of the data bucket that a team may write, by team. */
+  /** Prefixes of the data bucket to which a team may write, by team. */
   readonly writableData: Readonly<Record<string, readonly string[]>>;
-  /** Alias of control by team. */
+  /** Aliases of control, by team. */
   readonly aliasArns: Readonly<Record<string, string>>;
-  /** Aliases of the function that answers auditors. @default - there is none */
+  /** Aliases of the function that answers auditors. @default - none */
   readonly auditAliasArns?: readonly string[];
 }
 
-/** The names of the teams, and the descriptors of one team or, with `*`, of all. */
+/** Reads the list of team names, and the descriptors of one team or, with `*`, of all. */
 export function descriptors(
   { partition, region, account, environment }: AccessContext,
   team: string,
@@ -36,13 +36,13 @@ export function descriptors(
   const parameters = `arn:${partition}:ssm:${region}:${account}:parameter/slipway/environments/${environment}`;
   return [
     {
-      // The first names the teams: `--environment <name>` finds the caller's own team by them.
+      // The list of teams: `--environment <name>` finds the caller's own team with it.
       sid: 'ReadTeamNamesAndDescriptors',
       actions: ['ssm:GetParameter'],
       resources: [parameters, `${parameters}/${team}`],
       wildcard: 'The descriptors of all teams of the environment.',
     },
-    // Reading by path would show a team the descriptors of all others.
+    // Reading by path would show a team the descriptors of all other teams.
     ...(team === '*'
       ? [
           {
@@ -58,7 +58,7 @@ export function descriptors(
 /** Names of the teams. */
 export const teamsOf = ({ jobRoleArns }: AccessContext): string[] => Object.keys(jobRoleArns);
 
-/** What `slipway preflight`, `quota` and `plan` read. */
+/** Reads of `slipway preflight`, `quota` and `plan`. */
 export function preflightReads(context: AccessContext, teams: readonly string[]): ExactStatement[] {
   const { jobRoleArns, repositoryArn } = context;
   return [
@@ -93,7 +93,7 @@ export function preflightReads(context: AccessContext, teams: readonly string[])
   ];
 }
 
-/** Requests of jobs, with their hyperparameters and variables: of one team, or of all. */
+/** Requests of jobs, including hyperparameters and environment variables: of one team, or of all. */
 export function describeJobs(
   { partition, region, account, environment }: AccessContext,
   team?: string,
@@ -110,8 +110,8 @@ export function describeJobs(
 }
 
 /**
- * `slipway publish --registry`: groups of the team's own names, and versions that somebody else approves. Names of environments and teams have
- * no hyphens, so that no other team's names begin so.
+ * `slipway publish --registry`: groups with names of the team, and versions that another person approves. Names of environments and teams
+ * contain no hyphens, so that no other team's names have the same prefix.
  */
 export function registerModels(
   { partition, region, account, environment }: AccessContext,
@@ -136,7 +136,7 @@ export function registerModels(
   ];
 }
 
-/** For those who may read the logs of all teams: the groups hold the streams of all jobs of the account. */
+/** For people who may read the logs of all teams: the groups contain the streams of all jobs of the account. */
 export function jobLogs(context: AccessContext): ExactStatement[] {
   return [
     {
@@ -154,14 +154,14 @@ export function jobLogs(context: AccessContext): ExactStatement[] {
   ];
 }
 
-/** Whether the buckets are there, as preflight looks: names of objects, and none of them. */
+/** Whether the buckets exist, for preflight: lists names of objects, but does not read the objects. */
 export const listBuckets = (context: AccessContext): ExactStatement => ({
   sid: 'ListBuckets',
   actions: ['s3:ListBucket'],
   resources: [context.dataBucketArn, context.checkpointBucketArn, context.artifactBucketArn],
 });
 
-/** Lists and reads objects below prefixes of a bucket; `*` is all of it. */
+/** Lists and reads objects below prefixes of a bucket; `*` is the whole bucket. */
 export function reads(what: string, bucketArn: string, prefixes: readonly string[]): ExactStatement[] {
   return [
     {
@@ -179,13 +179,13 @@ export function reads(what: string, bucketArn: string, prefixes: readonly string
   ];
 }
 
-/** A team with a key of its own reads shared data, and writes with its own key alone. */
+/** A team with a key of its own reads shared data, but writes only with its own key. */
 export function useOwnKey(context: AccessContext, team: string): ExactStatement[] {
   if (!context.teamKeyArns?.[team]) return [useKey(context, ['kms:Decrypt', 'kms:GenerateDataKey'])];
   return [useKey(context, ['kms:Decrypt']), ...teamKeys(context, [team])];
 }
 
-/** Keys of teams that have one of their own, to read and to write with. */
+/** Keys of teams with a key of their own, for reading and writing. */
 export function teamKeys({ teamKeyArns = {} }: AccessContext, teams: readonly string[]): ExactStatement[] {
   const resources = teams.flatMap((team) => teamKeyArns[team] ?? []);
   return resources.length > 0

@@ -5,13 +5,13 @@ interface SecretContext {
   readonly partition: string;
   readonly account: string;
   readonly region: string;
-  /** What the names of secrets and parameters begin with. @default - jobs may read none */
+  /** Name prefix of the secrets and parameters. @default - jobs may read none */
   readonly secretsPrefix?: string;
 }
 
 /**
- * What a container needs for `secrets` of a run file. Secrets Manager and Parameter Store decrypt in the caller's name: with the AWS
- * managed keys the role needs nothing more, a customer managed key must name the role in its own policy.
+ * Permissions of a container for `secrets` of a run file. Secrets Manager and Parameter Store decrypt with the caller's permissions: with
+ * the AWS managed keys the role needs nothing more; the policy of a customer managed key must name the role.
  * https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html, 2026-11-22.
  */
 export function secretStatements({ partition, region, account, secretsPrefix }: SecretContext): ExactStatement[] {
