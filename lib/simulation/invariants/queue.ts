@@ -11,8 +11,8 @@ import { CONTROL_NEEDS, RELEASE_NEEDS, wishedLately } from './jobs';
 
 const HOUR_MS = 3_600_000;
 const TICK_MS = TICK_SECONDS * 1000;
-/** No run waits this long without a notice that says why. */
-const SILENT_WAIT_MS = 24 * HOUR_MS;
+/** No run waits this long without a notice that says why: a day, until the next tick, and until the tick has been worked off. */
+const SILENT_WAIT_MS = 24 * HOUR_MS + 2 * TICK_MS;
 
 /** Every run that can end does; none waits indefinitely without a notice that says why. */
 export class Ends extends Invariant {
