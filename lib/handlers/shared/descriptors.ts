@@ -22,7 +22,7 @@ const caches = new WeakMap<SSMClient, Map<string, KeptDescriptor>>();
 export async function readDescriptor(deps: DescriptorDeps, team: string): Promise<Descriptor> {
   const at = deps.now().getTime();
   const known = keptDescriptor(deps, team);
-  if (known && Math.abs(at - known.at) < CACHE_MS) return known.descriptor;
+  if (isRecent(known, at)) return known.descriptor;
   const Name = descriptorParameter(deps.environment, team);
   const { Parameter } = await deps.ssm.send(new GetParameterCommand({ Name }));
   const { value, issues } = parseDescriptor(Parameter?.Value ?? '');
@@ -36,6 +36,10 @@ export interface KeptDescriptor {
   descriptor: Descriptor;
   at: number;
 }
+
+/** Whether a descriptor was read within a minute of this time: a clock may also be put back. */
+export const isRecent = (kept: KeptDescriptor | undefined, now: number): kept is KeptDescriptor =>
+  kept !== undefined && Math.abs(now - kept.at) < CACHE_MS;
 
 /** What the process has read of a team last, however old; undefined before the first time. */
 export const keptDescriptor = (

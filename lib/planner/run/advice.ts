@@ -181,42 +181,28 @@ export function adviceFor(layout: LayoutInput, plan: LayoutPlan, library: string
 
 const SHOWN = 3;
 
-function tried(layout: LayoutInput, candidates: readonly Candidate[], k: PlannerConstants): Advice[] {
-  return candidates.flatMap((c): Advice[] => {
-    const next = planLayout({ ...layout, ...c.layout }, k);
-    return typeof next === 'string' ? [] : [adviceOf(c, next)];
-  });
-}
-
-const adviceOf = (c: Candidate, next: LayoutPlan): Advice => ({
-  change: textOf(c.change),
-  why: c.why,
-  memoryGiB: next.memoryGiB.total,
-  stepSeconds: next.step.total,
-  tokensPerSecondPerGpu: next.tokensPerSecondPerGpu,
-  fits: next.fits,
-});
-
 function whatIsFaster(layout: LayoutInput, plan: LayoutPlan, library: string, k: PlannerConstants): Advice[] {
-  return tried(layout, candidatesOf(FASTER, layout, library), k)
-    .filter((a) => a.fits !== 'oom' && a.stepSeconds < 0.98 * plan.step.total)
-    .sort((a, b) => a.stepSeconds - b.stepSeconds)
-    .slice(0, SHOWN);
+  return changedOnce(unchanged(layout, plan), candidatesOf(FASTER, layout, library), k)
+    .filter((one) => one.plan.fits !== 'oom' && one.plan.step.total < 0.98 * plan.step.total)
+    .sort(byTime)
+    .slice(0, SHOWN)
+    .map(adviceOf);
 }
 
 /** The fewest changes that make it fit, fastest first; if none do, those that come closest. */
 function untilItFits(layout: LayoutInput, plan: LayoutPlan, library: string, k: PlannerConstants): Advice[] {
-  let smallest: Changed = { layout, plan, change: {}, why: '' };
+  let smallest = unchanged(layout, plan);
   let reached = [smallest];
   for (let changes = 1; changes <= MOST_CHANGES && reached.length > 0; changes++) {
-    const next = distinct(reached.flatMap((one) => changedOnce(one, library, k))).sort(byMemory);
+    const smaller = (from: Changed) => changedOnce(from, candidatesOf(SMALLER, from.layout, library), k);
+    const next = distinct(reached.flatMap(smaller)).sort(byMemory);
     const fitting = next.filter((one) => one.plan.fits !== 'oom');
-    if (fitting.length > 0) return fitting.sort(byTime).slice(0, SHOWN).map(adviceOfChanged);
+    if (fitting.length > 0) return fitting.sort(byTime).slice(0, SHOWN).map(adviceOf);
     const [least] = next;
     if (least && byMemory(least, smallest) < 0) smallest = least;
     reached = next.slice(0, MOST_REACHED);
   }
-  return smallest.plan === plan ? [] : [adviceOfChanged(smallest)];
+  return smallest.plan === plan ? [] : [adviceOf(smallest)];
 }
 
 /** Maximum number of combined changes. */
@@ -236,8 +222,10 @@ interface Changed {
 const byMemory = (a: Changed, b: Changed): number => a.plan.memoryGiB.total - b.plan.memoryGiB.total;
 const byTime = (a: Changed, b: Changed): number => a.plan.step.total - b.plan.step.total;
 
-function changedOnce(from: Changed, library: string, k: PlannerConstants): Changed[] {
-  return candidatesOf(SMALLER, from.layout, library).flatMap(({ change, why, layout }): Changed[] => {
+const unchanged = (layout: LayoutInput, plan: LayoutPlan): Changed => ({ layout, plan, change: {}, why: '' });
+
+function changedOnce(from: Changed, candidates: readonly Candidate[], k: PlannerConstants): Changed[] {
+  return candidates.flatMap(({ change, why, layout }): Changed[] => {
     const next = { ...from.layout, ...layout };
     const plan = planLayout(next, k);
     if (typeof plan === 'string') return [];
@@ -251,7 +239,14 @@ function distinct(all: readonly Changed[]): Changed[] {
   return [...new Map(all.map((one) => [keyOf(one), one])).values()];
 }
 
-const adviceOfChanged = ({ change, why, plan }: Changed): Advice => adviceOf({ change, why, layout: {} }, plan);
+const adviceOf = ({ change, why, plan }: Changed): Advice => ({
+  change: textOf(change),
+  why,
+  memoryGiB: plan.memoryGiB.total,
+  stepSeconds: plan.step.total,
+  tokensPerSecondPerGpu: plan.tokensPerSecondPerGpu,
+  fits: plan.fits,
+});
 
 const textOf = (options: Options): string =>
   Object.entries(options)

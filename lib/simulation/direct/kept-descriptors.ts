@@ -1,7 +1,7 @@
 import type { GetParameterCommandOutput } from '@aws-sdk/client-ssm';
 import { descriptorParameter } from '../../contracts/launcher';
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
-import { CACHE_MS, keepDescriptor, keptDescriptor, parseDescriptor } from '../../handlers/shared/descriptors';
+import { isRecent, keepDescriptor, keptDescriptor, parseDescriptor } from '../../handlers/shared/descriptors';
 import type { Descriptor } from '../../spec/descriptor';
 import type { DirectCalls } from './direct-work';
 import { REST_MS } from './kept-limits';
@@ -10,15 +10,14 @@ import { REST_MS } from './kept-limits';
 export const READ_DESCRIPTOR = 'ssm:GetParameter';
 
 /** Whether the process has read the team's descriptor within the last minute. */
-export function isRecent(deps: ReconcileDeps, team: string, now = deps.now().getTime()): boolean {
-  const kept = keptDescriptor(deps, team);
-  return kept !== undefined && Math.abs(now - kept.at) < CACHE_MS;
-}
+export const hasRecent = (deps: ReconcileDeps, team: string): boolean =>
+  isRecent(keptDescriptor(deps, team), deps.now().getTime());
 
 /** A descriptor does not become too old while an invocation goes on: a function that took over would read it again. */
 export function staysAsRecent(deps: ReconcileDeps, team: string): boolean {
   const now = deps.now().getTime();
-  return isRecent(deps, team, now) === isRecent(deps, team, now + REST_MS);
+  const kept = keptDescriptor(deps, team);
+  return isRecent(kept, now) === isRecent(kept, now + REST_MS);
 }
 
 /**
@@ -32,7 +31,7 @@ export function readDescriptor(
   isPlain: (descriptor: Descriptor) => boolean = () => true,
 ): void {
   const { deps } = calls.work;
-  if (isRecent(deps, team)) {
+  if (hasRecent(deps, team)) {
     then();
     return;
   }

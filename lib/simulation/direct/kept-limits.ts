@@ -49,7 +49,10 @@ function readMissing(
     then();
     return;
   }
-  const keep = (limit: AppliedLimit) => kept.keep(code, limit, deps.now().getTime()) !== undefined;
+  const keep = (limit: AppliedLimit) => {
+    kept.keep(code, limit, deps.now().getTime());
+    return true;
+  };
   const ask = () =>
     calls.keptCall({
       name: CALL,

@@ -21,8 +21,8 @@ const READ_SEVERAL = 'dynamodb:BatchGetItem';
 type WorldOfPasses = Pick<WorldOfLooks, 'clock' | 'gateway' | 'table' | 'names'>;
 
 /**
- * Passes of `reconcile` over a queue in which no run waits and nothing has changed on which its usage depends: they read, and decide
- * nothing. Played call by call in the order of `admitRuns`; in every other case the function takes over with the answers so far.
+ * Passes of `reconcile` over a queue that decide nothing: no run waits, or nothing new is to be told to those that do, and what teams hold has
+ * not changed. Played call by call in the order of `admitRuns`; in every other case the function takes over with the answers so far.
  */
 export class DirectPasses {
   /** Number of passes without a call of the function. */

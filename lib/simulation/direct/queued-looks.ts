@@ -15,8 +15,8 @@ import { NOTHING_FAILED, type WorldOfLooks } from './world-of-looks';
 const READ = 'dynamodb:GetItem';
 
 /**
- * Passes of `reconcile` over a run that waits in the queue, has no job, and has no other kind of capacity to choose: they read the run, and
- * decide nothing. In every other case the function takes over with the answers so far.
+ * Passes of `reconcile` over a run that waits in the queue and has no job: they read the run and, if it has several rungs, the quotas of each,
+ * and decide nothing. In every other case the function takes over with the answers so far.
  */
 export class DirectQueuedLooks {
   /** Number of passes without a call of the function. */

@@ -10,7 +10,7 @@ import type { RunRecord } from '../../lifecycle/record';
 import type { Limits } from '../../quota';
 import { recordOfItem } from '../services/kept-document';
 import type { DirectCalls } from './direct-work';
-import { isRecent, READ_DESCRIPTOR, readDescriptor, staysAsRecent } from './kept-descriptors';
+import { hasRecent, READ_DESCRIPTOR, readDescriptor, staysAsRecent } from './kept-descriptors';
 import { REST_MS, readLimits } from './kept-limits';
 import type { WorldOfLooks } from './world-of-looks';
 
@@ -35,11 +35,10 @@ export class WaitingPass {
 
   /** Reads what is missing; the function takes over where that is more than single calls. */
   play(): void {
-    const { active, waiting, needs } = this.facts;
+    const { waiting, needs } = this.facts;
     const asksByName = waiting.some((run) => run.after.some((wanted) => wanted.startsWith('latest:')));
     const mayStall = this.world.gateway.mayComeLate([READ, READ_DESCRIPTOR, LIST]);
-    const teams = [...this.guardrailTeam(), ...newTeams(active)];
-    if (asksByName || mayStall || !teams.every((team) => this.hasNoBudget(team))) {
+    if (asksByName || mayStall || !this.teams().every((team) => this.hasNoBudget(team))) {
       this.calls.goOn();
       return;
     }
@@ -58,6 +57,11 @@ export class WaitingPass {
   /** The descriptor of every team has the guardrails of the environment. */
   private guardrailTeam(): string[] {
     return this.facts.active.slice(0, 1).map((run) => run.team);
+  }
+
+  /** Teams whose descriptors the pass reads. */
+  private teams(): string[] {
+    return [...this.guardrailTeam(), ...newTeams(this.facts.active)];
   }
 
   private listJobs(): void {
@@ -86,8 +90,8 @@ export class WaitingPass {
   /** What the process keeps does not become too old while the pass reads: a function that took over would read it again. */
   private isSteady(now: number): boolean {
     const { deps } = this.calls.work;
-    const teams = [...this.guardrailTeam(), ...newTeams(this.facts.active)];
-    return isListed(deps, now) === isListed(deps, now + REST_MS) && teams.every((team) => staysAsRecent(deps, team));
+    const isSteadyList = isListed(deps, now) === isListed(deps, now + REST_MS);
+    return isSteadyList && this.teams().every((team) => staysAsRecent(deps, team));
   }
 
   private readGuardrails(): void {
@@ -108,7 +112,7 @@ export class WaitingPass {
   }
 
   private readDescriptors(teams: readonly string[], then: () => void): void {
-    const [team, ...others] = teams.filter((one) => !isRecent(this.calls.work.deps, one));
+    const [team, ...others] = teams.filter((one) => !hasRecent(this.calls.work.deps, one));
     // The function reads those of several teams at once.
     if (others.length > 0) this.calls.goOn();
     else if (team === undefined) then();
