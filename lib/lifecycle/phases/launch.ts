@@ -144,21 +144,28 @@ function settlePresent(situation: JobSituation): Move {
 function settleAbsent(situation: Situation): Move {
   const { record, attempt, now } = situation;
   const sinceCreate = now - (attempt.lastCreateAt ?? 0);
-  if (record.desired === 'stop') {
+  const hasRun = didRun(situation);
+  if (record.desired === 'stop' && hasRun !== true) {
     // A run that is back in the queue had its create call refused, so no job can appear any more.
     if (record.state !== 'queued' && sinceCreate < DOUBT_MS) return NO_MOVE;
     return endUncreated(record, attempt, stopRun('stopped before a job was created', now), now);
   }
   if (sinceCreate < CONSISTENCY_PAUSE_MS) return NO_MOVE;
-  const hasRun = madeProgress(situation);
   if (hasRun === undefined) return NO_MOVE;
   if (!hasRun) return createAgain(record, attempt, now);
-  // Its commits show that the job ran. A single Describe that does not find it may be stale, so a second one must agree.
+  // A single Describe that does not find the job may be stale, so a second one must agree.
   if (attempt.absentSince === undefined) return move({ changes: changeAttempt(record, { absentSince: now }) });
   const isSure = now - attempt.absentSince >= SECOND_LOOK_MS && sinceCreate >= SETTLE_MS;
   // The job was deleted, and its name is not used again.
   return isSure ? vanished(situation) : NO_MOVE;
 }
+
+/**
+ * Whether the attempt's job ran although no create call was answered and Describe does not find it: it left a heartbeat or a commit.
+ * Undefined when its commits cannot be observed now.
+ */
+const didRun = (situation: Situation): boolean | undefined =>
+  situation.observed.heartbeat?.attempt === situation.attempt.number || madeProgress(situation);
 
 function cannotTell(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
   const text = `a job named ${attempt.jobName} exists, but its tags cannot be read to see whose it is`;

@@ -1,14 +1,13 @@
 import { findPrice } from '../../catalog/prices/prices';
-import { ATTEMPT_ITEM_PREFIX } from '../../contracts/run-table';
 import { trainedMs } from '../../lifecycle/accounting/pauses';
 import { ON_DEMAND, partsOfRung } from '../../lifecycle/ladder';
 import type { Attempt, FailureClass, Rung } from '../../lifecycle/record';
 import { EPOCH_MS } from '../core/epoch';
 import { heldMs, type SimJob } from '../job/job';
-import { timelineOf } from '../timeline';
+import { attemptsOf, timelineOf } from '../timeline';
 import type { SimRun } from '../world/sim-run';
 import { countedOtherwise } from './counted';
-import { Invariant } from './invariant';
+import { Invariant, isReplaced } from './invariant';
 import { trueClass } from './true-class';
 
 /** The service's times have whole seconds, and each of two may be rounded. */
@@ -25,25 +24,19 @@ export class AsHappened extends Invariant {
 
   override onEnd(): void {
     for (const run of this.scene.world.runs) {
-      const attempts = this.attemptsOf(run);
+      const attempts = attemptsOf(this.scene.world, run);
       const differences = [
         ...(run.record?.policy.ladder ?? []).flatMap((rung) => this.ofRung(run, rung)),
         ...attempts.flatMap((attempt) => this.ofAttempt(run, attempt)),
+        ...run.jobs.filter((job) => isReplaced(run, job)).flatMap((job) => this.ofReplaced(run, job)),
         ...countedOtherwise(run, attempts, timelineOf(this.scene.world, run), this.now),
       ];
       for (const what of differences) this.break(`run ${run.id}: ${what}`);
     }
   }
 
-  private attemptsOf({ runId = '' }: SimRun): Attempt[] {
-    return this.scene.world.table
-      .itemsOf(runId)
-      .filter((item) => item.item?.S?.startsWith(ATTEMPT_ITEM_PREFIX))
-      .map((item) => JSON.parse(item.document?.S ?? '{}') as Attempt);
-  }
-
   private ofAttempt(run: SimRun, attempt: Attempt): string[] {
-    const job = run.jobs.find(({ name }) => name === attempt.jobName);
+    const job = run.jobs.findLast(({ name }) => name === attempt.jobName);
     if (!job || attempt.phase !== 'ended' || attempt.failureClass === 'collision') return [];
     const asked = run.record?.policy.ladder.find(({ id }) => id === attempt.rungId);
     const whole = job.deletedAt === undefined;
@@ -113,6 +106,14 @@ export class AsHappened extends Invariant {
       truth?.showsSteps && truth.heartbeat && beatsWithout.length === 0 && made > (stepping?.firstStep ?? 0);
     return isTold && !this.isUnread(run, job)
       ? differ('lastStep', lastStep, made, lastStep !== null && made - lastStep <= stepsOfBeat(job))
+      : [];
+  }
+
+  /** A name may be used again only if nothing in S3 shows that the deleted job ran. */
+  private ofReplaced(run: SimRun, job: SimJob): string[] {
+    const hasBeat = job.truth?.heartbeat && job.history.some(({ secondaryStatus }) => secondaryStatus === 'Training');
+    return hasBeat && !this.isUnread(run, job)
+      ? [`${job.name} had a heartbeat and was deleted, and its name was used again`]
       : [];
   }
 

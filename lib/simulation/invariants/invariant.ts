@@ -1,5 +1,7 @@
 import type { SimMs } from '../core/clock';
+import type { SimJob } from '../job/job';
 import type { InvariantResult } from '../result';
+import type { SimRun } from '../world/sim-run';
 import { Watch } from '../world/watch';
 import type { World } from '../world/world';
 import type { Troubles } from './troubles';
@@ -44,6 +46,10 @@ export abstract class Invariant extends Watch<World> {
     this.broken ??= { at, evidence };
   }
 }
+
+/** Whether the name of a deleted job was used again, for the same attempt: Slipway never observed the job. */
+export const isReplaced = (run: SimRun, job: SimJob): boolean =>
+  run.jobs.findLast(({ name }) => name === job.name) !== job;
 
 /** Formats a duration for the evidence. */
 export const span = (ms: number): string => {

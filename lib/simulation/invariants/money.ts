@@ -6,9 +6,9 @@ import { BEAT_MS } from '../job/heartbeat';
 import { heldMs, isLive, type SimJob } from '../job/job';
 import { keepAliveMs, keptMs } from '../job/warm-pools';
 import { bookedUsd } from '../result';
-import { timelineOf } from '../timeline';
+import { attemptsOf, timelineOf } from '../timeline';
 import type { SimRun } from '../world/sim-run';
-import { Invariant, UNSEEN_MS } from './invariant';
+import { Invariant, isReplaced, UNSEEN_MS } from './invariant';
 import { trueClass } from './true-class';
 
 /** Tolerance for two answers of the service about one moment, and for rounding to seconds. */
@@ -73,16 +73,24 @@ export class BooksBalance extends Invariant {
 
   private unseenUsd(run: SimRun, job: SimJob): number {
     const ended = job.deletedAt ?? job.endedAt;
+    if (isReplaced(run, job)) return this.scene.world.prices.billedUsd(job, this.now);
     const isNew = isLive(job) || (ended !== undefined && this.now - ended < UNSEEN_MS);
     if (job.startedAt === undefined) return 0;
     const hours = heldMs(job, this.now) / 3_600_000;
     const perHour = hours > 0 ? this.scene.world.prices.billedUsd(job, this.now) / hours : 0;
     // The end of a deleted job is only known to the precision of a heartbeat.
-    if (!isNew) return job.deletedAt === undefined ? 0 : (perHour * BEAT_MS) / 3_600_000;
+    if (!isNew)
+      return job.deletedAt === undefined ? 0 : (perHour * (BEAT_MS + this.unseenStartMs(run, job))) / 3_600_000;
     const unseenReturnMs = this.unseenReturnMs(run, job);
     const isFresh = this.now - job.startedAt < UNSEEN_MS;
     const since = ended === undefined ? (isFresh ? UNSEEN_MS : 0) : this.now - ended;
     return (perHour * (since + unseenReturnMs + this.skewSeconds() * 1000)) / 3_600_000;
+  }
+
+  /** Time until the first step of a deleted job that Describe never returned: only its steps show when it had its instances. */
+  private unseenStartMs(run: SimRun, { name, truth }: SimJob): number {
+    const attempt = attemptsOf(this.scene.world, run).find(({ jobName }) => jobName === name);
+    return attempt?.acceptedAt === undefined ? (truth?.behaviour.startMs ?? 0) + BEAT_MS : 0;
   }
 
   /**

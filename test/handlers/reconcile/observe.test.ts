@@ -110,7 +110,7 @@ describe('a look asks', () => {
     expect(choosing.observed).toMatchObject({ checkpoints: NOTHING_OBSERVED.checkpoints, rungsAboveQuota: [] });
   });
 
-  test('for the checkpoints of a run that may launch, and of one whose job is not there', async () => {
+  test('for the checkpoints of a run that may launch, and also for the heartbeat of one whose job is not there', async () => {
     const before = await asked(await subjectOf(runId, { attempt: undefined, admitted: true, state: 'submitting' }));
     expect(before.calls).toEqual([LIST]);
     const stopped = { attempt: undefined, admitted: true, desired: 'stop' as const };
@@ -118,7 +118,7 @@ describe('a look asks', () => {
     const lost = attempt({ phase: 'intent', jobName: 'research-gone-a001' });
     const absent = await asked(await subjectOf(runId, { attempt: lost }));
     expect(absent.observed.job).toMatchObject({ kind: 'absent' });
-    expect(absent.calls).toEqual([DESCRIBE, LIST]);
+    expect(absent.calls).toEqual([DESCRIBE, READ, LIST].sort());
     expect((await asked(withChoice(await subjectOf(runId, { attempt: lost })))).observed.rungsAboveQuota).toEqual([]);
   });
 });

@@ -110,10 +110,43 @@ describe('a job that is not there', () => {
       expect(gone({ absentSince: T0 + 10 * MINUTE }, T0 + 11 * MINUTE)?.phase).toBe('ended');
     });
 
+    test('counts as deleted also when the run is to stop, so that its cost is booked', () => {
+      const missed = intended({ absentSince: T0 + 9 * MINUTE }, { desired: 'stop' });
+      const ended = run(missed, absent([10]), T0 + 10 * MINUTE).record;
+      expect(ended).toMatchObject({ state: 'stopped', attempt: { phase: 'ended', failureClass: 'deleted' } });
+      expect(run(missed, absent(), T0 + 10 * MINUTE).record.attempt?.failureClass).toBeUndefined();
+    });
+
     test('is waited for while nobody can see whether it did', () => {
       const blind = seeing({ job: ABSENT, checkpoints: { kind: 'unreadable', error: '503' } });
       expect(run(intended(), blind, T0 + HOUR).actions).toEqual([]);
     });
+  });
+});
+
+describe('a job that is not there but left a heartbeat', () => {
+  const beat = (number: number) => ({ attempt: number, step: null, phase: 'start', writtenAt: T0 });
+  const missed = intended({ absentSince: T0 + 9 * MINUTE });
+
+  test('is not created again: it counts as deleted', () => {
+    const first = run(intended(), absent([], { heartbeat: beat(1) }), T0 + MINUTE);
+    expect(first.effects).toEqual([]);
+    expect(first.record.attempt).toMatchObject({ phase: 'intent', absentSince: T0 + MINUTE });
+    expect(run(missed, absent([], { heartbeat: beat(1) }), T0 + 10 * MINUTE).record.attempt).toMatchObject({
+      phase: 'ended',
+      failureClass: 'deleted',
+    });
+  });
+
+  test('of another attempt is created again', () => {
+    expect(run(missed, absent([], { heartbeat: beat(2) }), T0 + 10 * MINUTE).events).toEqual(['create-again']);
+  });
+
+  test('shows that it ran where commits cannot be observed', () => {
+    const blind = { policy: policy({ seesCommits: false }) };
+    const seen = absent([], { heartbeat: beat(1) });
+    expect(run(intended({}, blind), seen, T0 + MINUTE).effects).toEqual([]);
+    expect(run(intended({}, blind), absent(), T0 + MINUTE).events).toEqual(['create-again']);
   });
 });
 

@@ -117,6 +117,7 @@ export const OTHERS: Readonly<Record<string, string>> = {
   clocks: 'clocks that differ: the functions have the clock of the test',
   deaths: 'functions that die between two calls',
   deleted: 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
+  'deleted-unanswered': 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
   'deleted-unread': 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
   'deleted-while-silent': 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
   'deleted-young': 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',

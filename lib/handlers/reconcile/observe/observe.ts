@@ -1,5 +1,6 @@
 import { isDueForListing, isSteady } from '../../../lifecycle/health/look';
 import { type CheckpointObservation, NOTHING_OBSERVED, type Observed } from '../../../lifecycle/observed';
+import { isInDoubt } from '../../../lifecycle/phases/launch';
 import { isPoolDue } from '../../../lifecycle/phases/settle-pool';
 import { type Attempt, isOver, type JobFiles, liveAttempt, type RunRecord } from '../../../lifecycle/record';
 import { type HeartbeatReading, readHeartbeat } from '../../shared/heartbeat';
@@ -77,9 +78,12 @@ async function observeFiles(deps: ReconcileDeps, whole: WholeRun, job: Observed[
     return { ...seen, ...(typeof place !== 'string' && { files: place }) };
   }
   if (job.kind !== 'absent' && !mayLaunch(record, attempt)) return { checkpoints: NOTHING_OBSERVED.checkpoints };
-  const checkpoints = await ownCheckpoints(deps, record, place, false);
+  const [beat, checkpoints] = await Promise.all([
+    attempt && isInDoubt(attempt) && typeof place !== 'string' ? readHeartbeat(deps.s3, place.heartbeat) : {},
+    ownCheckpoints(deps, record, place, false),
+  ]);
   const isEmpty = checkpoints.kind === 'unreadable' && typeof place !== 'string' && hasNoneYet(whole);
-  return { checkpoints: isEmpty ? { kind: 'listed', committed: [], torn: [] } : checkpoints };
+  return { ...beat, checkpoints: isEmpty ? { kind: 'listed', committed: [], torn: [] } : checkpoints };
 }
 
 /** Heartbeat and checkpoints of a job. */
