@@ -1,4 +1,4 @@
-/** The answer of a service; undefined where it refuses with one of these names, which say that there is nothing of the kind. */
+/** Awaits a service call and returns undefined when it fails with one of the given error names, which mean that nothing was found. */
 export async function answerOrUndefined<T>(answer: Promise<T>, ...nothing: string[]): Promise<T | undefined> {
   try {
     return await answer;

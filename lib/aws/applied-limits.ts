@@ -2,18 +2,18 @@ import { GetServiceQuotaCommand, type ServiceQuotasClient } from '@aws-sdk/clien
 import { type AppliedLimit, limitOf, quotaRequest, unreadLimit } from '../quota';
 import { findQuotasByName, type Pause } from './quota-listing';
 
-/** GetServiceQuota allows 5 calls a second (docs.aws.amazon.com servicequotas reference_limits, 2026-11-20). */
+/** GetServiceQuota allows 5 calls per second (docs.aws.amazon.com servicequotas reference_limits, 2026-11-20). */
 const CALLS_PER_SECOND = 5;
 
-/** What names a service quota: its code where it is known, else its name. */
+/** Identifies a service quota: by its code if known, otherwise by its name. */
 export interface QuotaRefLike {
   code?: string;
   name: string;
 }
 
 /**
- * Applied limits by quota name, one GetServiceQuota per distinct code and at most five a second. A quota without a known code is
- * found by name in one listing. What cannot be read is unknown with the reason, never AWS's default.
+ * Reads applied limits by quota name: one GetServiceQuota call per distinct code, at most five per second. Quotas without a known code are
+ * found by name in one listing. A limit that cannot be read is unknown, with the reason; AWS's default is never used instead.
  */
 export async function readAppliedLimits(
   client: ServiceQuotasClient,
@@ -32,7 +32,7 @@ export async function readAppliedLimits(
   return limits;
 }
 
-/** The applied limit behind one code, or why it is not known. */
+/** The applied limit of one quota code, or the reason why it is unknown. */
 export async function readAppliedLimit(client: ServiceQuotasClient, code: string): Promise<AppliedLimit> {
   try {
     return limitOf(code, await client.send(new GetServiceQuotaCommand(quotaRequest(code))));

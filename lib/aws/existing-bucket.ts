@@ -14,21 +14,21 @@ import { answerOrUndefined } from './answer-or-undefined';
 import { awsPrincipals, includesAction, includesResource, type PolicyStatement, statementsIn } from './policy-document';
 import { toldRegion } from './told-region';
 
-/** A bucket that an environment uses and does not make, and what it must be like. */
+/** An existing bucket that an environment uses, and its required settings. */
 export interface ExistingBucket {
   name: string;
   purpose: 'data' | 'checkpoints';
   partition: string;
   region: string;
-  /** Account that must own it; undefined: not known. */
+  /** Account that must own it; undefined = not known. */
   account?: string;
-  /** The key that the environment's roles may use; undefined: one that the stack makes. */
+  /** The key that the environment's roles may use; undefined = one that the stack creates. */
   keyArn?: string;
 }
 
-/** Settings of a bucket. Read with `s3:GetEncryptionConfiguration` and other permissions of the same kind. */
+/** Settings of a bucket. Reading them requires `s3:GetEncryptionConfiguration` and similar permissions. */
 interface BucketSettings {
-  /** Algorithm and key of the default encryption; undefined: SSE-S3. */
+  /** Algorithm and key of the default encryption; undefined = SSE-S3. */
   keyId?: string;
   isEncryptedWithKms: boolean;
   statements: PolicyStatement[];
@@ -38,8 +38,8 @@ interface BucketSettings {
 }
 
 /**
- * What is wrong with an existing bucket: region, default encryption, a policy that demands TLS, public access (errors), versioning and
- * expiration of leftovers (warnings). A missing statement is part of the message. Throws when a setting may not be read.
+ * Checks an existing bucket: Region, default encryption, a policy that requires TLS, and public access (errors), and versioning and
+ * expiration of leftovers (warnings). The message contains a missing policy statement. Throws when a setting cannot be read.
  */
 export async function existingBucketIssues(s3: S3Client, bucket: ExistingBucket): Promise<Issue[]> {
   const path = `storage.buckets.${bucket.purpose}`;
@@ -50,7 +50,7 @@ export async function existingBucketIssues(s3: S3Client, bucket: ExistingBucket)
     ];
   if (found !== bucket.region)
     return [
-      error(path, `must be a bucket of ${bucket.region}`, `${bucket.name} in ${found}`, 'name one of that region'),
+      error(path, `must be a bucket in ${bucket.region}`, `${bucket.name} in ${found}`, 'use a bucket in that region'),
     ];
   const settings = await read(s3, bucket);
   return [
@@ -66,7 +66,7 @@ const error = (path: string, must: string, got: string, fix: string) =>
 const warning = (path: string, must: string, got: string, fix: string) =>
   issue('preflight/bucket', 'warning', path, { must, got, fix });
 
-/** Region of a bucket; undefined when there is none of this name. */
+/** Region of a bucket; undefined when the bucket does not exist. */
 async function regionOf(s3: S3Client, Bucket: string): Promise<string | undefined> {
   const own = await s3.config.region();
   try {
@@ -109,7 +109,7 @@ async function read(s3: S3Client, { name: Bucket, account }: ExistingBucket): Pr
   };
 }
 
-/** Objects under a key that the roles may not use could not be read; S3's own keys need no right of the reader. */
+/** The roles could not read objects encrypted with a key that they are not allowed to use; keys managed by S3 need no permission. */
 function encryptionIssues(
   path: string,
   { isEncryptedWithKms, keyId }: BucketSettings,
@@ -123,7 +123,7 @@ function encryptionIssues(
         path,
         "should encrypt new objects with the environment's key",
         `${name} with ${isEncryptedWithKms ? 'the key aws/s3' : 'SSE-S3'}`,
-        `set the default encryption of the bucket to aws:kms with ${keyArn ?? 'a key of yours, and name it in storage.kmsKeyArn'}`,
+        `set the default encryption of the bucket to aws:kms with ${keyArn ?? 'a key of your own, and set storage.kmsKeyArn to it'}`,
       ),
     ];
   if (keyArn !== undefined && (keyArn === keyId || keyArn.endsWith(`:key/${keyId}`))) return [];
@@ -133,7 +133,7 @@ function encryptionIssues(
         path,
         `must encrypt new objects with ${keyArn}`,
         `${name} with ${keyId}`,
-        'check that the alias means it',
+        'check that the alias refers to that key',
       ),
     ];
   return [
@@ -166,7 +166,14 @@ function policyIssues(path: string, { statements }: BucketSettings, { partition,
     Condition: { Bool: { 'aws:SecureTransport': 'false' } },
   };
   const fix = `add the statement ${JSON.stringify(missing)} to its policy`;
-  return [error(path, 'must have a policy that denies requests without TLS', `none in the policy of ${name}`, fix)];
+  return [
+    error(
+      path,
+      'must have a policy that denies requests without TLS',
+      `no such statement in the policy of ${name}`,
+      fix,
+    ),
+  ];
 }
 
 const isOnlyPlainHttp = (condition: PolicyStatement['Condition'] = {}): boolean =>
@@ -200,7 +207,7 @@ function warnings(path: string, { isVersioned, expiresLeftovers }: BucketSetting
       : [
           warning(
             path,
-            'should be versioned: objects that are replaced or deleted by mistake are lost otherwise',
+            'should be versioned: otherwise objects that are overwritten or deleted by mistake are lost',
             name,
             `run aws s3api put-bucket-versioning --bucket ${name} --versioning-configuration Status=Enabled`,
           ),
@@ -210,8 +217,8 @@ function warnings(path: string, { isVersioned, expiresLeftovers }: BucketSetting
       : [
           warning(
             path,
-            `should expire objects with the tag ${key}=${value}, which incomplete checkpoints get when their run is over`,
-            `no such rule of ${name}`,
+            `should expire objects with the tag ${key}=${value}, which is set on incomplete checkpoints when their run ends`,
+            `no such lifecycle rule of ${name}`,
             'add a lifecycle rule with this tag filter and an expiration',
           ),
         ]),

@@ -10,7 +10,7 @@ import {
   statementsIn,
 } from './policy-document';
 
-/** A key that an environment uses and does not make, and what its policy must allow. */
+/** An existing KMS key that an environment uses, and what its policy must allow. */
 export interface ExistingKey {
   arn: string;
   partition: string;
@@ -18,14 +18,14 @@ export interface ExistingKey {
   /** Domain of the services of the partition, `amazonaws.com`. */
   urlSuffix: string;
   account: string;
-  /** Bucket that a file system of the stack reads and writes with the key. @default - there is no such file system */
+  /** Bucket that a file system of the stack accesses with the key. @default - there is no such file system */
   dataRepository?: string;
-  /** Option of the environment file that names it. @default storage.kmsKeyArn */
+  /** Option of the environment file that contains the ARN. @default storage.kmsKeyArn */
   option?: string;
 }
 
 /**
- * What roles, S3, DynamoDB, ECR and SageMaker do with the key. RetireGrant: ECR gives the grant of a deleted repository back
+ * Actions on the key by roles, S3, DynamoDB, ECR and SageMaker. RetireGrant: ECR retires the grant of a deleted repository
  * (https://docs.aws.amazon.com/AmazonECR/latest/userguide/encryption-at-rest.html, 2026-11-22).
  */
 const USES = [
@@ -43,8 +43,8 @@ const USES = [
 const OPTION = 'storage.kmsKeyArn';
 
 /**
- * What is wrong with an existing key: not enabled, not symmetric, or a policy that does not let IAM policies of the account allow its
- * use. Missing statements are part of the message. Throws when the key may not be described or its policy may not be read.
+ * Checks an existing key: it must be enabled and symmetric, and its policy must let IAM policies of the account allow its use. The message
+ * contains the missing statements. Throws when the key cannot be described or its policy cannot be read.
  */
 export async function existingKeyIssues(kms: KMSClient, key: ExistingKey): Promise<Issue[]> {
   const described = await answerOrUndefined(kms.send(new DescribeKeyCommand({ KeyId: key.arn })), 'NotFoundException');
@@ -63,14 +63,14 @@ const error = ({ option = OPTION }: ExistingKey, must: string, got: string, fix:
 
 function stateIssues(key: ExistingKey, { KeyState, KeySpec, KeyUsage }: KeyMetadata): Issue[] {
   if (KeyState !== undefined && KeyState !== 'Enabled')
-    return [error(key, 'must be an enabled key', `one in state ${KeyState}`, 'enable it, or name another one')];
+    return [error(key, 'must be an enabled key', `a key in state ${KeyState}`, 'enable it, or use another key')];
   if ((KeySpec ?? 'SYMMETRIC_DEFAULT') === 'SYMMETRIC_DEFAULT' && (KeyUsage ?? 'ENCRYPT_DECRYPT') === 'ENCRYPT_DECRYPT')
     return [];
-  return [error(key, 'must be a symmetric key for encryption', `${KeySpec} for ${KeyUsage}`, 'name another one')];
+  return [error(key, 'must be a symmetric key for encryption', `${KeySpec} for ${KeyUsage}`, 'use another key')];
 }
 
 /**
- * Policies of roles allow nothing unless the policy of the key leaves it to the account:
+ * IAM policies have no effect on a key unless the key policy delegates access to the account:
  * https://docs.aws.amazon.com/kms/latest/developerguide/key-policy-default.html, 2026-11-22.
  */
 function useIssues(
@@ -99,7 +99,7 @@ function useIssues(
   return [
     issue('preflight/key', isNarrowed ? 'warning' : 'error', option, {
       must: `must have a policy that lets IAM policies of account ${account} allow ${missing.join(', ')}`,
-      got: isNarrowed ? 'narrower statements, which only a job can show to suffice' : arn,
+      got: isNarrowed ? 'narrower statements, which only a test job can show to be sufficient' : arn,
       fix: `add the statement ${JSON.stringify(statement)} to its policy`,
     }),
   ];

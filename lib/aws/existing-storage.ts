@@ -4,7 +4,7 @@ import type { Issue } from '../spec/issue';
 import { existingBucketIssues } from './existing-bucket';
 import { existingKeyIssues } from './existing-key';
 
-/** Buckets and a key by their names, and the account and region that must hold them. */
+/** Names of existing buckets and a key, and the account and Region that must contain them. */
 export interface ExistingStorage {
   partition: string;
   region: string;
@@ -12,26 +12,26 @@ export interface ExistingStorage {
   /** Domain of the services of the partition, `amazonaws.com`. */
   urlSuffix: string;
   buckets: { data?: string; checkpoints?: string };
-  /** Key that the roles may use; undefined: one that the stack makes. */
+  /** Key that the roles may use; undefined = one that the stack creates. */
   keyArn?: string;
-  /** Keys of teams that have one of their own, by team. @default - none */
+  /** KMS keys of teams that have their own key, by team. @default - none */
   teamKeys?: Readonly<Record<string, string>>;
-  /** Bucket that a file system of the stack reads and writes with an existing key. */
+  /** Bucket that a file system of the stack accesses with an existing key. */
   dataRepository?: string;
 }
 
-/** One of the buckets, or the key, and how to find what is wrong with it. */
+/** The check of one bucket or key. */
 export interface StorageLook {
   what: 'data' | 'checkpoints' | 'key';
-  /** Team whose key it is; undefined: a key of the environment, or a bucket. */
+  /** Team that the key belongs to; undefined = the environment's key, or a bucket. */
   team?: string;
   /** Bucket name, or ARN of the key. */
   name: string;
-  /** Throws when a setting may not be read. */
+  /** Throws when a setting cannot be read. */
   findIssues(): Promise<Issue[]>;
 }
 
-/** A look at each bucket and key that is named. */
+/** One check for each bucket and key. */
 export function storageLooks(clients: { s3: S3Client; kms: KMSClient }, storage: ExistingStorage): StorageLook[] {
   const { buckets, keyArn, teamKeys = {}, ...place } = storage;
   const looks = (['data', 'checkpoints'] as const).flatMap((purpose): StorageLook[] => {

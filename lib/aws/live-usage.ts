@@ -13,12 +13,12 @@ import { type JobInstances, quotaUsage, type Usage } from '../quota';
 import { eachInTurn } from './pace';
 
 /**
- * ListTrainingJobs answers two requests a second in an account, and this limit cannot be raised
- * (https://docs.aws.amazon.com/general/latest/gr/sagemaker.html; aws-solutions-library-samples/deepracer-on-aws issue 87).
- * Its pages keep this far apart; more callers than one are left to the client's retries.
+ * ListTrainingJobs is limited to two requests per second per account, and the limit cannot be raised
+ * (https://docs.aws.amazon.com/general/latest/gr/sagemaker.html; aws-solutions-library-samples/deepracer-on-aws issue 87). This is the
+ * interval between pages; concurrent callers rely on the client's retries.
  */
 const BETWEEN_LISTS_MS = 500;
-/** Describes at one time. */
+/** Maximum number of concurrent Describe calls. */
 const AT_ONCE = 4;
 
 const TRAINING: ListTrainingJobsCommandInput[] = [
@@ -29,8 +29,8 @@ const TRAINING: ListTrainingJobsCommandInput[] = [
 const PROCESSING: ListProcessingJobsCommandInput[] = [{ StatusEquals: 'InProgress' }, { StatusEquals: 'Stopping' }];
 
 /**
- * What live jobs and warm pools hold now: List gives the names, one Describe a job gives type and count.
- * @param sleep waits between two listings
+ * Instances that live jobs and warm pools use now: List returns the job names, and one Describe call per job returns type and count.
+ * @param sleep waits between two List calls
  */
 export async function readUsage(
   client: SageMakerClient,

@@ -1,25 +1,26 @@
 import { HeadObjectCommand, paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3';
 import { answerOrUndefined } from './answer-or-undefined';
 
-/** The record of a checkpoint, and what S3 says of its copy; undefined before a rule copies. */
+/** The record of a checkpoint and the replication status of the object; undefined before a rule replicates it. */
 export interface SeenCopy {
   key: string;
   status: string | undefined;
 }
 
-/** Runs that are looked at: the one that was launched last may not have a checkpoint yet, and one before it may still write them. */
+/** Number of runs to inspect: the most recent one may not have a checkpoint yet. */
 const RUNS = 5;
-/** Checkpoints of a run that are looked at: the newest may be under way, without its record. */
+/** Number of checkpoints to inspect per run: the newest may be incomplete, without its record. */
 const CHECKPOINTS = 3;
 
-/** The time in a run's id; empty where people chose another. */
+/** The launch time in a run id; empty for a custom id. */
 const launchedAt = (folder: string): string => /-(\d{12})\/$/.exec(folder)?.[1] ?? '';
 const stepOf = (folder: string): number => Number(/\/step-(\d+)\/$/.exec(folder)?.[1] ?? Number.NaN);
 
 /**
- * What S3 says of the copy of the newest checkpoint of the five runs that were launched last: it tells whether the account of the copies takes
- * them, in another account too. https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-status.html, 2026-11-23.
- * @throws when the bucket may not be listed, or a record not be read
+ * Replication status of the newest checkpoint among the five most recent runs. It shows whether the destination account accepts the copies,
+ * even when that account's settings cannot be read. https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-status.html,
+ * 2026-11-23.
+ * @throws when the bucket cannot be listed or a record cannot be read
  */
 export async function newestCopy(
   s3: S3Client,

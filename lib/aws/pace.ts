@@ -1,6 +1,6 @@
 /**
- * Results of `work` over all items, in their order, with at most `atOnce` of them under way. After a failure none is begun, and it is thrown
- * when those under way have ended.
+ * Applies `work` to all items with at most `atOnce` calls in progress, and returns the results in order. After a failure it starts no
+ * further call, waits for those in progress, and throws the error.
  */
 export async function eachInTurn<T, R>(
   items: readonly T[],

@@ -1,4 +1,4 @@
-/** A statement of a resource policy, as a service answers it. */
+/** A statement of a resource policy, as returned by a service. */
 export interface PolicyStatement {
   Sid?: string;
   Effect?: string;
@@ -8,23 +8,23 @@ export interface PolicyStatement {
   Condition?: Record<string, Record<string, unknown>>;
 }
 
-/** One value and a list of it are the same in a policy. */
+/** Converts to a list: policies treat one value and a list of one value alike. */
 export const listOf = <T>(value: T | T[] | undefined): T[] =>
   value === undefined ? [] : Array.isArray(value) ? value : [value];
 
-/** Statements of a policy document; none where there is no document. */
+/** Statements of a policy document; empty when there is no document. */
 export const statementsIn = (policy: string | undefined): PolicyStatement[] =>
   policy === undefined ? [] : [(JSON.parse(policy) as { Statement?: PolicyStatement[] }).Statement ?? []].flat();
 
-/** AWS principals that a statement names; `*` for everybody. */
+/** AWS principals of a statement; `*` for everyone. */
 export const awsPrincipals = ({ Principal }: PolicyStatement): string[] =>
   typeof Principal === 'string' ? [Principal] : listOf(Principal?.AWS);
 
-/** Whether the statement's actions, with their `*` and `?`, include this one. */
+/** Whether the statement's action patterns match this action. */
 export const includesAction = ({ Action }: PolicyStatement, action: string): boolean =>
   listOf(Action).some((pattern) => matches(pattern.toLowerCase(), action.toLowerCase()));
 
-/** Whether the statement's resources, with their `*` and `?`, include this one. */
+/** Whether the statement's resource patterns match this resource. */
 export const includesResource = ({ Resource }: PolicyStatement, resource: string): boolean =>
   listOf(Resource).some((pattern) => matches(pattern, resource));
 
@@ -36,7 +36,7 @@ function matches(pattern: string, text: string): boolean {
   return new RegExp(`^${parts}$`).test(text);
 }
 
-/** One text for statements that differ in the order of their members, or in a list of one and its entry. */
+/** Canonical text of a statement, regardless of member order and of whether one value is in a list. */
 export function canonicalStatement(value: unknown): string {
   if (Array.isArray(value))
     return value.length === 1 ? canonicalStatement(value[0]) : `[${value.map(canonicalStatement).sort().join()}]`;

@@ -8,40 +8,40 @@ import {
 const SERVICE = { ServiceCode: 'sagemaker' } as const;
 const OPEN = ['PENDING', 'CASE_OPENED'];
 
-/** What became of a request for more of a quota. */
+/** Result of a quota increase request. */
 export interface IncreaseRequest {
   code: string;
   desired: number;
-  /** filed now, open already, or why it could not be filed. */
+  /** Filed now, already open, or rejected when it was filed. */
   state: 'filed' | 'open' | 'refused';
   detail: string;
 }
 
-/** A request as the service holds it. */
+/** A quota increase request as returned by the service. */
 export interface HeldRequest {
   id: string;
   desired: number;
   status: string;
-  /** The support case that decides it, where one was opened. */
+  /** The support case for the request, if there is one. */
   caseId?: string;
-  /** When its status changed last. */
+  /** Time of the last status change. */
   updatedAt?: Date;
 }
 
-/** An open request of this quota, if there is one: only one may be open. */
+/** The open request for this quota, if any: there can be only one. */
 export async function findOpenRequest(client: ServiceQuotasClient, code: string): Promise<HeldRequest | undefined> {
   const open = (await requestsOf(client, code)).find((r) => OPEN.includes(r.Status ?? ''));
   return open && heldRequest(open);
 }
 
-/** The newest request of this quota, whatever became of it. */
+/** The newest request for this quota, in any state. */
 export async function findNewestRequest(client: ServiceQuotasClient, code: string): Promise<HeldRequest | undefined> {
   const all = await requestsOf(client, code);
   const [newest] = all.sort((a, b) => (b.Created?.getTime() ?? 0) - (a.Created?.getTime() ?? 0));
   return newest && heldRequest(newest);
 }
 
-/** All requests of this quota that the service still holds; it says nothing of their order, and gives them in pages. */
+/** All requests for this quota that the service returns, over all pages; the order is not documented. */
 async function requestsOf(client: ServiceQuotasClient, code: string): Promise<RequestedServiceQuotaChange[]> {
   const found: RequestedServiceQuotaChange[] = [];
   const asked = { ...SERVICE, QuotaCode: code };
@@ -50,7 +50,7 @@ async function requestsOf(client: ServiceQuotasClient, code: string): Promise<Re
   return found;
 }
 
-/** Files an increase. @throws what the service says, a QuotaExceededException when the account may file no more */
+/** Files an increase. @throws the error of the service: QuotaExceededException when the account has too many open requests */
 export async function fileIncrease(client: ServiceQuotasClient, code: string, desired: number): Promise<HeldRequest> {
   const { RequestedQuota = {} } = await client.send(
     new RequestServiceQuotaIncreaseCommand({ ...SERVICE, QuotaCode: code, DesiredValue: desired }),
@@ -66,7 +66,7 @@ const heldRequest = (change: RequestedServiceQuotaChange): HeldRequest => ({
   updatedAt: change.LastUpdated,
 });
 
-/** Files an increase once: an open request is reported, never repeated. Stops being useful at QuotaExceededException. */
+/** Files an increase once: an open request is reported, not repeated. After a QuotaExceededException, further requests fail too. */
 export async function requestIncrease(
   client: ServiceQuotasClient,
   code: string,

@@ -5,17 +5,16 @@ import {
   type ServiceQuotasClient,
 } from '@aws-sdk/client-service-quotas';
 
-/** ListServiceQuotas answers ten calls a second; about 23 pages hold the SageMaker quotas of one Region. */
+/** ListServiceQuotas allows ten calls per second; the SageMaker quotas of a Region fill about 23 pages. */
 const PAGE_PAUSE_MS = 100;
 const PAGE_SIZE = 100;
 
-/** Waits between calls; injected so that tests need no clock. */
+/** Waits between calls; injected so that tests do not depend on a clock. */
 export type Pause = (milliseconds: number) => Promise<void>;
 
 /**
- * The SageMaker quotas of these names, as one listing of the Region gives them; it ends with the last name that was wanted. A
- * name that the Region does not list does not come. A page may be short with more to come, so that only the missing token ends
- * the list.
+ * The SageMaker quotas with these names, from one listing of the Region, which stops when all names are found. Names that the Region does
+ * not list are omitted. A page may be short although more pages follow, so only a missing token ends the list.
  */
 export async function* findQuotasByName(
   client: ServiceQuotasClient,

@@ -1,5 +1,5 @@
 /**
- * Region of a bucket that S3 names in a header of every answer, refusals included; undefined where an error is no such answer.
+ * Region of a bucket from the header that S3 includes in every response, errors included; undefined when the error is not an S3 response.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadBucket.html, 2026-11-22
  */
 export function toldRegion(error: unknown): string | undefined {

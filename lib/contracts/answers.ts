@@ -3,8 +3,8 @@ import { RUN_STATES } from './control';
 import { lineageSchema } from './lineage';
 
 /**
- * What the command line prints with `--json`, as JSON Schemas: schema/answers.schema.json and the types of the Python client are generated from
- * here, and tests hold real answers to them. A document may get more members later; one that is here stays.
+ * JSON Schemas of the `--json` output. schema/answers.schema.json and the types of the Python client are generated from them, and tests
+ * validate actual output against them. Documents may gain members later; existing members are not removed.
  */
 const text = z.string();
 const number = z.number();
@@ -15,7 +15,7 @@ const time = text.meta({ description: 'ISO 8601, UTC' });
 const issue = z.object({
   rule: text.meta({ description: 'id of the rule; docs/rules has a page for each' }),
   level: z.enum(['error', 'warning', 'info']),
-  path: text.meta({ description: "option in the run file's own words; '' is the whole file" }),
+  path: text.meta({ description: "path of the option in the run file; '' for the whole file" }),
   message: text,
 });
 
@@ -38,8 +38,8 @@ const attempt = z.object({
   startedAt: orNull(time),
   endedAt: orNull(time),
   instanceCount: whole.optional(),
-  gpuHours: number.optional().meta({ description: 'hours that its GPUs were held for; 0 without GPUs' }),
-  gpuUtilizationPercent: number.optional().meta({ description: 'mean over its hosts; absent where none tells it' }),
+  gpuHours: number.optional().meta({ description: 'GPU hours allocated to the attempt; 0 without GPUs' }),
+  gpuUtilizationPercent: number.optional().meta({ description: 'mean over its hosts; absent when no host reports it' }),
 });
 
 const runState = z.enum(RUN_STATES);
@@ -59,13 +59,13 @@ const status = z.object({
   step: orNull(whole),
   stepAt: orNull(time).optional(),
   loss: orNull(number),
-  goodput: orNull(number).meta({ description: 'share of the time in steps that were kept; null in list' }),
-  progressPercent: orNull(number).optional().meta({ description: '0 to 100; null where the file names no end' }),
-  etaAt: orNull(time).optional().meta({ description: "by the run's own speed and failures" }),
+  goodput: orNull(number).meta({ description: 'share of the run time spent in steps that were kept; null in list' }),
+  progressPercent: orNull(number).optional().meta({ description: '0 to 100; null when the run file specifies no end' }),
+  etaAt: orNull(time).optional().meta({ description: 'based on the speed and failures of the run' }),
   etaInterval80: orNull(z.tuple([time, time])).optional(),
   interruptions: whole
     .optional()
-    .meta({ description: 'how often training was interrupted, which the expected end and its interval rest on' }),
+    .meta({ description: 'number of interruptions, from which the expected end and its interval are computed' }),
   spendUsd: orNull(number),
   spareInstances: z.object({ left: orNull(whole), of: whole }).optional(),
   queuePosition: orNull(whole),
@@ -99,18 +99,18 @@ const plan = z.looseObject({
   activeParameters: number.optional(),
   steps: orNull(whole),
   tokens: orNull(number),
-  hours: orNull(number).meta({ description: 'training without failures' }),
-  wallHours: orNull(number).meta({ description: 'with saves, failures and restarts' }),
+  hours: orNull(number).meta({ description: 'training time without failures' }),
+  wallHours: orNull(number).meta({ description: 'including saves, failures and restarts' }),
   usd: z.looseObject({ onDemand: orNull(number) }),
   goodput: number,
   gpus: whole,
 });
 
 const neuronPlan = z.looseObject({
-  fits: z.enum(['oom', 'unknown']).meta({ description: 'oom: all NeuronCores together cannot hold the state' }),
+  fits: z.enum(['oom', 'unknown']).meta({ description: 'oom: the state exceeds the memory of all NeuronCores' }),
   instanceType: text,
-  cores: whole.meta({ description: 'NeuronCores as the runtime shows them, over all instances' }),
-  coreGiB: number.meta({ description: 'device memory of one core, before what its runtime takes' }),
+  cores: whole.meta({ description: 'NeuronCores as reported by the runtime, over all instances' }),
+  coreGiB: number.meta({ description: 'device memory of one core, including what the runtime reserves' }),
   layouts: z.array(z.looseObject({ tensor: whole, shard: whole, memoryGiB: z.looseObject({ total: number }) })),
   parameters: number,
   activeParameters: number,
@@ -120,12 +120,12 @@ const neuronPlan = z.looseObject({
 });
 
 const compared = z.object({
-  label: text.meta({ description: 'what tells it from the others' }),
+  label: text.meta({ description: 'label that distinguishes it from the other runs' }),
   runId: text,
   state: text,
   step: orNull(whole),
-  loss: orNull(number).meta({ description: 'after its last step' }),
-  tokensPerSecondPerGpu: orNull(number).meta({ description: 'median over the steps' }),
+  loss: orNull(number).meta({ description: 'loss after the last step' }),
+  tokensPerSecondPerGpu: orNull(number).meta({ description: 'median over all steps' }),
   goodput: orNull(number),
   spendUsd: orNull(number),
 });
@@ -138,27 +138,27 @@ const teamRun = z.object({
   state: runState,
   reason: text,
   queuePosition: orNull(whole),
-  instances: orNull(whole).meta({ description: 'of its newest attempt' }),
+  instances: orNull(whole).meta({ description: 'instances of the newest attempt' }),
   step: orNull(whole),
   progressPercent: orNull(number),
   etaAt: orNull(time),
   goodput: orNull(number),
-  spentUsd: number.meta({ description: 'what its attempts of the month cost, by the ledger' }),
+  spentUsd: number.meta({ description: 'cost of its attempts in the month, from the ledger' }),
   gpuHours: orNull(number).meta({
-    description: 'that its attempts of the month held; null = an older launcher does not say',
+    description: 'GPU hours of its attempts in the month; null = not reported by an older launcher',
   }),
-  gpuUtilizationPercent: orNull(number).meta({ description: 'of these hours, as far as runs report it' }),
+  gpuUtilizationPercent: orNull(number).meta({ description: 'mean over these hours, for runs that report it' }),
 });
 
 const gpuUse = z.object({
   utilizationPercent: orNull(number).meta({
-    description: 'mean over the GPUs of the host; null where they do not tell it',
+    description: 'mean over the GPUs of the host; null when not reported',
   }),
-  memoryGiB: number.meta({ description: 'in use on the fullest GPU' }),
+  memoryGiB: number.meta({ description: 'memory in use on the GPU with the highest usage' }),
   totalGiB: number,
 });
 
-/** By name, the document of each verb; `event`, `logLine` and `gpuLine` are one line each. */
+/** JSON documents by name; `event`, `logLine` and `gpuLine` are printed as one line each. */
 export const ANSWERS = {
   issue,
   validation: z.object({ ok: z.boolean(), issues: z.array(issue.extend({ file: text.optional() })) }),
@@ -170,17 +170,17 @@ export const ANSWERS = {
     offers: z.array(
       z.object({
         kind: z.enum(['on-demand', 'spot', 'training-plan-on-offer', 'own-training-plan']),
-        id: text.optional().meta({ description: 'offering, or ARN of the plan' }),
+        id: text.optional().meta({ description: 'id of the offering, or ARN of the plan' }),
         startAt: time,
         startInterval80: z.tuple([time, time]),
-        endAt: orNull(time).meta({ description: 'null where the reserved time is too short' }),
+        endAt: orNull(time).meta({ description: 'null when the reserved time is too short' }),
         endInterval80: orNull(z.tuple([time, time])),
-        usd: orNull(number).meta({ description: 'with failures and restarts; null = no price known' }),
+        usd: orNull(number).meta({ description: 'including failures and restarts; null = price unknown' }),
         usdInterval80: orNull(z.tuple([number, number])),
-        chance: number.meta({ description: 'of being done by the date, 0 to 1' }),
-        makesDate: z.boolean().meta({ description: 'nine times of ten' }),
+        chance: number.meta({ description: 'probability that the run ends by the date, 0 to 1' }),
+        makesDate: z.boolean().meta({ description: 'true if the probability is at least 0.9' }),
         latestStartAt: orNull(time).meta({
-          description: 'last moment at which a launch makes the date nine times of ten',
+          description: 'latest launch time with a probability of at least 0.9',
         }),
         basis: text,
         note: text,
@@ -201,18 +201,18 @@ export const ANSWERS = {
   noted: z.object({ runId: text, note: text }),
   comparison: z.object({ runs: z.array(compared) }),
   matrix: z.object({
-    matrix: text.meta({ description: 'value of the tag `matrix` of its runs' }),
+    matrix: text.meta({ description: 'value of the tag `matrix` on its runs' }),
     runs: z.array(
       z.union([
         compared.extend({
           stoppedEarly: z
             .boolean()
             .optional()
-            .meta({ description: 'by --stop-when, which is the only case that says it' }),
+            .meta({ description: 'true if stopped by --stop-when; otherwise absent' }),
         }),
         z.object({
           label: text,
-          set: z.array(text).meta({ description: 'what --set would say' }),
+          set: z.array(text).meta({ description: 'values for --set' }),
           runId: text,
           state: runState,
           queuePosition: orNull(whole),
@@ -225,7 +225,7 @@ export const ANSWERS = {
     options: z.array(
       z.object({
         path: text,
-        values: z.array(z.unknown()).meta({ description: 'of both runs; null or absent = the run has none' }),
+        values: z.array(z.unknown()).meta({ description: 'values of both runs; null or absent = not set' }),
       }),
     ),
     code: versions,
@@ -236,10 +236,12 @@ export const ANSWERS = {
   lineage: lineageSchema,
   published: z.object({
     runId: text,
-    uri: text.meta({ description: 'folder of the weights' }),
+    uri: text.meta({ description: 'prefix of the weights' }),
     files: z.array(z.object({ name: text, bytes: whole })),
-    card: text.meta({ description: 'address of the model card' }),
-    modelPackageArn: orNull(text).meta({ description: 'version in the registry; null without --registry' }),
+    card: text.meta({ description: 'URI of the model card' }),
+    modelPackageArn: orNull(text).meta({
+      description: 'model package version in the registry; null without --registry',
+    }),
   }),
   event: timelineLine.extend({ runId: text }),
   logLine: z.object({ at: time, attempt: whole, host: text, message: text }),
@@ -247,17 +249,19 @@ export const ANSWERS = {
   teamReport: z.object({
     environment: text,
     region: text,
-    month: text.meta({ description: 'such as 2026-11, UTC' }),
+    month: text.meta({ description: 'for example 2026-11, UTC' }),
     readAt: time,
     teams: z.array(
       z.object({
         team: text,
         spentUsd: number,
         budgetUsd: orNull(number).meta({ description: 'null = the team has no budget' }),
-        goodput: orNull(number).meta({ description: 'of the runs of the month, each weighed by what it spent' }),
-        gpuHours: orNull(number).meta({ description: 'that its runs held in the month; null = not known' }),
-        gpuUtilizationPercent: orNull(number).meta({ description: 'of these hours, as far as runs report it' }),
-        runs: z.array(teamRun).meta({ description: 'of the month, and all that are not over; newest first' }),
+        goodput: orNull(number).meta({ description: 'mean over the runs of the month, weighted by cost' }),
+        gpuHours: orNull(number).meta({ description: 'GPU hours of its runs in the month; null = not known' }),
+        gpuUtilizationPercent: orNull(number).meta({ description: 'mean over these hours, for runs that report it' }),
+        runs: z
+          .array(teamRun)
+          .meta({ description: 'runs of the month and all runs that have not ended; newest first' }),
       }),
     ),
     notes: z.array(text),
@@ -273,7 +277,7 @@ export const ANSWERS = {
 /** One JSON Schema with a definition for each document. */
 export const answersSchema = (): object => ({
   $schema: 'https://json-schema.org/draft/2020-12/schema',
-  title: 'What slipway prints with --json',
+  title: 'Output of slipway with --json',
   $defs: Object.fromEntries(
     Object.entries(ANSWERS).map(([name, schema]) => {
       const { $schema: _, ...definition } = z.toJSONSchema(schema);

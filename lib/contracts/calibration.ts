@@ -6,7 +6,10 @@ const interval = z.tuple([speed, speed]);
 const gib = z.number().nonnegative();
 const memory = z.object({ state: gib, rest: speed, measured: speed });
 
-/** `environments/<name>.calibration.json`: tokens a second and GPU, and GiB, of one's own runs, and what follows from them. */
+/**
+ * `environments/<name>.calibration.json`: measured tokens per second per GPU and GiB of memory from the user's runs, and the factors
+ * derived from them.
+ */
 export const calibrationSchema = z.object({
   schema: z.literal(1),
   environment: z.string(),
@@ -31,7 +34,7 @@ export const calibrationSchema = z.object({
   ),
 });
 
-/** What calibration needs of `slipway report --json`. */
+/** The parts of `slipway report --json` that calibration reads. */
 export const measuredReportSchema = z.object({
   runId: z.string(),
   environment: z.string(),

@@ -1,18 +1,18 @@
 import type { Issue } from '../spec/issue';
 import type { RunState } from './control-requests';
 
-/** Answers of the control function; its payloads are in control-requests.ts. */
+/** Answers of the control function; its payloads are defined in control-requests.ts. */
 export * from './control-requests';
 
-/** What a person wants of a run: `stop` stays until `resume`. */
+/** The state that the user requested for a run: `stop` applies until `resume`. */
 export type DesiredState = 'run' | 'stop';
 
 const ENDED: readonly (RunState | undefined)[] = ['completed', 'failed', 'stopped'];
 
-/** Whether the run is completed, failed or stopped; a failed or stopped one may be resumed. */
+/** Whether the run is completed, failed or stopped; a failed or stopped run can be resumed. */
 export const hasEnded = ({ state }: { readonly state?: RunState }): boolean => ENDED.includes(state);
 
-/** A PUT that the caller must make before it confirms; the URL is good for these headers and this digest only. */
+/** A PUT request that the caller must make before it confirms; the presigned URL is valid only for these headers and this digest. */
 export interface UploadAnswer {
   key: string;
   url: string;
@@ -20,7 +20,7 @@ export interface UploadAnswer {
   sha256: string;
 }
 
-/** One quota that a run needs, in the quota's own unit; `limit` and `inUse` are null when they could not be read. */
+/** One quota that a run needs, in the quota's unit; `limit` and `inUse` are null when they could not be read. */
 export interface QuotaAnswer {
   code: string;
   name: string;
@@ -40,15 +40,15 @@ export interface AttemptAnswer {
   reason: string;
   startedAt: string | null;
   endedAt: string | null;
-  /** Instances that it asked for, or that the service chose; absent from launchers of older versions. */
+  /** Number of instances that was requested or that the service selected; not set by older launchers. */
   instanceCount?: number;
-  /** Hours that its GPUs were held for; 0 without GPUs, absent from launchers of older versions and where the type is not known. */
+  /** GPU hours allocated to the attempt; 0 without GPUs. Absent for unknown instance types; not set by older launchers. */
   gpuHours?: number;
-  /** Mean utilisation of its GPUs, 0 to 100; absent where no host tells it. */
+  /** Mean utilisation of its GPUs, 0 to 100; absent when no host reports it. */
   gpuUtilizationPercent?: number;
 }
 
-/** What happened to a run at one time (ISO 8601), in words and with the values it rests on. */
+/** One timeline entry of a run: time (ISO 8601), description and the underlying values. */
 export interface TimelineAnswer {
   at: string;
   what: string;
@@ -59,19 +59,19 @@ export interface TimelineAnswer {
 /** One line of the timeline of a run. */
 export interface EventAnswer extends TimelineAnswer {
   runId: string;
-  /** Its place in the order of time. */
+  /** Position in chronological order. */
   cursor: string;
 }
 
 /** One page of timelines. */
 export interface EventsAnswer {
-  /** First to last. */
+  /** Oldest first. */
   events: EventAnswer[];
-  /** Where the next page begins; null at the end. */
+  /** Cursor of the next page; null at the end. */
   next: string | null;
 }
 
-/** A run as `status` and `list` show it. Money in USD, times in ISO 8601; null where a value is not known yet. */
+/** A run as shown by `status` and `list`. Amounts are in USD and times in ISO 8601; null = not known yet. */
 export interface StatusAnswer {
   runId: string;
   name: string;
@@ -79,47 +79,47 @@ export interface StatusAnswer {
   state: RunState;
   desiredState: DesiredState;
   reason: string;
-  /** Number of the newest attempt; null before there is one. Absent from launchers of older versions. */
+  /** Number of the newest attempt; null before the first attempt. Not set by older launchers. */
   attempt?: number | null;
-  /** All attempts in `status`; the newest alone in `list`. */
+  /** All attempts in `status`; only the newest in `list`. */
   attempts: AttemptAnswer[];
   committedStep: number | null;
   step: number | null;
-  /** When the driver saw that step, by its clock; null where nothing says so. */
+  /** When the driver recorded that step, by the host's clock; null when not known. */
   stepAt?: string | null;
   loss: number | null;
   goodput: number | null;
-  /** Share of the run's steps that are made, 0 to 100; null where the file names none. Absent in `list` and from launchers of older versions. */
+  /** Share of completed steps in percent; null when the run file sets no number of steps. Absent in `list` and from older launchers. */
   progressPercent?: number | null;
-  /** When it will be done by its own speed and failures; null while no step was made, and once it is over. */
+  /** Expected end, from the speed and failures of the run; null before the first step and after the end. */
   etaAt?: string | null;
-  /** Earliest and latest end, four times of five. */
+  /** 80 % interval of the end time. */
   etaInterval80?: [string, string] | null;
-  /** How often training was interrupted, which the interval rests on: 0 = as seldom as runs of others. Absent as `progressPercent` is. */
+  /** Number of interruptions, from which the interval is computed; 0 = the default rate applies. Absent when `progressPercent` is. */
   interruptions?: number;
   spendUsd: number | null;
-  /** Absent where the run has none; `left` is null while no job says it. */
+  /** Absent when the run has none; `left` is null until a job reports it. */
   spareInstances?: { left: number | null; of: number };
   queuePosition: number | null;
-  /** The live job is asked to save and leave; `isRead` once its driver says so. Absent if there is no request. */
+  /** Request to the live job to save and exit; `isRead` is true once its driver has confirmed it. Absent = no request. */
   handOver?: { why: 'preempted' | 'resized'; at: string; isRead: boolean };
-  /** Instances that the service keeps after the last job, and bills, until then. Absent while there are none. */
+  /** Warm pool of the last job, which is billed until it ends. Absent = none. */
   warmPool?: { until: string; usdPerHour: number | null };
-  /** Tags of the run file. Absent where it has none, as are the four after it. */
+  /** Tags of the run file. Absent when there are none, like the next four fields. */
   tags?: Record<string, string>;
-  /** What a person wrote about it. */
+  /** Note written by a user. */
   note?: string;
   /** Runs that must be completed before it starts. */
   after?: string[];
-  /** It may be asked to save and leave for another run. */
+  /** Whether another run may preempt it. */
   preemptible?: boolean;
   configuration?: RunConfiguration;
   timeline?: TimelineAnswer[];
-  /** Oldest lines of the timeline that the answer has no room for. @default 0 */
+  /** Number of oldest timeline lines that did not fit into the answer. @default 0 */
   timelineOmitted?: number;
 }
 
-/** What every attempt of a run is made from. */
+/** The configuration that all attempts of a run share. */
 export interface RunConfiguration {
   /** The run file with its overrides and defaults. */
   spec: Record<string, unknown>;
@@ -127,18 +127,18 @@ export interface RunConfiguration {
   codeSha256: string | null;
   /** Hash of driver and built-in trainer. */
   driverHash: string;
-  /** The image that the environment had built at the launch. */
+  /** The environment's image at the time of the launch. */
   trainingImageUri: string | null;
 }
 
-/** A refusal is an answer, not an error of the function: exit code 1 of the command line. */
+/** A rejected request. It is a regular answer, not a function error: exit code 1 of the command line. */
 export interface Refusal {
   ok: false;
   issues: Issue[];
   quota?: QuotaAnswer[];
 }
 
-/** A start was accepted: these uploads must follow, then the confirmation. */
+/** A start was accepted: the caller must make these uploads and then confirm. */
 export interface IntentAnswer {
   ok: true;
   runId: string;
@@ -147,7 +147,7 @@ export interface IntentAnswer {
   quota: QuotaAnswer[];
 }
 
-/** The run is in the queue, or its job was created at once. */
+/** The run is queued, or its job was created immediately. */
 export interface StartAnswer {
   ok: true;
   runId: string;
@@ -162,13 +162,13 @@ export interface DesiredAnswer {
   ok: true;
   runId: string;
   desiredState: DesiredState;
-  /** State of the run when the wish came. Absent from launchers of older versions, as is `changed`. */
+  /** State of the run when the request arrived. Like `changed`, not set by older launchers. */
   state?: RunState;
-  /** False when the wish changed nothing: the run was over, or the same was wanted before. */
+  /** False when the request had no effect: the run had ended, or the same state was already requested. */
   changed?: boolean;
 }
 
-/** What became of the warm pool that the last job of a run left. */
+/** Result of releasing the warm pool of a run's last job. */
 export interface ReleaseAnswer {
   ok: true;
   runId: string;
@@ -176,15 +176,15 @@ export interface ReleaseAnswer {
   trainingJobName: string | null;
   /** Whether this call ended it. */
   released: boolean;
-  /** What the service said before: null where the job has no warm pool. */
+  /** Status before the call; null when the job has no warm pool. */
   warmPoolStatus: string | null;
-  /** The job that has taken it over; null where none has. */
+  /** The job that has reused it; null if none. */
   reusedBy: string | null;
-  /** What it would have cost from now on; null where the price is not known. */
+  /** Cost of the remaining time; null when the price is not known. */
   savedUsd: number | null;
 }
 
-/** The note as it was written. */
+/** The note as stored. */
 export interface NoteAnswer {
   ok: true;
   runId: string;
@@ -193,42 +193,45 @@ export interface NoteAnswer {
 
 /** One line of a job's log. */
 export interface LogEventAnswer {
-  /** Tells one event from another over repeated reads. */
+  /** Identifies the event across repeated reads. */
   id: string;
   /** ISO 8601. */
   at: string;
-  /** `algo-1`; '' when the stream's name does not say. */
+  /** `algo-1`; '' when the stream name does not contain it. */
   host: string;
   message: string;
 }
 
-/** A session that waits for its caller. The token is a secret: it is all that the shell asks for. */
+/** A session that is ready for the caller. The token is a secret: it grants access to the shell. */
 export interface ShellAnswer {
   ok: true;
   runId: string;
   trainingJobName: string;
-  /** Input of StartSession, which session-manager-plugin asks for beside the answer. */
+  /** Input of StartSession, which session-manager-plugin requires in addition to the response. */
   request: { Target?: string; DocumentName?: string; Parameters?: Record<string, string[]>; Reason?: string };
-  /** Null while the host is not connected to Session Manager yet. */
+  /** Null until the host is connected to Session Manager. */
   session: { SessionId: string; StreamUrl: string; TokenValue: string } | null;
 }
 
-/** An answer also where the file is not valid: `ok` says that it was judged. */
+/** Also returned for an invalid file: `ok` means that the check was made. */
 export interface ValidateAnswer {
   ok: true;
   isValid: boolean;
   issues: Issue[];
-  /** `code.source` of the run, which the caller archives where it is a folder; null where the file could not be read. */
+  /** `code.source` of the run, which the caller archives if it is a folder; null when the file could not be read. */
   codeSource: string | null;
 }
 
-/** Numbers of `slipway plan --json`; this module does not depend on the planner. */
+/** The output of `slipway plan --json`; this module does not depend on the planner. */
 export interface PlanAnswer {
   ok: true;
   plan: { fits: string };
 }
 
-/** The offers of `slipway plan --by --json`, and which training plans the caller may look for and send with the next call. */
+/**
+ * The offers of `slipway plan --by --json`, and the requirements for training plans that the caller may search for and send with the next
+ * call.
+ */
 export interface DatePlanAnswer {
   ok: true;
   byDate: { by: string; offers: object[] };
@@ -236,10 +239,10 @@ export interface DatePlanAnswer {
   needs: { instanceType: string; instances: number; hours: number } | null;
 }
 
-/** The model card of a run, as `slipway publish` writes it. */
+/** The model card of a run, as written by `slipway publish`. */
 export interface CardAnswer {
   ok: true;
-  /** Name beside the weights. */
+  /** File name, in the folder of the weights. */
   file: string;
   /** Markdown. */
   card: string;
@@ -247,7 +250,7 @@ export interface CardAnswer {
   registryCard: string;
 }
 
-/** A page may be empty and have a next one. */
+/** A page may be empty even if more pages follow. */
 export interface LogAnswer {
   ok: true;
   runId: string;
@@ -256,7 +259,7 @@ export interface LogAnswer {
   nextToken?: string;
 }
 
-/** Every answer of the control function; `ok: false` is a refusal. */
+/** Every answer of the control function; `ok: false` means that the request was rejected. */
 export type ControlAnswer =
   | LogAnswer
   | ShellAnswer

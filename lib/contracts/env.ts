@@ -1,4 +1,4 @@
-/** The value of an environment variable that a construct must have set. Throws when it is missing or empty. */
+/** Returns an environment variable that the construct must set. Throws when it is missing or empty. */
 export function requireEnv(env: Readonly<Record<string, string | undefined>>, name: string): string {
   const value = env[name];
   if (value) return value;

@@ -13,18 +13,18 @@ const checkpointOrigin = z.object({
   step: whole,
   tokens: orNull(number),
   savedAt: orNull(time),
-  configHash: orNull(text).meta({ description: 'sha256 of the run file with overrides and defaults' }),
+  configHash: orNull(text).meta({ description: 'sha256 of the run file including overrides and defaults' }),
   codeDigest: orNull(text),
   imageUri: orNull(text),
-  dataDigest: orNull(text).meta({ description: 'over names, sizes and digests of the token shards' }),
+  dataDigest: orNull(text).meta({ description: 'digest over names, sizes and digests of the token shards' }),
   seed: orNull(whole),
   nextSample: orNull(whole),
 });
 
-/** From a run to everything that it was made from: what `slipway lineage --json` prints, and what a caller sends for a model card. */
+/** The complete origin of a run: printed by `slipway lineage --json` and sent by callers for a model card. */
 export const lineageSchema = z.object({
-  of: text.meta({ description: 'what was asked for' }),
-  checkpoint: orNull(checkpointOrigin).meta({ description: 'the one asked for, or the newest committed one' }),
+  of: text.meta({ description: 'the requested run or checkpoint' }),
+  checkpoint: orNull(checkpointOrigin).meta({ description: 'the requested checkpoint, or the newest committed one' }),
   runs: z
     .array(
       z.object({
@@ -43,14 +43,14 @@ export const lineageSchema = z.object({
         parents: z.array(
           z.object({
             kind: z.enum(['checkpoint', 'weights']),
-            source: text.meta({ description: 'S3 address, or run id' }),
+            source: text.meta({ description: 'S3 URI or run id' }),
             runId: orNull(text),
             step: orNull(whole),
-            by: text.meta({ description: 'attempt or option that began from it' }),
+            by: text.meta({ description: 'attempt or option that started from it' }),
           }),
         ),
       }),
     )
-    .meta({ description: 'the run first, then the runs that it began from' }),
-  notes: z.array(text).meta({ description: 'what could not be followed, and why' }),
+    .meta({ description: 'the run itself, followed by the runs that it started from' }),
+  notes: z.array(text).meta({ description: 'origins that could not be determined, with the reason' }),
 });

@@ -1,35 +1,38 @@
 /**
- * The run table: one DynamoDB table per environment and region. Written by control and reconcile only, always with conditions.
+ * The run table: one DynamoDB table per environment and region. Only control and reconcile write to it, always with condition expressions.
  *
- * | runId | item | holds |
+ * | runId | item | content |
  * |---|---|---|
- * | run id | `RUN` | the run: intent, state, budgets, current attempt, `version` (optimistic lock) |
- * | run id | `INTENT` | what the run file decided: resolved spec, code, driver and image, never changed |
- * | run id | `ATTEMPT#0001` | one attempt, as last seen |
+ * | run id | `RUN` | the run: requested state, budgets, current attempt, `version` (optimistic lock) |
+ * | run id | `INTENT` | immutable input of the run: resolved spec, code, driver and image |
+ * | run id | `ATTEMPT#0001` | one attempt, as last observed |
  * | run id | `EVENT#2026-11-21T12:00:00.000Z#0042` | one line of the timeline, with its evidence |
- * | `REQUEST#<team>#<client request id>` | `REQUEST` | the run id that this request made: a repeated `start` finds it |
- * | `QUEUE` | `QUEUE` | what the teams have used, and the queue shares of the last pass |
+ * | `REQUEST#<team>#<client request id>` | `REQUEST` | the run id created for this request, for repeated calls of `start` |
+ * | `QUEUE` | `QUEUE` | past usage of the teams, and the queue shares of the last pass |
  * | `QUOTAS` | `QUOTAS` | the instance quotas for which a notice was sent |
- * | `CLOSED` | `CLOSED` | whether the stack is being deleted: then control starts and resumes nothing |
+ * | `CLOSED` | `CLOSED` | whether the stack is being deleted: control then rejects starts and resumes |
  *
- * Both indexes are sparse: only RUN items carry their keys.
+ * Both indexes are sparse: only RUN items have their keys.
  */
 export const RUN_TABLE_PARTITION_KEY = 'runId';
-/** Sort key: which item of the run it is. */
+/** Sort key: the item of the run. */
 export const RUN_TABLE_SORT_KEY = 'item';
 
 /**
- * Runs that are not over, and runs of which something is still to be done: a notice to publish, or the cost of a warm pool to book. Partition key:
- * the constant `ACTIVE_VALUE`, removed when nothing is left to do. Projection: ALL.
+ * Runs that have not ended, and runs with outstanding work: a notice to publish, or the cost of a warm pool to record. The partition key
+ * has the constant value `ACTIVE_VALUE` and is removed when no work is left. Projection: ALL.
  */
 export const ACTIVE_INDEX = 'active-runs';
-/** Attribute that only the items in the index of active runs carry. */
+/** Attribute that exists only on items in the index of active runs. */
 export const ACTIVE_INDEX_PARTITION_KEY = 'active';
 /** Sort key of the index of active runs. */
 export const ACTIVE_INDEX_SORT_KEY = 'runId';
-/** Boolean attribute of an item that is in the index only until the cost of its warm pool is booked: it keeps no stack from being deleted. */
+/**
+ * Boolean attribute of an item that remains in the index only until the cost of its warm pool is recorded: it does not prevent the deletion
+ * of the stack.
+ */
 export const POOL_ONLY_ATTRIBUTE = 'poolOnly';
-/** The one value of the partition key of the index of active runs. */
+/** The only value of the partition key of the index of active runs. */
 export const ACTIVE_VALUE = 'active';
 
 /** All runs of a team, newest last. Projection: ALL. */
@@ -39,32 +42,32 @@ export const TEAM_INDEX_PARTITION_KEY = 'team';
 /** Sort key of the index of a team's runs: ISO 8601 time of the start. */
 export const TEAM_INDEX_SORT_KEY = 'createdAt';
 
-/** DynamoDB deletes items that have this attribute (epoch seconds). Only 0.1.0 wrote it, to REQUEST items; nothing expires any more. */
+/** DynamoDB deletes items that have this attribute (epoch seconds). Only version 0.1.0 wrote it, on REQUEST items; no items expire now. */
 export const RUN_TABLE_TTL_ATTRIBUTE = 'expiresAt';
 
 /** Sort key of the run itself. */
 export const RUN_ITEM = 'RUN';
-/** Sort key of what the run file decided. */
+/** Sort key of the run's immutable input. */
 export const INTENT_ITEM = 'INTENT';
 /** Sort key of a client's request. */
 export const REQUEST_ITEM = 'REQUEST';
-/** Partition and sort key of the one item of the queue: no run id has capitals. */
+/** Partition and sort key of the single queue item: it cannot collide with run ids, which are lower case. */
 export const QUEUE_ITEM = 'QUEUE';
 /** Partition and sort key of the item with the quotas for which a notice was sent. */
 export const QUOTAS_ITEM = 'QUOTAS';
-/** Partition and sort key of the item that the guard of the deletion writes; its attribute says whether. */
+/** Partition and sort key of the item that the deletion guard writes; `CLOSED_ATTRIBUTE` holds the state. */
 export const CLOSED_ITEM = 'CLOSED';
 /** Boolean attribute of the item `CLOSED_ITEM`. */
 export const CLOSED_ATTRIBUTE = 'isClosed';
-/** Sort keys of attempts begin with this. */
+/** Prefix of the sort keys of attempts. */
 export const ATTEMPT_ITEM_PREFIX = 'ATTEMPT#';
-/** Sort keys of timeline entries begin with this. */
+/** Prefix of the sort keys of timeline entries. */
 export const EVENT_ITEM_PREFIX = 'EVENT#';
 
-/** Sort key of an attempt by its number; four digits keep them in order. */
+/** Sort key of an attempt; four digits keep the order. */
 export const attemptItem = (attempt: number): string => `${ATTEMPT_ITEM_PREFIX}${String(attempt).padStart(4, '0')}`;
 
-/** Sorts by time; `sequence` (the version of the run that wrote it, then its place) keeps lines of one instant apart. */
+/** Sorts by time; `sequence` (the version of the run, then the position within that write) distinguishes lines with the same time. */
 export const eventItem = (at: string, version: number, place: number): string =>
   `${EVENT_ITEM_PREFIX}${at}#${String(version).padStart(6, '0')}.${String(place).padStart(2, '0')}`;
 

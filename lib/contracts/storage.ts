@@ -1,25 +1,25 @@
 /**
- * Tag of an object that belongs to a checkpoint that was never committed. Set by reconcile when a run is over; the checkpoint
- * bucket's lifecycle rule filters on it, so that nothing else ever expires.
+ * Tag on objects of checkpoints that were never committed. Reconcile sets it when a run ends; the lifecycle rule of the checkpoint bucket
+ * filters on it, so no other objects expire.
  */
 export const LEFTOVER_TAG = { key: 'slipway', value: 'leftover' } as const;
 
 /** Name of that lifecycle rule. */
 export const LEFTOVER_RULE = 'leftovers';
 
-/** What a bucket holds; its name ends with it. */
+/** Content of a bucket, the suffix of its name. */
 export type BucketPurpose = 'data' | 'checkpoints' | 'artifacts' | 'access-logs';
 
 /**
- * Name of a bucket that the stack of an environment makes. Values may be tokens of the CDK.
- * @param place whose prefix is `slipway-<environment>`
+ * Name of a bucket that the stack of an environment creates. Values may be CDK tokens.
+ * @param place its prefix is `slipway-<environment>`
  */
 export const bucketNameOf = (
   place: { prefix: string; account: string; region: string },
   purpose: BucketPurpose,
 ): string => `${place.prefix}-${place.account}-${place.region}-${purpose}`;
 
-/** Whose key a file system of FSx for Lustre uses, and for which bucket. Values may be tokens of the CDK. */
+/** Key and bucket of an FSx for Lustre file system. Values may be CDK tokens. */
 export interface DataRepositoryKey {
   partition: string;
   account: string;
@@ -30,9 +30,9 @@ export interface DataRepositoryKey {
 }
 
 /**
- * Statements of the key of a data repository. The service-linked role of a file system reads and writes objects of a bucket with a
- * customer managed key only when the policy of the key says so; the role is named after the file system, which does not exist yet. With
- * bucket keys, the context is the bucket's ARN.
+ * Key policy statements for a data repository. The service-linked role of a file system can access objects that are encrypted with a
+ * customer managed key only if the key policy allows it; the role is named after the file system, which does not exist yet. With S3 Bucket
+ * Keys, the encryption context is the bucket ARN.
  * https://docs.aws.amazon.com/fsx/latest/LustreGuide/s3-server-side-encryption-support.html, 2026-11-22.
  */
 export function dataRepositoryKeyStatements(key: DataRepositoryKey): Record<string, unknown>[] {
@@ -56,7 +56,7 @@ export function dataRepositoryKeyStatements(key: DataRepositoryKey): Record<stri
     statement('LustreDataRepository', uses, {
       StringLike: { 'kms:EncryptionContext:aws:s3:arn': [bucket, `${bucket}/*`] },
     }),
-    // DescribeKey carries no encryption context.
+    // DescribeKey has no encryption context.
     statement('LustreDataRepositoryKey', 'kms:DescribeKey'),
   ];
 }

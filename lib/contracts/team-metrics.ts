@@ -6,17 +6,17 @@ export const METRIC_NAMESPACE = 'Slipway';
 /** Dimensions of every metric of a team. */
 export const TEAM_DIMENSIONS = ['Environment', 'Team'] as const;
 
-/** Metrics of a team, one value at each tick of reconcile, with their units. */
+/** Metrics of a team with their units; reconcile writes one value per tick. */
 export const TEAM_METRICS = {
   /** Runs whose job has instances. */
   RunsTraining: 'Count',
-  /** Runs that wait in the queue. */
+  /** Runs waiting in the queue. */
   RunsWaiting: 'Count',
-  /** Instances that jobs of the team hold. */
+  /** Instances that the team's jobs use. */
   InstancesHeld: 'Count',
-  /** What the team's runs have spent in this calendar month (UTC), US dollars by the ledger. */
+  /** Cost of the team's runs in this calendar month (UTC), in USD, from the ledger. */
   SpendMonthUsd: 'None',
-  /** Runs that failed in the whole five minutes before. */
+  /** Runs that failed in the preceding five minutes. */
   RunsFailed: 'Count',
 } as const;
 
@@ -28,9 +28,15 @@ export const ENV_METRIC_TEAMS = 'SLIPWAY_METRIC_TEAMS';
 /** Content of `ENV_METRIC_TEAMS`. */
 export const metricTeamsSchema = z.array(z.string());
 
-/** Metric of the environment: percent of the fullest instance quota that its live jobs hold a part of, one value at each tick. */
+/**
+ * Metric of the environment: usage in percent of the instance quota with the highest usage among those that its live jobs use, one value
+ * per tick.
+ */
 export const QUOTA_METRIC = 'QuotaUsePercent';
 /** Its dimensions. */
 export const QUOTA_DIMENSIONS = ['Environment'] as const;
-/** Environment variable of reconcile: percent of an instance quota in use from which on a notice names it; the metric is written too. Absent = neither. */
+/**
+ * Environment variable of reconcile: usage of an instance quota in percent from which a notice is sent; also enables the metric. Absent =
+ * neither.
+ */
 export const ENV_QUOTA_METRIC = 'SLIPWAY_QUOTA_METRIC';

@@ -19,11 +19,11 @@ const problem = (level: Issue['level'], option: string, said: { must: string; go
   issue('preflight/network', level, `${PATH}.${option}`, said);
 
 /**
- * What is wrong with a VPC that an environment uses and does not make: ids, routes to S3 and to what its options need, rules of the groups (errors), and
- * free addresses (warnings). Of subnets that another account shares, routes and endpoints may not be visible: what is not seen there is a warning.
+ * Checks an existing VPC: ids, routes to S3 and to the services that the options need, and security group rules (errors), and free
+ * addresses (warnings). Routes and endpoints of shared subnets may not be visible to this account, so their absence is only a warning.
  * https://docs.aws.amazon.com/sagemaker/latest/dg/train-vpc.html and
  * https://docs.aws.amazon.com/vpc/latest/userguide/vpc-share-limitations.html, 2026-11-24.
- * @throws what EC2 answers to a caller who may not look
+ * @throws the error of EC2 when the caller lacks a permission
  */
 export async function existingNetworkIssues(ec2: EC2Client, network: ExistingNetwork): Promise<Issue[]> {
   const { vpcId, subnetIds, securityGroupIds } = network;
@@ -51,7 +51,7 @@ export async function existingNetworkIssues(ec2: EC2Client, network: ExistingNet
   ];
 }
 
-/** Undefined when one of the ids is of nothing that the account can see. */
+/** Undefined when one of the ids does not exist or is not visible to the account. */
 async function orMissing<T>(answer: Promise<T[] | undefined>): Promise<T[] | undefined> {
   try {
     const found = await answer;
@@ -66,7 +66,7 @@ const missing = (option: string, ids: string): Issue =>
   problem('error', option, {
     must: 'must exist in the region',
     got: ids,
-    fix: 'correct the ids, or have them shared with the account',
+    fix: 'correct the ids, or share the resources with the account',
   });
 
 function elsewhere(option: string, vpcId: string, found: readonly (Subnet | SecurityGroup)[]): Issue[] {
@@ -75,11 +75,14 @@ function elsewhere(option: string, vpcId: string, found: readonly (Subnet | Secu
     .map((one) => `${'SubnetId' in one ? one.SubnetId : (one as SecurityGroup).GroupId} in ${one.VpcId}`);
   if (ids.length === 0) return [];
   return [
-    problem('error', option, { must: `must be in ${vpcId}`, got: ids.join(', '), fix: 'name those of that VPC' }),
+    problem('error', option, { must: `must be in ${vpcId}`, got: ids.join(', '), fix: 'use resources of that VPC' }),
   ];
 }
 
-/** Services with an interface endpoint that carries calls of the jobs, by the last part of their names, and route tables with the endpoint of S3. */
+/**
+ * Services whose interface endpoint the jobs can use, by the last part of the service name, and route tables with the gateway endpoint of
+ * S3.
+ */
 function usableEndpoints(all: readonly VpcEndpoint[], region: string) {
   const usable = all.filter(({ State = 'available' }) => /^available$/i.test(State));
   // com.amazonaws.<region>.<service>, or aws.sagemaker.<region>.experiments.
@@ -89,7 +92,7 @@ function usableEndpoints(all: readonly VpcEndpoint[], region: string) {
   );
   return {
     tablesWithS3: new Set(gateways.flatMap(({ RouteTableIds = [] }) => RouteTableIds)),
-    // Without private DNS the name of the service leads past the endpoint.
+    // Without private DNS, the service's domain name does not resolve to the endpoint.
     interfaces: new Set(
       usable
         .filter(
@@ -116,8 +119,8 @@ async function reachIssues(ec2: EC2Client, network: ExistingNetwork, subnets: re
       return [
         problem('warning', 'subnetIds', {
           must: 'must reach S3',
-          got: `${SubnetId} of account ${OwnerId}, whose routes this account does not see`,
-          fix: 'ask its owner whether its route table has an endpoint of S3',
+          got: `${SubnetId} of account ${OwnerId}, whose routes are not visible to this account`,
+          fix: 'ask its owner whether its route table has an endpoint for S3',
         }),
       ];
     if (routes.leavesVpc) return [];
@@ -127,9 +130,9 @@ async function reachIssues(ec2: EC2Client, network: ExistingNetwork, subnets: re
       ...(hasS3 ? [] : [noWayToS3(level, network, SubnetId, routes)]),
       ...noService.map(({ service, option }) =>
         problem(level, 'vpcId', {
-          must: `must have an interface endpoint of ${service} with private DNS, which ${option} needs`,
-          got: `${vpcId}, of which ${SubnetId} has no other way to it`,
-          fix: 'make it, or give the subnet a route to a NAT gateway',
+          must: `must have an interface endpoint for ${service} with private DNS, which ${option} requires`,
+          got: `${vpcId}, where ${SubnetId} has no other route to it`,
+          fix: 'create it, or give the subnet a route to a NAT gateway',
         }),
       ),
     ];
@@ -137,30 +140,30 @@ async function reachIssues(ec2: EC2Client, network: ExistingNetwork, subnets: re
 }
 
 function noWayToS3(level: Issue['level'], { vpcId, region }: ExistingNetwork, subnetId: string, routes: Routes): Issue {
-  const only = routes.hasInternetGateway ? 'only an internet gateway' : 'no way out';
+  const only = routes.hasInternetGateway ? 'only an internet gateway' : 'no route out of the VPC';
   return problem(level, 'subnetIds', {
     must: routes.hasInternetGateway
-      ? 'must reach S3 from private addresses, which is all that jobs have'
+      ? 'must reach S3 from private addresses, because jobs have no public ones'
       : 'must reach S3',
     got: `${subnetId}, whose route table ${routes.tableId} has ${only}`,
     fix: `add a gateway endpoint: aws ec2 create-vpc-endpoint --region ${region} --vpc-id ${vpcId} --service-name com.amazonaws.${region}.s3 --route-table-ids ${routes.tableId}`,
   });
 }
 
-/** Hosts of a job reach each other through their group; EFA takes no rule that names addresses. */
+/** The hosts of a job communicate through their security group; EFA requires rules that reference the group, not address ranges. */
 function groupIssues({ securityGroupIds, usesEfa }: ExistingNetwork, groups: readonly SecurityGroup[]): Issue[] {
   if (selfReachingGroups(groups).length > 0) return [];
   const [first = ''] = securityGroupIds;
   return [
     problem(usesEfa ? 'error' : 'warning', 'securityGroupIds', {
-      must: 'must have a group with all traffic from and to itself, which jobs of several instances and EFA need',
+      must: 'must include a group that allows all traffic from and to itself, which multi-instance jobs and EFA require',
       got: securityGroupIds.join(', '),
       fix: `add both rules: aws ec2 authorize-security-group-ingress --group-id ${first} --protocol=-1 --source-group ${first} and aws ec2 authorize-security-group-egress --group-id ${first} --ip-permissions IpProtocol=-1,UserIdGroupPairs=[{GroupId=${first}}]`,
     }),
   ];
 }
 
-/** All instances of a job land in one zone, so that one subnet must hold them. */
+/** All instances of a job are placed in one zone, so one subnet must have enough addresses for them. */
 function addressIssues({ addresses }: ExistingNetwork, subnets: readonly Subnet[]): Issue[] {
   const most = Math.max(...subnets.map(({ AvailableIpAddressCount = 0 }) => AvailableIpAddressCount));
   if (most >= addresses) return [];
@@ -168,7 +171,7 @@ function addressIssues({ addresses }: ExistingNetwork, subnets: readonly Subnet[
     problem('warning', 'subnetIds', {
       must: `must have ${addresses} free addresses in one subnet for the largest entry of quotas.require`,
       got: `${most} in the largest`,
-      fix: 'name a larger subnet, or free addresses before such a run starts',
+      fix: 'use a larger subnet, or free addresses before such a run starts',
     }),
   ];
 }

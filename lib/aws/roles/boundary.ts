@@ -13,27 +13,27 @@ import { actionsOf, contextOf, isAllowed, isExact, type RoleStatement, resources
 import { type TemplatePlace, type TemplateResources, TemplateValues, withUnknownNames } from './template-values';
 
 const PATH = 'iam.permissionsBoundary';
-/** Calls of IAM's simulator at the same time: IAM answers few calls a second. */
+/** Concurrent calls of IAM's policy simulator: IAM allows few calls per second. */
 const AT_ONCE = 5;
 const problem = (level: Issue['level'], must: string, got: string, fix: string): Issue =>
   issue('preflight/boundary', level, PATH, { must, got, fix });
 
-/** What to say of a boundary that could not be compared. */
+/** The issue for a boundary that could not be compared. */
 export const uncomparedBoundary = (got: string): Issue =>
   problem(
     'warning',
     'must be compared with the roles of the template',
     got,
-    'run "npx cdk synth", and preflight again',
+    'run "npx cdk synth", then run preflight again',
   );
 
-/** A statement of a template's roles. `roles`: the roles that have it, by name. */
+/** A statement of a template's roles. `roles`: names of the roles that contain it. */
 export interface StatementOfRoles {
   statement: RoleStatement;
   roles: string[];
 }
 
-/** What the roles of a template may do, each statement once. */
+/** The policy statements of all roles in a template, without duplicates. */
 export function roleStatements(resources: TemplateResources, place: TemplatePlace): StatementOfRoles[] {
   const values = new TemplateValues(resources, place);
   const found = new Map<string, StatementOfRoles>();
@@ -57,10 +57,11 @@ export function roleStatements(resources: TemplateResources, place: TemplatePlac
 }
 
 /**
- * What a permissions boundary does not allow of what the roles of a template may do, by IAM's own simulator: a boundary alone gives nothing, so that it is
- * asked as a policy. Actions with a wildcard are not asked. What depends on a condition that nobody knows before a call is one warning.
+ * Permissions of the template's roles that a permissions boundary does not allow, according to IAM's policy simulator. A boundary grants
+ * nothing by itself, so it is simulated as a policy. Actions with a wildcard are not simulated. One warning covers all conditions whose
+ * values are only known at the time of a call.
  * https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulateCustomPolicy.html, 2026-11-24.
- * @throws what IAM answers to a caller who may not read the policy
+ * @throws the error of IAM when the caller may not read the policy
  */
 export async function boundaryIssues(
   client: IAMClient,
@@ -79,9 +80,9 @@ export async function boundaryIssues(
   const unknownKeys = new Set(found.flatMap(({ denied }) => denied.flatMap(({ missingKeys }) => missingKeys)));
   const issues = missingIssues(boundaryArn, found);
   if (unknownKeys.size === 0) return issues;
-  const got = `${boundaryArn}, which decides by ${[...unknownKeys].sort().join(', ')}`;
-  const must = 'must allow what the roles of the stack may do';
-  return [...issues, problem('warning', must, got, 'ask IAM after the deploy with slipway verify')];
+  const got = `${boundaryArn}, which depends on ${[...unknownKeys].sort().join(', ')}`;
+  const must = 'must allow all permissions of the stack's roles';
+  return [...issues, problem('warning', must, got, 'run slipway verify after the deployment, which simulates the deployed roles')];
 }
 
 /** The default version of a managed policy; undefined when it does not exist. */
@@ -99,9 +100,9 @@ async function boundaryDocument(client: IAMClient, PolicyArn: string): Promise<s
 
 interface Denied {
   action: string;
-  /** A Deny of the boundary, rather than no Allow. */
+  /** Denied by an explicit Deny of the boundary, rather than by a missing Allow. */
   isExplicit: boolean;
-  /** Keys of its conditions that the question does not have. */
+  /** Condition keys that the simulation has no value for. */
   missingKeys: string[];
 }
 
@@ -129,7 +130,7 @@ async function deniedActions(
   return denied;
 }
 
-/** What every call of a role of the stack has, and company policies ask for. */
+/** Condition keys that every call of a role of the stack has and that company policies commonly check. */
 function everyCall({ account, region }: TemplatePlace): ContextEntry[] {
   const text = (ContextKeyName: string, value: string): ContextEntry => ({
     ...{ ContextKeyName, ContextKeyValues: [value], ContextKeyType: 'string' },
@@ -149,7 +150,7 @@ interface Gap {
   statements: StatementOfRoles[];
 }
 
-/** One issue for each service of which the boundary does not allow everything, with the statements that are concerned. */
+/** One issue for each service with denied actions, with the statements that are affected. */
 function missingIssues(
   boundary: string,
   found: readonly { one: StatementOfRoles; denied: readonly Denied[] }[],
@@ -178,6 +179,6 @@ function gapIssue(boundary: string, { isExplicit, actions, statements }: Gap): I
     'error',
     `must allow ${Action.join(', ')} (${of})`,
     `${boundary}, which ${isExplicit ? 'denies' : 'does not allow'} that`,
-    isExplicit ? 'take these actions out of its Deny' : `add to it ${added}`,
+    isExplicit ? 'remove these actions from its Deny' : `add to it ${added}`,
   );
 }

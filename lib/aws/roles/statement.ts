@@ -1,7 +1,7 @@
 import type { ContextEntry, EvaluationResult } from '@aws-sdk/client-iam';
 import { listOf } from '../policy-document';
 
-/** One statement of a role's policy as IAM keeps it. */
+/** One statement of a role's policy. */
 export interface RoleStatement {
   Sid?: string;
   Effect: 'Allow' | 'Deny';
@@ -15,13 +15,16 @@ export const actionsOf = (statement: RoleStatement): string[] => listOf(statemen
 /** Resources of a statement as a list. */
 export const resourcesOf = (statement: RoleStatement): string[] => listOf(statement.Resource);
 
-/** Whether the actions can be asked of IAM's simulator, which takes none with a wildcard, and no statement by exclusion. */
+/**
+ * Whether IAM's policy simulator can evaluate the statement: it accepts no wildcard actions and no statements with NotAction or
+ * NotResource.
+ */
 export const isExact = (statement: RoleStatement): boolean =>
   statement.Effect === 'Allow' &&
   resourcesOf(statement).length > 0 &&
   actionsOf(statement).every((action) => !action.includes('*'));
 
-/** Whether an action is allowed. A statement may hold actions on buckets beside actions on objects: each needs one of its resources, not all. */
+/** Whether an action is allowed. A statement may combine bucket actions and object actions: each needs only one of its resources. */
 export const isAllowed = ({ EvalDecision, ResourceSpecificResults = [] }: EvaluationResult): boolean =>
   EvalDecision === 'allowed' ||
   ResourceSpecificResults.some(({ EvalResourceDecision }) => EvalResourceDecision === 'allowed');
@@ -34,9 +37,9 @@ const CONTEXT_TYPES: readonly (readonly [RegExp, NonNullable<ContextEntry['Conte
 ];
 
 /**
- * Context with which the conditions of a statement hold: the first value of each key, with `*` of a pattern filled in. Keys that must be
- * absent are left out.
- * @param other the value to send instead of the one that holds, for a request that must be denied
+ * Context entries that satisfy the conditions of a statement: the first value of each key, with `*` in patterns replaced. Keys that must be
+ * absent are omitted.
+ * @param other values that replace the satisfying ones, for a request that must be denied
  */
 export function contextOf(
   { Condition = {} }: RoleStatement,
@@ -56,7 +59,7 @@ export function contextOf(
       } as ContextEntry);
     }
   }
-  // A key that must be there, whatever its value.
+  // A key that must be present, with any value.
   for (const [key, absent] of Object.entries(Condition.Null ?? {})) {
     if (String(absent) !== 'false' || entries.has(key)) continue;
     entries.set(key, { ContextKeyName: key, ContextKeyValues: ['any'], ContextKeyType: 'stringList' });

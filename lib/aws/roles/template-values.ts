@@ -1,4 +1,4 @@
-/** A resource as a template has it. */
+/** A resource of a CloudFormation template. */
 export interface TemplateResource {
   Type: string;
   Properties?: Record<string, unknown>;
@@ -7,14 +7,14 @@ export interface TemplateResource {
 /** Resources of a template, by logical id. */
 export type TemplateResources = Readonly<Record<string, TemplateResource>>;
 
-/** Where a template is deployed. */
+/** Partition, account and Region of a deployment. */
 export interface TemplatePlace {
   partition: string;
   account: string;
   region: string;
   /** Domain of the partition's endpoints. */
   urlSuffix: string;
-  /** Name of the stack, with which CloudFormation begins the names that it gives. @default - a logical id stands for such a name */
+  /** Name of the stack, the prefix of generated names. @default - generated names are the logical ids */
   stack?: string;
 }
 
@@ -29,7 +29,7 @@ const NAME_PROPERTIES = [
   'QueueName',
   'Name',
 ];
-/** ARNs of a region and an account, with the name for the first `*`. */
+/** ARN formats of regional resources; the first `*` is the name. */
 const ARNS: Readonly<Record<string, { service: string; rest: string }>> = {
   'AWS::KMS::Key': { service: 'kms', rest: 'key/*' },
   'AWS::SNS::Topic': { service: 'sns', rest: '*' },
@@ -44,23 +44,23 @@ const ARNS: Readonly<Record<string, { service: string; rest: string }>> = {
   'AWS::CloudWatch::Alarm': { service: 'cloudwatch', rest: 'alarm:*' },
   'AWS::SSM::Parameter': { service: 'ssm', rest: 'parameter*' },
 };
-/** Types whose Ref is their ARN. */
+/** Resource types whose Ref returns their ARN. */
 const REF_IS_ARN = new Set(['AWS::SNS::Topic', 'AWS::StepFunctions::StateMachine']);
-/** What CloudFormation puts behind the stack's name and the logical id, and what KMS names a key. */
+/** Placeholder for the suffix that CloudFormation appends to the stack name and logical id, and for the id of a KMS key. */
 const RANDOM = '0123456789AB';
 const KEY_ID = '00000000-0000-0000-0000-000000000000';
 
-/** A value with `*` where only a deploy will know the name. */
+/** Replaces names that are only known after deployment with `*`. */
 export const withUnknownNames = (value: string): string => value.replaceAll(RANDOM, '*').replaceAll(KEY_ID, '*');
 
-/** A template once CloudFormation has filled its references in: every Ref and GetAtt gets a value of the right form. */
+/** Resolves the intrinsic functions of a template: every Ref and GetAtt gets a value of the correct form. */
 export class TemplateValues {
   constructor(
     private readonly resources: TemplateResources,
     private readonly place: TemplatePlace,
   ) {}
 
-  /** ARN of a resource of the template, or undefined when its type is in no table. */
+  /** ARN of a resource of the template; undefined when the type is not in `ARNS`. */
   arnOf(id: string): string | undefined {
     const { Type, Properties } = this.resources[id] ?? {};
     if (Type === undefined) return undefined;
@@ -68,7 +68,7 @@ export class TemplateValues {
     return this.arnOfType(Type, `${path}${this.nameOf(id)}`);
   }
 
-  /** Its explicit name, or one such as CloudFormation gives. */
+  /** Explicit name, or a name in the form that CloudFormation generates. */
   nameOf(id: string): string {
     const properties = this.resources[id]?.Properties ?? {};
     const own = NAME_PROPERTIES.map((key) => properties[key]).find((value) => value !== undefined);
@@ -76,7 +76,7 @@ export class TemplateValues {
     return this.place.stack === undefined ? id : `${this.place.stack}-${id}-${RANDOM}`;
   }
 
-  /** The value with all its references filled in. */
+  /** Resolves all references in a value. */
   resolve(value: unknown): unknown {
     if (Array.isArray(value)) return value.map((item) => this.resolve(item));
     if (typeof value !== 'object' || value === null) return value;
@@ -133,7 +133,7 @@ export class TemplateValues {
     if (type === 'AWS::Lambda::Alias') return this.aliasArn(id);
     if (type === 'AWS::SQS::Queue') return `https://sqs.${region}.${urlSuffix}/${account}/${this.nameOf(id)}`;
     if (type === 'AWS::Lambda::Version') return `${this.arnOf(this.functionOf(id))}:1`;
-    // The key of an earlier stack, which a parameter of the template reads from SSM.
+    // The key of an earlier stack, which a template parameter reads from SSM.
     if (/^SsmParameterValue.*key/.test(id)) return this.arn('kms', 'key/adopted');
     return type === 'AWS::S3::Bucket' ? this.nameOf(id).toLowerCase() : this.nameOf(id);
   }

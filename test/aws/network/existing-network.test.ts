@@ -114,7 +114,7 @@ describe('a subnet reaches S3', () => {
     endpoints();
     tables(table([INTERNET]));
     expect((await issues())[0]).toContain(
-      'must reach S3 from private addresses, which is all that jobs have, got subnet-0a1b2c3d, whose route table rtb-1 has only an internet gateway; add',
+      'must reach S3 from private addresses, because jobs have no public ones, got subnet-0a1b2c3d, whose route table rtb-1 has only an internet gateway; add',
     );
   });
 
@@ -123,7 +123,7 @@ describe('a subnet reaches S3', () => {
     tables();
     endpoints();
     expect(await issues()).toEqual([
-      'warning network.existing.subnetIds: must reach S3, got subnet-0a1b2c3d of account 444455556666, whose routes this account does not see; ask its owner whether its route table has an endpoint of S3',
+      'warning network.existing.subnetIds: must reach S3, got subnet-0a1b2c3d of account 444455556666, whose routes are not visible to this account; ask its owner whether its route table has an endpoint for S3',
     ]);
     tables(table([]));
     expect((await issues())[0]).toMatch(/^warning network.existing.subnetIds: must reach S3/);
@@ -137,7 +137,7 @@ describe('services that options need', () => {
   test('fails: no interface endpoint in a network without another way', async () => {
     const found = await issues(`guardrails: { allowRemoteDebug: true }\n${MLFLOW}`);
     expect(found).toEqual([
-      'error network.existing.vpcId: must have an interface endpoint of ssmmessages with private DNS, which guardrails.allowRemoteDebug needs, got vpc-0a1b2c3d, of which subnet-0a1b2c3d has no other way to it; make it, or give the subnet a route to a NAT gateway',
+      'error network.existing.vpcId: must have an interface endpoint for ssmmessages with private DNS, which guardrails.allowRemoteDebug requires, got vpc-0a1b2c3d, where subnet-0a1b2c3d has no other route to it; create it, or give the subnet a route to a NAT gateway',
       expect.stringContaining('an interface endpoint of experiments with private DNS, which teams.<team>.mlflow needs'),
     ]);
     tables(table([NAT]));
@@ -169,7 +169,7 @@ describe('hosts of a job', () => {
     expect(await issues(P5)).toEqual([]);
     subnet({ AvailableIpAddressCount: 79 });
     expect(await issues(P5)).toEqual([
-      'warning network.existing.subnetIds: must have 80 free addresses in one subnet for the largest entry of quotas.require, got 79 in the largest; name a larger subnet, or free addresses before such a run starts',
+      'warning network.existing.subnetIds: must have 80 free addresses in one subnet for the largest entry of quotas.require, got 79 in the largest; use a larger subnet, or free addresses before such a run starts',
     ]);
     expect(await issues(P5.replace('p5.48xlarge', 'm5.large'))).toEqual([]);
     expect(await issues(`${P5}guardrails: { maxInstancesPerRun: 8 }\n`)).toEqual([]);
@@ -181,9 +181,9 @@ test('fails: ids of nothing, and of another VPC, all at once', async () => {
   subnet({ VpcId: 'vpc-other' });
   ec2.on(DescribeSecurityGroupsCommand).rejects(named('InvalidGroup.NotFound'));
   expect(await issues()).toEqual([
-    'error network.existing.vpcId: must exist in the region, got vpc-0a1b2c3d; correct the ids, or have them shared with the account',
+    'error network.existing.vpcId: must exist in the region, got vpc-0a1b2c3d; correct the ids, or share the resources with the account',
     'error network.existing.subnetIds: must be in vpc-0a1b2c3d, got subnet-0a1b2c3d in vpc-other; name those of that VPC',
-    'error network.existing.securityGroupIds: must exist in the region, got sg-0a1b2c3d; correct the ids, or have them shared with the account',
+    'error network.existing.securityGroupIds: must exist in the region, got sg-0a1b2c3d; correct the ids, or share the resources with the account',
   ]);
 });
 

@@ -87,14 +87,14 @@ test('fails: what the boundary does not allow, a service each, with its statemen
 test('fails: what the boundary denies', async () => {
   decisions = { 'sns:Publish': { EvalDecision: 'explicitDeny' } };
   expect(await issues()).toEqual([
-    `error iam.permissionsBoundary: must allow sns:Publish (statement Notify of 1 role), got ${BOUNDARY}, which denies that; take these actions out of its Deny`,
+    `error iam.permissionsBoundary: must allow sns:Publish (statement Notify of 1 role), got ${BOUNDARY}, which denies that; remove these actions from its Deny`,
   ]);
 });
 
 test('what depends on a key that nobody knows before the call is a warning', async () => {
   decisions = { 'sns:Publish': { EvalDecision: 'explicitDeny', MissingContextValues: ['aws:PrincipalOrgID'] } };
   expect(await issues()).toEqual([
-    `warning iam.permissionsBoundary: must allow what the roles of the stack may do, got ${BOUNDARY}, which decides by aws:PrincipalOrgID; ask IAM after the deploy with slipway verify`,
+    `warning iam.permissionsBoundary: must allow all permissions of the stack's roles, got ${BOUNDARY}, which depends on aws:PrincipalOrgID; run slipway verify after the deployment, which simulates the deployed roles`,
   ]);
 });
 

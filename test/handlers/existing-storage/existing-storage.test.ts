@@ -147,7 +147,7 @@ describe('fails: a bucket', () => {
   test.each([301, 400, 403])('of another region, which answers %i', async (status) => {
     s3.on(HeadBucketCommand).rejects(refused('Other', status, { 'x-amz-bucket-region': 'eu-west-1' }));
     expect(await reason()).toBe(
-      'storage.buckets.data: must be a bucket of us-west-2, got lake in eu-west-1; name one of that region',
+      'storage.buckets.data: must be a bucket in us-west-2, got lake in eu-west-1; use a bucket in that region',
     );
   });
 
