@@ -81,8 +81,11 @@ export async function boundaryIssues(
   const issues = missingIssues(boundaryArn, found);
   if (unknownKeys.size === 0) return issues;
   const got = `${boundaryArn}, which depends on ${[...unknownKeys].sort().join(', ')}`;
-  const must = 'must allow all permissions of the stack's roles';
-  return [...issues, problem('warning', must, got, 'run slipway verify after the deployment, which simulates the deployed roles')];
+  const must = "must allow all permissions of the stack's roles";
+  return [
+    ...issues,
+    problem('warning', must, got, 'run slipway verify after the deployment, which simulates the deployed roles'),
+  ];
 }
 
 /** The default version of a managed policy; undefined when it does not exist. */

@@ -91,7 +91,7 @@ describe('a subnet reaches S3', () => {
   });
 
   const REFUSED =
-    'error network.existing.subnetIds: must reach S3, got subnet-0a1b2c3d, whose route table rtb-1 has no way out; add a gateway endpoint: aws ec2 create-vpc-endpoint --region us-west-2 --vpc-id vpc-0a1b2c3d --service-name com.amazonaws.us-west-2.s3 --route-table-ids rtb-1';
+    'error network.existing.subnetIds: must reach S3, got subnet-0a1b2c3d, whose route table rtb-1 has no route out of the VPC; add a gateway endpoint: aws ec2 create-vpc-endpoint --region us-west-2 --vpc-id vpc-0a1b2c3d --service-name com.amazonaws.us-west-2.s3 --route-table-ids rtb-1';
 
   test('fails: an endpoint that its table does not name, or whose way is gone', async () => {
     endpoints({ ...S3_GATEWAY, RouteTableIds: ['rtb-2'] });
@@ -182,7 +182,7 @@ test('fails: ids of nothing, and of another VPC, all at once', async () => {
   ec2.on(DescribeSecurityGroupsCommand).rejects(named('InvalidGroup.NotFound'));
   expect(await issues()).toEqual([
     'error network.existing.vpcId: must exist in the region, got vpc-0a1b2c3d; correct the ids, or share the resources with the account',
-    'error network.existing.subnetIds: must be in vpc-0a1b2c3d, got subnet-0a1b2c3d in vpc-other; name those of that VPC',
+    'error network.existing.subnetIds: must be in vpc-0a1b2c3d, got subnet-0a1b2c3d in vpc-other; use resources of that VPC',
     'error network.existing.securityGroupIds: must exist in the region, got sg-0a1b2c3d; correct the ids, or share the resources with the account',
   ]);
 });

@@ -116,7 +116,7 @@ describe('fails: copies that S3 would refuse object by object', () => {
     s3.on(GetBucketReplicationCommand).resolves(rule('Disabled'));
     iam.on(GetRoleCommand).rejects(named('NoSuchEntityException'));
     expect((await deployed())?.issues.map(({ message }) => message)).toEqual([
-      'storage.replicateCheckpoints: the replication rule must be enabled, got checkpoints switched off; deploy again',
+      'storage.replicateCheckpoints: the replication rule must be enabled, got checkpoints disabled; deploy again',
       'storage.replicateCheckpoints: the role of the replication rule must exist, got no role copies; deploy again',
     ]);
     expect(iam.commandCalls(GetRoleCommand)[0]?.args[0].input).toEqual({ RoleName: 'copies' });
@@ -178,7 +178,7 @@ describe('a bucket that belongs to another account', () => {
     expect(found?.check.verdict).toBe('unknown');
     expect(found?.issues.map(({ level }) => level)).toEqual(['warning', 'warning']);
     expect(found?.check.detail).toContain(
-      `storage.replicateCheckpoints: the destination bucket must belong to account 111122223333 and be readable to be checked, got 403 for ${COPIES} in us-east-1; run in its account: aws s3api get-bucket-versioning --bucket ${COPIES} --region us-east-1 and aws s3api get-bucket-policy --bucket ${COPIES} --region us-east-1; versions must be Enabled, and the policy must allow arn:aws:iam::111122223333:role/ml/copies s3:ReplicateObject, s3:ReplicateDelete and s3:ReplicateTags on ${COPIES}/runs/*`,
+      `storage.replicateCheckpoints: the destination bucket must belong to account 111122223333 and be readable to be checked, got 403 for ${COPIES} in us-east-1; in that account, run aws s3api get-bucket-versioning --bucket ${COPIES} --region us-east-1 and aws s3api get-bucket-policy --bucket ${COPIES} --region us-east-1; versioning must be Enabled, and the policy must allow arn:aws:iam::111122223333:role/ml/copies s3:ReplicateObject, s3:ReplicateDelete and s3:ReplicateTags on ${COPIES}/runs/*`,
     );
     expect(found?.check.detail).toContain(
       'got a key of account 444455556666, which you are not allowed to describe; in that account, run aws kms get-key-policy --policy-name default --region us-east-1 --key-id 1234abcd-12ab-34cd-56ef-1234567890ab; it must allow arn:aws:iam::111122223333:role/ml/copies kms:Encrypt and kms:GenerateDataKey',

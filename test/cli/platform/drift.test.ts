@@ -206,7 +206,7 @@ describe('the key of a team', () => {
     const { stack, beyond } = await drift();
     expect([beyond['keys of teams'], beyond['buckets and key']]).toEqual([false, true]);
     const { detail } = stack.beyond.find(({ what }: { what: string }) => what === 'keys of teams');
-    expect(detail).toMatch(/^teams\.nlp\.kmsKey: must be an enabled key, got one in state PendingDeletion;/);
+    expect(detail).toMatch(/^teams\.nlp\.kmsKey: must be an enabled key, got a key in state PendingDeletion;/);
   });
 });
 
