@@ -1,4 +1,4 @@
-/** One exit code of a container. `driver`: the failure file's word for it; `what`: for people. */
+/** One exit code of a container. `driver`: its name in the failure file; `what`: description for users. */
 export interface ExitCode {
   code: number;
   name: string;
@@ -7,8 +7,8 @@ export interface ExitCode {
 }
 
 /**
- * Exit codes that containers leave with. The driver's table (containers/driver/slipway_driver/tables.py) is generated from this one by
- * `npm run driver:tables`; every other code is the script's own.
+ * Exit codes of the containers. The driver's table (containers/driver/slipway_driver/tables.py) is generated from this one by `npm run
+ * driver:tables`; all other codes come from the training script.
  */
 export const EXIT_CODES = [
   { code: 0, name: 'DONE', driver: 'done', what: 'all is done' },

@@ -10,7 +10,7 @@ const llama = (size: Size, vocabularySize: number) => ({
   tiedEmbeddings: false,
 });
 
-/** Of Llama 3.1 (factor 8) and 3.2 (32), from the models' config.json. */
+/** RoPE scaling of Llama 3.1 (factor 8) and 3.2 (factor 32), from their config.json. */
 const llama3Scaling = (factor: number): RopeScaling => ({
   type: 'llama3',
   factor,
@@ -22,7 +22,7 @@ const llama3Scaling = (factor: number): RopeScaling => ({
 const llama31 = { ropeTheta: 500_000, ropeScaling: llama3Scaling(8) };
 const llama32 = { tiedEmbeddings: true, ropeTheta: 500_000, ropeScaling: llama3Scaling(32) };
 
-/** Sizes that several models have. */
+/** Sizes shared by several models. */
 const SIZE_8B: Size = { layers: 32, hiddenSize: 4096, attentionHeads: 32, kvHeads: 8, ffnHiddenSize: 14_336 };
 const SIZE_70B: Size = { layers: 80, hiddenSize: 8192, attentionHeads: 64, kvHeads: 8, ffnHiddenSize: 28_672 };
 const SIZE_405B: Size = { layers: 126, hiddenSize: 16_384, attentionHeads: 128, kvHeads: 8, ffnHiddenSize: 53_248 };
@@ -45,7 +45,7 @@ const gpt = (layers: number, hiddenSize: number, attentionHeads: number, vocabul
  * GPT-J https://huggingface.co/EleutherAI/gpt-j-6b, GPT-NeoX https://arxiv.org/abs/2204.06745, Mistral https://arxiv.org/abs/2310.06825 (the
  * preset is v0.3: its theta is that of the model card of v0.2, https://huggingface.co/mistralai/Mistral-7B-Instruct-v0.2, "Rope-theta = 1e6"),
  * Mixtral https://arxiv.org/abs/2401.04088; SMP v1 reference GPT-2 10B/30B/60B and the 65B GPT-NeoX and 175B Llama shapes of AWS's
- * guidance are given there by size only, the shapes here are the usual ones for that size. Retrieved 2026-11-20.
+ * guidance are only given by size there; the shapes here are the usual ones for that size. Retrieved 2026-11-20.
  */
 const MODELS: Readonly<Record<string, ModelShape>> = {
   'gpt-tiny': gpt(4, 128, 4, 257),
@@ -89,7 +89,7 @@ const MODELS: Readonly<Record<string, ModelShape>> = {
   },
 };
 
-/** Names of all presets: those above, and those that a config.json describes. */
+/** Names of all presets: those above and those from config.json files. */
 export const MODEL_NAMES: readonly string[] = [...Object.keys(MODELS), ...Object.keys(PRESETS)];
 
 /** The shape of a preset; undefined for any other name. */

@@ -1,4 +1,4 @@
-/** The `limit` candidates whose spelling is nearest to `word`, best first. */
+/** The `limit` candidates with the spelling most similar to `word`, best first. */
 export function nearest(word: string, candidates: readonly string[], limit = 3): string[] {
   return [...candidates]
     .map((candidate) => ({ candidate, distance: editDistance(word, candidate) }))

@@ -15,7 +15,7 @@ export interface PublishedMeasurement {
 const TORCHTITAN_ON_SAGEMAKER =
   'https://aws.amazon.com/blogs/machine-learning/efficient-pre-training-of-llama-3-like-model-architectures-using-torchtitan-on-amazon-sagemaker/';
 
-/** The layout of torchtitan's llama3_8b configuration, which the post runs unchanged. */
+/** The layout of torchtitan's llama3_8b configuration, which the blog post uses unchanged. */
 const TORCHTITAN_8B = {
   source: TORCHTITAN_ON_SAGEMAKER,
   preset: 'llama3-8b',
@@ -26,7 +26,7 @@ const TORCHTITAN_8B = {
   instanceCount: 4,
 } as const;
 
-/** Shown beside plans of the same model on the same instance type; no plan is computed from them. Retrieved 2026-11-21. */
+/** Shown next to plans of the same model on the same instance type; not an input of plans. Retrieved 2026-11-21. */
 export const PUBLISHED_RUNS: readonly PublishedMeasurement[] = [
   { ...TORCHTITAN_8B, name: 'Llama 3 8B, FSDP2, bf16', compile: false, tokensPerSecondPerGpu: 6475 },
   { ...TORCHTITAN_8B, name: 'Llama 3 8B, FSDP2, torch.compile, bf16', compile: true, tokensPerSecondPerGpu: 7166 },

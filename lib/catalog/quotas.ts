@@ -3,15 +3,15 @@ import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, type QuotaUsage, RESERVED_CAPACIT
 export type { QuotaUsage } from './quota-codes';
 export { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES } from './quota-codes';
 
-/** A quota of SageMaker by name, and by code where AWS publishes it. */
+/** A SageMaker quota by name, and by code if AWS publishes it. */
 export interface QuotaRef {
-  /** Service Quotas code; absent when no source lists one: resolve `name` at run time. */
+  /** Service Quotas code; if absent, look up `name` at run time. */
   code?: string;
-  /** QuotaName, as Service Quotas and ResourceLimitExceeded messages print it. */
+  /** QuotaName, as in Service Quotas and in ResourceLimitExceeded messages. */
   name: string;
 }
 
-/** Codes of quotas that are not about one type. Source: facts of quota-codes.ts. */
+/** Codes of quotas that do not depend on an instance type. Source: quota-codes.ts. */
 export const QUOTA = {
   longestRunSeconds: 'L-33A961FD',
   instancesAcrossTraining: 'L-00C91CB5',
@@ -30,7 +30,7 @@ const NAME_OF_USAGE: Readonly<Record<QuotaUsage, string>> = {
   processing: 'processing job usage',
 };
 
-/** The quota on `instanceType` for one usage kind. */
+/** The quota of `instanceType` for one usage kind. */
 export function instanceQuota(instanceType: string, usage: QuotaUsage): QuotaRef {
   return {
     code: INSTANCE_QUOTA_CODES[instanceType]?.[usage],
@@ -38,7 +38,7 @@ export function instanceQuota(instanceType: string, usage: QuotaUsage): QuotaRef
   };
 }
 
-/** The quota on instances of one type in training plans. */
+/** The quota of instances of one type in training plans. */
 export function reservedCapacityQuota(instanceType: string): QuotaRef {
   return {
     code: RESERVED_CAPACITY_QUOTA_CODES[instanceType],
@@ -46,7 +46,7 @@ export function reservedCapacityQuota(instanceType: string): QuotaRef {
   };
 }
 
-/** A quota that is not about one type. */
+/** A quota that does not depend on an instance type. */
 export function generalQuota(code: string): QuotaRef {
   return { code, name: GENERAL_QUOTAS[code]?.name ?? code };
 }

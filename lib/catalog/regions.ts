@@ -2,14 +2,14 @@
 // region. Sources: aws/sagemaker-python-sdk@a24812666 image_uri_config; aws/deep-learning-containers@e0ecedea6a;
 // aws-cdk-lib 2.276.0 region-info. Retrieved 2026-11-20.
 
-/** How the name of a region is written. */
+/** Format of region names. */
 export const REGION_FORM = /^[a-z]{2,4}(-[a-z]+)+-\d$/;
 
 /** Registry accounts and partition of a region. */
 export interface RegionFacts {
-  /** Account of the Deep Learning Container registry. */
+  /** Account of the registry of the Deep Learning Containers. */
   dlcAccount: string;
-  /** Account of the SMP v2 registry; absent where SMP v2 is not offered. */
+  /** Account of the SMP v2 registry; absent when SMP v2 is not available. */
   smpAccount?: string;
   partition: string;
   /** DNS suffix of ECR. */

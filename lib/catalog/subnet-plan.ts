@@ -1,28 +1,31 @@
 import { addressText, blockOf } from './ipv4';
 
-/** Addresses of a network that a stack makes, unless its file says otherwise. */
+/** Default CIDR block of a VPC that a stack creates. */
 export const DEFAULT_VPC_CIDR = '10.64.0.0/16';
-/** The VPC is cut into eight blocks; of a /16 each is a /19 with 8,187 usable addresses: five per EFA instance leave room for more than a thousand. */
+/**
+ * The VPC is divided into eight blocks. For a /16, each is a /19 with 8,187 usable addresses, enough for more than a thousand EFA instances
+ * with five addresses each.
+ */
 const BLOCKS = 8;
-/** Sizes of a VPC for such a plan: EC2 takes /16 to /28, and the block of the edges needs room for seven /28. */
+/** Supported VPC sizes: EC2 allows /16 to /28, and the block for edge subnets must hold seven /28. */
 export const VPC_PREFIX_LENGTHS: readonly [largest: number, smallest: number] = [16, 21];
 const EDGE_ADDRESSES = 16;
-/** Zones that a network has room for: one block each, and one for the edges. */
+/** Maximum number of zones: one block each, and one block for the edge subnets. */
 export const MOST_PLANNED_ZONES = BLOCKS - 1;
 
-/** Where the subnets of one zone lie. */
+/** Address ranges of the subnets of one zone. */
 export interface PlannedSubnets {
   /** Zone id (usw2-az2) or zone name (us-west-2b). */
   zone: string;
-  /** Number of the zone's subnets, from 1: constructs are named after it, so that a zone that stays keeps its resources. */
+  /** Number of the zone's subnets, from 1. Construct ids contain it, so a zone that remains keeps its resources. */
   number: number;
-  /** Subnet of jobs, an eighth of the VPC. */
+  /** Subnet for jobs, one eighth of the VPC. */
   cidr: string;
-  /** Public subnet in front of the zone, /28. */
+  /** Public edge subnet of the zone, /28. */
   edgeCidr: string;
 }
 
-/** Position of a zone among those of its Region, from 0: the number of an id, the letter of a name. Undefined where it has none. */
+/** Position of a zone in its Region, from 0: the number in a zone id, or the letter in a zone name. Undefined when it has neither. */
 export function zonePosition(zone: string): number | undefined {
   const number = /-az(\d+)$/.exec(zone)?.[1];
   if (number !== undefined) return Number(number) - 1;
@@ -31,11 +34,11 @@ export function zonePosition(zone: string): number | undefined {
 }
 
 /**
- * Addresses by zone. What a zone gets depends on the zone alone, and neither on the other zones nor on their order: a zone that stays
- * keeps its addresses when others come and go, and one that comes overlaps none that stays.
- * @param zones ids or names, or tokens of names (then their order decides)
+ * Address ranges by zone. They depend only on the zone, not on other zones or their order: adding or removing zones does not change the
+ * addresses of the others, and new zones do not overlap existing ones.
+ * @param zones ids or names, or tokens of names (for which the order is used)
  * @param order zones in the order in which version 0.1.0 numbered them; the first ones keep its addresses
- * @param cidr addresses of the VPC, /16 to /21
+ * @param cidr CIDR block of the VPC, /16 to /21
  */
 export function subnetPlan(
   zones: readonly string[],
@@ -61,7 +64,9 @@ function planned(zone: string, position: number, order: readonly string[], cidr:
   };
 }
 
-/** Zones of the order by their place in it; all others, by their position, in the blocks after the edges that came next in 0.1.0. */
+/**
+ * The slot of a zone: its index in `order`; for other zones, by position, the blocks after the edge block, which version 0.1.0 used next.
+ */
 function slotBeside(order: readonly string[], zone: string, position: number): number {
   const place = order.indexOf(zone);
   if (place >= 0) return place;

@@ -100,7 +100,7 @@ test.each([
   [
     'an unknown key',
     { gated_delta: 4 },
-    'model.config: gated_delta (line 20) must be a key that Slipway knows of model_type qwen3, got 4; remove it if it does not change the model, or use model.architecture',
+    'model.config: gated_delta (line 20) must be a key that Slipway supports for model_type qwen3, got 4; remove it if it does not change the model, or use model.architecture',
   ],
   [
     'heads that do not divide',
@@ -115,17 +115,17 @@ test.each([
   [
     'another family',
     { model_type: 'mamba2' },
-    'model.config: model_type (line 5) must be a family of decoders that Slipway knows, got mamba2; use gemma2, gemma, jais2, or model.architecture',
+    'model.config: model_type (line 5) must be a decoder family that Slipway supports, got mamba2; use gemma2, gemma, jais2, or model.architecture',
   ],
   [
     'a size that is missing',
     { vocab_size: undefined },
-    'model.config: vocab_size must be a whole number of at least 1, got nothing; copy it from the model',
+    'model.config: vocab_size must be an integer of at least 1, got nothing; copy it from the model',
   ],
   [
     'a size that is no number',
     { hidden_size: 'big' },
-    'model.config: hidden_size (line 6) must be a whole number of at least 1, got big; copy it from the model',
+    'model.config: hidden_size (line 6) must be an integer of at least 1, got big; copy it from the model',
   ],
 ])('fails: %s', (_name, changes, message) => {
   expect(messages(changes)).toEqual([message]);

@@ -1,4 +1,4 @@
-/** A private ECR image in its parts: `<account>.dkr.ecr.<region>.<domain>/<repository>[:<tag>][@<digest>]`. */
+/** The parts of a private ECR image URI: `<account>.dkr.ecr.<region>.<domain>/<repository>[:<tag>][@<digest>]`. */
 export interface EcrUri {
   account: string;
   region: string;
@@ -8,16 +8,16 @@ export interface EcrUri {
   digest?: string;
 }
 
-/** The domain is that of the partition: amazonaws.com, amazonaws.com.cn, amazonaws.eu, c2s.ic.gov and others. */
+/** The domain depends on the partition: amazonaws.com, amazonaws.com.cn, amazonaws.eu, c2s.ic.gov and others. */
 const FORM =
   /^(\d{12})\.dkr\.ecr\.([a-z0-9-]+)\.([a-z0-9]+(?:\.[a-z0-9]+)+)\/([a-z0-9][a-z0-9._/-]*)(?::([A-Za-z0-9_][A-Za-z0-9._-]*))?(?:@(sha256:[0-9a-f]{64}))?$/;
 
-/** The parts of an image of a private ECR registry; undefined for any other text. */
+/** Parses the URI of an image in a private ECR registry; undefined for any other text. */
 export function parseEcrUri(uri: string): EcrUri | undefined {
   const [, account, region, domain, repository, tag, digest] = FORM.exec(uri) ?? [];
   return account && region && domain && repository ? { account, region, domain, repository, tag, digest } : undefined;
 }
 
-/** The same image by digest alone, as builds name it. */
+/** URI of the same image with the digest instead of the tag. */
 export const ecrImageByDigest = ({ account, region, domain, repository }: EcrUri, digest: string): string =>
   `${account}.dkr.ecr.${region}.${domain}/${repository}@${digest}`;

@@ -28,7 +28,7 @@ export const PYTORCH_PYTHON: Readonly<Record<string, string>> = {
   '2.8.0': 'py312',
 };
 
-/** Short versions and what the SDK takes them for. Same source. */
+/** Short versions and the full versions that the SDK maps them to. Same source. */
 const PYTORCH_ALIASES: Readonly<Record<string, string>> = {
   '1.8': '1.8.1',
   '1.9': '1.9.1',
@@ -47,7 +47,7 @@ const PYTORCH_ALIASES: Readonly<Record<string, string>> = {
   '2.8': '2.8.0',
 };
 
-/** GPU images newer than the SDK knows. Source: aws/deep-learning-containers@e0ecedea6a docs/src/data, retrieved 2026-11-20. */
+/** GPU images newer than those in the SDK. Source: aws/deep-learning-containers@e0ecedea6a docs/src/data, retrieved 2026-11-20. */
 const NEWER_PYTORCH: Readonly<Record<string, { repository: string; tag: string }>> = {
   '2.9.0': { repository: 'pytorch-training', tag: '2.9.0-gpu-py312-cu130-ubuntu22.04-sagemaker' },
   '2.10.0': { repository: 'pytorch-training', tag: '2.10.0-gpu-py313-cu130-ubuntu22.04-sagemaker' },
@@ -63,7 +63,7 @@ const NEWER_ALIASES: Readonly<Record<string, string>> = {
   '2.13': '2.13.0',
 };
 
-/** End of patch of images that still were in patch in 2026. Same source. */
+/** End-of-patch dates of images that were still patched in 2026. Same source. */
 export const PYTORCH_END_OF_PATCH: Readonly<Record<string, string>> = {
   '2.6': '2026-01-29',
   '2.7': '2026-04-23',
@@ -111,8 +111,8 @@ export const SMP_PYTHON: Readonly<Record<string, string>> = {
 };
 
 /**
- * PyTorch images for Trainium, with the tag after the version and the regions that have them. The SDK lists this one alone; it starts
- * it whatever other version is asked for, which a rule refuses here.
+ * PyTorch images for Trainium, with the tag suffix and the regions that have them. The SDK only lists this image and uses it for every
+ * requested version; here a rule rejects other versions.
  * Source: sagemaker 2.257.7 image_uri_config/pytorch-neuron.json (Apache-2.0), retrieved 2026-11-21.
  */
 const NEURON_PYTORCH: Readonly<Record<string, { repository: string; suffix: string; regions: readonly string[] }>> = {
@@ -141,7 +141,7 @@ const NEURON_PYTORCH: Readonly<Record<string, { repository: string; suffix: stri
   },
 };
 
-/** PyTorch versions that kind dlc has for Trainium. */
+/** PyTorch versions for Trainium of image kind dlc. */
 export const NEURON_VERSIONS: readonly string[] = Object.keys(NEURON_PYTORCH);
 
 /** Regions with those images. */
@@ -149,26 +149,28 @@ export const NEURON_REGIONS: readonly string[] = [
   ...new Set(Object.values(NEURON_PYTORCH).flatMap(({ regions }) => regions)),
 ];
 
-/** The full PyTorch version behind `version` of a dlc image, or undefined when there is no such image. */
+/** The full PyTorch version for `version` of a dlc image; undefined when there is no such image. */
 export function fullPytorchVersion(version: string): string | undefined {
   const full = PYTORCH_ALIASES[version] ?? NEWER_ALIASES[version] ?? version;
   return full in PYTORCH_PYTHON || full in NEWER_PYTORCH ? full : undefined;
 }
 
-/** The full transformers version behind `version` of a huggingface image. */
+/** The full transformers version for `version` of a huggingface image. */
 export function fullTransformersVersion(version: string): string | undefined {
   if (version in HUGGING_FACE_IMAGES) return version;
   return Object.keys(HUGGING_FACE_IMAGES).find((full) => full.startsWith(`${version}.`));
 }
 
-/** PyTorch versions of AWS Deep Learning Containers that the catalogue knows. */
+/** PyTorch versions of the AWS Deep Learning Containers in the catalog. */
 export const dlcVersions = (): string[] => [...Object.keys(PYTORCH_PYTHON), ...Object.keys(NEWER_PYTORCH)];
 
 function registry(account: string, region: string): string {
   return `${account}.dkr.ecr.${region}.${REGIONS[region]?.domain ?? 'amazonaws.com'}`;
 }
 
-/** URI of the SageMaker PyTorch image, tag as the SDK writes it; undefined when version, region or processor has none. */
+/**
+ * URI of the SageMaker PyTorch image, with the tag format of the SDK; undefined when there is none for the version, region or processor.
+ */
 export function dlcImageUri(version: string, region: string, accelerated: boolean): string | undefined {
   const account = REGIONS[region]?.dlcAccount;
   const full = fullPytorchVersion(version);
@@ -179,7 +181,7 @@ export function dlcImageUri(version: string, region: string, accelerated: boolea
   return `${registry(account, region)}/pytorch-training:${version}-${processor}-${PYTORCH_PYTHON[full]}`;
 }
 
-/** URI of the PyTorch image for Trainium, tag as the SDK writes it; undefined when version or region has none. */
+/** URI of the PyTorch image for Trainium, with the tag format of the SDK; undefined when there is none for the version or region. */
 export function neuronImageUri(version: string, region: string): string | undefined {
   const image = NEURON_PYTORCH[fullPytorchVersion(version) ?? ''];
   const account = image?.regions.includes(region) ? REGIONS[region]?.dlcAccount : undefined;

@@ -1,5 +1,5 @@
 /**
- * SMDDP by PyTorch version of the image that carries it.
+ * SMDDP version by PyTorch version of the image that contains it.
  * Sources: https://docs.aws.amazon.com/sagemaker/latest/dg/data-parallel-release-notes.html; the 2.5.1 row from
  * aws/deep-learning-containers@0192682 (not on the SMDDP pages). Retrieved 2026-11-20.
  */
@@ -21,10 +21,10 @@ export const SMDDP_BY_PYTORCH: Readonly<Record<string, string>> = {
 
 /** Instance types with SMDDP AllReduce and AllGather: https://docs.aws.amazon.com/sagemaker/latest/dg/distributed-data-parallel-support.html */
 export const SMDDP_INSTANCE_TYPES: readonly string[] = ['ml.p4d.24xlarge', 'ml.p4de.24xlarge'];
-/** AllReduce only, no further work by AWS. */
+/** Instance types with AllReduce only; AWS no longer develops SMDDP for them. */
 export const SMDDP_ALLREDUCE_ONLY: readonly string[] = ['ml.p3dn.24xlarge'];
 
-/** Last SMDDP release inside an AWS image; PyTorch 2.6 and later carry none. */
+/** PyTorch version of the last AWS image with SMDDP; images with PyTorch 2.6 and later do not contain it. */
 export const SMDDP_LAST_PYTORCH = '2.5.1';
 
 /** SMP v1 by PyTorch version: https://docs.aws.amazon.com/sagemaker/latest/dg/distributed-model-parallel-support.html, 2026-11-20. */
@@ -39,7 +39,7 @@ export const SMP_V1_BY_PYTORCH: Readonly<Record<string, string>> = {
   '1.9.1': '1.4.0',
   '1.8.1': '1.6.0',
 };
-/** Instance types that the guide of SMP v1 names as supported. */
+/** Instance types listed as supported in the SMP v1 documentation. */
 export const SMP_V1_INSTANCE_TYPES: readonly string[] = [
   'ml.g4dn.12xlarge',
   'ml.p3.16xlarge',

@@ -2,7 +2,7 @@
 // Source: https://docs.aws.amazon.com/sagemaker/latest/dg/model-parallel-release-notes.html, retrieved 2026-11-20.
 // Several SMP releases share one mutable tag: a tag names the PyTorch version and does not pin an SMP release.
 
-/** One release of SMP v2: its version, PyTorch, CUDA, and the image that carries it. */
+/** One release of SMP v2: its version, PyTorch, CUDA, and the image that contains it. */
 export interface SmpRelease {
   smp: string;
   date: string;
@@ -17,7 +17,7 @@ export interface SmpRelease {
   imageTag: string;
 }
 
-/** Releases of SMP v2 by the release notes of AWS, newest first. */
+/** Releases of SMP v2 from the AWS release notes, newest first. */
 export const SMP_RELEASES: readonly SmpRelease[] = [
   {
     smp: '2.8.0',
@@ -153,7 +153,7 @@ export const SMP_RELEASES: readonly SmpRelease[] = [
   },
 ];
 
-/** Regions that carry the SMP v2 images. */
+/** Regions with SMP v2 images. */
 export const SMP_REGIONS: readonly string[] = [
   'ap-northeast-1',
   'ap-northeast-2',

@@ -2,7 +2,7 @@
 // Sources: karpenter-provider-aws instance reference 1d927085d (EC2 API, 2026-08-21); @aws-sdk/client-sagemaker 3.1142.0
 // (TrainingInstanceType, ReservedCapacityInstanceType); aws-ofi-nccl platform-aws.cpp 2daf7d30; aws-neuron-sdk (2026-08-21);
 // g4dn, p3, p2: https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html. Retrieved 2026-11-20.
-// memoryGiB of an accelerator is what EC2 reports as usable where it does (H200, B200, A10G, L4, L40S), else the label.
+// memoryGiB of an accelerator is the usable memory that EC2 reports (H200, B200, A10G, L4, L40S); otherwise the nominal size.
 import type { InstanceFacts } from './instance-facts';
 
 /** Instance types with GPUs or Trainium, by name. */

@@ -1,13 +1,13 @@
 import { type Accelerator, findInstanceType } from './instances';
 
-/** An accelerator and the network its machines usually have, by the short names that published measurements use. */
+/** An accelerator and the usual network of hosts with it, by the short names used in published measurements. */
 export interface NamedAccelerator {
   accelerator: Accelerator;
-  /** Gb/s of a machine of eight when a measurement does not say. */
+  /** Network bandwidth of a host with eight accelerators, in Gb/s, when a measurement does not state it. */
   usualNetworkGbps: number;
 }
 
-/** Instance types that carry an accelerator of that short name. */
+/** Instance type with the accelerator, by short name. */
 const SAGEMAKER_TYPES: Readonly<Record<string, string>> = {
   'V100-32GB': 'ml.p3dn.24xlarge',
   'A100-40GB': 'ml.p4d.24xlarge',
@@ -21,7 +21,7 @@ const SAGEMAKER_TYPES: Readonly<Record<string, string>> = {
   'L40S-48GB': 'ml.g6e.48xlarge',
 };
 
-/** Machines of eight outside AWS: NVIDIA DGX A100 has 8 x 200 Gb/s, DGX H100 / H200 / B200 8 x 400, DGX B300 8 x 800. */
+/** Hosts with eight GPUs outside AWS: NVIDIA DGX A100 has 8 x 200 Gb/s, DGX H100 / H200 / B200 8 x 400, DGX B300 8 x 800. */
 const USUAL_NETWORK_GBPS: Readonly<Record<string, number>> = {
   'V100-32GB': 100,
   'A100-40GB': 1600,
@@ -33,8 +33,8 @@ const USUAL_NETWORK_GBPS: Readonly<Record<string, number>> = {
 };
 
 /**
- * GPUs of published measurements that no SageMaker type has.
- * H100-96GB: the part of torchtitan's tables, HBM2e at 2.4 TB/s, 500 W instead of 700 W; the matmul peak is scaled by 0.9 for the
+ * GPUs in published measurements that no SageMaker instance type has.
+ * H100-96GB: the variant in torchtitan's benchmarks, HBM2e at 2.4 TB/s, 500 W instead of 700 W; the matmul peak is scaled by 0.9 for the
  * power cap (https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3_h100_202412_torchtitan.md, retrieved 2026-11-20).
  * A800-80GB: an A100 with NVLink at 400 GB/s (NVIDIA A800 data sheet).
  */
@@ -62,10 +62,10 @@ const OTHER: Readonly<Record<string, Accelerator>> = {
   },
 };
 
-/** Short names this table answers to. */
+/** Short names that `findAccelerator` accepts. */
 export const ACCELERATOR_NAMES: readonly string[] = [...Object.keys(SAGEMAKER_TYPES), ...Object.keys(OTHER)];
 
-/** The accelerator of a short name such as `H100-80GB`; `A100` and the like mean the largest of that family. */
+/** The accelerator with a short name such as `H100-80GB`; names such as `A100` select the largest of the family. */
 export function findAccelerator(name: string): NamedAccelerator | undefined {
   const exact = lookUp(name);
   if (exact) return exact;

@@ -5,7 +5,7 @@ import type { Accelerator, InstanceFacts } from './instance-facts';
 
 export type { Accelerator, InstanceFacts } from './instance-facts';
 
-/** An instance type with its name, `ml.` included. */
+/** An instance type with its name, including the prefix `ml.`. */
 export interface InstanceType extends InstanceFacts {
   name: string;
 }
@@ -13,7 +13,7 @@ export interface InstanceType extends InstanceFacts {
 /** GiB of memory per vCPU by CPU family letter: https://docs.aws.amazon.com/ec2/latest/instancetypes/, retrieved 2026-11-20. */
 const CPU_MEMORY_PER_VCPU: Readonly<Record<string, number>> = { m: 4, c: 2, r: 8, t: 4 };
 
-/** Sizes whose vCPU count is not four per "x". */
+/** Sizes whose vCPU count is not four times the number before "x". */
 const CPU_VCPU_EXCEPTIONS: Readonly<Record<string, number>> = { 'ml.c4.8xlarge': 36, 'ml.t3.medium': 2 };
 
 function cpuVcpus(name: string, size: string): number {
@@ -43,32 +43,32 @@ const ALL: ReadonlyMap<string, InstanceType> = new Map(
   ].map(([name, facts]) => [name, { name, ...facts }]),
 );
 
-/** Every training instance type the catalog knows. */
+/** All training instance types in the catalog. */
 export const INSTANCE_TYPES: readonly InstanceType[] = [...ALL.values()];
 
-/** The facts of `name`, or undefined when SageMaker training has no such type. */
+/** The data of instance type `name`; undefined when SageMaker training has no such type. */
 export function findInstanceType(name: string): InstanceType | undefined {
   return ALL.get(name);
 }
 
-/** Whether hosts of a type have NVMe drives of their own, in the place of an EBS volume. */
+/** Whether a type has local NVMe drives instead of an EBS volume. */
 export const hasLocalNvme = (name: string): boolean => (ALL.get(name)?.localNvmeGB ?? 0) > 0;
 
 /** GPU architectures before Ampere. */
 const PRE_AMPERE: readonly string[] = ['Kepler', 'Volta', 'Turing'];
 
-/** Whether an accelerator computes no bf16. */
+/** Whether an accelerator does not support bf16. */
 export const lacksBf16 = ({ architecture = '' }: Accelerator): boolean => PRE_AMPERE.includes(architecture);
 
-/** GPUs or Neuron chips of one instance; 0 for CPU types and unknown ones. */
+/** Number of GPUs or Neuron chips per instance; 0 for CPU types and unknown types. */
 export function acceleratorCount(name: string): number {
   return ALL.get(name)?.accelerator?.count ?? 0;
 }
 
-/** The variable of the Neuron runtime that says how many physical NeuronCores make a logical one: 1 or 2. */
+/** Environment variable of the Neuron runtime: number of physical NeuronCores per logical core, 1 or 2. */
 export const LOGICAL_CORE_VARIABLE = 'NEURON_LOGICAL_NC_CONFIG';
 
-/** Processes a launcher starts per host when the run does not say: GPUs, else NeuronCores as the runtime shows them under `variables`, else 1. */
+/** Default number of processes per host: GPUs, otherwise logical NeuronCores under the given `variables`, otherwise 1. */
 export function defaultProcessesPerHost(name: string, variables: Readonly<Record<string, string>> = {}): number {
   const accelerator = ALL.get(name)?.accelerator;
   if (!accelerator) return 1;
@@ -76,7 +76,7 @@ export function defaultProcessesPerHost(name: string, variables: Readonly<Record
   return count * (variables[LOGICAL_CORE_VARIABLE] === '1' ? neuronCoresPerChip : logicalCoresPerChip);
 }
 
-/** Types whose names are nearest to `name`, best first, for "did you mean". */
+/** Types with the most similar names, best first, for "did you mean". */
 export function nearestInstanceTypes(name: string, limit = 3): string[] {
   return nearest(name, [...ALL.keys()], limit);
 }

@@ -1,4 +1,4 @@
-/** One thing wrong with a config.json: at a key, in the parts of an issue. */
+/** A problem with one key of a config.json, in the parts of an issue. */
 export interface ConfigProblem {
   key: string;
   must: string;
@@ -6,13 +6,13 @@ export interface ConfigProblem {
   fix: string;
 }
 
-/** A Hugging Face config.json as parsed, before anything of it is judged. */
+/** A parsed Hugging Face config.json, not yet validated. */
 export type Config = Readonly<Record<string, unknown>>;
 
-/** Keys of a text, which white space separates. */
+/** Splits a text into keys at white space. */
 export const keysOf = (text: string): string[] => text.split(/\s+/).filter((key) => key !== '');
 
-/** Keys that say nothing of the model's shape: bookkeeping of libraries, generation, dropout, how training was done. */
+/** Keys that do not affect the model's shape: library metadata, generation, dropout, training settings. */
 const BOOKKEEPING = new Set(
   keysOf(`_name_or_path add_cross_attention architectures attention_dropout attn_implementation attn_pdrop auto_map aux_loss_alpha
   bad_words_ids begin_suppress_tokens bos_token_id cache_implementation chunk_size_feed_forward classifier_dropout cls_token_id
@@ -31,34 +31,31 @@ const BOOKKEEPING = new Set(
   n_ctx moe_norm_min reorder_and_upcast_attn slow_but_exact init_device dropout eos_token eos_token_ids`),
 );
 
-/**
- * Typed look-ups in a config.json. It keeps what is wrong, and which keys were asked for: a key that nobody asked for is one that the
- * reader does not understand.
- */
+/** Typed access to a config.json. Records problems and the keys that were read: any other key is one that the reader does not support. */
 export class ConfigFields {
   readonly problems: ConfigProblem[] = [];
   private readonly read = new Set<string>();
 
   constructor(private readonly config: Config) {}
 
-  /** The value under the first of `keys` that is there and not null. */
+  /** The value of the first of `keys` that is present and not null. */
   private find(keys: readonly string[]): { key: string; value: unknown } {
     for (const key of keys) this.read.add(key);
     const [first = ''] = keys;
     const given = keys.filter((key) => this.config[key] !== undefined && this.config[key] !== null);
     const [key = first, other] = given;
     if (other && JSON.stringify(this.config[key]) !== JSON.stringify(this.config[other]))
-      this.refuse(other, `must be the same as ${key}`, 'keep one of the two');
+      this.refuse(other, `must be equal to ${key}`, 'keep one of the two');
     return { key, value: this.config[key] ?? undefined };
   }
 
-  /** What is wrong at a key; said once, however often the key is asked for. */
+  /** Records a problem with a key, without duplicates. */
   refuse(key: string, must: string, fix: string, got: unknown = this.config[key]): void {
     const isKnown = this.problems.some((p) => p.key === key && p.must === must && p.got === got);
     if (!isKnown) this.problems.push({ key, must, got, fix });
   }
 
-  /** Keys that change nothing here. */
+  /** Marks keys that have no effect here as read. */
   ignore(...keys: string[]): void {
     for (const key of keys) this.read.add(key);
   }
@@ -67,12 +64,15 @@ export class ConfigFields {
     return this.config[key] !== undefined && this.config[key] !== null;
   }
 
-  /** Whether the key is there without a value: `null` says that the model has no such part, a missing key leaves the family's default. */
+  /**
+   * Whether the key is present with the value `null`, which means that the model has no such part; a missing key selects the family's
+   * default.
+   */
   isNull(key: string): boolean {
     return this.config[key] === null;
   }
 
-  /** Whether the key holds an empty list, which says as much as no key. */
+  /** Whether the value is an empty list, which is equivalent to a missing key. */
   isEmpty(key: string): boolean {
     const value = this.config[key];
     if (!Array.isArray(value) || value.length > 0) return false;
@@ -80,16 +80,16 @@ export class ConfigFields {
     return true;
   }
 
-  /** A whole number of at least `least`; the first of `keys` that is there. Without a default it must be given. */
+  /** An integer of at least `least` from the first of `keys` that is present. Required if there is no default. */
   count(keys: string | readonly string[], otherwise?: number, least = 1): number {
     const { key, value } = this.find(typeof keys === 'string' ? [keys] : keys);
     if (value === undefined && otherwise !== undefined) return otherwise;
     if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value;
-    this.refuse(key, `must be a whole number of at least ${least}`, 'copy it from the model', value);
+    this.refuse(key, `must be an integer of at least ${least}`, 'copy it from the model', value);
     return otherwise ?? 1;
   }
 
-  /** A count that may be missing, null or 0. */
+  /** An integer that may be missing, null or 0. */
   optionalCount(...keys: string[]): number | undefined {
     return this.count(keys, 0, 0) || undefined;
   }
@@ -102,7 +102,7 @@ export class ConfigFields {
     return otherwise;
   }
 
-  /** `null` is no: what transformers asks is whether the value is true. */
+  /** `null` means false, because transformers tests for truthiness. */
   flag(key: string, otherwise = false): boolean {
     const { value } = this.find([key]);
     if (value === undefined) return otherwise && !this.isNull(key);
@@ -119,7 +119,7 @@ export class ConfigFields {
     return otherwise;
   }
 
-  /** Text of letters that `allowed` matches, empty where it does not; undefined where there is none or another kind of value. */
+  /** A text that matches `allowed`, or '' if it does not match; undefined when the value is missing or not a text. */
   letters(key: string, allowed: RegExp): string | undefined {
     const value = this.config[key];
     if (typeof value !== 'string') return undefined;
@@ -129,7 +129,7 @@ export class ConfigFields {
     return '';
   }
 
-  /** A list with one entry for each layer; undefined where there is none. */
+  /** A list with one entry per layer; undefined when missing. */
   perLayer(key: string, layers: number): unknown[] | undefined {
     const { value } = this.find([key]);
     if (value === undefined) return undefined;
@@ -144,7 +144,7 @@ export class ConfigFields {
     return undefined;
   }
 
-  /** A list of anything; undefined where there is none. */
+  /** A list of any values; undefined when missing. */
   list(key: string): unknown[] | undefined {
     const { value } = this.find([key]);
     if (value === undefined || Array.isArray(value)) return value;
@@ -152,13 +152,17 @@ export class ConfigFields {
     return undefined;
   }
 
-  /** A list of layer numbers; undefined where there is none. */
+  /** A list of layer indices; undefined when missing. */
   layerNumbers(key: string, layers: number): number[] | undefined {
     const { value } = this.find([key]);
     if (value === undefined) return undefined;
     const isLayer = (n: unknown) => typeof n === 'number' && Number.isInteger(n) && n >= 0 && n < layers;
     if (Array.isArray(value) && value.every(isLayer)) return value;
-    this.refuse(key, `must be a list of layers from 0 to ${layers - 1}`, 'correct the list or the number of layers');
+    this.refuse(
+      key,
+      `must be a list of layer indices from 0 to ${layers - 1}`,
+      'correct the list or the number of layers',
+    );
     return undefined;
   }
 
@@ -166,20 +170,20 @@ export class ConfigFields {
     const { value } = this.find([key]);
     if (value === undefined) return undefined;
     if (typeof value === 'object' && !Array.isArray(value)) return value as Config;
-    this.refuse(key, 'must be a section of options', 'copy it from the model', value);
+    this.refuse(key, 'must be a mapping', 'copy it from the model', value);
     return undefined;
   }
 
-  /** Must have this value where it is given: another one makes another model. */
+  /** Requires this value if the key is present, because other values define a different model. */
   only(key: string, allowed: unknown): void {
     const { value } = this.find([key]);
     if (value !== undefined && value !== allowed) {
       const must = allowed === undefined ? 'absent or null' : JSON.stringify(allowed);
-      this.refuse(key, `must be ${must}: no other value is known`, 'use model.architecture');
+      this.refuse(key, `must be ${must}: no other value is supported`, 'use model.architecture');
     }
   }
 
-  /** Keys that nobody asked for and that are no bookkeeping, as problems. A key without a value says nothing. */
+  /** Problems for keys that were not read and are not in `BOOKKEEPING`. Keys without a value are ignored. */
   unknownKeys(): ConfigProblem[] {
     return Object.keys(this.config)
       .filter(
@@ -187,7 +191,7 @@ export class ConfigFields {
       )
       .map((key) => ({
         key,
-        must: `must be a key that Slipway knows of model_type ${this.config.model_type}`,
+        must: `must be a key that Slipway supports for model_type ${this.config.model_type}`,
         got: this.config[key],
         fix: 'remove it if it does not change the model, or use model.architecture',
       }));

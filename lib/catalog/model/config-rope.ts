@@ -3,11 +3,11 @@ import type { ModelShape, RopeScaling } from './shape';
 
 type Rope = Pick<ModelShape, 'ropeTheta' | 'ropeScaling' | 'partialRotary'> & {
   localRopeTheta?: number;
-  /** What the built-in trainer does not compute. */
+  /** Features that the built-in trainer does not implement. */
   untrained: string[];
 };
 
-/** What each kind needs, may have, and calls in a run file. */
+/** Required and optional keys of each kind, with their names in a run file. */
 const NAMES: Readonly<Record<string, Record<string, string>>> = {
   linear: { factor: 'factor' },
   llama3: {
@@ -27,14 +27,14 @@ const NAMES: Readonly<Record<string, Record<string, string>>> = {
     mscale_all_dim: 'mscaleAllDim',
   },
 };
-/** Keys that repeat what stands elsewhere. */
+/** Keys that repeat a value from elsewhere. */
 const REPEATED = ['rope_theta', 'rope_type', 'type', 'partial_rotary_factor', 'max_position_embeddings'];
-/** Kinds that are known by name: they change no parameter, and the built-in trainer does not compute them. */
+/** Kinds that are accepted by name: they add no parameters, and the built-in trainer does not implement them. */
 const UNTRAINED = ['dynamic', 'longrope', 'su', 'mrope', 'proportional'];
 
 /**
- * Rotary positions of a config.json: `rope_parameters` (transformers 5), or `rope_theta` and `rope_scaling`; either may be given for
- * `full_attention` and `sliding_attention` apart. `theta` is what the family takes without them.
+ * RoPE settings of a config.json: `rope_parameters` (transformers 5), or `rope_theta` and `rope_scaling`; either can be separate for
+ * `full_attention` and `sliding_attention`. `theta` is the family's default.
  */
 export function ropeOf(f: ConfigFields, theta: number): Rope {
   const given = givenRope(f);
@@ -59,23 +59,23 @@ export function ropeOf(f: ConfigFields, theta: number): Rope {
   };
 }
 
-/** The section of rotary positions; a file that has both its names must say the same under both. */
+/** The section with RoPE settings; if both names are present, their values must agree. */
 function givenRope(f: ConfigFields): Config | undefined {
   const [named, older] = [f.section('rope_parameters'), f.section('rope_scaling')];
   if (named && older && Object.keys(older).some((key) => older[key] !== named[key] && !isDeep(older[key])))
-    f.refuse('rope_scaling', 'must say the same as rope_parameters', 'keep one of the two');
+    f.refuse('rope_scaling', 'must be equal to rope_parameters', 'keep one of the two');
   return named ?? older;
 }
 
 const isDeep = (value: unknown) => typeof value === 'object' && value !== null;
 
-/** A number that stands in the section, or beside it under `key`; if both are there they must agree. */
+/** A number from the section, or from the top-level `key`; if both are present they must agree. */
 function oneOf(f: ConfigFields, key: string, section: Config, otherwise?: number): number | undefined {
   const inside = numberIn(section, key);
   const beside = f.has(key) ? f.number(key, otherwise ?? 0) : undefined;
   f.ignore(key);
   if (inside !== undefined && beside !== undefined && inside !== beside)
-    f.refuse(key, `must be ${inside} as in the section of rotary positions`, 'keep one of the two');
+    f.refuse(key, `must be ${inside} as in the section with RoPE settings`, 'keep one of the two');
   return inside ?? beside;
 }
 
@@ -107,7 +107,7 @@ function scalingOf(f: ConfigFields, rope: Config): { ropeScaling?: RopeScaling }
     if (name === 'llama_4_scaling_beta') continue;
     f.refuse(
       key,
-      `must have only what rope_type ${kind} knows: ${Object.keys(names).join(', ')}`,
+      `must only have the keys of rope_type ${kind}: ${Object.keys(names).join(', ')}`,
       'remove the other key',
       name,
     );
@@ -120,7 +120,7 @@ function scalingOf(f: ConfigFields, rope: Config): { ropeScaling?: RopeScaling }
   return { ropeScaling: completed(f, scaling) };
 }
 
-/** Where a configuration does not say the original length, transformers takes the model's longest context. */
+/** Without an original length, transformers uses the model's maximum context length. */
 function completed(f: ConfigFields, scaling: RopeScaling): RopeScaling {
   if (scaling.type === 'linear' || scaling.originalMaxPositionEmbeddings !== undefined) return scaling;
   return {

@@ -1,21 +1,21 @@
 import type { ConfigFields } from './config-fields';
 import type { SlidingWindow } from './shape';
 
-/** The sliding window of a config.json: its size in tokens and the layers that have it. */
+/** The sliding window of a config.json: its size in tokens and the layers that use it. */
 export interface Windows {
   slidingWindow?: SlidingWindow;
-  /** Layers that see only their own chunk of positions. */
+  /** Layers with chunked attention. */
   chunked: number[];
 }
 
-/** Numbers of the layers for which it holds. */
+/** Indices of the layers for which the predicate holds. */
 export const layersWhere = (layers: number, holds: (layer: number) => boolean): number[] =>
   [...Array(layers).keys()].filter(holds);
 
-/** Every `period`-th layer has no window, beginning with the last of a period. */
+/** True except for every `period`-th layer, starting with the last layer of the first period. */
 export const allBut = (period: number) => (layer: number) => (layer + 1) % period !== 0;
 
-/** Layers with a window, in the shortest form. */
+/** The layers with a window, in the shortest notation. */
 function patternOf(layers: number, windowed: readonly number[]): SlidingWindow['pattern'] {
   if (windowed.length === layers) return 'all';
   const alternates = windowed.length === Math.ceil(layers / 2) && windowed.every((layer, i) => layer === 2 * i);
@@ -25,8 +25,8 @@ function patternOf(layers: number, windowed: readonly number[]): SlidingWindow['
 const TYPES = ['full_attention', 'sliding_attention', 'chunked_attention'];
 
 /**
- * Which layers have a window of which size: `layer_types` names each; where it is missing the family's own rule says. `size` is the
- * window where the configuration does not give one.
+ * The layers with a sliding window and its size: from `layer_types`, or from the family's `rule` if that is missing. `size` is the default
+ * window size.
  */
 export function windowsOf(f: ConfigFields, layers: number, rule: (layer: number) => boolean, size?: number): Windows {
   const window = f.count('sliding_window', size ?? 0, 0);
@@ -45,7 +45,7 @@ export function windowsOf(f: ConfigFields, layers: number, rule: (layer: number)
   };
 }
 
-/** Every layer has a window. */
+/** All layers have a window. */
 export const always = () => true;
-/** No layer has a window, whatever the file says. */
+/** No layer has a window, regardless of the file. */
 export const never = () => false;

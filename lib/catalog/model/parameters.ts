@@ -1,75 +1,75 @@
 import type { LatentAttention, ModelShape, Recurrence, SlidingWindow } from './shape';
 
-/** What the parameters of one block depend on. */
+/** The sizes from which the parameters of one block are computed. */
 export interface BlockShape {
   hidden: number;
   heads: number;
   kvHeads: number;
-  /** Size of one head of queries and keys. */
+  /** Size of a query or key head. */
   headSize: number;
-  /** Of one head of values. @default - headSize */
+  /** Size of a value head. @default - headSize */
   valueHeadSize?: number;
-  /** Inner size of one expert, or of the one feed-forward block of a dense model. */
+  /** Inner size of one expert, or of the feed-forward block of a dense model. */
   ffn: number;
-  /** Matrices of the feed-forward block: 3 gated, 2 plain. */
+  /** Matrices of the feed-forward block: 3 with a gate, 2 without. */
   mlpMatrices: number;
   experts: number;
   expertsPerToken: number;
-  /** Inner size of what every token visits beside its experts. @default 0 */
+  /** Inner size of the shared experts, which process every token. @default 0 */
   sharedFfn?: number;
-  /** Positions that a query sees. @default - all before it */
+  /** Number of positions that a query attends to. @default - all previous positions */
   window?: number;
   latent?: LatentAttention;
   /** Biases of one expert. @default 0 */
   expertBiases?: number;
-  /** Norms, other biases, routers, sinks. @default 0 */
+  /** Parameters of norms, other biases, routers and sinks. @default 0 */
   small?: number;
-  /** What stands in place of attention, or beside it; nothing of either where all its numbers are 0. @default - attention */
+  /** The recurrence that replaces attention, or runs beside it. All zeros = neither. @default - attention */
   recurrence?: Recurrence;
-  /** Attention's output passes a gate with a projection of its own. @default false */
+  /** Whether attention's output has a gate with its own projection. @default false */
   gatedAttention?: boolean;
 }
 
-/** A ModelShape in the words of the planner, with every default filled in. The fields of BlockShape are those of the most common block. */
+/** A ModelShape in the planner's terms, with all defaults applied. The fields of BlockShape describe the most common block. */
 export interface ParameterShape extends BlockShape {
-  /** Blocks, those of modules that predict further tokens included. */
+  /** Number of blocks, including those of multi-token prediction (MTP) modules. */
   layers: number;
-  /** Modules that predict further tokens: each has a block among `layers`, and computes the head once more. @default 0 */
+  /** MTP modules: each has a block in `layers` and computes the output head once more. @default 0 */
   mtpLayers?: number;
   vocabulary: number;
   tiedEmbeddings: boolean;
-  /** Blocks that differ, with how many there are of each; they sum to `layers`. @default - all blocks are alike */
+  /** Kinds of blocks that differ, with their number; the sum is `layers`. @default - all blocks are identical */
   kinds?: BlockKind[];
-  /** Parameters that are in no block and no table: the last norm, learned positions. @default 0 */
+  /** Parameters outside blocks and embedding tables: the final norm, learned positions. @default 0 */
   outer?: number;
 }
 
-/** Layers of one kind: how many there are, and the sizes that set them apart from the others. */
+/** Layers of one kind: their number and the sizes of a block. */
 export interface BlockKind {
   layers: number;
   block: BlockShape;
 }
 
-/** Whether a layer has a window, by its number. */
+/** Whether the layer with this index has a sliding window. */
 export function hasWindow(window: SlidingWindow | undefined, layer: number): boolean {
   if (!window) return false;
   if (window.pattern === 'all') return true;
   return window.pattern === 'alternate' ? layer % 2 === 0 : window.pattern.includes(layer);
 }
 
-/** Whether a layer has experts, by its number. */
+/** Whether the layer with this index has experts. */
 export function hasExperts(m: Pick<ModelShape, 'experts' | 'denseLayers'>, layer: number): boolean {
   if (!m.experts) return false;
   return typeof m.denseLayers === 'object' ? !m.denseLayers.includes(layer) : layer >= (m.denseLayers ?? 0);
 }
 
-/** Elements of one attention head; the hidden size over the heads where the file names none. */
+/** Size of an attention head; by default the hidden size divided by the number of heads. */
 export const headSizeOf = (m: ModelShape): number =>
   m.latentAttention
     ? m.latentAttention.nopeHeadSize + m.latentAttention.ropeHeadSize
     : (m.headSize ?? m.hiddenSize / m.attentionHeads);
 
-/** Inner size of all shared experts together. */
+/** Total inner size of all shared experts. */
 export const sharedFfnOf = (m: ModelShape): number =>
   m.family?.sharedFfnHiddenSize ?? (m.sharedExperts ?? 0) * (m.expertFfnHiddenSize ?? m.ffnHiddenSize);
 
@@ -82,7 +82,7 @@ function normSize(m: ModelShape, size: number): number {
 
 const normsOf = (m: ModelShape): number => m.family?.normsPerBlock ?? (m.normPlacement === 'sandwich' ? 4 : 2);
 
-/** Norms and biases of attention. */
+/** Parameters of attention norms and biases. */
 function smallOfAttention(m: ModelShape): number {
   const { attentionHeads: heads, kvHeads, latentAttention: latent, family } = m;
   const size = headSizeOf(m);
@@ -101,10 +101,10 @@ function smallOfAttention(m: ModelShape): number {
 
 const matricesOf = (m: ModelShape) => (m.gatedMlp ? 3 : 2);
 
-/** Biases of one feed-forward block: of all inner projections and of the way back. */
+/** Biases of one feed-forward block: of the inner projections and the output projection. */
 const mlpBiases = (m: ModelShape, inner: number) => (matricesOf(m) - 1) * inner + m.hiddenSize;
 
-/** The router with its biases, and what else a block with experts has. */
+/** Parameters of the router with its biases and other small parameters of a block with experts. */
 function smallOfMixture(m: ModelShape): number {
   const { experts = 0, family } = m;
   return (
@@ -118,13 +118,13 @@ function smallOfMixture(m: ModelShape): number {
 
 const NOTHING: Recurrence = { parameters: 0, small: 0, kept: 0, flops: 0 };
 
-/** What a layer has in place of attention. */
+/** The recurrence of a layer, if any. */
 function recurrenceOf({ family }: ModelShape, layer: number): Recurrence | undefined {
   if (family?.alone?.feeding.includes(layer)) return NOTHING;
   return family?.recurrence?.layers.includes(layer) ? family.recurrence.of : undefined;
 }
 
-/** A layer that has no feed-forward block. */
+/** A layer without a feed-forward block. */
 const MIXING_ALONE = { ffn: 0, experts: 1, expertsPerToken: 1 };
 
 function blockOf(m: ModelShape, layer: number): BlockShape {
@@ -160,7 +160,7 @@ function blockOf(m: ModelShape, layer: number): BlockShape {
 function kindsOf(m: ModelShape): BlockKind[] {
   const found = new Map<string, BlockKind>();
   for (let layer = 0; layer < m.layers; layer++) {
-    // All that two blocks of a model can differ in.
+    // The properties in which blocks of a model can differ.
     const { recurrence, alone } = m.family ?? {};
     const parts = [recurrence?.layers, alone?.feeding, alone?.mixing].map((layers) => layers?.includes(layer));
     const key = `${hasExperts(m, layer)} ${hasWindow(m.slidingWindow, layer)} ${parts}`;
@@ -169,20 +169,20 @@ function kindsOf(m: ModelShape): BlockKind[] {
     else found.set(key, { layers: 1, block: blockOf(m, layer) });
   }
   if (m.mtpLayers) found.set('mtp', { layers: m.mtpLayers, block: predictionBlock(m) });
-  // Where a mixture's blocks are as many as others, the whole counts as a mixture.
+  // If the counts are equal, a block with experts comes first, so that the model counts as a mixture.
   return [...found.values()].sort((a, b) => b.layers - a.layers || b.block.experts - a.block.experts);
 }
 
 /**
- * A module that predicts a further token has a block of its own like the last one, three norms and a matrix that joins the embedding of the
- * next token to the hidden state (https://arxiv.org/abs/2412.19437, section 2.2). Embedding and head are those of the model.
+ * A multi-token prediction module has its own block with the sizes of the last one, three norms, and a matrix that combines the embedding
+ * of the next token with the hidden state (https://arxiv.org/abs/2412.19437, section 2.2). It shares embedding and head with the model.
  */
 function predictionBlock(m: ModelShape): BlockShape {
   const block = blockOf(m, m.layers - 1);
   return { ...block, small: (block.small ?? 0) + 2 * m.hiddenSize ** 2 + 3 * normSize(m, m.hiddenSize) };
 }
 
-/** The sizes that the counts of parameters need, with every default filled in. */
+/** The sizes for parameter counts, with all defaults applied. */
 export function parameterShape(m: ModelShape): ParameterShape {
   const kinds = kindsOf(m);
   const mtpLayers = m.mtpLayers ?? 0;
@@ -205,7 +205,7 @@ export function parameterShape(m: ModelShape): ParameterShape {
 export const hasAttention = ({ recurrence }: Pick<BlockShape, 'recurrence'>): boolean =>
   recurrence === undefined || recurrence.besideAttention === true;
 
-/** The matrices of attention, of a recurrence, or of both. */
+/** Parameters of the matrices of attention, recurrence, or both. */
 export const attentionParameters = (m: BlockShape): number =>
   (m.recurrence?.parameters ?? 0) + (hasAttention(m) ? matricesOfAttention(m) : 0);
 
@@ -223,44 +223,44 @@ function matricesOfAttention(m: BlockShape): number {
   );
 }
 
-/** Of one expert, or of the one feed-forward block of a dense model. */
+/** Parameters of one expert, or of the feed-forward block of a dense model. */
 export const expertParameters = (m: BlockShape) => m.mlpMatrices * m.hidden * m.ffn + (m.expertBiases ?? 0);
 
-/** What every token visits beside its experts: shared experts, norms, routers. */
+/** Parameters that process every token besides attention and routed experts: shared experts, norms, routers. */
 const commonParameters = (m: BlockShape) => m.mlpMatrices * m.hidden * (m.sharedFfn ?? 0) + (m.small ?? 0);
 
 /** Parameters of one block. */
 export const layerParameters = (m: BlockShape) =>
   attentionParameters(m) + m.experts * expertParameters(m) + commonParameters(m);
 
-/** Parameters of a block's experts, which expert parallelism divides; none in a dense block. */
+/** Parameters of a block's experts, which expert parallelism shards; 0 for a dense block. */
 const dividedParameters = (m: BlockShape) => (m.experts > 1 ? m.experts * expertParameters(m) : 0);
 
-/** Parameters of one block that one rank holds, where `tensor` ranks split its matrices and `expertRanks` all its experts. */
+/** Parameters of one block on one rank, when its matrices are sharded over `tensor` ranks and its experts over `expertRanks`. */
 export const layerParametersOfRank = (m: BlockShape, tensor: number, expertRanks: number) =>
   (layerParameters(m) - dividedParameters(m)) / tensor + dividedParameters(m) / expertRanks;
 
-/** Parameters of one block that one token meets. */
+/** Parameters of one block that are active for one token. */
 export const activeLayerParameters = (m: BlockShape) => layerParameters({ ...m, experts: m.expertsPerToken });
 
-/** Of all blocks together. */
+/** Sums a value over all blocks. */
 export const sumOverBlocks = (m: ParameterShape, of: (block: BlockShape) => number): number =>
   m.kinds ? m.kinds.reduce((sum, { layers, block }) => sum + layers * of(block), 0) : m.layers * of(m);
 
-/** Parameters of all experts: what expert parallelism divides. */
+/** Parameters of all experts, which expert parallelism shards. */
 export const expertParametersOf = (m: ParameterShape): number => sumOverBlocks(m, dividedParameters);
 
-/** One of the two tables, of the vocabulary's embedding or of the head. */
+/** Parameters of the embedding table or of the output head. */
 export const embeddingParameters = (m: Pick<ParameterShape, 'vocabulary' | 'hidden'>) => m.vocabulary * m.hidden;
 
 const outsideBlocks = (m: ParameterShape) => (m.tiedEmbeddings ? 1 : 2) * embeddingParameters(m) + (m.outer ?? 0);
 
-/** Parameters of a decoder-only transformer; embeddings count twice unless tied. */
+/** Parameters of a decoder-only transformer; the embedding table counts twice unless tied. */
 export const parameterCount = (m: ParameterShape): number => sumOverBlocks(m, layerParameters) + outsideBlocks(m);
 
-/** All but the experts that a token does not visit. */
+/** Parameters that are active for one token: all except the routed experts that are not selected. */
 export const activeParameterCount = (m: ParameterShape): number =>
   sumOverBlocks(m, activeLayerParameters) + outsideBlocks(m);
 
-/** Parameters from the shape that a run file or a preset gives. */
+/** Number of parameters for a shape from a run file or preset. */
 export const modelParameters = (shape: ModelShape): number => parameterCount(parameterShape(shape));

@@ -2,10 +2,10 @@ import type { Config } from './config-fields';
 import { readConfig } from './read-config';
 import type { ModelShape } from './shape';
 
-/** A published model: the keys of its config.json that its shape depends on, and its size as published. */
+/** A published model: the keys of its config.json that determine the shape, and its published size. */
 export interface Preset {
   config: Config;
-  /** Parameters in billions, and those that a token meets where they are fewer; to the digits of the model card. */
+  /** Parameters in billions, and active parameters if fewer, with the precision of the model card. */
   billions: number;
   activeBillions?: number;
 }
@@ -77,7 +77,7 @@ const deepseekV2 = of('deepseek_v2', {
   n_shared_experts: 2,
   first_k_dense_replace: 1,
 });
-/** Of DeepSeek-V2-Lite, as its config.json writes it. */
+/** mscale of DeepSeek-V2-Lite, from its config.json. */
 const LITE_MSCALE = 707 / 1000;
 const yarn = (factor: number, mscale: number) => ({
   rope_scaling: {
@@ -100,7 +100,7 @@ const v3 = {
 };
 
 /**
- * Models of today beside those of models.ts. Sizes come from the configurations in transformers 5.23 (defaults of gpt_oss, deepseek_v3,
+ * Published models in addition to those in models.ts. Sizes are from the configurations in transformers 5.23 (defaults of gpt_oss, deepseek_v3,
  * glm4_moe, minimax_m2, llama4_text, smollm3, seed_oss, ernie4_5_moe, phi3, phimoe, qwen2_moe, starcoder2, solar_open) and, for Qwen, Gemma, OLMo 2,
  * Mistral, Phi 4 and SmolLM 2, from https://github.com/Lightning-AI/litgpt, litgpt/config.py, which cites each model's config.json. Retrieved
  * 2026-11-22; DeepSeek-V2 from https://github.com/deepseek-ai/DeepSeek-V3, inference/configs, GPT-OSS 20B, Kimi K2 and Llama 4 Maverick from the
@@ -244,7 +244,7 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
 
 const shapes = new Map<string, ModelShape>();
 
-/** The shape of a preset; its config.json is read when it is first asked for, not when a program starts. */
+/** The shape of a preset; its config.json is read on first use rather than at program start. */
 export function presetShape(name: string): ModelShape | undefined {
   const preset = Object.hasOwn(PRESETS, name) ? PRESETS[name] : undefined;
   if (!preset) return undefined;

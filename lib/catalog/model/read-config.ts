@@ -4,13 +4,13 @@ import { FAMILIES } from './families';
 import { headSizeOf } from './parameters';
 import type { ModelShape } from './shape';
 
-/** A config.json as a shape, or everything that keeps it from being one. */
+/** The shape described by a config.json, or the problems with it. */
 export interface ReadConfig {
   shape?: ModelShape;
   problems: ConfigProblem[];
 }
 
-/** The shape that the config.json of a Hugging Face model describes. Total: what it does not know comes back as problems. */
+/** Reads the shape from the config.json of a Hugging Face model. Never throws: anything unsupported is returned as a problem. */
 export function readConfig(config: Config): ReadConfig {
   const f = new ConfigFields(config);
   const modelType = typeof config.model_type === 'string' ? config.model_type : '';
@@ -25,12 +25,12 @@ function unknownFamily(config: Config, modelType: string): ConfigProblem {
   if (config.text_config !== undefined)
     return {
       key: 'text_config',
-      must: `must be absent: ${modelType} is a model of several parts`,
-      fix: 'write its text_config into a file of its own',
+      must: `must be absent: ${modelType} is a multimodal model`,
+      fix: 'write its text_config to a separate file',
     };
   return {
     key: 'model_type',
-    must: 'must be a family of decoders that Slipway knows',
+    must: 'must be a decoder family that Slipway supports',
     got: config.model_type,
     fix: `use ${nearest(modelType, Object.keys(FAMILIES)).join(', ')}, or model.architecture`,
   };
@@ -53,7 +53,7 @@ function contradictions(m: ModelShape): ConfigProblem[] {
   )
     problems.push({
       key: 'head_dim',
-      must: 'must be even where positions are rotary',
+      must: 'must be even for rotary positions',
       got: headSizeOf(m),
       fix: 'correct it',
     });

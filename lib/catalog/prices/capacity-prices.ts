@@ -1,6 +1,6 @@
 import type { Price } from './prices';
 
-/** Kinds of capacity that have prices of their own beside on-demand. */
+/** Kinds of capacity with prices other than on-demand. */
 export type PricedCapacity = 'spot' | 'training-plan';
 
 interface CapacityPrice {
@@ -10,9 +10,9 @@ interface CapacityPrice {
 }
 
 /**
- * USD per instance-hour that somebody saw, and says so: spot from one night's billed over elapsed seconds, training plans from live offers of
- * one instance for a day (made for HyperPod clusters; those for training jobs are quoted apart). Neither is a list price: both move with
- * demand, and SearchTrainingPlanOfferings and the Price List have today's. Retrieved 2026-11-20.
+ * Observed USD per instance-hour: spot from billed divided by elapsed seconds of one night, training plans from live one-day offers for one
+ * instance (for HyperPod clusters; offers for training jobs are priced separately). Neither is a list price: both change with demand;
+ * SearchTrainingPlanOfferings and the Price List return current prices. Retrieved 2026-11-20.
  */
 const SEEN: Readonly<Record<PricedCapacity, Readonly<Record<string, Readonly<Record<string, CapacityPrice>>>>>> = {
   spot: {
@@ -32,7 +32,7 @@ const SEEN: Readonly<Record<PricedCapacity, Readonly<Record<string, Readonly<Rec
   },
 };
 
-/** Price of spot or of a training plan, or undefined when nobody has seen one; a figure of another region says so. */
+/** Observed price of spot or of a training plan; undefined when there is none. The note says if the price is from another region. */
 export function findCapacityPrice(
   capacity: PricedCapacity,
   instanceType: string,

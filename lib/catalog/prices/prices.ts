@@ -1,18 +1,18 @@
 import { ESTIMATED_PRICES, OBSERVED_PRICES } from './price-tables';
 
-/** A price in USD an hour and instance, and where it comes from. */
+/** A price in USD per instance-hour, and its source. */
 export interface Price {
   usdPerHour: number;
   /** Date of the price. */
   asOf: string;
-  /** own = negotiated rate of the environment; observed = a price list row of this region; the rest are said to be estimates. */
+  /** own = negotiated rate of the environment; observed = a Price List row of this region; the others are marked as estimates. */
   basis: 'own' | 'observed' | 'other-region' | 'estimate';
-  /** What a reader must know about the figure. */
+  /** Note for users about the price. */
   note: string;
 }
 
 /**
- * On-demand USD per instance-hour for training, or undefined when no source has one (a launch then asks for an acknowledgement).
+ * On-demand USD per instance-hour for training; undefined when no source has a price, in which case a launch requires an acknowledgement.
  * @param own negotiated rates of the environment, by instance type
  */
 export function findPrice(

@@ -3,17 +3,17 @@ import { ropeOf } from '../config-rope';
 import { always, type Windows, windowsOf } from '../config-window';
 import type { Activation, FamilyTraits, ModelShape, NormKind, Routing } from '../shape';
 
-/** What a family takes where its config.json is silent, and how its block differs from Llama's. */
+/** Defaults of a family for missing config.json keys, and the differences of its block from Llama's. */
 export interface Decoder {
   theta?: number;
   tied?: boolean;
   epsilon?: number;
-  /** Key of the epsilon. @default rms_norm_eps */
+  /** Key of the norm epsilon. @default rms_norm_eps */
   epsilonKey?: string;
-  /** Size of a head; null: always hidden_size / num_attention_heads. */
+  /** Size of a head; null = always hidden_size / num_attention_heads. */
   headSize?: number | null;
   kvHeads?: number;
-  /** Sizes that files of the family leave out. @default - they must be given */
+  /** Sizes that the family's files may omit. @default - required */
   heads?: number;
   vocabulary?: number;
   /** @default true */
@@ -22,18 +22,18 @@ export interface Decoder {
   activationKey?: string;
   activation?: Activation;
   norm?: NormKind;
-  /** Which layers have the window of `sliding_window`. @default - all */
+  /** Layers with the window of `sliding_window`. @default - all */
   windowed?: (layer: number) => boolean;
   window?: number;
   /** Key of the inner size of the feed-forward block. @default intermediate_size */
   ffnKey?: string;
-  /** Where the file does not name their number. @default - num_hidden_layers */
+  /** Number of layers if the file does not contain it. @default - num_hidden_layers */
   layers?: number;
-  /** The family reads `layer_types` itself, and has no windows. @default false */
+  /** Whether the family reads `layer_types` itself and has no windows. @default false */
   recurrent?: boolean;
 }
 
-/** A family of models: how its config.json reads. */
+/** A model family: a function that reads its config.json. */
 export type Family = (f: ConfigFields, modelType: string) => ModelShape;
 
 const ACTIVATIONS: Readonly<Record<string, Activation>> = {
@@ -55,7 +55,7 @@ function activationOf(f: ConfigFields, key: string, otherwise: Activation): Acti
   return found ?? otherwise;
 }
 
-/** The shape of a decoder whose config.json has the usual keys; a family adds what it has beside them. */
+/** Reads a decoder whose config.json has the usual keys; the function of a family adds its own features. */
 export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): ModelShape {
   const layers = d.layers ?? f.count('num_hidden_layers');
   const hiddenSize = f.count('hidden_size');
@@ -92,25 +92,25 @@ export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): Mo
   };
 }
 
-/** Without a value the width is divided by the heads, whatever the family takes where the key is missing. */
+/** `null` selects hidden size divided by the number of heads, regardless of the family's default for a missing key. */
 function headSizeOf(f: ConfigFields, otherwise: number | null | undefined): number | undefined {
   if (otherwise === null) return undefined;
   return f.optionalCount('head_dim') ?? (f.isNull('head_dim') ? undefined : otherwise);
 }
 
-/** null: as many as heads of queries. */
+/** null = the number of query heads. */
 const kvHeadsOf = (f: ConfigFields, attentionHeads: number, otherwise = attentionHeads): number =>
   f.count('num_key_value_heads', f.isNull('num_key_value_heads') ? attentionHeads : otherwise);
 
-/** Biases of attention's projections, where a config.json asks for them. */
+/** Biases of attention's projections, if config.json enables them. */
 export const attentionBiasOf = (f: ConfigFields): Pick<ModelShape, 'attentionBias'> =>
   f.flag('attention_bias') ? { attentionBias: true } : {};
 
-/** A cap of scores or logits; 0 = none, which is what null means. */
+/** A soft cap of attention scores or logits; 0 or null = none. */
 export const capOf = (f: ConfigFields, key: string, otherwise: number): number =>
   f.isNull(key) ? 0 : f.number(key, otherwise);
 
-/** Layers that `layer_types` calls chunked_attention. */
+/** Layers with chunked_attention in `layer_types`. */
 const chunkedOf = (f: ConfigFields, { chunked }: Windows): Pick<FamilyTraits, 'attentionChunk'> =>
   chunked.length > 0 ? { attentionChunk: { size: f.count('attention_chunk_size', 8192), layers: chunked } } : {};
 const untrainedOf = (untrained: string[]) => (untrained.length > 0 ? { untrained } : {});
@@ -126,7 +126,7 @@ function divided(f: ConfigFields, hiddenSize: number, heads: number): number {
   return Math.max(1, Math.floor(hiddenSize / heads));
 }
 
-/** The same shape with more traits of its family. */
+/** Adds traits of its family to a shape. */
 export function withTraits(m: ModelShape, traits: Partial<FamilyTraits>, fields: Partial<ModelShape> = {}): ModelShape {
   const untrained = [...(m.family?.untrained ?? []), ...(traits.untrained ?? [])];
   const family = { modelType: '', ...m.family, ...traits, ...(untrained.length > 0 && { untrained }) };
@@ -135,13 +135,13 @@ export function withTraits(m: ModelShape, traits: Partial<FamilyTraits>, fields:
 
 /** The fields of a model's shape that describe its mixture of experts. */
 export interface Mixture {
-  /** Keys of the number of experts. @default num_experts */
+  /** Keys for the number of experts. @default num_experts */
   keys?: readonly string[];
   experts?: number;
-  /** Keys of the number of experts that a token visits. @default num_experts_per_tok */
+  /** Keys for the number of experts per token. @default num_experts_per_tok */
   perTokenKeys?: readonly string[];
   perToken?: number;
-  /** Key of an expert's inner size. @default moe_intermediate_size */
+  /** Key for an expert's inner size. @default moe_intermediate_size */
   sizeKey?: string;
   routing?: Routing;
   /** Layers without experts. @default - none */
@@ -149,14 +149,14 @@ export interface Mixture {
   sharedExperts?: number;
 }
 
-/** Names of the number of experts of a block that transformers takes for a family: its key, and what `attribute_map` calls it too. */
+/** Keys for the number of experts per block in transformers: the key of the family, and its alias in `attribute_map`. */
 export const EXPERTS = ['num_experts', 'num_local_experts'];
-/** Keys of the number of experts, the one that is read first: files of Mixtral and those after it. */
+/** Keys for the number of experts, in order of precedence, for Mixtral and families derived from it. */
 export const LOCAL_EXPERTS = ['num_local_experts', 'num_experts'];
-/** Keys of the number of experts in files of DeepSeek and those after it. */
+/** Keys for the number of experts for DeepSeek and families derived from it. */
 export const ROUTED_EXPERTS = ['n_routed_experts', 'num_local_experts'];
 
-/** Experts, how many a token visits, and in which layers, as fields of a shape. */
+/** Number of experts, experts per token, and layers with experts, as fields of a shape. */
 export function mixtureOf(f: ConfigFields, layers: number, given: Mixture = {}): Partial<ModelShape> {
   const experts = f.count(given.keys ?? 'num_experts', given.experts);
   const visits = given.perTokenKeys ?? ['num_experts_per_tok'];
@@ -181,7 +181,7 @@ export function mixtureOf(f: ConfigFields, layers: number, given: Mixture = {}):
   };
 }
 
-/** Layers without experts: `mlp_layer_types` names each; else the first `first_k_dense_replace`. */
+/** Layers without experts: from `mlp_layer_types`, otherwise the first `first_k_dense_replace` layers. */
 export function denseLayersOf(f: ConfigFields, layers: number, otherwise: number): number | number[] {
   const first = f.count('first_k_dense_replace', otherwise, 0);
   if (first > layers)
@@ -194,7 +194,7 @@ export function denseLayersOf(f: ConfigFields, layers: number, otherwise: number
   return dense.every((layer, i) => layer === i) ? dense.length : dense;
 }
 
-/** What a family takes of a router where its config.json is silent. */
+/** Router defaults of a family for missing config.json keys. */
 export interface GroupDefaults {
   /** @default true */
   normalise?: boolean;
@@ -204,10 +204,10 @@ export interface GroupDefaults {
   topGroups?: number;
 }
 
-/** Routing of DeepSeek-V3 and of those who follow it: sigmoid scores, a bias for the choice, groups. */
+/** Routing of DeepSeek-V3 and families derived from it: sigmoid scores, a bias for the selection, groups. */
 export function biasedRouting(f: ConfigFields, experts: number, given: GroupDefaults = {}): Routing {
   f.only('topk_method', 'noaux_tc');
-  // dots.llm1 names the method there.
+  // dots.llm1 stores the method under this key.
   if (f.text('scoring_func', 'sigmoid') !== 'noaux_tc') f.only('scoring_func', 'sigmoid');
   return {
     score: 'sigmoid',
@@ -217,7 +217,7 @@ export function biasedRouting(f: ConfigFields, experts: number, given: GroupDefa
   };
 }
 
-/** Groups of experts among which a router chooses first (`n_group`, `topk_group`); nothing when there is one group. */
+/** Expert groups from which a router selects first (`n_group`, `topk_group`); empty for a single group. */
 export function groupsOf(
   f: ConfigFields,
   experts: number,

@@ -18,7 +18,7 @@ import {
 
 /** Families with multi-head latent attention, most of them with routed and shared experts. */
 
-/** What a family takes where its config.json has no such key; without a value, `q_lora_rank` says that queries are projected directly. */
+/** Defaults for missing keys; if `q_lora_rank` is null, queries are projected directly. */
 export interface LatentDefaults {
   qRank: number;
   kvRank: number;
@@ -42,7 +42,7 @@ function latentOf(f: ConfigFields, d: LatentDefaults): LatentAttention {
   };
 }
 
-/** A decoder whose attention is latent in every layer that has attention. */
+/** A decoder with latent attention in all attention layers. */
 export function latentDecoder(f: ConfigFields, modelType: string, d: Decoder = {}, latent = DEEPSEEK): ModelShape {
   const latentAttention = latentOf(f, latent);
   const headSize = latentAttention.nopeHeadSize + latentAttention.ropeHeadSize;
@@ -55,13 +55,13 @@ export function latentDecoder(f: ConfigFields, modelType: string, d: Decoder = {
   );
 }
 
-/** Keys of the published files that change nothing here, or must be as they are. */
+/** Keys of the published files that have no effect here or only one supported value. */
 function publishedKeys(f: ConfigFields) {
   f.only('moe_layer_freq', 1);
   f.ignore('num_nextn_predict_layers', 'num_mtp_layers');
 }
 
-/** DeepSeek-V2: latent attention, shared experts, softmax scores that may be limited to groups of experts. */
+/** DeepSeek-V2: latent attention, shared experts, softmax scores, optionally limited to groups of experts. */
 export const deepseekV2: Family = (f, modelType) => {
   const m = latentDecoder(f, modelType);
   publishedKeys(f);
@@ -76,14 +76,14 @@ export const deepseekV2: Family = (f, modelType) => {
     experts,
     dense: denseLayersOf(f, m.layers, 0),
     sharedExperts: f.count('n_shared_experts', 2, 0),
-    // transformers divides the weights by their sum in no version of this family, whatever norm_topk_prob says.
+    // transformers does not normalise the weights for this family, regardless of norm_topk_prob.
     routing: { normalise: false, ...(isGrouped && groups) },
   });
   f.ignore('norm_topk_prob');
   return withTraits({ ...m, ...mixture }, { routedScaling: f.number('routed_scaling_factor', 1), groupScore: 'best' });
 };
 
-/** What a relative of DeepSeek-V3 takes where its config.json is silent. */
+/** Defaults of a family derived from DeepSeek-V3 for missing keys. */
 interface Relative {
   dense: number;
   mixture: Mixture & { experts: number };
@@ -112,14 +112,14 @@ const DEEPSEEK_GROUPS: GroupDefaults = { groups: 8, topGroups: 4 };
 /** DeepSeek-V3 and R1, Kimi K2: latent attention, sigmoid routing with a bias, groups of experts, one shared expert. */
 export const deepseekV3 = v3({ dense: 3, mixture: { experts: 256 }, groups: DEEPSEEK_GROUPS });
 
-/** GLM-4 MoE Lite: DeepSeek-V3's layers with other sizes of heads and one dense layer. */
+/** GLM-4 MoE Lite: DeepSeek-V3's layers with other head sizes and one dense layer. */
 export const glm4MoeLite = v3(
   { dense: 1, mixture: { experts: 64, perToken: 4 }, groups: {} },
   { epsilon: 1e-5 },
   { qRank: 768, kvRank: 512, nope: 192, rope: 64, value: 256 },
 );
 
-/** A.X K1 has one more norm after its experts. */
+/** A.X K1: an additional norm after the experts. */
 export const axk1: Family = (f, modelType) => {
   const m = v3({ dense: 1, mixture: { experts: 192 }, groups: DEEPSEEK_GROUPS })(f, modelType);
   return withTraits(m, { mixtureParameters: m.hiddenSize, untrained: ['the norm after experts'] });

@@ -2,7 +2,7 @@ import type { ConfigFields } from '../config-fields';
 import { allBut, never } from '../config-window';
 import { attentionBiasOf, capOf, type Decoder, decoder, type Family, withTraits } from './decoder';
 
-/** Gemma: weights of norms are offsets from one, embeddings are scaled by sqrt(hidden_size) and tied. */
+/** Gemma: norm weights are offsets from one; embeddings are scaled by sqrt(hidden_size) and tied. */
 
 const GEMMA: Decoder = {
   tied: true,
@@ -22,11 +22,11 @@ function gemmaOf(f: ConfigFields, modelType: string, d: Decoder) {
 /** Gemma: no window, RMSNorm with weights around zero, embeddings scaled by the root of the hidden size. */
 export const gemma: Family = (f, modelType) => {
   const m = gemmaOf(f, modelType, { kvHeads: 16, windowed: never, activationKey: 'hidden_act' });
-  // The first configurations wrote gelu and meant its approximation by tanh.
+  // The first configurations say gelu but mean its tanh approximation.
   return m.family?.activation === 'gelu' ? withTraits(m, { activation: 'gelu-tanh' }) : m;
 };
 
-/** Scale of scores, and caps of scores and logits. */
+/** Scale of attention scores, and soft caps of scores and logits. */
 function caps(f: ConfigFields, attention: number, final: number) {
   const attentionCap = capOf(f, 'attn_logit_softcapping', attention);
   const finalCap = capOf(f, 'final_logit_softcapping', final);
@@ -45,14 +45,14 @@ export const gemma2: Family = (f, modelType) => {
   return withTraits(m, traits, { ...fields, normPlacement: 'sandwich' });
 };
 
-/** Gemma 3 text: five layers with a window to one without, QK norm, a RoPE base of its own in layers with a window. */
+/** Gemma 3 text: five layers with a window followed by one without, QK norm, a separate RoPE base in layers with a window. */
 export const gemma3: Family = (f, modelType) => {
   const period = f.count(['sliding_window_pattern', '_sliding_window_pattern'], 6);
   const m = gemmaOf(f, modelType, {
     theta: 1_000_000,
     windowed: allBut(period),
     window: 4096,
-    // The text_config of larger models says neither.
+    // The text_config of larger models omits both.
     heads: 8,
     vocabulary: 262_208,
   });
@@ -66,7 +66,7 @@ export const gemma3: Family = (f, modelType) => {
   );
 };
 
-/** VaultGemma: Gemma 2 with norms before attention and MLP only. */
+/** VaultGemma: Gemma 2 with norms only before attention and MLP. */
 export const vaultGemma: Family = (f, modelType) => {
   const m = gemmaOf(f, modelType, { windowed: (layer) => layer % 2 === 0, window: 4096 });
   const { traits, fields } = caps(f, 50, 30);

@@ -42,7 +42,7 @@ interface Grouped extends Decoder {
   scaling?: string;
 }
 
-/** Grouped-query attention, norms of queries and keys, experts with a biased sigmoid router and shared ones. */
+/** Grouped-query attention, QK norm, routed experts with a biased sigmoid router, and shared experts. */
 function routed(f: ConfigFields, modelType: string, d: Grouped): ModelShape {
   const m = decoder(f, modelType, { windowed: never, ...d });
   const keys = d.keys ?? ROUTED_EXPERTS;
@@ -83,7 +83,7 @@ export const solarOpen: Family = (f, modelType) => {
   return withTraits(m, { outputBias: false });
 };
 
-/** dots.llm1: QK norm, sigmoid routing with a bias, windows from `max_window_layers` on. */
+/** dots.llm1: QK norm, sigmoid routing with a bias, windows from layer `max_window_layers` on. */
 export const dots1: Family = (f, modelType) => {
   const first = f.count('max_window_layers', 62, 0);
   f.only('moe_layer_freq', 1);
@@ -98,20 +98,20 @@ export const dots1: Family = (f, modelType) => {
   return { ...m, qkNorm: true };
 };
 
-/** EXAONE 4: QK norm, norms after attention and MLP; where layers have a window, the others have no rotary positions. */
+/** EXAONE 4: QK norm, norms after attention and MLP; if some layers have a window, the others have no rotary positions. */
 export const exaone4: Family = (f, modelType) => {
   const m = decoder(f, modelType, { epsilon: 1e-5, kvHeads: 32, ...exaoneWindows(f) });
   return { ...m, ...unrotatedBesideWindows(m), qkNorm: true, normPlacement: 'post' };
 };
 
-/** Where some layers have a window, the others have no rotary positions. */
+/** If some layers have a window, the others have no rotary positions. */
 function unrotatedBesideWindows(m: ModelShape): Pick<ModelShape, 'unrotatedLayers'> {
   if (!m.slidingWindow) return {};
   const whole = layersWhere(m.layers, (layer) => !hasWindow(m.slidingWindow, layer));
   return whole.length > 0 ? { unrotatedLayers: whole } : {};
 }
 
-/** Windows of EXAONE: a period as a number, or as letters of which L is a layer with a window (LLLG). */
+/** Windows of EXAONE: a period as a number, or a pattern of letters in which L is a layer with a window (LLLG). */
 function exaoneWindows(f: ConfigFields): Pick<Decoder, 'windowed' | 'window'> {
   const letters = f.letters('sliding_window_pattern', /^[LG]+$/);
   const period = letters === undefined ? f.count('sliding_window_pattern', 4) : 1;
@@ -167,14 +167,14 @@ export const mellum: Family = (f, modelType) => {
   return { ...m, ...mixture, qkNorm: true, ...attentionBiasOf(f) };
 };
 
-/** Keys of Hunyuan's published files that its modules do not read. */
+/** Keys of Hunyuan's published files that its modules do not use. */
 const HUNYUAN_IGNORED = keysOf(
   `use_qk_norm use_cla cla_share_factor org_vocab_size attention_head_dim add_classification_head class_num mlp_bias norm_type pool_type
   use_rotary_pos_emb use_mixed_mlp_moe num_shared_expert moe_layer_num_skipped moe_drop_tokens moe_random_routing_dropped_token
   num_experts_per_tok_dense use_mla`,
 );
 
-/** Hunyuan: the shared expert of the mixture is as large as a dense block. */
+/** Hunyuan: the shared expert has the size of a dense block. */
 const hunyuanOf = (f: ConfigFields, modelType: string): ModelShape => {
   const m = decoder(f, modelType, { epsilon: 1e-5, windowed: never });
   f.ignore(...HUNYUAN_IGNORED);
@@ -182,7 +182,7 @@ const hunyuanOf = (f: ConfigFields, modelType: string): ModelShape => {
   return withTraits({ ...m, qkNorm: true }, { untrained }, attentionBiasOf(f));
 };
 
-/** Hunyuan dense V1: Llama with norms of queries and keys behind their rotary positions. */
+/** Hunyuan dense V1: Llama with QK norm after the rotary positions. */
 export const hunyuan: Family = (f, modelType) => {
   f.only('num_experts', 1);
   return hunyuanOf(f, modelType);
@@ -217,7 +217,7 @@ const ernieOf = (f: ConfigFields, modelType: string, d: Decoder): ModelShape => 
 /** ERNIE 4.5 dense: Llama with one flag for all biases. */
 export const ernie45: Family = (f, modelType) => ernieOf(f, modelType, { kvHeads: 2, headSize: 128 });
 
-/** ERNIE 4.5 MoE: softmax scores with a bias for balance, shared experts, dense layers first. */
+/** ERNIE 4.5 MoE: softmax scores with a load-balancing bias, shared experts, dense layers first. */
 export const ernie45Moe: Family = (f, modelType) => {
   f.only('use_bias', false);
   f.ignore('moe_capacity', 'moe_use_aux_free', 'moe_gate', 'moe_aux_loss_lambda', 'num_nextn_predict_layers');

@@ -3,7 +3,7 @@ import { allBut, never } from '../config-window';
 import type { ModelShape, RopeScaling } from '../shape';
 import { attentionBiasOf, type Decoder, decoder, type Family, LOCAL_EXPERTS, mixtureOf, withTraits } from './decoder';
 
-/** Families with layer norms, plain feed-forward blocks, parallel sublayers or learned positions. */
+/** Families with LayerNorm, feed-forward blocks without a gate, parallel sublayers or learned positions. */
 
 const LAYER: Decoder = { norm: 'layer', epsilonKey: 'layer_norm_eps', epsilon: 1e-5, windowed: never };
 const PARALLEL = ['attention and feed-forward in parallel'];
@@ -16,7 +16,7 @@ export const phi: Family = (f, modelType) => {
   return withTraits({ ...m, partialRotary: m.partialRotary ?? 0.5 }, traits, { attentionBias: true });
 };
 
-/** Phi 3 and 4: Llama with one matrix for queries, keys and values and one for gate and up. */
+/** Phi 3 and 4: Llama with fused matrices for queries, keys and values, and for gate and up projection. */
 export const phi3: Family = (f, modelType) => {
   f.ignore(
     'original_max_position_embeddings',
@@ -30,7 +30,7 @@ export const phi3: Family = (f, modelType) => {
   return decoder(f, modelType, { epsilon: 1e-5 });
 };
 
-/** Phi 3.5 MoE: LayerNorm, sixteen experts of which a sparse mixer chooses two. */
+/** Phi 3.5 MoE: LayerNorm, sixteen experts of which a sparse mixer selects two. */
 export const phimoe: Family = (f, modelType) => {
   const m = decoder(f, modelType, {
     norm: 'layer',
@@ -100,7 +100,7 @@ export const starcoder2: Family = (f, modelType) => {
   return withTraits(m, { mlpBias: bias }, { attentionBias: bias });
 };
 
-/** StableLM 2: LayerNorm, rotary positions on a quarter of each head, attention and MLP in parallel on request. */
+/** StableLM 2: LayerNorm, rotary positions on a quarter of each head, optionally attention and MLP in parallel. */
 export const stablelm: Family = (f, modelType) => {
   f.only('qk_layernorm', false);
   const m = decoder(f, modelType, { ...LAYER, kvHeads: 32, headSize: null });
@@ -125,7 +125,7 @@ export const gptNeox: Family = (f, modelType) => {
   );
 };
 
-/** GPT-2's names of the sizes, and its learned positions. */
+/** Sizes under GPT-2's key names, and its learned positions. */
 function gpt2Sizes(f: ConfigFields, modelType: string, isTied: boolean): ModelShape {
   const hiddenSize = f.count(['n_embd', 'hidden_size']);
   const attentionHeads = f.count(['n_head', 'num_attention_heads']);
@@ -158,14 +158,14 @@ const learned = (f: ConfigFields, m: ModelShape, positions = 1024, rows = 0) =>
 /** GPT-2: learned positions, LayerNorm, biases, tied embeddings. */
 export const gpt2: Family = (f, modelType) => learned(f, gpt2Sizes(f, modelType, true));
 
-/** GPTBigCode (StarCoder): GPT-2 with one key and value head. */
+/** GPTBigCode (StarCoder): GPT-2 with a single key and value head. */
 export const gptBigcode: Family = (f, modelType) => {
   const m = gpt2Sizes(f, modelType, true);
   f.ignore('num_key_value_heads');
   return learned(f, f.flag('multi_query', true) ? { ...m, kvHeads: 1 } : m);
 };
 
-/** GPT-J and CodeGen: rotary positions, parallel sublayers, a bias of the head. */
+/** GPT-J and CodeGen: rotary positions, parallel sublayers, a bias in the output head. */
 export const gptj: Family = (f, modelType) => {
   const m = gpt2Sizes(f, modelType, false);
   f.ignore('n_positions');
@@ -178,7 +178,7 @@ export const gptj: Family = (f, modelType) => {
   );
 };
 
-/** OPT: learned positions with two more rows than positions, ReLU, LayerNorm. */
+/** OPT: learned positions with two extra rows, ReLU, LayerNorm. */
 export const opt: Family = (f, modelType) => {
   const m = decoder(f, modelType, {
     ...LAYER,
@@ -198,13 +198,13 @@ export const opt: Family = (f, modelType) => {
   if (f.count('word_embed_proj_dim', m.hiddenSize) !== m.hiddenSize)
     f.refuse(
       'word_embed_proj_dim',
-      `must be hidden_size ${m.hiddenSize}: projected embeddings are not known`,
+      `must be hidden_size ${m.hiddenSize}: projected embeddings are not supported`,
       'use model.architecture',
     );
   return learned(f, withTraits(m, { mlpBias: true }), 2048, 2);
 };
 
-/** BLOOM: linear attention biases instead of positions, a norm after the embedding. */
+/** BLOOM: ALiBi instead of positions, a norm after the embedding. */
 export const bloom: Family = (f, modelType) => {
   const m = gpt2Sizes(f, modelType, true);
   f.ignore('apply_residual_connection_post_layernorm', 'offset_alibi', 'masked_softmax_fusion', 'unk_token_id');
@@ -238,7 +238,7 @@ export const falcon: Family = (f, modelType) => {
   );
 };
 
-/** What transformers takes where a config.json of GPT-OSS says nothing of rotary positions. */
+/** RoPE defaults of transformers for GPT-OSS. */
 const GPT_OSS_ROPE: RopeScaling = {
   type: 'yarn',
   factor: 32,

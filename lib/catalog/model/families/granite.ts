@@ -2,7 +2,7 @@ import type { ConfigFields } from '../config-fields';
 import { always, never } from '../config-window';
 import { attentionBiasOf, type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
 
-/** Granite and its like: embeddings, scores, residuals and logits have a multiplier each. */
+/** Granite and derived families: multipliers of embeddings, attention scores, residuals and logits. */
 export function multiplied(f: ConfigFields, modelType: string, d: Decoder) {
   const m = decoder(f, modelType, { windowed: never, ...d });
   return withTraits(
@@ -57,7 +57,7 @@ export const graniteMoeSwa: Family = (f, modelType) => {
   return withTraits(m, { untrained: SWA_UNTRAINED }, { attentionSinks: true });
 };
 
-/** HyperCLOVA X: Granite's multipliers, with norms after attention and MLP too. */
+/** HyperCLOVA X: Granite's multipliers, and norms after attention and MLP as well. */
 export const hyperclovax: Family = (f, modelType) => {
   const m = multiplied(f, modelType, { windowed: always });
   return f.flag('use_post_norm', true) ? { ...m, normPlacement: 'sandwich' } : m;

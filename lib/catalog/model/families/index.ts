@@ -12,9 +12,9 @@ import { qwen2, qwen2Moe, qwen3, qwen3Moe } from './qwen';
 import { graniteHybrid, nemotronH, qwen3Next, qwen35, qwen35Moe } from './recurrent';
 
 /**
- * How the config.json of each `model_type` reads. Keys, defaults and counts are those of transformers 5.23
- * (https://github.com/huggingface/transformers, src/transformers/models, 2026-11-22); test/containers/test_model_families.py compares
- * the counts with transformers' own modules.
+ * Reader of config.json by `model_type`. Keys, defaults and counts are those of transformers 5.23
+ * (https://github.com/huggingface/transformers, src/transformers/models, 2026-11-22); test/containers/test_model_families.py compares the
+ * counts with transformers' modules.
  */
 export const FAMILIES: Readonly<Record<string, Family>> = {
   apertus: llama.apertus,
@@ -62,7 +62,7 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
   internlm3: llama.internlm3,
   iquestcoder: llama.iquestCoder,
   jais2: llama.jais2,
-  // Kimi K2's files name DeepseekV3ForCausalLM under their own model_type.
+  // Kimi K2's files specify DeepseekV3ForCausalLM with their own model_type.
   kimi_k2: deepseekV3,
   kimi_linear: kimiLinear,
   llama: llama.llama,

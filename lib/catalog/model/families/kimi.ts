@@ -5,7 +5,7 @@ import { denseLayersOf, EXPERTS, type Family, mixtureOf, withTraits } from './de
 import { DEEPSEEK, latentDecoder } from './deepseek';
 import { recurrentLayers } from './recurrent';
 
-/** Chunks of the kernels that train it (fla, `chunk_kda`). */
+/** Chunk size of the training kernels (fla, `chunk_kda`). */
 const CHUNK = 64;
 
 const countIn = (section: Config | undefined, key: string): number | undefined => {
@@ -14,8 +14,8 @@ const countIn = (section: Config | undefined, key: string): number | undefined =
 };
 
 /**
- * Kimi Delta Attention (https://arxiv.org/abs/2510.26692): gated DeltaNet with a decay for every channel, which a matrix of low rank gives,
- * as another one gives the gate of the output. Modules of transformers 5.23, modeling_kimi_linear.py.
+ * Kimi Delta Attention (https://arxiv.org/abs/2510.26692): gated DeltaNet with a decay per channel; decay and output gate each use a
+ * low-rank matrix. Modules of transformers 5.23, modeling_kimi_linear.py.
  */
 function deltaAttention(f: ConfigFields, hidden: number, given: Config | undefined): Recurrence {
   const heads = countIn(given, 'num_heads') ?? f.count('linear_num_heads', 32);
@@ -32,7 +32,7 @@ function deltaAttention(f: ConfigFields, hidden: number, given: Config | undefin
   };
 }
 
-/** Layers of full attention, from 1 as the published files count them. */
+/** Indices of the layers with full attention, counted from 1 in the published files. */
 function fullLayers(f: ConfigFields, given: Config | undefined, layers: number): ReadonlySet<number> | undefined {
   const { full_attn_layers: full, kda_layers: delta } = given ?? {};
   if (!Array.isArray(full) || !Array.isArray(delta)) return undefined;
@@ -77,7 +77,7 @@ export const kimiLinear: Family = (f, modelType) => {
     sharedExperts: f.count(['num_shared_experts', 'n_shared_experts'], 1),
     routing: { score: 'sigmoid', bias: true, normalise, ...(groups > 1 && { groups, topGroups }) },
   });
-  // transformers has an embedding and a head of their own for it, whatever the file says.
+  // transformers creates a separate embedding and output head for this family, regardless of the file.
   return withTraits(
     { ...m, ...mixture, tiedEmbeddings: false },
     { routedScaling: f.number('routed_scaling_factor', 2.446) },

@@ -23,7 +23,7 @@ const biased =
 /** Llama 1 to 3: pre-norms, grouped queries, a gated MLP. */
 export const llama = biased({ windowed: never });
 
-/** IQuest-Coder: Llama with other sizes where its config.json is silent. */
+/** IQuest-Coder: Llama with other default sizes. */
 export const iquestCoder = biased({ windowed: never, kvHeads: 8, headSize: 128 });
 
 /** Code World Model: Llama 3 with a window in three of four layers. */
@@ -36,7 +36,7 @@ export const cwm = biased({
   headSize: 128,
 });
 
-/** Llama under other names of its biases. */
+/** Llama with other key names for the biases. */
 export const internlm3: Family = (f, modelType) =>
   withTraits(
     decoder(f, modelType, { windowed: never, epsilon: 1e-5, kvHeads: 2, headSize: 128 }),
@@ -44,10 +44,10 @@ export const internlm3: Family = (f, modelType) =>
     { ...((f.flag('qkv_bias') || f.flag('attention_bias')) && { attentionBias: true }) },
   );
 
-/** Mistral: Llama with a window in all layers where config.json names one. */
+/** Mistral: Llama with a window in all layers if config.json sets one. */
 export const mistral: Family = (f, modelType) => decoder(f, modelType, { kvHeads: 8 });
 
-/** Ministral 3 lowers the temperature of far positions as Llama 4 does. */
+/** Ministral 3: lowers the attention temperature of distant positions as in Llama 4. */
 export const ministral3: Family = (f, modelType) =>
   withTraits(decoder(f, modelType, { epsilon: 1e-5, kvHeads: 8, headSize: 128 }), {
     untrained: ['llama_4_scaling_beta'],
@@ -62,7 +62,7 @@ export const mixtral: Family = (f, modelType) => {
   };
 };
 
-/** Keys of the published files that say nothing of these layers: of MiniMax M1's others, and of modules that predict further tokens. */
+/** Keys of the published files that do not concern these layers: other layers of MiniMax M1, and MTP modules. */
 const MINIMAX_IGNORED = keysOf(
   `attn_type_list mtp_transformer_layers num_mtp_modules use_mtp mlp_intermediate_size layernorm_full_attention_beta
   layernorm_linear_attention_beta layernorm_mlp_beta shared_moe_mode`,
@@ -109,7 +109,7 @@ export const apertus: Family = (f, modelType) => {
     f,
     modelType,
   );
-  // The activation has two parameters of its own.
+  // The activation has two parameters.
   return withTraits({ ...m, qkNorm: true }, { blockParameters: 2 });
 };
 
@@ -121,7 +121,7 @@ export const helium: Family = (f, modelType) => {
   return withTraits(m, { outputBias: false, interleavedRope: true });
 };
 
-/** Seed-OSS: Llama with biases of queries, keys and values, and of the output on request. */
+/** Seed-OSS: Llama with biases of queries, keys and values, and optionally of the output. */
 export const seedOss: Family = (f, modelType) =>
   withTraits(
     decoder(f, modelType, { windowed: never, kvHeads: 8, headSize: 128 }),
@@ -129,7 +129,7 @@ export const seedOss: Family = (f, modelType) =>
     { attentionBias: f.flag('attention_bias', true) },
   );
 
-/** BitNet has a norm before each of the two projections that lead back. */
+/** BitNet: a norm before each of the two output projections. */
 export const bitnet: Family = (f, modelType) => {
   const d: Decoder = { theta: 500_000, activation: 'relu2', epsilon: 1e-5, windowed: never, kvHeads: 5 };
   const m = biased(d)(f, modelType);
@@ -171,7 +171,7 @@ export const smollm3: Family = (f, modelType) => {
 
 const useWindow = (f: ConfigFields) => (f.flag('use_sliding_window') ? undefined : never);
 
-/** `no_rope_layers` has 1 where a layer has rotary positions; without it every `no_rope_layer_interval`-th has none. */
+/** `no_rope_layers` is 1 for layers with rotary positions; without it, every `no_rope_layer_interval`-th layer has none. */
 export function unrotatedOf(f: ConfigFields, layers: number, interval = 4): Pick<ModelShape, 'unrotatedLayers'> {
   const every = f.count('no_rope_layer_interval', interval);
   const given = f.isEmpty('no_rope_layers') ? undefined : f.perLayer('no_rope_layers', layers);
@@ -179,7 +179,7 @@ export function unrotatedOf(f: ConfigFields, layers: number, interval = 4): Pick
   return { unrotatedLayers: layersWhere(layers, (layer) => !rotates(layer)) };
 }
 
-/** Unless `layer_types` says otherwise, layers with rotary positions see their own chunk. */
+/** Unless `layer_types` is set, layers with rotary positions use chunked attention. */
 function chunkOf(f: ConfigFields, m: ModelShape, unrotated: readonly number[]): Pick<FamilyTraits, 'attentionChunk'> {
   const size = f.count('attention_chunk_size', 8192);
   if (f.has('layer_types')) return {};
@@ -187,7 +187,7 @@ function chunkOf(f: ConfigFields, m: ModelShape, unrotated: readonly number[]): 
   return layers.length > 0 ? { attentionChunk: { size, layers } } : {};
 }
 
-/** Experts in every layer of a list, or in the last of each interval. */
+/** Experts in the listed layers, or in the last layer of each interval. */
 function llama4Mixture(f: ConfigFields, layers: number) {
   const interval = f.count('interleave_moe_layer_step', 1);
   const given = f.layerNumbers('moe_layers', layers);
@@ -203,7 +203,7 @@ function llama4Mixture(f: ConfigFields, layers: number) {
   });
 }
 
-/** Llama 4: chunks of positions, layers without rotary positions, one shared expert, a sigmoid that weighs what an expert is given. */
+/** Llama 4: chunked attention, layers without rotary positions, one shared expert, sigmoid weights on the inputs of experts. */
 export const llama4: Family = (f, modelType) => {
   const base = decoder(f, modelType, {
     theta: 500_000,

@@ -3,7 +3,9 @@ import { allBut, never } from '../config-window';
 import type { ModelShape } from '../shape';
 import { attentionBiasOf, type Decoder, decoder, EXPERTS, type Family, mixtureOf, withTraits } from './decoder';
 
-/** OLMo: norms without weights in the first one, after each sublayer from the second on, with norms over all queries and keys. */
+/**
+ * OLMo: norms without weights in the first version; from the second version on, norms after each sublayer and over all queries and keys.
+ */
 
 function olmoOf(f: ConfigFields, modelType: string, d: Decoder): ModelShape {
   const m = decoder(f, modelType, { windowed: never, ...d });
@@ -11,7 +13,7 @@ function olmoOf(f: ConfigFields, modelType: string, d: Decoder): ModelShape {
   return withTraits(m, clips ? { untrained: ['clip_qkv'] } : {}, attentionBiasOf(f));
 }
 
-/** OLMo: Llama with norms without weights; files with `clip_qkv` are counted, not trained. */
+/** OLMo: Llama with norms without weights; files with `clip_qkv` are supported for parameter counts, not for training. */
 export const olmo: Family = (f, modelType) =>
   olmoOf(f, modelType, { norm: 'constant', epsilonKey: 'layer_norm_eps', epsilon: 1e-5 });
 

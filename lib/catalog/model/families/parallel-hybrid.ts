@@ -3,7 +3,7 @@ import { always, layersWhere, never } from '../config-window';
 import { attentionBiasOf, decoder, type Family, withTraits } from './decoder';
 import { HYBRID_MAMBA, MAMBA_UNTRAINED, mamba2 } from './recurrent';
 
-/** Multipliers and numerics: nothing that has parameters. */
+/** Multipliers and numerical settings, which add no parameters. */
 const SCALES = keysOf(
   `attention_in_multiplier attention_out_multiplier key_multiplier lm_head_multiplier embedding_multiplier mlp_multipliers
   ssm_multipliers ssm_in_multiplier ssm_out_multiplier mamba_expand mamba_d_ssm mamba_norm_before_gate mamba_use_mlp time_step_limit
@@ -11,8 +11,8 @@ const SCALES = keysOf(
 );
 
 /**
- * Falcon-H1 (https://arxiv.org/abs/2507.22448): attention and Mamba-2 read the same input in every layer, and what they give is summed;
- * keys and counts of transformers 5.23, modeling_falcon_h1.py.
+ * Falcon-H1 (https://arxiv.org/abs/2507.22448): in every layer, attention and Mamba-2 process the same input and their outputs are added.
+ * Keys and counts of transformers 5.23, modeling_falcon_h1.py.
  */
 export const falconH1: Family = (f, modelType) => {
   f.ignore(...SCALES);

@@ -2,14 +2,14 @@ import type { ConfigFields } from '../config-fields';
 import { layersWhere } from '../config-window';
 import { attentionBiasOf, decoder, type Family, LOCAL_EXPERTS, mixtureOf, withTraits } from './decoder';
 
-/** Qwen 2 and 3: windows in the layers from `max_window_layers` on, and only with `use_sliding_window`. */
+/** Qwen 2 and 3: windows from layer `max_window_layers` on, only with `use_sliding_window`. */
 function windowed(f: ConfigFields): (layer: number) => boolean {
   const first = f.count('max_window_layers', 28, 0);
   const uses = f.flag('use_sliding_window');
   return (layer) => uses && layer >= first;
 }
 
-/** Qwen 2 and 2.5: Llama with biases of queries, keys and values, and windows from `max_window_layers` on. */
+/** Qwen 2 and 2.5: Llama with biases of queries, keys and values, and windows from layer `max_window_layers` on. */
 export const qwen2: Family = (f, modelType) =>
   withTraits(
     decoder(f, modelType, { kvHeads: 32, windowed: windowed(f) }),
@@ -23,7 +23,7 @@ export const qwen3: Family = (f, modelType) => {
   return { ...m, qkNorm: true, ...attentionBiasOf(f) };
 };
 
-/** Layers without experts: those of `mlp_only_layers`, and those between the `decoder_sparse_step`-th. */
+/** Layers without experts: those in `mlp_only_layers`, and those that are not a `decoder_sparse_step`-th layer. */
 function denseLayers(f: ConfigFields, layers: number): number[] {
   const step = f.count('decoder_sparse_step', 1);
   const only = f.layerNumbers('mlp_only_layers', layers) ?? [];
@@ -52,7 +52,7 @@ export const qwen2Moe: Family = (f, modelType) => {
   );
 };
 
-/** Qwen 3 MoE: Qwen 3's attention with 128 experts and none shared. */
+/** Qwen 3 MoE: Qwen 3's attention with 128 experts and no shared expert. */
 export const qwen3Moe: Family = (f, modelType) => {
   const uses = f.flag('use_sliding_window');
   f.ignore('max_window_layers');

@@ -16,7 +16,7 @@ import { multiplied } from './granite';
 const RECURRENT = ['linear_attention', 'mamba'];
 const ATTENTION = ['full_attention', 'attention'];
 
-/** Layers that mix tokens by a recurrence, by the names that `layer_types` has had. */
+/** Layers with a recurrence, by the names used in `layer_types`. */
 export function recurrentLayers(f: ConfigFields, layers: number, otherwise: (layer: number) => boolean): number[] {
   const types = f.perLayer('layer_types', layers) ?? f.perLayer('layers_block_type', layers);
   const unknown = types?.find((type) => ![...RECURRENT, ...ATTENTION].includes(String(type)));
@@ -25,12 +25,12 @@ export function recurrentLayers(f: ConfigFields, layers: number, otherwise: (lay
   return layersWhere(layers, (layer) => (types ? RECURRENT.includes(String(types[layer])) : otherwise(layer)));
 }
 
-/** Chunks of the kernels that train it (fla, `chunk_gated_delta_rule`). */
+/** Chunk size of the training kernels (fla, `chunk_gated_delta_rule`). */
 const DELTA_CHUNK = 64;
 
 /**
- * Gated DeltaNet (https://arxiv.org/abs/2412.06464): a state of key size x value size per head is corrected, written and read by each token,
- * in chunks of matrix products.
+ * Gated DeltaNet (https://arxiv.org/abs/2412.06464): each token corrects, updates and reads a state of key size x value size per head, in
+ * chunks of matrix products.
  */
 function deltaNet(f: ConfigFields, hidden: number): Recurrence {
   const [keyHeads, valueHeads] = [f.count('linear_num_key_heads', 16), f.count('linear_num_value_heads', 32)];
@@ -44,7 +44,7 @@ function deltaNet(f: ConfigFields, hidden: number): Recurrence {
   };
 }
 
-/** Keys of a config.json that a family names its own way, and its defaults. */
+/** Family-specific key names and defaults. */
 interface MambaKeys {
   heads: string;
   headSize: string;
@@ -57,11 +57,13 @@ interface MambaKeys {
   stateSize: number;
   groupCount: number;
   chunkSize: number;
-  /** Flag that says whether the recurrence has a norm of its own. @default - it has one */
+  /** Flag for a separate norm in the recurrence. @default - it has one */
   norm?: string;
 }
 
-/** Mamba-2 (https://arxiv.org/abs/2405.21060, sections 6 and 7): a state of state size x head size per head, in chunks of matrix products. */
+/**
+ * Mamba-2 (https://arxiv.org/abs/2405.21060, sections 6 and 7): a state of state size x head size per head, in chunks of matrix products.
+ */
 export function mamba2(f: ConfigFields, hidden: number, k: MambaKeys): Recurrence {
   const heads = f.count(k.heads, 128);
   const inner = heads * f.count(k.headSize, 64);
@@ -80,10 +82,10 @@ export function mamba2(f: ConfigFields, hidden: number, k: MambaKeys): Recurrenc
 }
 
 const DELTA_UNTRAINED = ['layers of gated DeltaNet (linear attention)', 'gated attention'];
-/** What the built-in trainer does not have of Mamba-2. */
+/** Features of Mamba-2 that the built-in trainer does not implement. */
 export const MAMBA_UNTRAINED = ['Mamba-2 layers'];
 
-/** Attention with a gate of its output in every fourth layer, gated DeltaNet in the others. */
+/** Attention with an output gate in every fourth layer, gated DeltaNet in the others. */
 function qwenRecurrent(f: ConfigFields, modelType: string, d: Decoder = {}): ModelShape {
   const interval = f.count('full_attention_interval', 4);
   const m = decoder(f, modelType, {
@@ -99,7 +101,7 @@ function qwenRecurrent(f: ConfigFields, modelType: string, d: Decoder = {}): Mod
   return { ...withTraits(m, traits, attentionBiasOf(f)), qkNorm: true };
 }
 
-/** A mixture in every layer, with one shared expert and its gate. */
+/** Experts in every layer, with one shared expert and its gate. */
 function withExperts(f: ConfigFields, m: ModelShape, experts: number, perToken: number): ModelShape {
   const step = f.count('decoder_sparse_step', 1);
   const only = f.layerNumbers('mlp_only_layers', m.layers) ?? [];
@@ -120,7 +122,7 @@ export const qwen35: Family = (f, modelType) => qwenRecurrent(f, modelType, { kv
 export const qwen35Moe: Family = (f, modelType) =>
   withExperts(f, qwenRecurrent(f, modelType, { ffnKey: 'moe_intermediate_size' }), 256, 8);
 
-/** Mamba-2 as Granite 4 and Falcon-H1 name it. */
+/** Mamba-2 with the key names of Granite 4 and Falcon-H1. */
 export const HYBRID_MAMBA: MambaKeys = {
   heads: 'mamba_n_heads',
   headSize: 'mamba_d_head',
@@ -135,7 +137,7 @@ export const HYBRID_MAMBA: MambaKeys = {
   chunkSize: 256,
 };
 
-/** Granite 4: Mamba-2 in most layers, a feed-forward block that every token visits, and experts beside it where there are any. */
+/** Granite 4: Mamba-2 in most layers, a shared feed-forward block, and optionally experts beside it. */
 export const graniteHybrid: Family = (f, modelType) => {
   f.ignore('mamba_expand', 'position_embedding_type', 'time_step_limit', 'normalization_function', 'init_method');
   const m = multiplied(f, modelType, { recurrent: true });
@@ -187,7 +189,7 @@ const NEMOTRON_TYPES: Readonly<Record<string, NemotronLayer>> = {
   moe: 'experts',
 };
 
-/** What each layer is, by its list or by the letters of `hybrid_override_pattern`. */
+/** The type of each layer, from the list or from the letters of `hybrid_override_pattern`. */
 function nemotronLayers(f: ConfigFields): NemotronLayer[] {
   const pattern = f.text('hybrid_override_pattern', '');
   const given = f.list('layers_block_type') ?? (pattern ? [...pattern] : undefined);
@@ -200,7 +202,7 @@ function nemotronLayers(f: ConfigFields): NemotronLayer[] {
   });
 }
 
-/** Nemotron-H and Nemotron 3: every layer is one of Mamba-2, attention, a feed-forward block or experts. */
+/** Nemotron-H and Nemotron 3: each layer is either Mamba-2, attention, a feed-forward block or experts. */
 export const nemotronH: Family = (f, modelType) => {
   const types = nemotronLayers(f);
   if (f.count('num_hidden_layers', types.length) !== types.length)
@@ -232,12 +234,12 @@ export const nemotronH: Family = (f, modelType) => {
     normsPerBlock: 1,
     untrained: [...MAMBA_UNTRAINED, 'layers of attention or a feed-forward block alone'],
   };
-  // transformers has an embedding and a head of their own for it, whatever the file says.
+  // transformers creates a separate embedding and output head for this family, regardless of the file.
   const mixed = withTraits(m, traits, { ...attentionBiasOf(f), tiedEmbeddings: false });
   return where('experts').length === 0 ? mixed : nemotronExperts(f, mixed, types);
 };
 
-/** The model with the experts of its layers that have them. */
+/** Adds the experts of the layers that have them. */
 function nemotronExperts(f: ConfigFields, model: ModelShape, types: readonly NemotronLayer[]): ModelShape {
   const mixture = mixtureOf(f, types.length, {
     keys: ROUTED_EXPERTS,
@@ -252,7 +254,7 @@ function nemotronExperts(f: ConfigFields, model: ModelShape, types: readonly Nem
   return withTraits(model, { sharedFfnHiddenSize }, { ...mixture, routing });
 }
 
-/** Numerics and initialisation of Mamba-2, and keys of parts that a model without them still names. */
+/** Numerical settings and initialisation of Mamba-2, and keys that are present even in models without the corresponding part. */
 const NEMOTRON_IGNORED = keysOf(
   `expand mamba_proj_bias use_mamba_kernels mamba_hidden_act time_step_min time_step_max time_step_limit time_step_floor
   mamba_ssm_cache_dtype moe_shared_expert_overlap mtp_layers_block_type residual_in_fp32 rescale_prenorm_residual num_logits_to_keep
