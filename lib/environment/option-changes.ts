@@ -1,10 +1,10 @@
-/** What CloudFormation replaces or removes when an option of the environment file changes in a deployed environment. */
+/** Resources that CloudFormation replaces or removes when an option of a deployed environment changes. */
 export interface OptionChange {
-  /** Option, as people write it. */
+  /** Option of the environment file. */
   option: string;
-  /** Types of resources that hold data or that jobs run in, and that are replaced, removed or both. */
+  /** Resource types that hold data or are used by jobs, and that are replaced or removed. */
   types: readonly string[];
-  /** What that means, for the documentation. */
+  /** Description for the documentation. */
   effect: string;
 }
 
@@ -18,8 +18,8 @@ const NETWORK = [
 ] as const;
 
 /**
- * The options with such an effect; every other option changes nothing that holds data, and nothing under live jobs. A change that is
- * listed is refused while a run is live, where it takes something from it. Tests hold this table against synthesised templates.
+ * The options with such an effect. All other options affect neither stored data nor live jobs. A listed change is rejected while it would
+ * affect a live run. Tests compare this table with synthesised templates.
  */
 export const OPTION_CHANGES: readonly OptionChange[] = [
   {

@@ -12,30 +12,30 @@ import { parsePath } from '../spec/reading/overrides';
 import type { Position } from '../spec/reading/yaml-file';
 import { type RegisteredRunFile, registrationIssues, submissionIssues } from './registered-runs';
 
-/** A finding with the file that it is about: the environment file, its lock, or a run file that it names. */
+/** An issue with the file that it concerns: the environment file, its lock file, or a run file that it references. */
 export interface FileIssue extends Issue {
   file: string;
   position?: Position;
-  /** What is wrong is that something beside the file is not there (yet): a deploy needs it, the file itself says nothing wrong. */
+  /** Whether the issue is a missing file that is only required at deployment. */
   isAbsent?: boolean;
 }
 
-/** An environment file with everything beside it that a deploy reads. */
+/** An environment file with all files next to it that a deployment reads. */
 export interface EnvironmentOnDisk {
-  /** Absent when the schema refused the file. */
+  /** Absent when the schema rejected the file. */
   value?: EnvironmentFile;
-  /** One a region; empty where `value` is absent. */
+  /** One per region; empty when `value` is absent. */
   specs: EnvironmentSpec[];
   lock: ImageLock;
-  /** Those of the runs that could be read. */
+  /** The run files that could be read. */
   runs: RegisteredRunFile[];
-  /** Everything that is wrong with any of the files, each once. */
+  /** Issues of all files, without duplicates. */
   issues: FileIssue[];
 }
 
 /**
- * Reads an environment file, its lock and its run files, and applies every rule: what `validate` says and what a synthesis
- * says is the same, but that files which are not there refuse only a synthesis. Never throws.
+ * Reads an environment file, its lock file and its run files, and applies all rules. `validate` and synthesis report the same issues, but
+ * missing files are errors only for synthesis. Never throws.
  * @param overrides `--set path=value`
  */
 export function readEnvironmentFile(file: string, text: string, overrides: readonly string[] = []): EnvironmentOnDisk {
@@ -74,7 +74,7 @@ function readLock(file: string): { value: ImageLock; issues: FileIssue[] } {
   return { value: loaded.value ?? EMPTY_LOCK, issues: placed(file, loaded.issues, loaded) };
 }
 
-/** A base that has no published tag in a region is built from a digest or not at all. An unknown region is a rule's finding. */
+/** A base without a published tag in a region requires a digest in the lock file. Another rule reports unknown regions. */
 function unlocked(file: string, specs: readonly EnvironmentSpec[], lock: ImageLock): Issue[] {
   return specs
     .filter(({ image: { base, uri }, region }) => {
@@ -92,9 +92,9 @@ function unlocked(file: string, specs: readonly EnvironmentSpec[], lock: ImageLo
 
 interface RunsRead {
   runs: RegisteredRunFile[];
-  /** About the environment file. */
+  /** Issues of the environment file. */
   missing: Issue[];
-  /** About the run files. */
+  /** Issues of the run files. */
   issues: FileIssue[];
 }
 
@@ -134,5 +134,5 @@ function placed(file: string, issues: readonly Issue[], from: Pick<Loaded<unknow
 
 const absent = (issues: readonly FileIssue[]): FileIssue[] => issues.map((found) => ({ ...found, isAbsent: true }));
 
-/** Whether anything keeps the environment from being deployed. */
+/** Whether an issue prevents the deployment of the environment. */
 export const isRefused = ({ value, issues }: EnvironmentOnDisk): boolean => value === undefined || hasErrors(issues);

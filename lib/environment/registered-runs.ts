@@ -8,9 +8,9 @@ import { type Issue, issue, orList } from '../spec/issue';
 import type { Loaded } from '../spec/load';
 import type { RunSpec } from '../spec/run-spec';
 
-/** A run that an environment file names, as its file stands. */
+/** A run in an environment file, with the current content of its run file. */
 export interface RegisteredRunFile {
-  /** Its place among `runs`. */
+  /** Index in `runs`. */
   index: number;
   entry: NonNullable<EnvironmentFile['runs']>[number];
   /** Path of the run file. */
@@ -20,7 +20,7 @@ export interface RegisteredRunFile {
   positionOf: Loaded<RunSpec>['positionOf'];
 }
 
-/** What is wrong with the entries of `runs` that a deploy submits: where they should go, and two that are one. */
+/** Issues of the entries of `runs` that a deployment submits: ambiguous region, or duplicate run names. */
 export function registrationIssues(environment: EnvironmentFile, runs: readonly RegisteredRunFile[]): Issue[] {
   const regions = Object.keys(environment.regions);
   const submitted = runs.filter(({ entry }) => entry.submit === 'on-change');
@@ -30,7 +30,7 @@ export function registrationIssues(environment: EnvironmentFile, runs: readonly 
   ]);
 }
 
-/** Submitted in every Region it would be trained, and paid, that many times. A region that is none is a rule's finding. */
+/** Without a region, the run would be submitted and paid for in every region. Another rule reports unknown regions. */
 function unclearRegion({ index, entry }: RegisteredRunFile, regions: readonly string[]): Issue[] {
   if (entry.region !== undefined || regions.length === 1) return [];
   return [
@@ -41,20 +41,20 @@ function unclearRegion({ index, entry }: RegisteredRunFile, regions: readonly st
   ];
 }
 
-/** A run is known to its stack by its name. */
+/** The stack identifies a run by its name. */
 function takenName({ index, entry, run }: RegisteredRunFile, others: readonly RegisteredRunFile[]): Issue[] {
   const first = others.find((other) => other.run.name === run.name && other.entry.region === entry.region);
   if (!first || first.index === index) return [];
   return [
     issue('environment/submit', 'error', `runs[${index}].file`, {
-      must: `must be a run of another name than runs[${first.index}], with submit: on-change in the same region`,
+      must: `must have a run name other than that of runs[${first.index}], with submit: on-change in the same region`,
       got: `${entry.file} (${run.name})`,
-      fix: 'rename the run, or name it once',
+      fix: 'rename the run, or list it once',
     }),
   ];
 }
 
-/** What keeps a deploy from submitting a run: the run's own rules, the guardrails, and the team that it is for. */
+/** Issues that prevent the submission of a run at deployment: rules of the run, guardrails, and its team. */
 export function submissionIssues(
   environment: EnvironmentFile,
   specs: readonly EnvironmentSpec[],
@@ -70,11 +70,11 @@ export function submissionIssues(
   ];
 }
 
-/** A deploy has no permission to read an archive in S3. */
+/** A deployment has no permission to read an archive in S3. */
 function digestIssues({ code, distribution }: RunSpec): Issue[] {
   if (isPrefixInS3(code.source)) {
-    const must = 'must not be a prefix in S3 with submit: on-change, which packs nothing that lies in S3';
-    const fix = 'name a folder, or an archive with code.sha256';
+    const must = 'must not be a prefix in S3 with submit: on-change, which cannot package objects in S3';
+    const fix = 'use a folder, or an archive with code.sha256';
     return [issue('environment/submit', 'error', 'code.source', { must, got: code.source, fix })];
   }
   if (!code.source.startsWith('s3://') || code.sha256 || distribution.contract === 'toolkit') return [];
@@ -82,7 +82,7 @@ function digestIssues({ code, distribution }: RunSpec): Issue[] {
   return [issue('environment/submit', 'error', 'code.sha256', text)];
 }
 
-/** The team that a run file names, or the first one of the environment. */
+/** The team in a run file, or the first one of the environment. */
 export const teamOf = (run: RunSpec, teams: readonly string[]): string =>
   run.environment?.split('/')[1] ?? teams[0] ?? '';
 

@@ -9,7 +9,7 @@ export interface StandingItem {
   usdPerMonth: number;
 }
 
-/** What an environment costs in one Region without a single job: items, and what the figures leave out. */
+/** Standing cost of an environment in one Region without any job, and notes about excluded costs. */
 export interface StandingCost {
   region: string;
   items: StandingItem[];
@@ -17,9 +17,9 @@ export interface StandingCost {
   notes: string[];
 }
 
-/** Endpoints that an option of `network.endpoints` brings; all others bring one. */
+/** Number of endpoints for an option of `network.endpoints`; one for options that are not listed. */
 const ENDPOINTS_OF: Readonly<Record<string, number>> = { ecr: 2 };
-/** Alarms, dashboards and keys that every environment has; a test counts them in the template. */
+/** Alarms, dashboards and keys of every environment; a test compares the numbers with the template. */
 export const ALWAYS = { alarms: 6, dashboards: 1, keys: 2 } as const;
 
 /** The standing cost of an environment in its Region, from list prices. */
@@ -33,11 +33,11 @@ export function standingCost(spec: EnvironmentSpec): StandingCost {
   };
 }
 
-/** Zones that the network lies in; for `all`, those of the Region, as far as they are known. */
+/** Number of zones of the network; for `all`, the number of zones in the Region, or 3 if it is not known. */
 export const zoneCount = ({ region, network: { availabilityZoneIds: ids } }: EnvironmentSpec): number =>
   ids === 'all' ? (ZONES_OF_REGION[region] ?? 3) : ids.length;
 
-/** Interface endpoints of the network, each of them in every zone. */
+/** Number of interface endpoints in the network; each exists in every zone. */
 export function endpointCount({ network, guardrails, teams }: EnvironmentSpec): number {
   if (network.mode !== 'vpc-locked') return 0;
   const named = (network.endpoints ?? []).reduce((sum, name) => sum + (ENDPOINTS_OF[name] ?? 1), 0);
@@ -68,11 +68,11 @@ const baseItems = ({ storage, teams, quotas }: EnvironmentSpec): StandingItem[] 
   priced('CloudWatch dashboard', ALWAYS.dashboards + dashboardsOf(teams), PRICES.dashboardMonth),
 ];
 
-/** Keys that the stack makes for teams; an existing one costs nothing here. */
+/** Number of keys that the stack creates for teams; existing keys add no cost here. */
 const ownKeysOf = (teams: EnvironmentSpec['teams']): number =>
   Object.values(teams).filter(({ kmsKey }) => kmsKey === 'own').length;
 
-/** Dashboards of teams. */
+/** Number of team dashboards. */
 const dashboardsOf = (teams: EnvironmentSpec['teams']): number =>
   Object.values(teams).filter(({ dashboards }) => dashboards).length;
 
@@ -89,10 +89,10 @@ function notesOf({ region, network, teams }: EnvironmentSpec): string[] {
     isListed
       ? `list prices of ${region}, ${PRICES.asOf}`
       : `list prices of ${PRICES.regions[0]}, ${PRICES.asOf}; ${region} may differ`,
-    ...(isGuessed ? [`${region} is taken to have 3 zones`] : []),
+    ...(isGuessed ? [`${region} is assumed to have 3 zones`] : []),
     ...(dashboardsOf(teams) > 0
-      ? [`five metrics of each team with a dashboard cost ${PRICES.metricMonth.toFixed(2)} USD a month each`]
+      ? [`each team with a dashboard has five metrics at ${PRICES.metricMonth.toFixed(2)} USD per month each`]
       : []),
-    'storage, requests, logs, data through endpoints and NAT, image builds and jobs come on top, by use',
+    'storage, requests, logs, data through endpoints and NAT, image builds and jobs are billed additionally by usage',
   ];
 }

@@ -1,16 +1,16 @@
-/** What a command line that starts training says. */
+/** A parsed command line that starts training. */
 export interface StartCommand {
   launcher: 'torchrun' | 'script';
-  /** File, or module where `isModule`. */
+  /** File, or module if `isModule`. */
   entryPoint: string;
   isModule: boolean;
   processesPerHost?: number;
   hosts?: number;
   /** Arguments of the program, in order. */
   arguments: string[];
-  /** Options of the launcher that a run file does not have. */
+  /** Launcher options that have no equivalent in a run file. */
   others: { option: string; value: string }[];
-  /** Variables that stand before the program: `NCCL_DEBUG=INFO torchrun ...`. */
+  /** Variables before the program: `NCCL_DEBUG=INFO torchrun ...`. */
   variables: Record<string, string>;
 }
 
@@ -25,7 +25,7 @@ const TORCHRUN_FLAGS = new Set([
   '--module',
   '--duplicate-stdout-filters',
 ]);
-/** What Slipway's driver sets by itself on every host, and a person therefore loses nothing by. */
+/** Options that Slipway's driver sets on every host, so that they can be dropped. */
 const DRIVER_SETS = new Set([
   '--node-rank',
   '--rdzv-backend',
@@ -37,7 +37,7 @@ const DRIVER_SETS = new Set([
   '--standalone',
 ]);
 
-/** Reads `torchrun ...`, `python -m torch.distributed.run ...`, `python file ...`, or torchx's `dist.ddp ...`. */
+/** Parses `torchrun ...`, `python -m torch.distributed.run ...`, `python file ...`, or torchx's `dist.ddp ...`. */
 export function readCommand(words: readonly string[]): StartCommand | undefined {
   const program = programOf(withoutVariables(words));
   return program && { ...program, variables: variablesBefore(words) };
@@ -58,7 +58,7 @@ function programOf(rest: readonly string[]): Program | undefined {
   return undefined;
 }
 
-/** `NAME=value` before the program, and `exec` or `env`. */
+/** Removes `NAME=value`, `exec` and `env` before the program. */
 const withoutVariables = (words: readonly string[]): string[] => {
   const at = words.findIndex((word) => !/^[A-Za-z_]\w*=/.test(word) && word !== 'exec' && word !== 'env');
   return at < 0 ? [] : words.slice(at);
@@ -136,7 +136,7 @@ function torchx(words: readonly string[]): Program | undefined {
   };
 }
 
-/** Words of a shell line: quotes and backslashes as a shell reads them, without variables or globs. */
+/** Splits a shell line into words, with quotes and backslashes, but without variables or globs. */
 export function splitWords(line: string): string[] {
   const words: string[] = [];
   const joined = line.replace(/\\\r?\n/g, ' ');
@@ -155,8 +155,8 @@ export function splitWords(line: string): string[] {
 type ArgumentValue = string | number | boolean | (string | number)[];
 
 /**
- * Arguments as `code.arguments` has them: `--key value`, `--key=value`, a bare `--flag`, a repeated key as a list. What stands without a key,
- * or would be handed over in another spelling, comes back in `others`.
+ * Arguments in the form of `code.arguments`: `--key value`, `--key=value`, a bare `--flag`, a repeated key as a list. Arguments without a
+ * key, or that would be written differently, are returned in `others`.
  */
 export function readArguments(words: readonly string[]): { values: Record<string, ArgumentValue>; others: string[] } {
   const values: Record<string, ArgumentValue> = {};
@@ -180,6 +180,6 @@ export function readArguments(words: readonly string[]): { values: Record<string
   return { values, others };
 }
 
-/** A number where it is written back the same, else text: `1e-4` stays text. */
+/** Converts to a number if that is written back the same way; otherwise keeps the text, such as `1e-4`. */
 const plainValue = (text: string): string | number =>
   text.trim() !== '' && String(Number(text)) === text && Number.isFinite(Number(text)) ? Number(text) : text;

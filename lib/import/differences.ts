@@ -3,18 +3,18 @@ import { isObject } from './read-request';
 import { reasonOf } from './reasons';
 import { readsTheSame } from './toolkit';
 
-/** Something of the imported job that the run file does not say. */
+/** A value of the imported job that is not in the run file. */
 export interface NotCarried {
-  /** Place in the request, in the API's own words: `InputDataConfig[train].CompressionType`. */
+  /** Path in the request, in the terms of the API: `InputDataConfig[train].CompressionType`. */
   field: string;
   value: unknown;
   why: string;
 }
 
-/** Lists whose items have a name of their own: their order has no meaning. */
+/** Keys that identify the items of a list, whose order then has no meaning. */
 const NAMES = ['ChannelName', 'Key', 'Name', 'InstanceGroupName'];
 
-/** Absent means the same as these: what the service fills in, and DescribeTrainingJob prints. */
+/** Defaults that the service applies and DescribeTrainingJob returns; equivalent to an absent value. */
 const SERVICE_DEFAULTS: readonly [field: RegExp, value: unknown][] = [
   [/^Enable(NetworkIsolation|InterContainerTrafficEncryption|ManagedSpotTraining)$/, false],
   [/\.EnableSageMakerMetricsTimeSeries$/, false],
@@ -29,8 +29,8 @@ const SERVICE_DEFAULTS: readonly [field: RegExp, value: unknown][] = [
 ];
 
 /**
- * What the request that Slipway makes of the run file does not have, or has differently, with the reason: nothing of the imported request is
- * lost without a word. What Slipway adds of its own is no difference.
+ * Values of the imported request that are missing or different in the request that Slipway builds from the run file, with the reason, so
+ * that nothing is lost silently. Values that Slipway adds are not differences.
  */
 export function notCarriedBy(imported: ForeignRequest, remade: ForeignRequest): NotCarried[] {
   const made = leavesOf(effective(remade));
@@ -50,7 +50,7 @@ function isSame(field: string, value: unknown, other: unknown): boolean {
 
 const slashless = (value: unknown): string => String(value).replace(/\/+$/, '');
 
-/** The mode of each channel on the channel: one that says nothing has the job's. A file system has none. */
+/** Sets the input mode on each channel; the default is that of the job. File systems have none. */
 function effective(request: ForeignRequest): ForeignRequest {
   const mode = request.AlgorithmSpecification?.TrainingInputMode ?? 'File';
   const { TrainingInputMode: _, ...algorithm } = request.AlgorithmSpecification ?? {};
@@ -63,7 +63,7 @@ function effective(request: ForeignRequest): ForeignRequest {
   };
 }
 
-/** Every value of a request by its place. Lists without names are one value. */
+/** All values of a request by path. A list whose items have no identifying key is one value. */
 export function leavesOf(value: unknown, field = '', found = new Map<string, unknown>()): Map<string, unknown> {
   const at = (key: string) => (field === '' ? key : `${field}.${key}`);
   if (isObject(value)) for (const [key, item] of Object.entries(value)) leavesOf(item, at(key), found);

@@ -1,17 +1,17 @@
-/** Options of a run file, section by section, as they will be written. */
+/** Options of a run file, by section. */
 export type Draft = Record<string, unknown>;
 
-/** A draft, and what the source says of it that no request has a place for. */
+/** A draft, and remarks about values that have no place in a request. */
 export interface Drafted {
   draft: Draft;
-  /** Places of the source that were read into the draft in another form, or could not be: field, value, reason. */
+  /** Values of the source that were converted, or could not be imported: field, value, reason. */
   remarks: { field: string; value: unknown; why: string }[];
 }
 
-/** Longest name of a run. */
+/** Maximum length of a run name. */
 const NAME_LENGTH = 32;
 
-/** Lower-case letters, digits and inner hyphens, without the time that SDKs append. */
+/** Converts a job name to lower-case letters, digits and inner hyphens, without the timestamp that SDKs append. */
 export function runName(jobName: string): string {
   const plain = jobName.replace(/-\d{4}-\d{2}-\d{2}-\d{2}-\d{2}-\d{2}(-\d{1,3})?$|-\d{12,14}$/, '');
   const name = plain
@@ -21,7 +21,7 @@ export function runName(jobName: string): string {
   return name.replace(/^-+|-+$/g, '') || 'imported';
 }
 
-/** Without empty sections, so that defaults stay defaults. */
+/** Removes empty sections, so that defaults apply. */
 export function filled(section: Draft | undefined): Draft | undefined {
   const kept = Object.entries(section ?? {}).filter(
     ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),

@@ -8,12 +8,12 @@ import { isModelTrainer, ofModelTrainer, type TrainerFiles } from './model-train
 import { type ForeignRequest, isObject } from './read-request';
 import { readToolkit, type ToolkitJob } from './toolkit';
 
-/** The service's own limit where a request names none. https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StoppingCondition.html, 2026-11-22. */
+/** The service's default limit. https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StoppingCondition.html, 2026-11-22. */
 const SERVICE_RUNTIME_SECONDS = 86_400;
-/** Channels of the tool that made a job: Slipway's own, and those of the SageMaker Python SDK v2 and v3. */
+/** Channels that tools add to a job: Slipway, and the SageMaker Python SDK v2 and v3. */
 const TOOL_CHANNELS = ['driver', 'job', 'weights', 'code', 'sm_drivers'];
 
-/** The run file that would make this request, as far as a run file can say it. */
+/** The run file from which Slipway would build this request, as far as a run file can express it. */
 export function draftOf(request: ForeignRequest, files?: TrainerFiles): Drafted {
   const image = request.AlgorithmSpecification?.TrainingImage ?? '';
   const toolkit = readToolkit(request.HyperParameters ?? {}, image.includes('/smdistributed-modelparallel:'));
@@ -38,7 +38,7 @@ export function draftOf(request: ForeignRequest, files?: TrainerFiles): Drafted 
   return { draft: filled(draft) ?? {}, remarks: start.remarks };
 }
 
-/** Names that a user chose, with whatever values they have; undefined when there are none. */
+/** A map with keys chosen by the user; undefined when it is empty. */
 const unlessEmpty = (map: Draft | undefined): Draft | undefined =>
   map && Object.keys(map).length > 0 ? map : undefined;
 
@@ -49,7 +49,7 @@ function ofToolkit(toolkit: ToolkitJob, request: ForeignRequest): Drafted {
   return { draft: { code, distribution, hyperparameters }, remarks: [] };
 }
 
-/** A job that the image's own entrypoint, or a command of the request, starts. */
+/** A job that is started by the image's entrypoint or by a command in the request. */
 function ofContainer(request: ForeignRequest, files?: TrainerFiles): Drafted {
   const { ContainerEntrypoint = [], ContainerArguments = [] } = request.AlgorithmSpecification ?? {};
   const given = [...ContainerEntrypoint, ...ContainerArguments];
@@ -69,10 +69,10 @@ function ofContainer(request: ForeignRequest, files?: TrainerFiles): Drafted {
   return ofCommand(command, source, 'AlgorithmSpecification.ContainerArguments', hyperparameters);
 }
 
-/** What starts the jobs of Slipway itself. */
+/** The command that starts Slipway's jobs. */
 const isOwnDriver = (words: readonly string[]): boolean => words.some((word) => word.includes('/driver/launch.sh'));
 
-/** A program that no launcher known here starts is carried as it is: the image, or the request's own command, starts it. */
+/** A program without a known launcher is imported unchanged: the image or the command in the request starts it. */
 function codeInImage({ AlgorithmSpecification: algorithm }: ForeignRequest): Draft | undefined {
   return filled({
     source: CODE_IN_IMAGE,
@@ -81,16 +81,20 @@ function codeInImage({ AlgorithmSpecification: algorithm }: ForeignRequest): Dra
   });
 }
 
-/** Sections of a start command; `field` names the place that remarks are about. */
+/** Sections for a start command; `field` is the path for remarks. */
 export function ofCommand(command: StartCommand, source: string, field: string, hyperparameters: Draft = {}): Drafted {
   const { values, others } = readArguments(command.arguments);
   const remarks = [
     ...command.others.map(({ option, value }) => ({
       field: `${field} ${option}`,
       value,
-      why: `an option of the launcher that Slipway's driver sets by itself or does not have`,
+      why: `an option of the launcher that Slipway's driver sets automatically or does not support`,
     })),
-    ...others.map((value) => ({ field, value, why: 'code.arguments are --key value; read it from one of those' })),
+    ...others.map((value) => ({
+      field,
+      value,
+      why: 'code.arguments only supports --key value; change the program to read it from such an argument',
+    })),
   ];
   const relative = command.entryPoint.replace(/^\/opt\/ml\/(code|input\/data\/code)\//, '').replace(/^\.\//, '');
   const draft = {
@@ -106,14 +110,14 @@ export function ofCommand(command: StartCommand, source: string, field: string, 
   return { draft, remarks };
 }
 
-/** What `bash -c` is given; undefined where no shell is started. */
+/** The command passed to `bash -c`; undefined when no shell is started. */
 function behindShell(words: readonly string[]): string[] | undefined {
   const at = words.indexOf('-c');
   const isShell = /(^|\/)(ba)?sh$/.test(words[0] ?? '') && at > 0;
   return isShell ? words.slice(at + 1) : undefined;
 }
 
-/** The last command of `cd x && torchrun ...` that starts something known. */
+/** The last command of `cd x && torchrun ...` with a known program. */
 const lastCommand = (text: string): StartCommand | undefined =>
   text
     .split(/&&|;|\n/)
@@ -123,7 +127,7 @@ const lastCommand = (text: string): StartCommand | undefined =>
 const codeChannel = (request: ForeignRequest): Channel | undefined =>
   request.InputDataConfig?.find(({ ChannelName }) => ChannelName === 'code');
 
-/** The archive of channel `code`; a folder in S3 is none. */
+/** The archive of channel `code`; undefined for a prefix in S3. */
 function archiveOf(request: ForeignRequest): string | undefined {
   const uri = codeChannel(request)?.DataSource?.S3DataSource?.S3Uri;
   return uri?.endsWith('.tar.gz') ? uri : undefined;
@@ -187,7 +191,7 @@ function placementOf(config: ResourceConfig['InstancePlacementConfig']): Draft |
   });
 }
 
-/** How the registry of the image is reached, where it is a private one. */
+/** Credentials of a private image registry. */
 function registryOf({ AlgorithmSpecification: algorithm }: ForeignRequest): Draft | undefined {
   const { TrainingRepositoryAccessMode: mode, TrainingRepositoryAuthConfig: credentials } =
     algorithm?.TrainingImageConfig ?? {};
@@ -198,13 +202,13 @@ function registryOf({ AlgorithmSpecification: algorithm }: ForeignRequest): Draf
   });
 }
 
-/** A request without a word about compression asks for one archive. */
+/** Without a compression type, the service writes one archive. */
 const outputOf = ({ OutputDataConfig }: ForeignRequest): Draft | undefined =>
   OutputDataConfig && OutputDataConfig.CompressionType !== 'NONE' ? { compression: 'gzip' } : undefined;
 
 const isInImage = ({ code }: Draft): boolean => isObject(code) && code.source === CODE_IN_IMAGE;
 
-/** A program that starts itself finds all its channels; otherwise those of the tool are left out. */
+/** A program without a known launcher keeps all channels; otherwise the channels of the tool are removed. */
 function channelsOf(request: ForeignRequest, all: boolean): Draft[] {
   const mode = request.AlgorithmSpecification?.TrainingInputMode ?? 'File';
   const channels = (request.InputDataConfig ?? []).filter((c) => all || !TOOL_CHANNELS.includes(c.ChannelName ?? ''));
@@ -277,7 +281,7 @@ function observabilityOf(request: ForeignRequest): Draft | undefined {
   });
 }
 
-/** What Slipway sets itself is not the user's wish. */
+/** Variables set by the user, without those that Slipway sets. */
 function variablesOf(request: ForeignRequest): Draft {
   return Object.fromEntries(Object.entries(request.Environment ?? {}).filter(([key]) => !key.startsWith('SLIPWAY_')));
 }

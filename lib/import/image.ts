@@ -6,12 +6,12 @@ import {
   smpImageUri,
 } from '../catalog/images/images';
 
-/** Region of a registry's address; undefined for images outside ECR. */
+/** Region in the URI of a registry; undefined for images outside ECR. */
 export const regionOfImage = (uri: string): string | undefined => /\.dkr\.ecr(?:-fips)?\.([a-z0-9-]+)\./.exec(uri)?.[1];
 
 /**
- * The `image` section that gives exactly this URI: one of AWS's own kinds where the catalog builds the same address, else `uri`.
- * @param instanceType the type whose processors the image was built for
+ * The `image` section for exactly this URI: an AWS image kind if the catalog produces the same URI, otherwise `uri`.
+ * @param instanceType the type whose processors the image supports
  */
 export function imageSection(uri: string, instanceType: string): { kind: string; version?: string; uri?: string } {
   const region = regionOfImage(uri) ?? '';

@@ -14,22 +14,25 @@ import { runFileText } from './write';
 
 /** A run file that was created from an existing job. */
 export interface Imported {
-  /** YAML, with what it does not say as comments. */
+  /** YAML; values that were not imported are comments. */
   runFile: string;
   notCarried: NotCarried[];
-  /** What the schema refused of the file, which then cannot be judged further. */
+  /** Schema errors of the file, which prevent further checks. */
   issues: Issue[];
   run?: RunSpec;
   region: string;
 }
 
-/** Where the source was read from, and the environment that it is compared with; without one all that an environment decides is listed. */
+/**
+ * The source, and the environment to compare with; without an environment, all values that an environment determines are listed as
+ * differences.
+ */
 export interface ImportContext {
-  /** What a person named: a job, an ARN or a file. */
+  /** Source as given by the user: a job, an ARN or a file. */
   source: string;
   descriptor?: Descriptor;
   region?: string;
-  /** Of a job of the SDK v3: what its script is. @default - not known */
+  /** Files with the script and distribution of an SDK v3 job. @default - not known */
   trainerFiles?: TrainerFiles;
 }
 
@@ -43,7 +46,7 @@ export function importRequest(request: ForeignRequest, context: ImportContext): 
   return finish(drafted, [...drafted.remarks, ...compared], context, region);
 }
 
-/** The run file of a draft that no request stands behind: a recipe, a command line. */
+/** The run file for a draft that is not based on a request: a recipe or a command line. */
 export function importDraft(drafted: Drafted, context: ImportContext): Imported {
   const region = context.region ?? context.descriptor?.region ?? 'us-west-2';
   return finish(drafted, drafted.remarks, context, region);
@@ -60,7 +63,7 @@ function regionOf({ RoleArn: _role, AlgorithmSpecification, ...request }: Foreig
   return regionOfImage(AlgorithmSpecification?.TrainingImage ?? '') ?? plan;
 }
 
-/** An environment that decides nothing: every value that would come from it differs from the imported one. */
+/** An environment without settings, so that all values from an environment are reported as differences. */
 const NO_ENVIRONMENT: Descriptor = {
   schemaVersion: 1,
   name: 'imported',

@@ -4,8 +4,8 @@ import { type ForeignRequest, isObject } from './read-request';
 import { decode } from './toolkit';
 
 /**
- * What ModelTrainer of the SageMaker Python SDK v3 uploads beside its drivers, as parsed JSON: `sourcecode.json` and `distributed.json` below the
- * channel `sm_drivers` (sagemaker-train 1.27.0, model_trainer.py). A request alone does not say which script it starts.
+ * Files that ModelTrainer of the SageMaker Python SDK v3 uploads with its drivers, as parsed JSON: `sourcecode.json` and `distributed.json`
+ * in the channel `sm_drivers` (sagemaker-train 1.27.0, model_trainer.py). The request alone does not contain the script.
  */
 export interface TrainerFiles {
   sourceCode?: unknown;
@@ -15,11 +15,11 @@ export interface TrainerFiles {
 /** Channel with the drivers of the SDK v3. */
 export const TRAINER_CHANNEL = 'sm_drivers';
 
-/** Whether ModelTrainer made the request. */
+/** Whether the request was created by ModelTrainer. */
 export const isModelTrainer = (request: ForeignRequest): boolean =>
   request.InputDataConfig?.some(({ ChannelName }) => ChannelName === TRAINER_CHANNEL) ?? false;
 
-/** Code and distribution of a job of ModelTrainer: its drivers hand each hyperparameter to the script as `--key value`. */
+/** Code and distribution of a ModelTrainer job: its drivers pass each hyperparameter to the script as `--key value`. */
 export function ofModelTrainer(request: ForeignRequest, source: string, files: TrainerFiles = {}): Drafted {
   const code = isObject(files.sourceCode) ? files.sourceCode : {};
   const command = typeof code.command === 'string' ? readCommand(splitWords(code.command)) : undefined;
@@ -57,5 +57,5 @@ const unknownScript = (request: ForeignRequest) => ({
   field: 'SourceCode.entry_script',
   value: request.InputDataConfig?.find(({ ChannelName }) => ChannelName === TRAINER_CHANNEL)?.DataSource?.S3DataSource
     ?.S3Uri,
-  why: 'ModelTrainer keeps it in sourcecode.json below this prefix, beside distributed.json; set code.entryPoint and distribution.launcher',
+  why: 'ModelTrainer stores it in sourcecode.json under this prefix, next to distributed.json; set code.entryPoint and distribution.launcher',
 });

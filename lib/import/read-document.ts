@@ -6,12 +6,12 @@ import { type ImportContext, type Imported, importDraft, importRequest } from '.
 import { findRequest, isObject } from './read-request';
 import { draftOfRecipe, isRecipe } from './recipe';
 
-/** Where a command line names no cluster: one host, whose type a person chooses. */
+/** Placeholder when a command line contains no cluster: one host, whose type the user must set. */
 const UNKNOWN_TYPE = 'ml.p4d.24xlarge';
 
 /**
- * What a file holds: a request or the answer of DescribeTrainingJob (JSON or YAML), a HyperPod recipe, or the command line that starts training.
- * Undefined when it is none of them.
+ * Imports a file: a request or the response of DescribeTrainingJob (JSON or YAML), a HyperPod recipe, or the command line that starts
+ * training. Undefined for any other content.
  */
 export function importText(text: string, context: ImportContext): Imported | undefined {
   const document = structureOf(text);
@@ -22,7 +22,7 @@ export function importText(text: string, context: ImportContext): Imported | und
   return drafted && importDraft(drafted, context);
 }
 
-/** Values of a JSON or YAML text; undefined where it is neither. Never throws. */
+/** Parses a JSON or YAML text; undefined for other texts. Never throws. */
 function structureOf(text: string): unknown {
   try {
     const value = parse(text, { logLevel: 'silent' }) as unknown;
@@ -32,7 +32,7 @@ function structureOf(text: string): unknown {
   }
 }
 
-/** The last command of a shell script that starts something known. */
+/** The last command of a shell script with a known program. */
 function ofCommandText(text: string): Drafted | undefined {
   const lines = text
     .replace(/\\\r?\n/g, ' ')
@@ -51,9 +51,9 @@ function ofCommandText(text: string): Drafted | undefined {
     checkpoints: { mode: 'none' },
     environmentVariables: filled((environmentVariables ?? {}) as Record<string, unknown>),
   });
-  const why = `a command line names no instance type; ${UNKNOWN_TYPE} stands in its place: set compute.instanceType`;
+  const why = `a command line contains no instance type; ${UNKNOWN_TYPE} is a placeholder: set compute.instanceType`;
   return {
     draft: draft ?? {},
-    remarks: [...drafted.remarks, { field: 'instance type', value: '(not named)', why }],
+    remarks: [...drafted.remarks, { field: 'instance type', value: '(not set)', why }],
   };
 }

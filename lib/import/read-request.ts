@@ -1,7 +1,7 @@
 import type { CreateTrainingJobCommandInput } from '@aws-sdk/client-sagemaker';
 
 /**
- * What DescribeTrainingJob answers beside the members of CreateTrainingJob (botocore 1.44.5): what happened to the job.
+ * Members of a DescribeTrainingJob response that are not in CreateTrainingJob (botocore 1.44.5).
  * https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_DescribeTrainingJob.html, 2026-11-23.
  */
 const RESULTS = [
@@ -29,12 +29,12 @@ const RESULTS = [
   'MlflowDetails',
   'ProgressInfo',
   'OutputModelPackageArn',
-  // What the SDKs add to an answer.
+  // Added to responses by the SDKs.
   'ResponseMetadata',
   '$metadata',
 ];
 
-/** What DescribeTrainingJob adds to ResourceConfig. */
+/** Members that DescribeTrainingJob adds to ResourceConfig. */
 const RESULTS_OF_RESOURCES = ['SelectedInstanceType', 'SelectedInstanceCount'];
 
 type Fields = Record<string, unknown>;
@@ -47,8 +47,8 @@ export const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * The request in a document: the request itself, the answer of DescribeTrainingJob, or one of them inside an object with one key, as
- * tools that record calls write it. Undefined where there is none.
+ * The request in a document: the request itself, the response of DescribeTrainingJob, or one of them in an object with a single key, as
+ * written by tools that record calls. Undefined when there is none.
  */
 export function findRequest(document: unknown): ForeignRequest | undefined {
   if (!isObject(document)) return undefined;
@@ -58,7 +58,7 @@ export function findRequest(document: unknown): ForeignRequest | undefined {
   return found.length === 1 ? found[0] : undefined;
 }
 
-/** All but what happened to the job: a member that Slipway does not know stays, and is listed as not carried. */
+/** Removes the results of the job; unknown members are kept and reported as not imported. */
 function requestOf(document: Fields): ForeignRequest {
   const request = withoutKeys(document, RESULTS);
   if (isObject(request.ResourceConfig))

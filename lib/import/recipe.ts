@@ -5,13 +5,13 @@ import { isObject } from './read-request';
 type Recipe = Record<string, unknown>;
 
 /**
- * A recipe of https://github.com/aws/sagemaker-hyperpod-recipes (recipes_collection, read 2026-11-22): sections `run`, `trainer` and `model`,
- * or `training_config` in newer ones. Hydra's `${...}` stays as it is and is listed.
+ * Whether a document is a recipe of https://github.com/aws/sagemaker-hyperpod-recipes (recipes_collection, read 2026-11-22): sections
+ * `run`, `trainer` and `model`, or `training_config` in newer ones. Hydra's `${...}` is not resolved and is listed.
  */
 export const isRecipe = (document: unknown): document is Recipe =>
   isObject(document) && isObject(document.run) && (isObject(document.trainer) || isObject(document.training_config));
 
-/** One option of a run file and the places of a recipe that say it, best first; `read` turns the value, undefined refuses it. */
+/** One option of a run file and its paths in a recipe, in order of precedence; `read` converts the value, undefined rejects it. */
 interface Row {
   option: string;
   places: readonly string[];
@@ -40,7 +40,7 @@ const checkpointing = (value: unknown) =>
         ? 'selective'
         : undefined;
 
-/** `6-00:00:00` of Slurm, as seconds. */
+/** Parses Slurm's `6-00:00:00` to seconds. */
 function seconds(value: unknown): number | undefined {
   const [, days = 0, hours, minutes, rest] = /^(?:(\d+)-)?(\d+):(\d+):(\d+)$/.exec(String(value)) ?? [];
   if (hours === undefined) return undefined;
@@ -116,16 +116,16 @@ const ROWS: readonly Row[] = [
   { option: 'distribution.parameters.sequence-parallel', places: ['strategy.sequence_parallel'], read: flag },
 ];
 
-const WHY_REST = "a setting of the recipe's own program; hand it to the program in code.arguments if it needs it";
+const WHY_REST = "a setting of the recipe's program; pass it in code.arguments if the program needs it";
 
-/** What one row of the table found in a recipe. */
+/** The value that one row of the table found in a recipe. */
 interface Carried {
   option: string;
   place: string;
   value: unknown;
 }
 
-/** The run file of a recipe: its shape, batch, cluster and parallel degrees; the program stays the recipe's own. */
+/** The run file for a recipe: model shape, batch, cluster and parallel degrees; the program remains the recipe's. */
 export function draftOfRecipe(document: Recipe): Drafted {
   const leaves = leavesOf(document);
   const found = ROWS.flatMap(({ option, places, read }): Carried[] => {
@@ -145,7 +145,7 @@ export function draftOfRecipe(document: Recipe): Drafted {
   return { draft: complete(draft, library, instanceTypeOf(document)), remarks };
 }
 
-/** Follows from the instance type, or is what the library is read from. */
+/** Determined by the instance type, or used to determine the library. */
 const SAID_BY_THE_TYPE = [
   'instance_type',
   'instance_types',
@@ -162,7 +162,7 @@ function libraryOf(recipe: Recipe, found: readonly Carried[]): string {
 
 const NEEDED_SHAPE = ['layers', 'hiddenSize', 'attentionHeads', 'ffnHiddenSize', 'vocabularySize'];
 
-/** Parameters in the names of another library, and a model's shape with a hole, are of no use. */
+/** Drops parameters with the names of another library, and an incomplete model shape. */
 function isUsable(option: string, library: string, found: readonly Carried[]): boolean {
   const parameter = /^distribution\.parameters\.(.+)$/.exec(option)?.[1];
   if (parameter !== undefined) return library === (parameter.includes('-') ? 'megatron' : 'smp-v2');
@@ -185,8 +185,8 @@ function instanceTypeRemarks(recipe: Recipe): Drafted['remarks'] {
     return [
       {
         field: 'instance_type',
-        value: '(not named)',
-        why: `${DEFAULT_TYPE} stands in its place: set compute.instanceType`,
+        value: '(not set)',
+        why: `${DEFAULT_TYPE} is a placeholder: set compute.instanceType`,
       },
     ];
   const why = `${first} is used; add the others as compute.alternatives`;

@@ -3,17 +3,17 @@ import { isObject } from './read-request';
 
 type Values = Record<string, unknown>;
 
-/** What the hyperparameters of the SageMaker training toolkit say about a job. */
+/** A job as described by the hyperparameters of the SageMaker training toolkit. */
 export interface ToolkitJob {
   entryPoint: string;
-  /** S3 URI of the archive; undefined where the archive comes as channel `code` (network isolation). */
+  /** S3 URI of the archive; undefined when it is provided as channel `code` (network isolation). */
   source?: string;
   distribution: Values;
-  /** The script's own hyperparameters. */
+  /** Hyperparameters of the script. */
   hyperparameters: Values;
 }
 
-/** Keys that the SDK writes for every script; a run file says them in other options, or not at all. */
+/** Keys that the SDK writes for every script; a run file expresses them with other options or not at all. */
 const SCRIPT_MODE = [
   'sagemaker_submit_directory',
   'sagemaker_program',
@@ -21,7 +21,7 @@ const SCRIPT_MODE = [
   'sagemaker_job_name',
   'sagemaker_region',
 ];
-/** Keys that a distribution writes. https://github.com/aws/sagemaker-python-sdk, v2.257.7, estimator.py `_distribution_configuration`. */
+/** Keys that a distribution adds. https://github.com/aws/sagemaker-python-sdk, v2.257.7, estimator.py `_distribution_configuration`. */
 const DISTRIBUTION = [
   'mp_parameters',
   'sagemaker_torch_distributed_enabled',
@@ -34,7 +34,7 @@ const DISTRIBUTION = [
   'sagemaker_mpi_custom_mpi_options',
 ];
 
-/** The toolkit's view of a job; undefined where no toolkit starts it. */
+/** Parses the toolkit's hyperparameters; undefined when the job does not use the toolkit. */
 export function readToolkit(given: Readonly<Record<string, string>>, imageIsSmp: boolean): ToolkitJob | undefined {
   if (given.sagemaker_program === undefined) return undefined;
   const values = decodeAll(given);

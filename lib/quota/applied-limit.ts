@@ -1,28 +1,28 @@
-/** An applied limit as Service Quotas gave it, or why there is none. A limit that could not be read is never guessed. */
+/** An applied limit from Service Quotas, or the reason why there is none. A limit that could not be read is never guessed. */
 export type AppliedLimit =
   | { value: number; code?: string }
-  /** isAbsent: the service has answered that there is no such quota, or no value of it. */
+  /** isAbsent: the service returned that there is no such quota, or no value for it. */
   | { unknown: string; isAbsent?: true };
 
 /** Applied limits by quota name. */
 export type Limits = ReadonlyMap<string, AppliedLimit>;
 
-/** What names a quota of SageMaker in a request of GetServiceQuota. */
+/** Input of GetServiceQuota for a SageMaker quota. */
 export const quotaRequest = (QuotaCode: string) => ({ ServiceCode: 'sagemaker', QuotaCode });
 
-/** What GetServiceQuota answers, as far as it counts. */
+/** The fields of the GetServiceQuota response that are used. */
 interface QuotaAnswer {
   Quota?: { Value?: number; ErrorReason?: { ErrorMessage?: string } };
 }
 
-/** The limit that an answer of GetServiceQuota for a code holds. */
+/** The limit in a GetServiceQuota response. */
 export function limitOf(code: string, { Quota }: QuotaAnswer): AppliedLimit {
   if (Quota?.Value === undefined || Quota.ErrorReason)
-    return { unknown: Quota?.ErrorReason?.ErrorMessage ?? 'Service Quotas gave no value' };
+    return { unknown: Quota?.ErrorReason?.ErrorMessage ?? 'Service Quotas returned no value' };
   return { value: Quota.Value, code };
 }
 
-/** What an error of Service Quotas says of a limit. */
+/** Converts an error of Service Quotas to an unknown limit. */
 export function unreadLimit(error: unknown): { unknown: string; isAbsent?: true } {
   const { name, message } = error as { name?: string; message?: string };
   if (name === 'NoSuchResourceException')

@@ -17,14 +17,14 @@ function cellsOf(row: QuotaRow): string[] {
 
 const text = (value: number | null): string => (value === null ? '-' : String(value));
 
-/** One shortfall in a line: name, code, limit, needed. */
+/** One shortfall as a line: name, code, limit, needed. */
 export function quotaSentence(row: QuotaRow): string {
   const code = row.code ? ` (${row.code})` : '';
   const used = row.inUse ? `, ${row.inUse} in use` : '';
   return `${row.name}${code}: limit ${text(row.limit)}${used}, needed ${row.needed}`;
 }
 
-/** The AWS CLI command that asks for the increase; undefined when the code is not known. */
+/** The AWS CLI command that requests the increase; undefined when the code is not known. */
 export function increaseCommand(row: QuotaRow, region: string): string | undefined {
   if (!row.code) return undefined;
   const desired = row.needed + (row.inUse ?? 0);

@@ -1,6 +1,6 @@
 import { generalQuota, instanceQuota, QUOTA, type QuotaUsage } from '../catalog/quotas';
 
-/** One job or warm pool that SageMaker knows, as Describe gave it. */
+/** One SageMaker job or warm pool, from Describe. */
 export interface JobInstances {
   kind: 'training' | 'processing';
   /** TrainingJobStatus or ProcessingJobStatus. */
@@ -11,7 +11,7 @@ export interface JobInstances {
   warmPoolStatus?: string;
 }
 
-/** A job holds its quota from the request on, also while it waits for capacity; `Stopping` counts to be on the safe side. */
+/** A job uses its quota from the request on, even while it waits for capacity; `Stopping` is counted to be safe. */
 const HOLDING = new Set(['InProgress', 'Stopping']);
 
 const ACROSS: Readonly<Record<'training' | 'spot' | 'processing', string>> = {
@@ -20,10 +20,7 @@ const ACROSS: Readonly<Record<'training' | 'spot' | 'processing', string>> = {
   processing: QUOTA.instancesAcrossProcessing,
 };
 
-/**
- * What is in use, by quota name. Warm pools count inside the training quota, and in their own
- * (facts: "How SageMaker counts usage").
- */
+/** Usage by quota name. Warm pools count against the training quota and their own quota (facts: "How SageMaker counts usage"). */
 export function quotaUsage(jobs: readonly JobInstances[]): Map<string, number> {
   const used = new Map<string, number>();
   const add = (name: string, count: number) => used.set(name, (used.get(name) ?? 0) + count);

@@ -4,7 +4,7 @@ import { stageBlocks } from '../planner/model-size';
 
 type Parameters = Record<string, unknown>;
 
-/** The degree of a model with experts; a dense one has none. */
+/** The expert degree of a model with experts; empty for a dense model. */
 const expertsOf = (l: LayoutInput): Parameters => (l.model.experts > 1 ? { expert_parallel_degree: l.expert } : {});
 
 const WRITERS: Readonly<Record<string, (l: LayoutInput) => Parameters>> = {
@@ -15,7 +15,7 @@ const WRITERS: Readonly<Record<string, (l: LayoutInput) => Parameters>> = {
     context_parallel_degree: l.context,
     ...expertsOf(l),
   }),
-  // SMP v2 counts the context ranks among the shards, and those of the experts beside them.
+  // SMP v2 includes the context ranks in the shard degree, and excludes the expert ranks.
   'smp-v2': (l) => ({
     hybrid_shard_degree: (l.shard * l.context) / l.expert,
     tensor_parallel_degree: l.tensor,
@@ -40,5 +40,5 @@ const WRITERS: Readonly<Record<string, (l: LayoutInput) => Parameters>> = {
   }),
 };
 
-/** The degrees of a layout as `distribution.parameters` of a library; what the library has no name for stays as it is. */
+/** The degrees of a layout as `distribution.parameters` of a library; degrees that the library cannot express are omitted. */
 export const parametersOf = (library: string, layout: LayoutInput): Parameters => WRITERS[library]?.(layout) ?? {};

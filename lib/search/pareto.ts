@@ -1,4 +1,4 @@
-/** The items that no other item beats in both figures, ordered by the first; of equal items the first stays. */
+/** The items that no other item beats in both values, sorted by the first value; of equal items the first is kept. */
 export function paretoFront<T>(items: readonly T[], first: (item: T) => number, second: (item: T) => number): T[] {
   const ordered = [...items].sort((a, b) => first(a) - first(b) || second(a) - second(b));
   const front: T[] = [];

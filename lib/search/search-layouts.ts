@@ -21,46 +21,46 @@ import {
 import { plainStepSeconds, stepSeconds } from '../planner/time/step-time';
 import { paretoFront } from './pareto';
 
-/** What is varied around a base layout; a list left out keeps the base's value. */
+/** The values to vary around a base layout; omitted lists keep the base's value. */
 export interface SearchSpace {
-  /** Clusters to try: hardware, size and rent. Left out: the base's own. */
+  /** Clusters to try: hardware, size and price. @default - the cluster of the base */
   clusters?: readonly ClusterChoice[];
   tensor?: readonly number[];
   pipeline?: readonly number[];
   virtualStages?: readonly number[];
   context?: readonly number[];
-  /** Over how many ranks the experts of a layer are spread. */
+  /** Numbers of ranks over which the experts of a layer are distributed. */
   expert?: readonly number[];
-  /** Shard degrees; the rest of the ranks are replicas. */
+  /** Shard degrees; the remaining ranks are replicas. */
   shard?: readonly number[];
   microBatch?: readonly number[];
   recompute?: readonly Recompute[];
   offloadActivations?: readonly boolean[];
 }
 
-/** Instances that the search may use. */
+/** A cluster that the search may use. */
 export interface ClusterChoice {
   name: string;
   cluster: Pick<LayoutInput, 'accelerator' | 'nodes' | 'gpusPerNode' | 'networkGbps' | 'domainNodes'>;
-  /** USD an hour of the whole cluster; undefined = unknown. */
+  /** USD per hour for the whole cluster; undefined = unknown. */
   usdPerHour?: number;
 }
 
-/** How far the search goes. */
+/** Limits of the search. */
 export interface SearchLimits {
-  /** Rules of a library as a predicate: undefined = allowed, else why not. Layouts that fail are counted, not planned. */
+  /** Rules of a library as a predicate: undefined = allowed, otherwise the reason. Rejected layouts are counted but not planned. */
   refuses?: (layout: LayoutInput) => string | undefined;
-  /** Hours and dollars of the whole run, checked when `steps` is given. */
+  /** Steps of the whole run; the limits on hours and cost are only checked if it is set. */
   steps?: number;
   maxHours?: number;
   maxUsd?: number;
-  /** Nodes the quota allows. */
+  /** Maximum number of nodes within the quota. */
   maxNodes?: number;
-  /** Layouts to hand back of each order. @default 20 */
+  /** Number of layouts to return per order. @default 20 */
   keep?: number;
 }
 
-/** A layout that fits, with its plan. */
+/** A layout that fits into memory, with its plan. */
 export interface Found {
   layout: LayoutInput;
   cluster: string;
@@ -68,27 +68,27 @@ export interface Found {
   memoryGiB: number;
   stepSeconds: number;
   tokensPerSecondPerGpu: number;
-  /** Dollars of one step; null = price unknown. */
+  /** USD per step; null = price unknown. */
   usdPerStep: number | null;
 }
 
-/** What the search found, and how many layouts it judged. */
+/** Search results and counts. */
 export interface SearchResult {
-  /** Layouts looked at, impossible and refused ones counted too. */
+  /** Number of layouts considered, including impossible and rejected ones. */
   considered: number;
   refused: number;
   outOfMemory: number;
-  /** Fitting layouts, fastest first, at most `limits.keep`. */
+  /** Layouts that fit, fastest first, at most `limits.keep`. */
   byTime: Found[];
-  /** Fitting layouts with a known price, cheapest first. */
+  /** Layouts that fit and have a known price, cheapest first. */
   byCost: Found[];
-  /** Neither faster nor cheaper exists. */
+  /** Layouts for which no other layout is both faster and cheaper. */
   pareto: Found[];
 }
 
 const KEPT = 20;
 
-/** Plans every layout of the space; memory first, because most fail there. */
+/** Plans all layouts of the space. Checks memory first, because most layouts fail there. */
 export function searchLayouts(
   base: LayoutInput,
   space: SearchSpace,
@@ -117,7 +117,7 @@ export function searchLayouts(
 
 const costOf = (f: Found) => f.usdPerStep ?? Number.POSITIVE_INFINITY;
 
-/** The best of each order, with the step time a plan of them shows. */
+/** The best layouts per order, with the step time that a plan would show. */
 function ordered(
   found: readonly Found[],
   keep: number,
@@ -147,7 +147,7 @@ function refined(found: Found, k: PlannerConstants): Found {
   };
 }
 
-/** One layout: refused, out of memory, beyond a limit (undefined), or found. */
+/** Evaluates one layout: rejected, out of memory, beyond a limit (undefined), or found. */
 function judge(
   layout: LayoutInput,
   { gpu, name, usdPerHour }: ClusterChoice & { gpu: Gpu },
@@ -179,7 +179,7 @@ function breaksLimit(seconds: number, usdPerStep: number | null, limits: SearchL
   return limits.maxUsd !== undefined && (usdPerStep === null || limits.steps * usdPerStep > limits.maxUsd);
 }
 
-/** Every layout of the space whose degrees multiply to the cluster. */
+/** Yields every layout of the space whose degrees multiply to the world size. */
 function* layoutsOf(start: LayoutInput, space: SearchSpace): Generator<LayoutInput> {
   const world = worldSizeOf(start);
   for (const tensor of space.tensor ?? [start.tensor]) {
@@ -211,7 +211,7 @@ function* batchesOf(start: LayoutInput, ranks: number, space: SearchSpace): Gene
       for (const virtualStages of stages) {
         for (const recompute of space.recompute ?? [start.recompute]) {
           for (const offloadActivations of space.offloadActivations ?? [start.offloadActivations]) {
-            // Only inputs of recomputed blocks are offloaded.
+            // Only the inputs of recomputed blocks can be offloaded.
             if (offloadActivations && recompute === 'none') continue;
             yield {
               ...start,

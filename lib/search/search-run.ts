@@ -12,21 +12,21 @@ import { parametersOf } from './parameters-of';
 import { type ClusterChoice, type Found, type SearchLimits, type SearchResult, searchLayouts } from './search-layouts';
 import { spaceAround } from './spaces';
 
-/** What a search for a run file may change. */
+/** Options for the search around a run file. */
 export interface RunSearchOptions {
-  /** Libraries to try. @default - the run's own */
+  /** Libraries to try. @default - the library of the run */
   libraries?: readonly string[];
-  /** Clusters to try. @default - the run's own */
+  /** Clusters to try. @default - the cluster of the run */
   clusters?: readonly { instanceType: string; instanceCount: number }[];
   maxHours?: number;
   maxUsd?: number;
-  /** Instances the quota allows of a type; undefined = not known, no limit. */
+  /** Number of instances of a type within the quota; undefined = not known, no limit. */
   quotaOf?: (instanceType: string) => number | undefined;
-  /** Rules over a candidate as a run; candidates with errors are left out. */
+  /** Applies the rules to a candidate as a run; candidates with errors are omitted. */
   check?: (candidate: RunSpec) => Issue[];
 }
 
-/** One layout in the words of a run file. */
+/** One layout in the terms of a run file. */
 export interface Candidate {
   distribution: { library: string; parameters: Record<string, unknown> };
   training: Pick<TrainingSpec, 'microBatchSize' | 'globalBatchSize' | 'activationCheckpointing' | 'activationOffload'>;
@@ -35,7 +35,7 @@ export interface Candidate {
   memoryGiB: number;
   stepSeconds: number;
   tokensPerSecondPerGpu: number;
-  /** Dollars of the whole run, or of a thousand steps when the run has no end; null = price unknown. */
+  /** USD for the whole run, or per thousand steps when the run has no end; null = price unknown. */
   usd: number | null;
 }
 
@@ -48,16 +48,16 @@ export interface RunSearchResult {
   candidates: Candidate[];
   /** Cheapest first. */
   byCost: Candidate[];
-  /** Neither faster nor cheaper exists. */
+  /** Candidates for which no other candidate is both faster and cheaper. */
   pareto: Candidate[];
 }
 
 const SHOWN = 20;
-/** Candidates of each order that the rules get to see. */
+/** Maximum number of candidates per order to which the rules are applied. */
 const CHECKED = 400;
 const STEPS_WITHOUT_END = 1000;
 
-/** Searches around a run; issues when no layout of it can be planned at all. */
+/** Searches around a run; returns issues when none of its layouts can be planned. */
 export function searchRun(run: RunSpec, facts: PlanFacts, options: RunSearchOptions = {}): RunSearchResult | Issue[] {
   const results: { library: string; result: SearchResult }[] = [];
   const problems: Issue[] = [];
@@ -70,7 +70,7 @@ export function searchRun(run: RunSpec, facts: PlanFacts, options: RunSearchOpti
   return merge({ run, facts, options }, results);
 }
 
-/** The run with another library keeps no parameters of its own one; every degree is searched anyway. */
+/** With another library, the run keeps none of its parameters; the search sets every degree. */
 function plainRun(run: RunSpec, library: string): RunSpec {
   const own = library === run.distribution.library;
   const zero3 = library === 'deepspeed' ? { zero_optimization: { stage: 3 } } : {};
@@ -88,7 +88,7 @@ interface SearchQuestion {
   options: RunSearchOptions;
 }
 
-/** Instances of the file, or those that the caller offers, within their quota. */
+/** The clusters to try within their quotas: those of the options, or that of the run file. */
 function clusterChoices({ run, facts, options }: SearchQuestion): ClusterChoice[] {
   const clusters = options.clusters ?? instanceGroupsOf(run.compute).slice(0, 1);
   return clusters.flatMap(({ instanceType, instanceCount }): ClusterChoice[] => {
@@ -117,7 +117,7 @@ function searchOne(question: SearchQuestion & { library: string; base: LayoutInp
   const { maxHours, maxUsd } = options;
   const limits: SearchLimits = { steps: totalSteps(run.training), maxHours, maxUsd, keep: CHECKED };
   const constants = constantsAfter(facts.calibration, library);
-  // The degrees worth trying depend on the cluster.
+  // The degrees to try depend on the cluster.
   const parts = clusterChoices(question).map((choice) => {
     const there = { ...base, ...choice.cluster };
     return searchLayouts(there, { ...spaceAround(there), clusters: [choice] }, limits, constants);
@@ -166,7 +166,7 @@ function merge(
   };
 }
 
-/** The first candidates in which the rules find no error. */
+/** The first candidates without rule errors. */
 function accepted(run: RunSpec, candidates: readonly Candidate[], options: RunSearchOptions): Candidate[] {
   const kept: Candidate[] = [];
   for (const candidate of candidates) {
@@ -176,7 +176,7 @@ function accepted(run: RunSpec, candidates: readonly Candidate[], options: RunSe
   return kept;
 }
 
-/** The run a candidate stands for. */
+/** The run that a candidate describes. */
 export function candidateRun(run: RunSpec, candidate: Candidate): RunSpec {
   const { library, parameters } = candidate.distribution;
   const plain = plainRun(run, library);
@@ -192,7 +192,7 @@ export function candidateRun(run: RunSpec, candidate: Candidate): RunSpec {
   };
 }
 
-/** At the speed of one's own runs with this accelerator and library, as the plan of the run itself is. */
+/** Applies the measured speed of earlier runs with this accelerator and library, as in the plan of a run. */
 function measuredLike(found: Found, library: string, { calibration }: PlanFacts): Found {
   const speed = efficiencyFor(calibration, found.layout, library)?.speed ?? 1;
   return {

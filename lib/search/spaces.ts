@@ -9,7 +9,7 @@ const divisors = (n: number): number[] => {
   return list;
 };
 
-/** Powers of two and three times a power of two up to `limit`: the batch sizes people use. */
+/** Common batch sizes: powers of two, and three times a power of two, up to `limit`. */
 const handyNumbers = (limit: number): number[] =>
   Array.from({ length: limit }, (_, i) => i + 1).filter((n) =>
     [1, 3].some((f) => n % f === 0 && Math.log2(n / f) % 1 === 0),
@@ -20,12 +20,12 @@ const LARGEST_MICRO_BATCH = 64;
 const LARGEST_PIPELINE = 64;
 const LARGEST_CONTEXT = 16;
 
-/** Everything worth trying around a layout within its library: degrees that divide the model and the cluster, batches, recompute, offload. */
+/** The search space around a layout within its library: degrees that divide the model and the cluster, batch sizes, recompute, offload. */
 export function spaceAround(base: LayoutInput): SearchSpace {
   const world = worldSizeOf(base);
   const megatron = base.stack === 'megatron' || base.stack === 'megatron-legacy' || base.stack === 'nanotron';
   const divides = divisors(world);
-  // A reference of preferences is not split over tensor or context ranks.
+  // The reference model of preference training is not sharded over tensor or context ranks.
   const tensorAllowed = base.stack !== 'deepspeed' && !base.preferences;
   return {
     tensor: tensorAllowed ? divides.filter((t) => t <= domainGpusOf(base) && base.model.heads % t === 0) : [1],
@@ -36,7 +36,7 @@ export function spaceAround(base: LayoutInput): SearchSpace {
         ? divides.filter((c) => c <= LARGEST_CONTEXT && base.sequence % c === 0)
         : [1],
     expert: expertDegrees(base),
-    // Megatron and ZeRO shard over all data-parallel ranks; only FSDP and its like choose.
+    // Megatron and ZeRO always shard over all data-parallel ranks; only FSDP has a shard degree.
     ...(base.stack === 'fsdp' && base.zeroStage === 3 ? { shard: divides } : {}),
     microBatch: handyNumbers(LARGEST_MICRO_BATCH),
     recompute: base.stack === 'fsdp' ? RECOMPUTE.filter((r) => r !== 'core') : RECOMPUTE.filter((r) => r !== 'op'),
@@ -44,7 +44,7 @@ export function spaceAround(base: LayoutInput): SearchSpace {
   };
 }
 
-/** Over how many ranks experts may be spread: FSDP, SMP v2 and Megatron have a degree for it, preferences and other libraries keep the run's own. */
+/** Expert-parallel degrees: FSDP, SMP v2 and Megatron have one; preference training and other libraries keep the run's value. */
 function expertDegrees(base: LayoutInput): number[] {
   if (!(base.stack === 'fsdp' || base.stack === 'megatron') || base.preferences || base.model.experts <= 1)
     return [base.expert];

@@ -1,5 +1,5 @@
 /**
- * What tests of a platform team use (`slipway/testing`): the embedded AWS, in which jobs really run, and the simulation, which plays
+ * The API for tests of platform teams (`slipway/testing`): the AWS emulator, which runs jobs as processes, and the simulation, which runs
  * a month of the control plane in seconds.
  *
  * ```ts

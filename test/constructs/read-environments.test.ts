@@ -192,7 +192,7 @@ describe('a run that the deploy submits', () => {
       'two runs of one name',
       'submit: on-change, region: us-east-1 }, { file: ./base.yaml, submit: on-change, region: us-east-1',
       '',
-      'runs[1].file: must be a run of another name than runs[0], with submit: on-change in the same region, got ./base.yaml (base); rename the run, or name it once',
+      'runs[1].file: must have a run name other than that of runs[0], with submit: on-change in the same region, got ./base.yaml (base); rename the run, or list it once',
     ],
     [
       'a run that the guardrails refuse',

@@ -49,7 +49,7 @@ test('a region without listed prices says so, and how many zones were taken', ()
   const spec = { ...specOf(), region: 'eu-north-1' };
   expect(standingCost(spec).notes).toEqual([
     expect.stringContaining('eu-north-1 may differ'),
-    'eu-north-1 is taken to have 3 zones',
+    'eu-north-1 is assumed to have 3 zones',
     expect.stringContaining('come on top'),
   ]);
 });

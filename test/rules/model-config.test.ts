@@ -120,12 +120,12 @@ test.each([
   [
     'a size that is missing',
     { vocab_size: undefined },
-    'model.config: vocab_size must be an integer of at least 1, got nothing; copy it from the model',
+    'model.config: vocab_size must be a whole number of at least 1, got nothing; copy it from the model',
   ],
   [
     'a size that is no number',
     { hidden_size: 'big' },
-    'model.config: hidden_size (line 6) must be an integer of at least 1, got big; copy it from the model',
+    'model.config: hidden_size (line 6) must be a whole number of at least 1, got big; copy it from the model',
   ],
 ])('fails: %s', (_name, changes, message) => {
   expect(messages(changes)).toEqual([message]);

@@ -85,7 +85,7 @@ export class ConfigFields {
     const { key, value } = this.find(typeof keys === 'string' ? [keys] : keys);
     if (value === undefined && otherwise !== undefined) return otherwise;
     if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value;
-    this.refuse(key, `must be an integer of at least ${least}`, 'copy it from the model', value);
+    this.refuse(key, `must be a whole number of at least ${least}`, 'copy it from the model', value);
     return otherwise ?? 1;
   }
 
@@ -170,7 +170,7 @@ export class ConfigFields {
     const { value } = this.find([key]);
     if (value === undefined) return undefined;
     if (typeof value === 'object' && !Array.isArray(value)) return value as Config;
-    this.refuse(key, 'must be a mapping', 'copy it from the model', value);
+    this.refuse(key, 'must be a section of options', 'copy it from the model', value);
     return undefined;
   }
 
