@@ -80,10 +80,7 @@ const instanceGroups = (names: unknown) => (Array.isArray(names) && names.length
 const decodeAll = (given: Readonly<Record<string, string>>): Values =>
   Object.fromEntries(Object.entries(given).map(([key, text]) => [key, decode(text)]));
 
-/**
- * The value that the toolkit hands on: JSON where the text is JSON, else the text itself
- * (sagemaker-training 5.1.4, mapping.py). A number that JavaScript would write differently stays text where that reads the same.
- */
+/** Decodes a value as the toolkit does: as JSON if the text is valid JSON, otherwise as text (sagemaker-training 5.1.4, mapping.py). */
 export function decode(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -92,6 +89,6 @@ export function decode(text: string): unknown {
   }
 }
 
-/** Whether the toolkit reads the same value from both texts. */
+/** Whether the toolkit decodes the same value from both texts. */
 export const readsTheSame = (a: string, b: string): boolean =>
   a === b || pythonJson(decode(a)) === pythonJson(decode(b));

@@ -1,31 +1,31 @@
 import type { AppliedLimit, Limits } from './applied-limit';
 import { neededToStart, type QuotaNeed } from './need';
 
-/** What live jobs and warm pools hold, by quota name; a pool that is not named holds nothing. */
+/** Usage of live jobs and warm pools by quota name; a missing quota has no usage. */
 export type Usage = ReadonlyMap<string, number>;
 
 /** Whether a limit is enough; `unknown` when it could not be read. */
 export type QuotaVerdict = 'enough' | 'short' | 'unknown';
 
-/** A need beside the account's limit and what is in use, in the quota's own unit. */
+/** A need with the account's limit and the current usage, in the unit of the quota. */
 export interface QuotaRow extends QuotaNeed {
-  /** null: not known. */
+  /** null = not known. */
   limit: number | null;
-  /** null: not looked at, or a limit on each job alone. */
+  /** null = not read, or a limit per job. */
   inUse: number | null;
   verdict: QuotaVerdict;
-  /** Why it is short or not known; '' when there is enough. */
+  /** Reason why it is short or unknown; '' when there is enough. */
   reason: string;
 }
 
-/** The deploy's gate: what is needed against the applied limit, whatever is in use now. */
+/** Check at deployment: the need against the applied limit, independent of current usage. */
 export function judgeForDeploy(needs: readonly QuotaNeed[], limits: Limits): QuotaRow[] {
   return needs.map((need) => judge(need, limits.get(need.name), null));
 }
 
 /**
- * The launch's gate: what is needed against what is free.
- * @param usage what is in use; `unknown` says why it could not be read
+ * Check at launch: the need against the free amount.
+ * @param usage current usage; `unknown` is the reason why it could not be read
  */
 export function judgeForLaunch(
   needs: readonly QuotaNeed[],
@@ -39,10 +39,10 @@ export function judgeForLaunch(
   });
 }
 
-/** `refuse`: above a limit, waiting does not help. `wait`: above what is free. `unknown`: a limit could not be read. */
+/** `refuse`: above a limit, so waiting does not help. `wait`: above the free amount. `unknown`: a limit could not be read. */
 export type LaunchOutcome = 'start' | 'wait' | 'refuse' | 'unknown';
 
-/** What a launch may do, given its rows (docs/decisions/0007-where-sources-differ.md, "quota: refused or queued"). */
+/** The outcome of a launch for the given rows (docs/decisions/0007-where-sources-differ.md, "quota: refused or queued"). */
 export function launchOutcome(rows: readonly QuotaRow[]): LaunchOutcome {
   const needed = neededToStart(rows);
   if (needed.some((row) => row.limit !== null && row.needed > row.limit)) return 'refuse';
@@ -53,7 +53,7 @@ export function launchOutcome(rows: readonly QuotaRow[]): LaunchOutcome {
 /** Rows whose limit is not enough. */
 export const shortRows = (rows: readonly QuotaRow[]): QuotaRow[] => rows.filter((row) => row.verdict === 'short');
 
-/** Free units of a pool; usage above the limit (seen in real accounts) reads as nothing free. */
+/** Free units of a pool; 0 if usage exceeds the limit, which occurs in real accounts. */
 export const freeOf = (limit: number, inUse: number): number => Math.max(0, limit - inUse);
 
 function judge(need: QuotaNeed, limit: AppliedLimit | undefined, inUse: number | null): QuotaRow {
@@ -69,5 +69,5 @@ function judge(need: QuotaNeed, limit: AppliedLimit | undefined, inUse: number |
 
 function withoutUsage(need: QuotaNeed, limit: AppliedLimit | undefined, why: string): QuotaRow {
   const row = judge(need, limit, null);
-  return row.verdict === 'enough' ? { ...row, verdict: 'unknown', reason: `what is in use is not known: ${why}` } : row;
+  return row.verdict === 'enough' ? { ...row, verdict: 'unknown', reason: `usage is not known: ${why}` } : row;
 }

@@ -4,16 +4,16 @@ import type { QuotaRequirement } from '../spec/environment-file';
 import { hostCount, requestedAlternativesOf, requestedGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 
-/** One quota that a run or an environment touches, and how much of it. */
+/** One quota that a run or an environment requires, and the amount. */
 export interface QuotaNeed extends QuotaRef {
   needed: number;
   unit: 'instances' | 'seconds' | 'GiB';
-  /** `pool`: what is in use counts against the limit. `per-job`: the limit is on each job alone. */
+  /** `pool`: current usage counts against the limit. `per-job`: the limit applies to each job separately. */
   kind: 'pool' | 'per-job';
-  /** What asks for it, in the user's own words: `compute.instanceCount`. */
+  /** The option that requires it, as the user wrote it: `compute.instanceCount`. */
   wantedBy: string;
   /**
-   * The job starts without it: where the quota does not suffice, SageMaker keeps no warm pool. @default - the job needs it
+   * Whether the job can start without it: if the quota is insufficient, SageMaker keeps no warm pool. @default - required
    * https://docs.aws.amazon.com/sagemaker/latest/dg/train-warm-pools-resource-limits.html
    */
   isOptional?: true;
@@ -22,12 +22,12 @@ export interface QuotaNeed extends QuotaRef {
 /** Quotas on processing jobs that have no name in `QUOTA`. Source: quota-codes.ts. */
 const PROCESSING = { perJob: 'L-A5D63399', runtime: 'L-EA47BDD3', volume: 'L-D7BEE2A3' } as const;
 
-/** EBS volume that a request carries when the run names none (lib/job), GiB. */
+/** Default EBS volume of a request (lib/job), GiB. */
 const DEFAULT_VOLUME_GIB = 100;
 
 type Pool = 'training' | 'spot' | 'processing';
 
-/** Codes of the quotas that are not about one type, by what a job is charged to. */
+/** Codes of the quotas that do not depend on an instance type, by pool. */
 const TOTALS: Readonly<Record<Pool, { across: string; perJob: string; runtime: string; volume: string }>> = {
   training: {
     across: QUOTA.instancesAcrossTraining,
@@ -44,7 +44,7 @@ const TOTALS: Readonly<Record<Pool, { across: string; perJob: string; runtime: s
   processing: { across: QUOTA.instancesAcrossProcessing, ...PROCESSING },
 };
 
-/** Every quota that one run touches (facts: SageMaker quotas that gate a job). Types given as alternatives count too. */
+/** All quotas that one run requires (facts: SageMaker quotas that gate a job), including those of alternative types. */
 export function runQuotaNeeds(run: RunSpec): QuotaNeed[] {
   const pool = poolOf(run);
   const hosts = [...instancesByType(run)];
@@ -70,13 +70,13 @@ export function runQuotaNeeds(run: RunSpec): QuotaNeed[] {
   ];
 }
 
-/** The needs without which a job does not start. */
+/** The needs without which a job cannot start. */
 export const neededToStart = <T extends Pick<QuotaNeed, 'isOptional'>>(needs: readonly T[]): T[] =>
   needs.filter((need) => !need.isOptional);
 
 /**
- * What an environment must be able to hold: each entry of `quotas.require` beside the others, and each of its runs alone, warm pools included.
- * @param maxInstancesPerRun guardrail; a required count above it is spread over several jobs
+ * Needs of an environment: the sum of all entries of `quotas.require`, and each of its runs separately, including warm pools.
+ * @param maxInstancesPerRun guardrail; a larger required count is divided among several jobs
  */
 export function environmentQuotaNeeds(
   required: readonly QuotaRequirement[],
@@ -87,12 +87,12 @@ export function environmentQuotaNeeds(
   return largestNeeds([...beside, ...runs.flatMap(runQuotaNeeds).map(({ isOptional: _, ...need }) => need)]);
 }
 
-/** The larger of two needs of the same quota: for runs that need not run side by side. */
+/** The maximum of needs of the same quota, for runs that need not run concurrently. */
 export function largestNeeds(needs: readonly QuotaNeed[]): QuotaNeed[] {
   return merge(needs, (a, b) => (b.needed > a.needed ? b : a));
 }
 
-/** Needs side by side: pools add up, limits on one job do not. */
+/** Needs of concurrent runs: pools are added, limits per job are not. */
 function sumNeeds(needs: readonly QuotaNeed[]): QuotaNeed[] {
   return merge(needs, (a, b) => {
     if (a.kind === 'per-job') return b.needed > a.needed ? b : a;
@@ -112,7 +112,7 @@ function merge(needs: readonly QuotaNeed[], join: (a: QuotaNeed, b: QuotaNeed) =
 function requirementNeeds(required: QuotaRequirement, wantedBy: string, maxPerRun: number): QuotaNeed[] {
   const { instanceType, count, usage } = required;
   const type = instances(instanceQuota(instanceType, usage), count, wantedBy);
-  // A warm pool is a part of the training quota: it asks for no instance of its own.
+  // A warm pool counts against the training quota and requires no additional instance.
   if (usage === 'warm-pool') return [type];
   return [
     type,
@@ -136,7 +136,7 @@ function poolOf(run: RunSpec): Pool {
   return run.compute.capacity === 'spot' ? 'spot' : 'training';
 }
 
-/** How many instances, and the option of the run file that asks for them. */
+/** Number of instances, and the option of the run file that requires them. */
 type Asked = Pick<QuotaNeed, 'needed' | 'wantedBy'>;
 
 function wantedBy({ compute }: RunSpec): string {
@@ -144,7 +144,7 @@ function wantedBy({ compute }: RunSpec): string {
   return compute.spareInstances > 0 ? 'compute.instanceCount, compute.spareInstances' : 'compute.instanceCount';
 }
 
-/** Each alternative as its own question: the service starts one of them instead of the first choice. */
+/** The needs of each alternative type: the service may start any of them instead of the first choice. */
 function alternativesAsked({ compute }: RunSpec): (Asked & { instanceType: string })[] {
   const spares = compute.spareInstances > 0 ? ', compute.spareInstances' : '';
   return requestedAlternativesOf(compute).map(({ instanceType, instanceCount }, i) => {
@@ -154,7 +154,7 @@ function alternativesAsked({ compute }: RunSpec): (Asked & { instanceType: strin
   });
 }
 
-/** Most instances of each type that any choice among the alternatives takes. */
+/** Maximum number of instances of each type over all alternatives. */
 function instancesByType(run: RunSpec): Map<string, Asked> {
   const asked = new Map<string, Asked>();
   for (const { instanceType, instanceCount } of requestedGroupsOf(run.compute)) {
@@ -174,7 +174,7 @@ function mostInstances(run: RunSpec): Asked {
   );
 }
 
-/** The first of two that ask for the same number. */
+/** The larger of two needs; the first if they are equal. */
 const larger = (first: Asked | undefined, other: Asked): Asked =>
   first && first.needed >= other.needed ? first : other;
 

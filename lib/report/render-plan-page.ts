@@ -24,6 +24,6 @@ export function renderPlanPage(report: PlanReport): string {
       publishedSection(report),
       detailsSection(report),
     ],
-    footer: html`Written by <code>slipway plan</code>. Predictions are an analytic model’s; the interval says how far published runs were from it in eight of ten cases.`,
+    footer: html`Written by <code>slipway plan</code>. Predictions come from an analytic model; the 80 % interval reflects its error for published runs.`,
   });
 }

@@ -17,7 +17,7 @@ import { samplesSections } from './run/samples';
 import { summary } from './run/summary';
 import { throughputSection } from './run/throughput';
 
-/** One self-contained HTML page about a run. It shows what the report holds and nothing else; what is absent is said to be. */
+/** One self-contained HTML page about a run. It shows only the content of the report and marks missing parts. */
 export function renderRunReport(report: RunReport): string {
   return page({
     title: `${report.runId}: run report`,

@@ -7,7 +7,7 @@ import { table } from './page/table';
 import { lanesSection, loadSection } from './simulation/lanes';
 import type { SimulationPage } from './simulation/simulation-page';
 
-/** Lines of decisions that one page holds: a month of many runs has more than anybody reads. */
+/** Maximum number of decisions on one page. */
 const MOST_DECISIONS = 2000;
 
 /** One self-contained HTML page about a simulation: queue, runs, attempts and decisions over time. */
@@ -22,7 +22,7 @@ export function renderSimulation(simulation: SimulationPage): string {
       runs(simulation),
       decisions(simulation),
     ],
-    footer: html`Written by <code>slipway simulate</code>: the functions of the control plane against an AWS in memory, on a virtual clock.`,
+    footer: html`Written by <code>slipway simulate</code>: the functions of the control plane on an in-memory AWS emulator with a virtual clock.`,
   });
 }
 
@@ -58,7 +58,7 @@ function invariants({ invariants: judged }: SimulationPage): Section {
   return {
     id: 'invariants',
     title: 'Invariants',
-    body: table({ caption: 'What must hold, and where it did not', layout: 'cards', columns, rows }),
+    body: table({ caption: 'Invariants and violations', layout: 'cards', columns, rows }),
   };
 }
 
@@ -100,10 +100,7 @@ function decisions({ runs: all }: SimulationPage): Section {
     ])
     .sort((a, b) => a.at - b.at);
   const body = table({
-    caption:
-      lines.length > MOST_DECISIONS
-        ? `The first ${MOST_DECISIONS} of ${lines.length}`
-        : 'What was decided, and what people were told',
+    caption: lines.length > MOST_DECISIONS ? `The first ${MOST_DECISIONS} of ${lines.length}` : 'Decisions and notices',
     layout: 'cards',
     columns: [
       { head: 'At', kind: 'fixed' },

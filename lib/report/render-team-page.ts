@@ -17,7 +17,7 @@ import {
   type TeamRun,
 } from './team/team-report';
 
-/** Most runs of one table; the others are counted below it. */
+/** Maximum number of rows per table; further runs are only counted. */
 const MOST_ROWS = 50;
 const TONES: Readonly<Record<string, string>> = {
   completed: color('good'),
@@ -27,7 +27,7 @@ const TONES: Readonly<Record<string, string>> = {
   queued: color('wait'),
 };
 
-/** A run, and the team that it is of. */
+/** A run with its team. */
 interface OfTeam extends TeamRun {
   team: string;
 }
@@ -52,17 +52,17 @@ ${tiles([
     note: `${number(sum(active.map((run) => run.instances)))} instances`,
   },
   { name: 'Waiting', value: number(gather(report, queuedRuns).length) },
-  { name: 'Spent', value: roughUsd(spent), note: 'by the ledger of runs' },
-  { name: 'Goodput', value: percent(meanGoodput(gather(report, ({ runs }) => runs))), note: 'of the time paid for' },
+  { name: 'Spent', value: roughUsd(spent), note: 'from the ledger' },
+  { name: 'Goodput', value: percent(meanGoodput(gather(report, ({ runs }) => runs))), note: 'of the paid time' },
   { name: 'GPU hours', value: number(sumGpuHours(report.teams), 1), note: busyNote(report) },
   { name: 'Failed', value: number(failed.length) },
 ])}`;
 }
 
-/** How busy the GPUs of all teams were, as far as runs tell it. */
+/** Mean GPU utilisation over all teams, for runs that report it. */
 function busyNote({ teams }: TeamReport): string {
   const busy = meanGpuUse(teams);
-  return busy === null ? 'no run tells how busy' : `${number(busy, 0)} % busy`;
+  return busy === null ? 'not reported by any run' : `${number(busy, 0)} % busy`;
 }
 
 function spendSection(report: TeamReport): Section {
@@ -73,7 +73,7 @@ function spendSection(report: TeamReport): Section {
   }));
   return {
     id: 'spend',
-    title: 'Spend of the month',
+    title: 'Monthly spend',
     body: html`${stackBar({
       title: 'Spend by team',
       description: parts.map(({ name, value }) => `${name}: ${roughUsd(value)}`).join(', '),
@@ -116,13 +116,13 @@ const teamRow = (team: TeamMonth) => [
 const busy = ({ gpuUtilizationPercent: use }: Pick<TeamRun, 'gpuUtilizationPercent'>): string =>
   percent(use === null ? null : use / 100);
 
-/** From 80 % on in the colours of a warning: a spent budget holds new runs back. */
+/** Coloured as a warning from 80 % on: an exhausted budget blocks new runs. */
 const budgetShare = (share: number): Html | string =>
   share < 0.8 ? percent(share) : word(percent(share), color(share < 1 ? 'warn' : 'bad'));
 
 const state = (run: TeamRun): Html => word(run.state, TONES[run.state] ?? color('warn'));
 
-/** A column of a table of runs, and what it says of one. */
+/** A column of a table of runs, and its cell for one run. */
 type RunColumn = Column & { cell(run: OfTeam): Part };
 
 const STATE: RunColumn = { head: 'State', kind: 'fixed', cell: state };
@@ -137,7 +137,7 @@ const RUN: readonly RunColumn[] = [
 ];
 const QUEUE: readonly RunColumn[] = [
   { head: 'Place', kind: 'num', cell: (run) => number(run.queuePosition) },
-  { head: 'Why it waits', kind: 'long', cell: (run) => run.reason },
+  { head: 'Reason for waiting', kind: 'long', cell: (run) => run.reason },
 ];
 const ACTIVE: readonly RunColumn[] = [
   STATE,
@@ -159,7 +159,7 @@ const ENDED: readonly RunColumn[] = [
   GPU_HOURS,
   BUSY,
   SPENT,
-  { head: 'Why', kind: 'long', cell: (run) => run.reason },
+  { head: 'Reason', kind: 'long', cell: (run) => run.reason },
 ];
 
 function runsSection(id: string, title: string, runs: readonly OfTeam[], own: readonly RunColumn[]): Section {

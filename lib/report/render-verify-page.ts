@@ -9,7 +9,7 @@ import type { VerifyReport, VerifyRow } from './verify/verify-report';
 const TONES = { holds: color('good'), differs: color('bad'), unknown: color('warn') } as const;
 const TITLES = {
   differs: 'What differs',
-  unknown: 'What could not be found out',
+  unknown: 'What could not be determined',
   holds: 'What holds',
 } as const;
 const ORDER = ['differs', 'unknown', 'holds'] as const;
@@ -22,7 +22,7 @@ function header(report: VerifyReport): Html {
   return html`<p class="sub">Slipway verify</p>
 <h1>${environment} in ${region}</h1>
 <p class="sub">Account ${account} · level ${level} · ${startedAt}</p>
-${embedded && html`<p>${word('Answered by an embedded AWS', color('warn'))} This page says nothing about AWS itself.</p>`}
+${embedded && html`<p>${word('Checked against the AWS emulator', color('warn'))} This page says nothing about AWS itself.</p>`}
 ${tiles([
   { name: 'Hold', value: `${count(report, 'holds')}`, note: `of ${report.rows.length} assumptions` },
   { name: 'Differ', value: `${count(report, 'differs')}` },
@@ -44,7 +44,7 @@ function rowsTable(rows: readonly VerifyRow[], verdict: VerifyRow['verdict']): H
       { head: 'Level', kind: 'fixed' },
       { head: 'Expected', kind: 'long' },
       { head: 'Seen', kind: 'long' },
-      ...(verdict === 'differs' ? [{ head: 'What follows', kind: 'long' as const }] : []),
+      ...(verdict === 'differs' ? [{ head: 'Consequence', kind: 'long' as const }] : []),
       { head: 'Time', kind: 'num' },
     ],
     rows: rows.map((row) => [
@@ -68,7 +68,7 @@ function sections(report: VerifyReport): Section[] {
   return [{ id: 'left', title: 'What is left in the account', body: list }, ...byVerdict];
 }
 
-/** One self-contained HTML page about what an account answered: what `slipway verify` writes beside its record. */
+/** One self-contained HTML page about the results of `slipway verify`, written next to its record. */
 export function renderVerifyPage(report: VerifyReport): string {
   return page({
     title: `${report.environment}: verify`,

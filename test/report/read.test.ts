@@ -330,6 +330,6 @@ describe('the report', () => {
     const { timeline: _, ...status } = sources.status;
     const report = assembleReport({ ...sources, status });
     expect(report.ledger).toBeUndefined();
-    expect(report.missing.timeline).toBe('the launcher sent none');
+    expect(report.missing.timeline).toBe('not provided by the launcher');
   });
 });

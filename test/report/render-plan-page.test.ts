@@ -20,14 +20,14 @@ describe('the page', () => {
   });
 
   test('says in words what is switched on, and of tensor parallelism only where there is some', () => {
-    const row = (from?: string) => /Switched on (.*?) Checkpoint/.exec(shown('details', from))?.[1];
+    const row = (from?: string) => /Enabled (.*?) Checkpoint/.exec(shown('details', from))?.[1];
     const switched = (tensor: number) =>
       changed(({ plan }) =>
         Object.assign(plan.layout, { tensor, sequenceParallel: true, isOwnTrainer: true, noSync: true }),
       );
     expect(row(switched(1))).not.toContain('sequence parallelism');
     expect(row(switched(2))).toMatch(
-      /^built-in trainer, sequence parallelism, .*gradients whole between micro-batches/,
+      /^built-in trainer, sequence parallelism, .*unsharded gradients between micro-batches/,
     );
   });
 
@@ -126,16 +126,16 @@ describe('search', () => {
 
   test('a run without an end is compared by the thousand steps', () => {
     const open = changed((r) => Object.assign(r.plan, { hours: null, wallHours: null }));
-    expect(shown('search', open)).toContain('USD of 1,000 steps');
-    expect(textOf(open)).toContain('the run names neither steps nor tokens');
+    expect(shown('search', open)).toContain('USD per 1,000 steps');
+    expect(textOf(open)).toContain('the run sets neither steps nor tokens');
   });
 });
 
 describe('what was not computed', () => {
   test.each([
     ['scaling', 'The scaling curve was not computed'],
-    ['search', 'No search was asked for (--search)'],
-    ['published', 'No published measurement of a comparable run is known'],
+    ['search', 'No search was requested (--search)'],
+    ['published', 'There is no published measurement of a comparable run'],
   ] as const)('%s says so', (id, text) => {
     const bare = changed((r) => Object.assign(r, { [id]: undefined }));
     expect(shown(id, bare)).toContain(text);

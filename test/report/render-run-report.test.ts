@@ -103,7 +103,7 @@ describe('what the sections say', () => {
     report.steps = report.steps?.map((s, i) => ({ ...s, expertLoad: { most: 3 - i / 1000, layer: 7, mean: 1.25 } }));
     const page = renderRunReport(report);
     expect(shown('experts', page)).toMatch(
-      /fullest layer mean of the layers .* 1.25 in the mean.*layer with experts 8/,
+      /most unbalanced layer mean over layers .* 1.25 as the mean.*layer with experts 8/,
     );
     expect(renderRunReport(runReport())).not.toContain('id="experts"');
     // Steps that were made again after a restart are drawn once.
@@ -148,7 +148,7 @@ describe('what the sections say', () => {
 
 describe('what is not known', () => {
   const sections: [string, string][] = [
-    ['attempts', 'No attempt was made yet'],
+    ['attempts', 'There is no attempt yet'],
     ['loss', 'Losses were not read'],
     ['throughput', 'Throughput was not read'],
     ['goodput', 'The timeline was not read'],
@@ -176,8 +176,8 @@ describe('what is not known', () => {
   test('read and empty is something else than not read', () => {
     const report: RunReport = { ...bareReport(), steps: [], checkpoints: [], efa: [], quotas: [], timeline: [] };
     const empty = renderRunReport(report);
-    expect(shown('loss', empty)).toContain('No step has printed a loss');
-    expect(shown('checkpoints', empty)).toContain('No committed checkpoint was seen');
+    expect(shown('loss', empty)).toContain('No step has reported a loss');
+    expect(shown('checkpoints', empty)).toContain('No committed checkpoint was found');
     expect(shown('efa', empty)).toContain('No attempt has given a verdict');
   });
 
@@ -205,7 +205,7 @@ describe('what is not known', () => {
     const report = { ...runReport(), steps: [{ attempt: 1, at: '2026-11-18T09:10:00.000Z', step: 1, loss: 3.5 }] };
     const few = renderRunReport(report);
     expect(sectionOf(few, 'loss')).toContain('<svg');
-    expect(shown('throughput', few)).toContain('No step has printed its throughput');
+    expect(shown('throughput', few)).toContain('No step has reported its throughput');
   });
 
   test('an attempt that is still running is drawn up to the time of reading', () => {
@@ -280,6 +280,6 @@ test('GPUs are shown by host, the least busy first, and not at all where no host
   const many = Array.from({ length: 128 }, (_, i) => host(`algo-${i + 1}`, 100 - i / 10));
   const large = shown('gpus', renderRunReport({ ...runReport(), gpus: { hosts: many, overTime: [] } }));
   expect(large).toContain('The 16 least busy of 128 hosts.');
-  expect(large).toContain('No GPU has told its utilisation.');
+  expect(large).toContain('No GPU has reported its utilisation.');
   expect(large).not.toContain('algo-1 ');
 });

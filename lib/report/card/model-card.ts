@@ -2,7 +2,7 @@ import { lineageRows } from '../lineage/lineage-rows';
 import { bytes, number, percent, precise, usd } from '../page/format';
 import type { ModelFacts } from './model-facts';
 
-/** What nobody can read off a run. A person writes it in place of the words "to be filled in". */
+/** Information that cannot be derived from a run. Users replace the text "to be filled in". */
 const LEFT_FOR_PEOPLE = [
   ['License', 'licence of these weights; licences of the base model and of the data may restrict it'],
   ['Intended uses', 'what the model is for, and what it is not for'],
@@ -10,7 +10,7 @@ const LEFT_FOR_PEOPLE = [
   ['Data', 'where the data comes from, who may use it, personal data in it'],
 ] as const;
 
-/** The card that lies beside the weights, as Markdown. What the run does not say is a dash; what people must write is named as such. */
+/** The model card as Markdown. Values that are not known are a dash; fields for users are marked. */
 export function modelCard(facts: ModelFacts): string {
   return [
     '---',
@@ -24,12 +24,12 @@ export function modelCard(facts: ModelFacts): string {
     `Weights of the run \`${facts.runId}\` (environment ${facts.environment}, team ${facts.team}, ${facts.region}), written by \`slipway publish\` from the record of the run.`,
     '',
     ...section(
-      'To be filled in by people',
-      ['part', 'what belongs there'],
+      'To be filled in by the authors',
+      ['part', 'content'],
       [...LEFT_FOR_PEOPLE.map(([name, what]) => [name, `to be filled in: ${what}`])],
     ),
     ...section('Result', ['measure', 'value'], resultRows(facts)),
-    ...section('What it was made from', ['part', 'value'], originRows(facts)),
+    ...section('Origin', ['part', 'value'], originRows(facts)),
     ...section('Model', ['option', 'value'], facts.model),
     ...section('Training', ['option', 'value'], facts.training),
     ...section(
@@ -48,7 +48,7 @@ function resultRows(facts: ModelFacts): string[][] {
     ['training loss', loss ? `${precise(loss.first)} at the beginning, ${precise(loss.last)} at the end` : '–'],
     ['loss on the evaluation channel', evaluation ? `${precise(evaluation.loss)} after step ${evaluation.step}` : '–'],
     ['GPU hours', number(facts.gpuHours, 1)],
-    ['cost, as booked', usd(facts.spendUsd)],
+    ['cost from the ledger', usd(facts.spendUsd)],
     ['cost at list prices', usd(facts.listPriceUsd)],
     ['goodput', percent(facts.goodput)],
     ['instances', facts.instances || '–'],
@@ -77,5 +77,5 @@ function section(title: string, head: readonly string[], rows: readonly (readonl
   return [`## ${title}`, '', line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line), ''];
 }
 
-/** A value is data of a user: it may end neither its cell nor its row. */
+/** Values contain user data, which must not end a cell or row. */
 const cell = (text: string): string => text.replace(/\s+/g, ' ').replaceAll('|', '\\|').replaceAll('<', '&lt;');

@@ -2,21 +2,21 @@ import { acceleratorCount } from '../../catalog/instances/instances';
 import type { Lineage } from '../lineage/lineage';
 import type { ReportCost, RunReport } from '../run/run-report';
 
-/** Weights as they were published. */
+/** Published weights. */
 export interface PublishedWeights {
-  /** Folder, with a slash at its end. */
+  /** S3 prefix with a trailing slash. */
   uri: string;
   files: { name: string; bytes: number }[];
 }
 
-/** Names that a card has beside its weights: the second where an own script brings a README of its own. */
+/** File names of the card: the second is used when a custom script provides its own README. */
 export const CARDS = ['README.md', 'MODEL_CARD.md'] as const;
 
-/** Name of the card beside these weights. */
+/** File name of the card for these weights. */
 export const cardFile = ({ files }: PublishedWeights): string =>
   files.some(({ name }) => name === CARDS[0]) ? CARDS[1] : CARDS[0];
 
-/** What a model card says of a run; null = not known. Money in USD, sizes in bytes. */
+/** The content of a model card; null = not known. Amounts in USD, sizes in bytes. */
 export interface ModelFacts {
   runId: string;
   name: string;
@@ -30,25 +30,25 @@ export interface ModelFacts {
   training: [path: string, value: string][];
   step: number | null;
   tokens: number | null;
-  /** First and last training loss that rank 0 printed. */
+  /** First and last training loss reported by rank 0. */
   loss: { first: number; last: number } | null;
   /** Newest loss on the evaluation channel. */
   evaluation: { step: number; loss: number } | null;
   attempts: number;
-  /** ARN-less names of the jobs, in the order of time. */
+  /** Names of the jobs, in chronological order. */
   jobs: string[];
   instances: string;
-  /** Billed hours of all attempts times the GPUs of their instances. */
+  /** Billed hours of all attempts times the number of GPUs. */
   gpuHours: number | null;
   spendUsd: number | null;
   listPriceUsd: number | null;
   goodput: number | null;
-  /** Verdict of the newest attempt on its network. */
+  /** Network verdict of the newest attempt. */
   efa: string | null;
   lineage: Lineage;
 }
 
-/** Joins a run's report and its lineage to what its card says. Nothing is filled in that neither of them knows. */
+/** Combines a run's report and lineage to the content of its card. Missing values are not estimated. */
 export function modelFacts(
   report: RunReport,
   lineage: Lineage,
@@ -84,7 +84,7 @@ export function modelFacts(
   };
 }
 
-/** `parallel.tensor` and its value, for every option that has one; texts of files are left out. */
+/** Paths and values of all options that are set, such as `parallel.tensor`; file contents are omitted. */
 function optionsOf(section: unknown, path = ''): [string, string][] {
   if (section === null || section === undefined) return [];
   if (typeof section !== 'object') return [[path, String(section)]];
@@ -94,7 +94,7 @@ function optionsOf(section: unknown, path = ''): [string, string][] {
     .flatMap(([key, value]) => optionsOf(value, path === '' ? key : `${path}.${key}`));
 }
 
-/** null as soon as an attempt does not say how long it was billed or what it ran on. */
+/** null if the billed time or the instances of any attempt are not known. */
 function gpuHours(cost: ReportCost | undefined): number | null {
   if (!cost) return null;
   return cost.attempts.reduce<number | null>((sum, { seconds, instances }) => {

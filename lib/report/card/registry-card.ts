@@ -1,9 +1,9 @@
 import { cardFile, type ModelFacts } from './model-facts';
 
 /**
- * The card inside a model package, as the JSON text that `ModelCard.ModelCardContent` takes: the "model package model card schema" of
- * https://docs.aws.amazon.com/sagemaker/latest/dg/model-registry-details.html, read 2026-11-23. The schema allows no further properties and
- * bounds every text; test/fixtures/registry restates it.
+ * The model card of a model package as JSON text for `ModelCard.ModelCardContent`, according to the "model package model card schema" in
+ * https://docs.aws.amazon.com/sagemaker/latest/dg/model-registry-details.html, read 2026-11-23. The schema allows no additional properties
+ * and limits the length of every text; test/fixtures/registry contains it.
  */
 export function registryCard(facts: ModelFacts): string {
   const [run] = facts.lineage.runs;
@@ -45,7 +45,7 @@ export function registryCard(facts: ModelFacts): string {
 }
 
 const caveats = ({ weights }: ModelFacts): string =>
-  `To be filled in by people: licence, intended uses, limitations, risk rating. The whole card: ${weights.uri}${cardFile(weights)}`;
+  `To be filled in by the authors: licence, intended uses, limitations, risk rating. Complete card: ${weights.uri}${cardFile(weights)}`;
 
 function metrics({ step, tokens, loss, gpuHours, spendUsd, listPriceUsd, goodput }: ModelFacts) {
   const known: Record<string, number | null | undefined> = {

@@ -1,9 +1,9 @@
 import { median } from '../run/median';
 import type { ReportStep, RunReport } from '../run/run-report';
 
-/** What a run came to, beside others. Throughput and loss are those that its rank 0 printed; null = it printed none. */
+/** The results of a run for a comparison. Throughput and loss are those reported by rank 0; null = not reported. */
 export interface ComparedRun {
-  /** What tells it from the others. */
+  /** Label that distinguishes it from the other runs. */
   label: string;
   runId: string;
   state: string;
@@ -15,7 +15,7 @@ export interface ComparedRun {
   spendUsd: number | null;
 }
 
-/** Last loss and median throughput of the steps that rank 0 printed. */
+/** Last loss and median throughput of the steps reported by rank 0. */
 export function measured(steps: readonly ReportStep[]): Pick<ComparedRun, 'loss' | 'tokensPerSecondPerGpu'> {
   const speeds = steps.flatMap((s) => s.tokensPerSecondPerGpu ?? []);
   return {

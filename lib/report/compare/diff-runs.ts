@@ -2,7 +2,7 @@ import { formatPath } from '../../spec/issue';
 import type { ReportStep, RunReport } from '../run/run-report';
 import { type ComparedRun, comparedRun } from './compared-run';
 
-/** What a run was launched with (`configuration` of control's status). */
+/** The configuration of a run at launch (`configuration` of control's status). */
 export interface LaunchedWith {
   spec: Record<string, unknown>;
   codeSha256: string | null;
@@ -10,7 +10,7 @@ export interface LaunchedWith {
   trainingImageUri: string | null;
 }
 
-/** An option that two runs have different values of; null = the run has none. */
+/** An option with different values in two runs; null = not set. */
 export interface DifferentOption {
   path: string;
   values: [unknown, unknown];
@@ -22,17 +22,17 @@ export interface LossAtStep {
   loss: [number, number];
 }
 
-/** What sets two runs apart, and their results at equal steps. */
+/** Differences between two runs, and their results at equal steps. */
 export interface RunDiff {
-  /** Results, in the order in which the runs were named. */
+  /** Results, in the order given. */
   runs: [ComparedRun, ComparedRun];
-  /** Options of the run file, defaults included, that differ. */
+  /** Options of the run file that differ, including defaults. */
   options: DifferentOption[];
-  /** Code archive, driver with the built-in trainer, and the environment's image: null = the run has none. */
+  /** Code archive, driver with the built-in trainer, and the environment's image: null = none. */
   code: Versions;
   driver: Versions;
   image: Versions;
-  /** Steps that both printed, at most ten, the first and the last among them. */
+  /** At most ten steps that both runs reported, including the first and the last. */
   lossAtSteps: LossAtStep[];
 }
 
@@ -42,10 +42,10 @@ export interface Versions {
   values: [string | null, string | null];
 }
 
-/** Steps in the table of losses. */
+/** Maximum number of steps in the loss table. */
 const MOST_STEPS = 10;
 
-/** What differs between two runs: what they were launched with, and what came of it. */
+/** Compares the configuration and the results of two runs. */
 export function diffRuns(
   reports: readonly [RunReport, RunReport],
   launched: readonly [LaunchedWith, LaunchedWith],
@@ -63,7 +63,7 @@ export function diffRuns(
 
 const versions = (a: string | null, b: string | null): Versions => ({ isSame: a === b, values: [a, b] });
 
-/** Every value that is not the same in both, by its path, in the order of the first. Lists and groups are compared member by member. */
+/** All values that differ, by path, in the order of the first run. Lists and mappings are compared recursively. */
 export function differentOptions(a: unknown, b: unknown, path: readonly (string | number)[] = []): DifferentOption[] {
   if (isGroup(a) && isGroup(b) && Array.isArray(a) === Array.isArray(b)) {
     const keys = [...new Set([...Object.keys(a), ...Object.keys(b)])];
@@ -74,7 +74,7 @@ export function differentOptions(a: unknown, b: unknown, path: readonly (string 
 
 const isGroup = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
 
-/** Losses at the steps that both printed. Of a step that was made again after a restart the last one counts. */
+/** Losses at the steps that both runs reported. For a step that was repeated after a restart, the last value counts. */
 export function lossAtEqualSteps(a: readonly ReportStep[], b: readonly ReportStep[]): LossAtStep[] {
   const [first, second] = [lossByStep(a), lossByStep(b)];
   const common = [...first]

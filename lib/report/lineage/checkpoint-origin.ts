@@ -1,28 +1,28 @@
-/** What a COMMITTED.json says of the checkpoint that it makes (docs/reference/runtime.md); null = it does not say it. */
+/** Content of a checkpoint's COMMITTED.json (docs/reference/runtime.md); null = not specified. */
 export interface CheckpointOrigin {
-  /** The folder, with a slash at the end. */
+  /** Prefix of the checkpoint with a trailing slash. */
   uri: string;
-  /** The run that wrote it, wherever the folder lies now. */
+  /** The run that wrote it, independent of the current location. */
   runId: string | null;
   attempt: number | null;
   step: number;
   tokens: number | null;
   savedAt: string | null;
-  /** sha256 of the run file with overrides and defaults. */
+  /** sha256 of the run file including overrides and defaults. */
   configHash: string | null;
   /** sha256 of the code archive; null for built-in code. */
   codeDigest: string | null;
   imageUri: string | null;
-  /** sha256 over names, sizes and digests of the token shards that were read; null for data that is no token shards. */
+  /** sha256 over names, sizes and digests of the token shards that were read; null for other data. */
   dataDigest: string | null;
-  /** Seed of the data order, and the first sample that was not read. */
+  /** Seed of the data order, and the index of the next unread sample. */
   seed: number | null;
   nextSample: number | null;
 }
 
 type Fields = Record<string, unknown>;
 
-/** Reads a COMMITTED.json; undefined where it is none. Never throws: own scripts write theirs. */
+/** Parses a COMMITTED.json; undefined when invalid. Never throws, because custom scripts may write their own. */
 export function checkpointOrigin(uri: string, marker: string): CheckpointOrigin | undefined {
   const fields = fieldsOf(marker);
   const step = number(fields?.step);

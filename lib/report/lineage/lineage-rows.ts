@@ -1,6 +1,6 @@
 import type { LineageRun } from './lineage';
 
-/** Name and value of everything that a run was made from; what is not known is a dash. */
+/** Name and value of each item of a run's origin; a dash when not known. */
 export function lineageRows({ configHash, code, driverHash, image, data, parents }: LineageRun): [string, string][] {
   return [
     ['configuration', configHash ?? '-'],
@@ -13,6 +13,6 @@ export function lineageRows({ configHash, code, driverHash, image, data, parents
   ];
 }
 
-/** The step where the address does not end with it. */
+/** The step, unless the URI ends with it. */
 const stepText = (source: string, step: number | null): string =>
   step === null || source.replace(/\/$/, '').endsWith(`step-${step}`) ? '' : ` at step ${step}`;

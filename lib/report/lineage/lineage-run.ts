@@ -2,13 +2,13 @@ import type { LaunchedWith } from '../compare/diff-runs';
 import type { CheckpointOrigin } from './checkpoint-origin';
 import type { LineageChannel, LineageParent, LineageRun } from './lineage';
 
-/** What lineage reads of a line of the timeline. */
+/** The fields of a timeline line that lineage uses. */
 interface Intended {
   what: string;
   evidence: Record<string, unknown>;
 }
 
-/** What lineage reads of one run. */
+/** Inputs for the lineage of one run. */
 export interface LineageSources {
   status: {
     runId: string;
@@ -17,15 +17,15 @@ export interface LineageSources {
     state: string;
     timeline?: readonly Intended[];
   };
-  /** Absent from launchers of older versions. */
+  /** Not set by older launchers. */
   configuration?: LaunchedWith;
-  /** Newest committed checkpoint of the run, or the one that was asked for. */
+  /** Newest committed checkpoint of the run, or the requested one. */
   checkpoint?: CheckpointOrigin;
-  /** Fills the placeholders of addresses of this run (`{dataBucket}`). */
+  /** Replaces the placeholders in URIs of this run (`{dataBucket}`). */
   fill(text: string): string;
 }
 
-/** What a run was made from, by its configuration, its timeline and its checkpoint. */
+/** The origin of a run, from its configuration, timeline and checkpoint. */
 export function lineageRun({ status, configuration, checkpoint, fill }: LineageSources): LineageRun {
   const { runId, name, team, state, timeline = [] } = status;
   const spec = configuration?.spec ?? {};
@@ -46,7 +46,7 @@ export function lineageRun({ status, configuration, checkpoint, fill }: LineageS
   };
 }
 
-/** Run of an address below a prefix of runs: `s3://bucket/runs/<team>/<runId>/...`. */
+/** Run id from a URI under the runs prefix: `s3://bucket/runs/<team>/<runId>/...`. */
 const runOf = (address: string): string | null =>
   /^s3:\/\/[^/]+\/runs\/[^/]+\/([^/]+)\//.exec(`${address}/`)?.[1] ?? null;
 
@@ -55,7 +55,7 @@ const stepOf = (address: string): number | null => {
   return found === undefined ? null : Number(found);
 };
 
-/** The first attempt names the very checkpoint that `checkpoints.startFrom` led to. */
+/** The first attempt already contains the checkpoint that `checkpoints.startFrom` resolved to. */
 function parentsOf(
   spec: Record<string, unknown>,
   fill: LineageSources['fill'],
@@ -79,7 +79,7 @@ const parent = (kind: LineageParent['kind'], source: string, by: string): Lineag
   by,
 });
 
-/** The checkpoint that each attempt began from, up to the attempt that wrote the checkpoint in question. */
+/** The checkpoint that each attempt started from, up to the attempt that wrote the given checkpoint. */
 function resumes(timeline: readonly Intended[], checkpoint: CheckpointOrigin | undefined): LineageParent[] {
   const last = checkpoint?.attempt ?? Number.POSITIVE_INFINITY;
   return timeline
@@ -92,7 +92,7 @@ function resumes(timeline: readonly Intended[], checkpoint: CheckpointOrigin | u
     });
 }
 
-/** Of an image that AWS publishes, its kind and version: the launcher keeps no digest of it. */
+/** For an image published by AWS, its kind and version: the launcher does not record its digest. */
 function imageOf(spec: Record<string, unknown>, configuration: LineageSources['configuration']): string | null {
   const uri = textAt(spec, 'image', 'uri');
   const kind = textAt(spec, 'image', 'kind') ?? 'environment';
@@ -110,7 +110,7 @@ function channelsOf(data: unknown, fill: LineageSources['fill']): LineageChannel
   });
 }
 
-/** `fsxLustre fs-0123/folder` of a channel that is no S3 address. */
+/** `fsxLustre fs-0123/folder` for a channel on a file system. */
 function fileSystemOf(channel: Record<string, unknown>): string {
   const [kind, place] = Object.entries(channel).find(([key]) => key === 'fsxLustre' || key === 'efs') ?? ['', {}];
   const { fileSystemId = '', directoryPath = '' } = place as { fileSystemId?: string; directoryPath?: string };

@@ -1,52 +1,52 @@
 import type { CheckpointOrigin } from './checkpoint-origin';
 
-/** Something that a run began from. */
+/** A checkpoint or weights that a run started from. */
 export interface LineageParent {
-  /** A checkpoint of the run itself or of another one, or weights in published form. */
+  /** A checkpoint of this or another run, or published weights. */
   kind: 'checkpoint' | 'weights';
-  /** Where it lies, or the run id that `checkpoints.startFrom` names. */
+  /** Location, or the run id in `checkpoints.startFrom`. */
   source: string;
-  /** The run that made it; null where the place does not say. */
+  /** The run that wrote it; null when the location does not contain it. */
   runId: string | null;
-  /** Of a checkpoint; null = the newest one, or weights. */
+  /** Step of a checkpoint; null = the newest checkpoint, or weights. */
   step: number | null;
-  /** Option or attempt that began from it: `attempt 2`, `checkpoints.startFrom`, `model.weights`. */
+  /** Option or attempt that started from it: `attempt 2`, `checkpoints.startFrom`, `model.weights`. */
   by: string;
 }
 
 /** One channel of a run. */
 export interface LineageChannel {
   channel: string;
-  /** S3 address, or the file system as the run file names it. */
+  /** S3 URI, or the file system as in the run file. */
   source: string;
 }
 
-/** What one run was made from; null = not known, or it has none. */
+/** The origin of one run; null = not known or none. */
 export interface LineageRun {
   runId: string;
   name: string;
   team: string;
   state: string;
-  /** sha256 of the run file with overrides and defaults, as its checkpoint says. */
+  /** sha256 of the run file including overrides and defaults, from its checkpoint. */
   configHash: string | null;
   code: { source: string | null; sha256: string | null };
   /** Hash of driver and built-in trainer. */
   driverHash: string | null;
-  /** As the checkpoint says, else the image that the environment had at the launch. */
+  /** From the checkpoint, otherwise the environment's image at launch. */
   image: string | null;
   data: { channels: LineageChannel[]; digest: string | null };
-  /** By the order of time. */
+  /** In chronological order. */
   parents: LineageParent[];
 }
 
-/** From a checkpoint, published weights or a run to everything that it was made from. */
+/** The complete origin of a checkpoint, published weights or a run. */
 export interface Lineage {
-  /** What was asked for: a run id or an S3 address. */
+  /** The requested run id or S3 URI. */
   of: string;
-  /** The checkpoint that was asked for, or the newest committed one of the run. */
+  /** The requested checkpoint, or the newest committed one of the run. */
   checkpoint: CheckpointOrigin | null;
-  /** The run first, then the runs that it began from. */
+  /** The run itself, followed by the runs that it started from. */
   runs: LineageRun[];
-  /** What could not be followed, and why. */
+  /** Origins that could not be determined, with the reason. */
   notes: string[];
 }

@@ -3,12 +3,11 @@ import { table } from '../page/table';
 import type { RunReport } from '../run/run-report';
 import { lineageRows } from './lineage-rows';
 
-/** What the run was made from; nothing where the launcher did not say it. */
+/** The section with the origin of the run; empty when the launcher does not provide it. */
 export function lineageSections({ lineage }: RunReport): Section[] {
   if (!lineage) return [];
   const body = table({
-    caption:
-      'What the run was made from: digests by its newest complete checkpoint, addresses as its run file writes them',
+    caption: 'Origin of the run: digests from its newest complete checkpoint, locations from its run file',
     columns: [
       { head: 'Part', kind: 'fixed' },
       { head: 'Value', kind: 'long' },

@@ -9,19 +9,19 @@ use([CustomChart, LineChart, ScatterChart, GridComponent, MarkLineComponent, SVG
 
 /** Properties of `chart`. */
 export interface ChartProps {
-  /** Unique on the page: ids inside the drawing begin with it. */
+  /** Unique on the page: prefix of the ids in the chart. */
   id: string;
-  /** What the drawing shows, for those who do not see it. */
+  /** Accessible title and description. */
   title: string;
   description: string;
   heights: { wide: number; narrow: number };
   option: (isNarrow: boolean) => EChartsCoreOption;
 }
 
-/** Two drawings of the same numbers: shrinking the wide one to a phone would make its text unreadable. */
+/** Each chart is drawn twice: scaling the wide version to a phone would make its text unreadable. */
 const WIDTHS = { wide: 960, narrow: 380 } as const;
 
-/** A chart drawn when the page is written: plain SVG, no script. */
+/** Renders a chart as static SVG without scripts. */
 export function chart(props: ChartProps): Html {
   const draw = (size: 'wide' | 'narrow') => new Html(drawing(props, size));
   return html`<figure>
@@ -59,8 +59,8 @@ interface Label {
 }
 
 /**
- * The library numbers its ids from a counter of the process; ours are stable and differ between drawings. Its classes and styles
- * are for hovering, which a page without script does not have.
+ * The chart library takes ids from a process-wide counter; these ids are stable and unique per chart. Its classes and styles for hovering
+ * are removed, because the page has no scripts.
  */
 function labelled(svg: string, { name, size, title, description, width, height }: Label): string {
   const open =
@@ -73,7 +73,7 @@ function labelled(svg: string, { name, size, title, description, width, height }
     .replace(/\bzr\d+-/g, `${name}-`);
 }
 
-/** Grid and axes that the charts share; `nameGap` leaves room for the axis names. */
+/** Grid shared by all charts; `nameGap` leaves room for axis names. */
 export const grid = (isNarrow: boolean, overrides: Record<string, unknown> = {}) => ({
   left: isNarrow ? 48 : 64,
   right: isNarrow ? 14 : 24,
@@ -89,7 +89,7 @@ interface AxisProps {
   [option: string]: unknown;
 }
 
-/** An axis in the page's colours; its name stands at the end of a horizontal axis and above a vertical one. */
+/** An axis in the page's colours; its name is at the end of a horizontal axis and above a vertical one. */
 function axis({ name, type = 'value', isNarrow, axisLabel, ...more }: AxisProps): Record<string, unknown> {
   return {
     type,

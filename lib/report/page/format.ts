@@ -1,31 +1,31 @@
-/** Stands where a number is not known. */
+/** Placeholder for unknown values. */
 export const UNKNOWN = '–';
 
-/** Groups of three and at most `digits` decimals: 12,345.6. */
+/** Formats with thousands separators and at most `digits` decimals: 12,345.6. */
 export function number(value: number | null | undefined, digits = 0): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return UNKNOWN;
   return value.toLocaleString('en-US', { maximumFractionDigits: digits, minimumFractionDigits: 0 });
 }
 
-/** As many decimals as tell two losses or rates apart: 4 below 10, 1 below 1,000, else none. */
+/** Enough decimals to distinguish losses or rates: 4 below 10, 1 below 1,000, otherwise none. */
 export function precise(value: number | null | undefined): string {
   if (value === null || value === undefined) return UNKNOWN;
   const size = Math.abs(value);
   return number(value, size < 10 ? 4 : size < 1000 ? 1 : 0);
 }
 
-/** US dollars; four decimals below a dollar, because a small run costs cents. */
+/** US dollars; four decimals below one dollar, because small runs cost cents. */
 export function usd(value: number | null | undefined): string {
   if (value === null || value === undefined) return UNKNOWN;
   const digits = value !== 0 && Math.abs(value) < 1 ? 4 : 2;
   return `$${value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
 }
 
-/** Estimates need no cents: whole dollars from 100 on. */
+/** Rounded for estimates: whole dollars from 100 on. */
 export const roughUsd = (value: number | null | undefined): string =>
   value !== null && value !== undefined && Math.abs(value) >= 100 ? `$${number(value)}` : usd(value);
 
-/** A share of one as per cent. */
+/** A fraction as a percentage. */
 export const percent = (share: number | null | undefined, digits = 1): string =>
   share === null || share === undefined ? UNKNOWN : `${number(100 * share, digits)} %`;
 
@@ -58,7 +58,7 @@ export function bytes(value: number | null | undefined): string {
   return `${number(value / 1024 ** power, power === 0 ? 0 : 1)} ${BYTE_UNITS[power]}`;
 }
 
-/** An ISO time as 2026-11-21 13:15:22 (UTC is said once on the page). */
+/** An ISO time as 2026-11-21 13:15:22 (UTC is stated once on the page). */
 export function time(iso: string | null | undefined): string {
   if (!iso) return UNKNOWN;
   const at = new Date(iso);
@@ -80,6 +80,6 @@ export function words(key: string): string {
   return spaced.charAt(0).toUpperCase() + spaced.slice(1);
 }
 
-/** What is not known is a dash. */
+/** A dash for unknown values. */
 export const orDash = (value: number | null | undefined, text: (known: number) => string): string =>
   value === null || value === undefined ? '-' : text(value);

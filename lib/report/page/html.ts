@@ -1,4 +1,4 @@
-/** Markup that is safe as it stands. Only `html` and the few functions that build markup themselves make one. */
+/** Markup that needs no escaping. Only `html` and the few functions that build markup create it. */
 export class Html {
   constructor(readonly text: string) {}
 
@@ -7,7 +7,7 @@ export class Html {
   }
 }
 
-/** What may stand in a template: text and numbers are escaped, markup is not, nothing is nothing. */
+/** Values allowed in a template: text and numbers are escaped, markup is not, and null, undefined and false are omitted. */
 export type Part = Html | string | number | false | null | undefined | readonly Part[];
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -18,7 +18,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Text as it may stand between tags and in quoted attributes. */
+/** Escapes text for use between tags and in quoted attributes. */
 export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (c) => ENTITIES[c] ?? c);
 
 function partText(part: Part): string {
@@ -28,7 +28,7 @@ function partText(part: Part): string {
   return part.map(partText).join('');
 }
 
-/** Markup with every interpolated text escaped, so that a name or a failure reason can never become a tag. */
+/** Builds markup and escapes every interpolated text, so that names or failure reasons cannot inject tags. */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
   return new Html(strings.map((text, i) => text + (i < parts.length ? partText(parts[i]) : '')).join(''));
 }

@@ -6,7 +6,7 @@ export interface PageProps {
   title: string;
   header: Part;
   sections: readonly Section[];
-  /** Where the numbers come from and when they were read. */
+  /** Source of the data and time of retrieval. */
   footer: Part;
 }
 
@@ -18,12 +18,12 @@ export interface Section {
   body: Part;
 }
 
-/** What a section says when nothing is known, instead of an empty chart. */
+/** Text of a section without data, instead of an empty chart. */
 export const unknown = (what: string, why = ''): Html => html`<p class="unknown">${what}${why && `: ${why}`}</p>`;
 
 /**
- * One self-contained page: no script, no font, no picture from elsewhere. The policy in its head makes that a promise that the
- * browser keeps, also for names that somebody might have meant as markup.
+ * One self-contained page without scripts, external fonts or images. The content security policy in its head enforces this, even for names
+ * that contain markup.
  */
 export function page({ title, header, sections, footer }: PageProps): string {
   return html`<!doctype html>

@@ -1,14 +1,14 @@
 import { type Html, html, type Part } from './html';
 
-/** A number that stands out at the top of a page. */
+/** A key figure at the top of a page. */
 export interface Tile {
   name: string;
   value: Part;
-  /** A line of small print below the value. */
+  /** A line of small text below the value. */
   note?: Part;
 }
 
-/** The few numbers that a reader wants first. */
+/** The key figures of a page. */
 export const tiles = (all: readonly Tile[]): Html =>
   html`<dl class="tiles">${all.map(
     ({ name, value, note }) => html`<div><dt>${name}</dt><dd>${value}${note && html`<small>${note}</small>`}</dd></div>
@@ -19,18 +19,18 @@ export const tiles = (all: readonly Tile[]): Html =>
 export interface LegendEntry {
   text: string;
   color: string;
-  /** How the thing is drawn: filled area, dashed line, or a diamond. */
+  /** Form of the symbol: filled area, dashed line, or diamond. */
   drawn?: 'area' | 'line' | 'mark';
 }
 
-/** The mark of a series, as the chart draws it. */
+/** The symbol of a series, as drawn in the chart. */
 export const swatch = (color: string, drawn: LegendEntry['drawn'] = 'area'): Html =>
   html`<span class="swatch ${drawn === 'area' ? '' : drawn}" style="--swatch:${color}" aria-hidden="true"></span>`;
 
-/** Legend as text that wraps, since a drawn one would not. */
+/** Legend as text that wraps, which a drawn legend would not. */
 export const legend = (entries: readonly LegendEntry[]): Html =>
   html`<ul class="legend">${entries.map((e) => html`<li>${swatch(e.color, e.drawn)}${e.text}</li>`)}</ul>`;
 
-/** A verdict in its colour; the word itself says everything, the colour only helps. */
+/** A verdict in its colour; the colour adds no information to the text. */
 export const word = (text: string, tone: string): Html =>
   html`<span class="word" style="--tone:${tone}">${text}</span>`;

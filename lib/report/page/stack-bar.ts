@@ -14,13 +14,13 @@ export interface StackBarProps {
   title: string;
   description: string;
   parts: readonly StackPart[];
-  /** A line across the bar, such as what is available, in the unit of the parts. */
+  /** A line across the bar, such as the available amount, in the unit of the parts. */
   limit?: number;
 }
 
 const HEIGHT = 36;
 
-/** One stacked bar over the full width. It holds no text, so that it stays readable at any width; a table beside it does. */
+/** One stacked bar over the full width. It contains no text, so it is readable at any width; the table next to it has the values. */
 export function stackBar({ title, description, parts, limit }: StackBarProps): HtmlType {
   const total = parts.reduce((sum, part) => sum + Math.max(0, part.value), 0);
   const scale = Math.max(total, limit ?? 0) * (limit === undefined ? 1 : 1.02);

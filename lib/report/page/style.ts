@@ -1,7 +1,4 @@
-/**
- * Colours of the pages as CSS variables, so that one drawing serves the light and the dark scheme: charts name the variables and
- * the reader's scheme gives them their value.
- */
+/** Colours of the pages as CSS variables, so that one chart works in light and dark scheme. */
 const LIGHT = {
   page: '#f7f7f5',
   card: '#ffffff',
@@ -42,15 +39,15 @@ const DARK: typeof LIGHT = {
   warn: '#e0a84a',
 };
 
-/** Name of a color of the design, which has a light and a dark value. */
+/** Name of a colour with a light and a dark value. */
 export type ColorName = keyof typeof LIGHT;
 
-/** A colour of the scheme, for style attributes and for charts. */
+/** Reference to a colour, for style attributes and charts. */
 export const color = (name: ColorName): string => `var(--${name})`;
 
 const SERIES: readonly ColorName[] = ['c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8'];
 
-/** Colour of the n-th series, from 0; the ninth is the first again. */
+/** Colour of the n-th series, from 0; the colours repeat after eight. */
 export const seriesColor = (n: number): string => color(SERIES[n % SERIES.length] ?? 'c1');
 
 const variables = (scheme: typeof LIGHT): string =>
@@ -58,7 +55,7 @@ const variables = (scheme: typeof LIGHT): string =>
     .map(([name, value]) => `--${name}:${value}`)
     .join(';');
 
-/** The pages' style sheet: system fonts, one column, wide tables scroll in their own box, narrow charts below 640 px. */
+/** Style sheet of the pages: system fonts, one column, scrollable wide tables, narrow charts below 640 px. */
 export const STYLE = `
 :root{color-scheme:light dark;${variables(LIGHT)}}
 @media (prefers-color-scheme:dark){:root{${variables(DARK)}}}

@@ -3,7 +3,7 @@ import { type Html, html, type Part } from './html';
 /** A column of a table and how its cells are aligned. */
 export interface Column {
   head: string;
-  /** `num` right-aligned figures; `long` text that may wrap anywhere; `fixed` text that never wraps. */
+  /** `num`: right-aligned numbers; `long`: text that may wrap anywhere; `fixed`: text that never wraps. */
   kind?: 'num' | 'long' | 'fixed';
 }
 
@@ -15,14 +15,14 @@ export interface TableProps {
   rows: readonly (readonly Part[])[];
   foot?: readonly Part[];
   /**
-   * `slim`: a few short columns, close together. `cards`: on a phone each row becomes a list of its cells, for tables whose columns
-   * would not fit there.
-   * @default - as wide as the page; scrolls in its own box where the page is narrower
+   * `slim`: a few short columns, close together. `cards`: on a phone each row becomes a list of its cells, for tables that would be too
+   * wide.
+   * @default - full page width; scrolls horizontally on narrow pages
    */
   layout?: 'slim' | 'cards';
 }
 
-/** A table with a caption. The roles are said because the cards' layout would take them away in some readers. */
+/** A table with a caption. The ARIA roles are explicit because the layout `cards` would remove them in some screen readers. */
 export function table({ caption, columns, rows, foot, layout }: TableProps): Html {
   const row = (cells: readonly Part[]) =>
     html`<tr role="row">${cells.map((cell, i) => cellHtml(cell, columns[i], i === 0))}</tr>

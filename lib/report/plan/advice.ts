@@ -8,7 +8,7 @@ import type { PlanReport } from './plan-report';
 
 const TONES = { fits: color('good'), tight: color('warn'), oom: color('bad') } as const;
 
-/** Changes worth trying, each an alternative to the others; none when the planner has no advice. */
+/** Suggested changes, each an alternative to the others; empty when the planner has no advice. */
 export function adviceSection({ plan }: PlanReport): Section[] {
   if (plan.advice.length === 0) return [];
   return [

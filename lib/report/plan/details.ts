@@ -5,24 +5,24 @@ import type { Section } from '../page/page';
 import { table } from '../page/table';
 import type { PlanReport } from './plan-report';
 
-/** What a layout may have switched on, in words; what follows from the model is left out. */
+/** Labels of layout options that can be enabled; options that follow from the model are omitted. */
 const SWITCHES: Partial<Record<keyof LayoutInput, string>> = {
   isOwnTrainer: 'built-in trainer',
   sequenceParallel: 'sequence parallelism',
-  prefetchesShards: 'gathers ahead of the blocks',
-  noSync: 'gradients whole between micro-batches',
+  prefetchesShards: 'shard prefetching',
+  noSync: 'unsharded gradients between micro-batches',
   offloadOptimizer: 'optimizer on the host',
   offloadParameters: 'parameters on the host',
   offloadActivations: 'activations on the host',
-  overlapsTensor: 'tensor-parallel traffic beside products',
+  overlapsTensor: 'tensor-parallel communication overlapped with matrix products',
   gathersInputsAgain: 'inputs gathered again in the backward pass',
   gathersLogits: 'logits gathered over tensor ranks',
   autocast: 'autocast',
   optimizerInBackward: 'optimizer in the backward pass',
-  masksDocuments: 'documents apart',
+  masksDocuments: 'document masking',
 };
 
-/** Nothing without tensor parallelism. */
+/** Options that have no effect without tensor parallelism. */
 const OF_TENSOR: readonly (keyof LayoutInput)[] = [
   'sequenceParallel',
   'overlapsTensor',
@@ -30,7 +30,7 @@ const OF_TENSOR: readonly (keyof LayoutInput)[] = [
   'gathersLogits',
 ];
 
-/** Degrees and switches of the layout that the plan is of, checkpoints and failures, and what was assumed. */
+/** Degrees and options of the planned layout, checkpoints and failures, and assumptions. */
 export function detailsSection(report: PlanReport): Section {
   return { id: 'details', title: 'What was planned', body: html`${settings(report)}${assumptions(report)}` };
 }
@@ -47,10 +47,10 @@ function settings({ plan }: PlanReport): Html {
       'Tensor × pipeline × context × expert',
       [layout.tensor, layout.pipeline, layout.context, layout.expert].join(' × '),
     ],
-    ['Micro-batch, micro-batches a step', `${layout.microBatch}, ${plan.microBatches}`],
+    ['Micro-batch, micro-batches per step', `${layout.microBatch}, ${plan.microBatches}`],
     ['Global batch × sequence', `${number(layout.globalBatch)} × ${number(layout.sequence)}`],
     ['Precision, recomputation', `${layout.precision}, ${layout.recompute}`],
-    ['Switched on', flags.join(', ') || 'nothing'],
+    ['Enabled', flags.join(', ') || 'none'],
     [
       'Checkpoint',
       `${number(checkpoint.sizeGiB, 1)} GiB every ${number(checkpoint.intervalMinutes)} min, ${duration(checkpoint.saveSeconds)} to write`,
@@ -58,7 +58,7 @@ function settings({ plan }: PlanReport): Html {
     ['Expected goodput', percent(plan.goodput)],
   ];
   return table({
-    caption: 'The layout, its checkpoints and the failures to expect',
+    caption: 'The layout, its checkpoints and the expected failures',
     layout: 'slim',
     columns: [{ head: 'Setting' }, { head: 'Value' }],
     rows,

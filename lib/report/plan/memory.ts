@@ -7,15 +7,15 @@ import { seriesColor } from '../page/style';
 import { table } from '../page/table';
 import type { PlanReport } from './plan-report';
 
-/** Names that say more than the planner's own. */
+/** More descriptive names than those of the planner. */
 const NAMES: Readonly<Record<string, string>> = {
   logits: 'Logits and loss',
-  working: 'Blocks gathered for work',
+  working: 'Gathered blocks',
   buffers: 'Communication buffers',
   fragmentation: 'Allocator fragmentation',
 };
 
-/** Memory of the fullest GPU by component, against what it has to give. */
+/** Memory of the GPU with the highest usage by component, compared with the available memory. */
 export function memorySection({ plan }: PlanReport): Section {
   const { total, available, ...components } = plan.memoryGiB;
   const parts = Object.entries(components)
@@ -25,12 +25,13 @@ export function memorySection({ plan }: PlanReport): Section {
     id: 'memory',
     title: 'Memory',
     body: html`${stackBar({
-      title: 'Memory of the fullest GPU by component',
+      title: 'Memory by component on the GPU with the highest usage',
       description: parts.map((p) => `${p.name}: ${number(p.value, 1)} GiB`).join('. '),
       parts,
       limit: available,
     })}${table({
-      caption: 'The fullest GPU by component, as a share of what the allocator may reserve (the upright line)',
+      caption:
+        'The GPU with the highest usage by component, as a share of the memory that the allocator can reserve (vertical line)',
       layout: 'slim',
       columns: [{ head: 'Component' }, { head: 'GiB', kind: 'num' }, { head: 'Share', kind: 'num' }],
       rows: parts.map((p) => [html`${swatch(p.color)}${p.name}`, number(p.value, 2), percent(p.value / available)]),

@@ -1,26 +1,26 @@
 import type { RunPlan } from '../../planner/run/plan-run';
 import type { Candidate } from '../../search/search-run';
 
-/** What `slipway plan --html` draws. A part that is `undefined` was not computed, and the page says so. */
+/** The data of `slipway plan --html`. An undefined part was not computed, and the page says so. */
 export interface PlanReport {
   /** Name of the run. */
   name: string;
   library: string;
-  /** Instances as the run file names them. */
+  /** Instances as in the run file. */
   instances: { instanceType: string; count: number }[];
-  /** Hosts beside them that wait. @default 0 */
+  /** Number of additional spare hosts. @default 0 */
   spareInstances?: number;
-  /** Region that prices were looked up for. */
+  /** Region of the prices. */
   region: string;
   plan: RunPlan;
-  /** The same layout on other numbers of nodes, global batch in proportion. */
+  /** The same layout on other numbers of nodes, with a proportional global batch size. */
   scaling?: ScalingPoint[];
   search?: PlanSearch;
-  /** Published measurements of comparable runs beside what the planner says of them. */
+  /** Published measurements of comparable runs and the planner's predictions for them. */
   published?: PublishedRun[];
 }
 
-/** The plan of the same run on another number of instances. */
+/** The plan of the same run on another number of nodes. */
 export interface ScalingPoint {
   nodes: number;
   tokensPerSecondPerGpu: number;
@@ -29,17 +29,17 @@ export interface ScalingPoint {
   fits: RunPlan['fits'];
 }
 
-/** Layouts that the search found, best first. */
+/** Layouts found by the search, best first. */
 export interface PlanSearch {
-  /** Layouts that were looked at, and how long that took. */
+  /** Number of layouts considered, and the duration of the search. */
   considered: number;
   seconds: number;
   candidates: Candidate[];
-  /** Neither faster nor cheaper exists. */
+  /** Layouts for which no other layout is both faster and cheaper. */
   pareto: Candidate[];
 }
 
-/** A published measurement that is near the planned run, with its source. */
+/** A published measurement similar to the planned run, with its source. */
 export interface PublishedRun {
   name: string;
   /** Where it was published: a URL or a title. */
@@ -47,6 +47,6 @@ export interface PublishedRun {
   nodes: number;
   measuredTokensPerSecondPerGpu: number;
   predictedTokensPerSecondPerGpu: number;
-  /** The same model, hardware and layout as this run, so that it may stand in the scaling chart. */
+  /** Whether model, hardware and layout match this run, so that it can be shown in the scaling chart. */
   isSameSetup: boolean;
 }

@@ -4,11 +4,11 @@ import { type Section, unknown } from '../page/page';
 import { table } from '../page/table';
 import type { PlanReport } from './plan-report';
 
-/** Published measurements beside the planner's figures, so that its error can be seen. */
+/** Published measurements next to the planner's predictions, to show its error. */
 export function publishedSection({ published }: PlanReport): Section {
   const title = 'Published measurements';
   if (!published || published.length === 0)
-    return { id: 'published', title, body: unknown('No published measurement of a comparable run is known') };
+    return { id: 'published', title, body: unknown('There is no published measurement of a comparable run') };
   return {
     id: 'published',
     title,
@@ -37,6 +37,6 @@ export function publishedSection({ published }: PlanReport): Section {
 
 const difference = (share: number): string => `${share >= 0 ? '+' : '−'}${number(Math.abs(100 * share), 1)} %`;
 
-/** Only https addresses become links: a source may come from a file. */
+/** Only https URLs become links: a source may come from a file. */
 const source = (text: string): Html | string =>
   /^https:\/\/[^\s"]+$/.test(text) ? html`<a href="${text}" rel="noreferrer">${text}</a>` : text;

@@ -6,7 +6,7 @@ import { type LegendEntry, legend } from '../page/parts';
 import { color } from '../page/style';
 import type { PlanReport, PublishedRun, ScalingPoint } from './plan-report';
 
-/** Tokens per second per GPU over the number of nodes: a flat line is perfect scaling. */
+/** Tokens per second per GPU by number of nodes: a flat line is perfect scaling. */
 export function scalingSection(report: PlanReport): Section {
   const title = 'Scaling';
   const points = [...(report.scaling ?? [])].sort((a, b) => a.nodes - b.nodes);
@@ -27,7 +27,7 @@ function scalingChart(report: PlanReport, points: ScalingPoint[]): Html {
   ];
   return html`${legend(entries)}${chart({
     id: 'scaling-chart',
-    title: 'Tokens per second per GPU over nodes',
+    title: 'Tokens per second per GPU by number of nodes',
     description: points.map((p) => `${p.nodes} nodes: ${number(p.tokensPerSecondPerGpu)}`).join('. '),
     heights: { wide: 320, narrow: 280 },
     option: (isNarrow) => ({
@@ -48,7 +48,7 @@ function scalingChart(report: PlanReport, points: ScalingPoint[]): Html {
   })}`;
 }
 
-/** The interval as two stacked lines: an invisible one below, the filled difference above. */
+/** The interval as two stacked lines: an invisible lower one, and the filled difference above it. */
 function band(points: readonly ScalingPoint[]) {
   const invisible = { type: 'line', silent: true, symbol: 'none', stack: 'interval', lineStyle: { opacity: 0 } };
   return [
@@ -101,5 +101,5 @@ const marks = (tooLarge: readonly ScalingPoint[], measured: readonly PublishedRu
 function note(points: readonly ScalingPoint[]): Html {
   const [first, last] = [points[0], points[points.length - 1]];
   const kept = (last?.tokensPerSecondPerGpu ?? 0) / (first?.tokensPerSecondPerGpu ?? 1);
-  return html`<p class="note">${last?.nodes} nodes keep ${number(100 * kept, 1)} % of the speed per GPU that ${first?.nodes} node${first?.nodes === 1 ? ' has' : 's have'}; the global batch grows with the nodes.</p>`;
+  return html`<p class="note">${last?.nodes} nodes keep ${number(100 * kept, 1)} % of the speed per GPU that ${first?.nodes} node${first?.nodes === 1 ? ' has' : 's have'}; the global batch size is proportional to the number of nodes.</p>`;
 }

@@ -10,14 +10,14 @@ import type { PlanReport, PlanSearch } from './plan-report';
 type Candidate = PlanSearch['candidates'][number];
 
 const TONES = { fits: color('good'), tight: color('warn'), oom: color('bad') } as const;
-/** Rows of the table where there is no front. */
+/** Number of rows when there is no Pareto front. */
 const SHOWN = 10;
 
-/** The layouts that the search found: time against cost, and the best ones in the run file's words. */
+/** The layouts found by the search: time against cost, and the best ones in the terms of the run file. */
 export function searchSection(report: PlanReport): Section {
   const title = 'Other layouts';
   const { search } = report;
-  if (!search) return { id: 'search', title, body: unknown('No search was asked for (--search)') };
+  if (!search) return { id: 'search', title, body: unknown('No search was requested (--search)') };
   const looked = html`<p class="note">${number(search.considered)} layouts considered in ${duration(search.seconds)}.</p>`;
   if (search.candidates.length === 0)
     return { id: 'search', title, body: html`${unknown('No layout fits under the constraints')}${looked}` };
@@ -28,7 +28,7 @@ export function searchSection(report: PlanReport): Section {
 const point = (c: Candidate) => [c.stepSeconds, c.usd];
 const priced = (all: readonly Candidate[]) => all.filter((c) => c.usd !== null);
 
-/** The search leaves failures out and prices a run without an end by the thousand steps; so must the run beside it. */
+/** The search ignores failures, and prices a run without an end per thousand steps; the point of the run must use the same basis. */
 const STEPS_WITHOUT_END = 1000;
 
 function runPoint({ plan }: PlanReport): number[][] {
@@ -38,23 +38,25 @@ function runPoint({ plan }: PlanReport): number[][] {
   return [[plan.stepSeconds, hours * perHour]];
 }
 
-const costName = ({ plan }: PlanReport): string => (plan.hours === null ? 'USD of 1,000 steps' : 'USD of the run');
+const costName = ({ plan }: PlanReport): string => (plan.hours === null ? 'USD per 1,000 steps' : 'USD of the run');
 
 function paretoChart(report: PlanReport, search: PlanSearch): Html {
   const front = priced(search.pareto).sort((a, b) => a.stepSeconds - b.stepSeconds);
   const here = runPoint(report);
   return html`${legend([
     { text: 'layout', color: color('c1') },
-    { text: 'neither faster nor cheaper exists', color: color('c3') },
+    { text: 'no other layout is both faster and cheaper', color: color('c3') },
     ...(here.length > 0 ? [{ text: 'this run', color: color('c2'), drawn: 'mark' as const }] : []),
   ])}${chart({
     id: 'search-chart',
     title: 'Cost over step time of the layouts found',
-    description: front.map((c) => `${layoutText(c)}: ${duration(c.stepSeconds)} a step, ${roughUsd(c.usd)}`).join('. '),
+    description: front
+      .map((c) => `${layoutText(c)}: ${duration(c.stepSeconds)} per step, ${roughUsd(c.usd)}`)
+      .join('. '),
     heights: { wide: 320, narrow: 280 },
     option: (isNarrow) => ({
       grid: grid(isNarrow),
-      xAxis: xAxis({ name: 'seconds a step', isNarrow, scale: true, axisLabel: { formatter: short } }),
+      xAxis: xAxis({ name: 'seconds per step', isNarrow, scale: true, axisLabel: { formatter: short } }),
       yAxis: yAxis({ name: costName(report), isNarrow, scale: true, axisLabel: { formatter: short } }),
       series: [
         scatter(priced(search.candidates).map(point), 'circle', 7, color('c1')),
@@ -106,16 +108,16 @@ const candidateTable = (caption: string, cost: string, candidates: readonly Cand
     ]),
   });
 
-/** The front first, because one of it is what a reader will take; without prices there is none. */
+/** The Pareto front first, because users choose from it; without prices there is none. */
 function candidateTables(report: PlanReport, { pareto, candidates }: PlanSearch): Html {
   const cost = costName(report);
   const fastest = (rows: readonly Candidate[]) =>
-    candidateTable('Fastest layouts, in the run file’s words; cost without failures', cost, rows);
+    candidateTable('Fastest layouts, as options of the run file; cost without failures', cost, rows);
   if (pareto.length === 0) return fastest(candidates.slice(0, SHOWN));
-  return html`${candidateTable('Layouts that none beats in both time and cost, in the run file’s words; cost without failures', cost, pareto)}<details><summary>The ${candidates.length} fastest</summary>${fastest(candidates)}</details>`;
+  return html`${candidateTable('Layouts that no other beats in both time and cost, as options of the run file; cost without failures', cost, pareto)}<details><summary>The ${candidates.length} fastest</summary>${fastest(candidates)}</details>`;
 }
 
-/** What sets a candidate apart, as short as it goes. Degrees of one say nothing. */
+/** A short description of a candidate, without degrees of one. */
 function layoutText({ distribution, training, compute }: Candidate): string {
   const degrees = Object.entries(distribution.parameters).filter(([, value]) => value !== 1 && value !== undefined);
   return [

@@ -12,9 +12,9 @@ interface Kind {
   color: string;
 }
 
-const COMPUTE: Kind = { name: 'computing', color: color('c1') };
+const COMPUTE: Kind = { name: 'computation', color: color('c1') };
 const COMMUNICATION: Kind = { name: 'communication', color: color('c2') };
-const OTHER: Kind = { name: 'the rest', color: color('c8') };
+const OTHER: Kind = { name: 'other', color: color('c8') };
 
 const KIND_OF: Readonly<Record<string, Kind>> = {
   matmul: COMPUTE,
@@ -29,7 +29,7 @@ const KIND_OF: Readonly<Record<string, Kind>> = {
   dataParallel: COMMUNICATION,
 };
 
-/** Where the seconds of one step go. */
+/** Breakdown of the time of one step. */
 export function stepTimeSection({ plan }: PlanReport): Section {
   const { total, ...parts } = plan.breakdown;
   const shown = Object.entries(parts)
@@ -47,7 +47,7 @@ export function stepTimeSection({ plan }: PlanReport): Section {
       parts: kinds.map((k) => ({ name: k.name, value: secondsOf(k), color: k.color })),
     })}${table({
       caption:
-        'One optimizer step on the slowest rank, largest part first; communication as far as no computing hides it',
+        'One optimizer step on the slowest rank, largest part first; only communication that is not overlapped with computation',
       layout: 'slim',
       columns: [{ head: 'Part' }, { head: 'Kind' }, { head: 'Time', kind: 'num' }, { head: 'Share', kind: 'num' }],
       rows: shown.map((p) => [

@@ -10,7 +10,7 @@ const VERDICTS = {
   oom: { text: 'does not fit in memory', color: color('bad') },
 } as const;
 
-/** Name, verdict and the few numbers that decide whether to launch. */
+/** Name, verdict and key figures for the decision to launch. */
 export function planSummary(report: PlanReport): Html {
   const { plan } = report;
   const spares = report.spareInstances ? ` and ${report.spareInstances} spare` : '';
@@ -47,7 +47,7 @@ const range = ([low = '', high = '']: readonly string[]): string => `80 %: ${low
 
 function timeTile({ hours, wallHours, goodput }: PlanReport['plan']): Tile {
   if (hours === null || wallHours === null)
-    return { name: 'Time', value: 'open', note: 'the run names neither steps nor tokens' };
+    return { name: 'Time', value: 'open', note: 'the run sets neither steps nor tokens' };
   return { name: 'Time', value: duration(wallHours * 3600), note: `at ${percent(goodput)} goodput` };
 }
 
@@ -56,7 +56,7 @@ function costTile({ usd: cost, interval80 }: PlanReport['plan']): Tile {
     return {
       name: 'Cost',
       value: 'not known',
-      note: cost.perHour === null ? cost.note : `${roughUsd(cost.perHour)} an hour`,
+      note: cost.perHour === null ? cost.note : `${roughUsd(cost.perHour)} per hour`,
     };
   const others = [
     ...(cost.spot.usd === null ? [] : [`spot ${roughUsd(cost.spot.usd)}`]),
@@ -69,6 +69,6 @@ function costTile({ usd: cost, interval80 }: PlanReport['plan']): Tile {
   };
 }
 
-/** Of a mixture of experts, how many parameters one token meets. */
+/** Active parameters per token of a mixture of experts. */
 const activeText = ({ parameters, activeParameters }: PlanReport['plan']): string =>
   activeParameters < parameters ? ` (${number(activeParameters / 1e9, 1)} B active)` : '';

@@ -18,13 +18,13 @@ import { gpuSummary } from './gpu-lines';
 import { listPriceCost } from './list-price-cost';
 import { type LogLine, type Progress, progressOf } from './log-lines';
 
-/** What was read from one source, or why it was not; both when only a part of it could be read. */
+/** A value read from one source, or the reason why it could not be read; both if it could only be read partially. */
 export interface Read<T> {
   value?: T;
   why?: string;
 }
 
-/** What the launcher answers about a run; the fields of a `status` answer that the report needs. */
+/** The fields of a `status` answer that the report uses. */
 export interface RunStatus {
   runId: string;
   name: string;
@@ -49,7 +49,7 @@ export interface RunStatus {
   timeline?: readonly ReportEvent[];
 }
 
-/** What DescribeTrainingJob says of one job. */
+/** Fields from DescribeTrainingJob. */
 export interface JobFacts {
   trainingJobName: string;
   instances: ReportInstances[];
@@ -57,7 +57,7 @@ export interface JobFacts {
   billableSeconds: number | null;
 }
 
-/** Everything that a report of a run is read from. */
+/** All inputs of a run report. */
 export interface RunSources {
   status: RunStatus;
   environment: string;
@@ -68,11 +68,11 @@ export interface RunSources {
   jobs: Read<readonly JobFacts[]>;
   quotas: Read<QuotaRow[]>;
   plan: Read<PlannedSpeed>;
-  /** What the run was launched with. @default - the launcher did not say it */
+  /** Configuration at launch. @default - not provided by the launcher */
   configuration?: LaunchedWith;
 }
 
-/** The planner's part of a report's speed. */
+/** The planned values of a report's speed. */
 export type PlannedSpeed = Omit<ReportSpeed, 'measured' | 'memory'> & {
   memory?: Omit<ReportMemory, 'measured'>;
 };
@@ -86,7 +86,7 @@ function measuredSpeed({ memory, ...speed }: PlannedSpeed, steps: readonly Repor
   };
 }
 
-/** Joins what was read into one report. Nothing is filled in: a source that is missing leaves its parts out and says why. */
+/** Combines all sources into one report. Missing sources are not estimated: their parts are omitted, with the reason. */
 export function assembleReport(sources: RunSources): RunReport {
   const { status, readAt, region } = sources;
   const progress = sources.lines.value && progressOf(sources.lines.value);
@@ -140,11 +140,11 @@ const checkpointsOf = ({ status, checkpoints }: RunSources, progress: Progress |
       })
     : undefined;
 
-/** Printed steps of an attempt that compilation, caches and clocks still change, and the fewest that make a median. */
+/** Initial steps of an attempt that compilation, caches and clocks still affect, and the minimum number of steps for a median. */
 const WARM_UP_STEPS = 5;
 const FEWEST_STEPS = 10;
 
-/** Median tokens a second and GPU of the last attempt that has enough steps. */
+/** Median tokens per second per GPU of the last attempt with enough steps. */
 function steadySpeed(steps: readonly ReportStep[]): number | null {
   const attempts = [...new Set(steps.map(({ attempt }) => attempt))].reverse();
   for (const attempt of attempts) {
@@ -158,8 +158,8 @@ function steadySpeed(steps: readonly ReportStep[]): number | null {
 const ENDINGS = ['run-completed', 'run-failed', 'run-stopped'];
 
 /**
- * The launcher books the first step when it sees one, at events and every few minutes; the log knows the second. The first step of
- * each attempt that was booked later or never, as a line of the timeline: short attempts are not booked as warm-up then.
+ * The launcher records the first step when it observes one, at events and every few minutes; the log has the exact time. Returns the first
+ * step of each attempt that was recorded late or never as a timeline line, so that short attempts are not counted as warm-up.
  */
 function firstStepEvents(
   timeline: readonly ReportEvent[],
@@ -211,11 +211,11 @@ function attemptsOf({ status, jobs }: RunSources, steps: readonly ReportStep[]):
   });
 }
 
-// Not Math.min(...): a run has more steps than a call may have arguments.
+// Not Math.min(...): a run can have more steps than the maximum number of arguments.
 const least = (values: readonly number[]): number => values.reduce((a, b) => Math.min(a, b));
 const most = (values: readonly number[]): number => values.reduce((a, b) => Math.max(a, b));
 
-/** The decision names the job in its sentence. */
+/** The text of the decision ends with the job name. */
 const intendedAt = (timeline: readonly ReportEvent[], jobName: string): string | null =>
   timeline.find((e) => e.what === 'attempt-intended' && e.text.endsWith(` as ${jobName}`))?.at ?? null;
 
@@ -226,7 +226,7 @@ function missingOf({ status, lines, checkpoints, jobs, quotas }: RunSources): Ru
     ['checkpoints', checkpoints.why],
     ['cost', jobs.why],
     ['quotas', quotas.why],
-    ['timeline', status.timeline ? undefined : 'the launcher sent none'],
+    ['timeline', status.timeline ? undefined : 'not provided by the launcher'],
   ];
   return Object.fromEntries(why.filter(([, text]) => text !== undefined));
 }

@@ -2,21 +2,24 @@ import { ledger } from '../../lifecycle/ledger';
 import { type CapacityHistory, NO_HISTORY } from '../../planner/deadline/course';
 import type { RunStatus } from './assemble';
 
-/** What is read of a run: its status with timeline and configuration. */
+/** The data used from a run: its status with timeline and configuration. */
 export interface SeenRun {
   attempts: readonly { trainingJobName: string; startedAt: string | null; instanceCount?: number }[];
   timeline?: RunStatus['timeline'];
   configuration?: { spec: Record<string, unknown> };
 }
 
-/** How many of a team's newest runs are looked into, and how many at once. */
+/** Number of a team's newest runs to inspect, and number of concurrent requests. */
 export const LOOKED_INTO = { runs: 40, atOnce: 8 } as const;
 
-/** Those of a list that have begun to train: the others have seen nothing. */
+/** Runs that have started training; others provide no history. */
 export const begunOf = <R extends Pick<SeenRun, 'attempts'>>(runs: readonly R[]): R[] =>
   runs.filter(({ attempts }) => attempts.some(({ startedAt }) => startedAt !== null));
 
-/** Waits and interruptions that runs on one instance type have seen, by kind of capacity. Capacity that is reserved says nothing about the others. */
+/**
+ * Waiting times and interruptions of runs on one instance type, by kind of capacity. Reserved capacity is not included, because it says
+ * nothing about the other kinds.
+ */
 export function historyOf(
   statuses: readonly SeenRun[],
   instanceType: string,
@@ -44,7 +47,7 @@ function added(history: CapacityHistory, status: SeenRun): CapacityHistory {
   };
 }
 
-/** From each job that was created to the start of its training. */
+/** Time from the creation of each job to the start of its training. */
 function waitsOf({ attempts, timeline = [] }: SeenRun): number[] {
   return attempts.flatMap(({ trainingJobName, startedAt }) => {
     const created = timeline.find(({ what, text }) => what === 'job-created' && text.includes(trainingJobName));

@@ -2,7 +2,7 @@ import type { CheckpointOrigin } from '../lineage/checkpoint-origin';
 import type { ReportCheckpoint, ReportEvent } from '../run/run-report';
 import type { SaveLine } from './log-lines';
 
-/** One COMMITTED.json in the bucket, and whether all that it lists is there. */
+/** One COMMITTED.json in the bucket, and whether all objects that it lists exist. */
 export interface ListedCheckpoint {
   step: number;
   attempt: number | null;
@@ -12,15 +12,15 @@ export interface ListedCheckpoint {
   sizeBytes: number;
   worldSize: number | null;
   isComplete: boolean;
-  /** What its COMMITTED.json says of where it came from. @default - not read */
+  /** The origin from its COMMITTED.json. @default - not read */
   origin?: CheckpointOrigin;
 }
 
-/** The complete checkpoint of the largest step; undefined where none is complete. */
+/** The complete checkpoint with the largest step; undefined when there is none. */
 export const newestComplete = (listed: readonly ListedCheckpoint[]): ListedCheckpoint | undefined =>
   listed.filter(({ isComplete }) => isComplete).sort((a, b) => b.step - a.step)[0];
 
-/** Where the checkpoints of a run are listed. */
+/** Sources for the checkpoints of a run. */
 export interface CheckpointSources {
   saves: readonly SaveLine[];
   timeline: readonly ReportEvent[];
@@ -29,8 +29,8 @@ export interface CheckpointSources {
 }
 
 /**
- * The committed checkpoints of a run by step, from three witnesses: the trainer's lines, the launcher's timeline, the bucket. A
- * later writing of the same step replaces an earlier one; what lies in the bucket has the last word.
+ * The committed checkpoints of a run by step, from three sources: the trainer's lines, the launcher's timeline, and the bucket. A later
+ * save of the same step replaces an earlier one; the bucket takes precedence.
  */
 export function checkpointList({ saves, timeline, listed }: CheckpointSources): ReportCheckpoint[] {
   const found = new Map<number, ReportCheckpoint>();
@@ -69,7 +69,7 @@ const facts = ({ attempt, uri, blockedSeconds, totalSeconds }: SaveLine) => ({
 
 type Commit = Pick<ReportCheckpoint, 'step' | 'attempt' | 'uri' | 'savedAt'>;
 
-/** `checkpoint-committed` lines; their time is when the launcher saw the checkpoint. */
+/** `checkpoint-committed` lines; their time is when the launcher observed the checkpoint. */
 function commitsOf(timeline: readonly ReportEvent[]): Commit[] {
   return timeline.flatMap(({ at, what, evidence }) => {
     if (what !== 'checkpoint-committed' || typeof evidence.step !== 'number') return [];
@@ -79,7 +79,7 @@ function commitsOf(timeline: readonly ReportEvent[]): Commit[] {
   });
 }
 
-/** The trainer's own line of the same writing is more exact than what was seen from outside. */
+/** Whether a commit is newer than the trainer's line, which is more precise for the same save. */
 const isNews = (before: ReportCheckpoint | undefined, commit: Commit): boolean =>
   before === undefined || (commit.attempt !== null && (before.attempt ?? 0) < commit.attempt);
 

@@ -1,6 +1,6 @@
 import type { ReportGpus, ReportGpuUse } from '../run/run-report';
 
-/** A `gpus` line: how busy the GPUs of each host were at one moment, by the name of the host. */
+/** A `gpus` line: GPU utilisation by host at one time. */
 export interface GpuLine {
   attempt: number;
   /** ISO 8601. */
@@ -8,12 +8,12 @@ export interface GpuLine {
   hosts: Readonly<Record<string, ReportGpuUse>>;
 }
 
-/** Points of the chart: a driver tells one a minute, which are half a million in a year. */
+/** Maximum number of points in the chart: a driver reports one per minute, half a million per year. */
 const MOST_POINTS = 1000;
 
 const finite = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
 
-/** The hosts of such a line that say something usable: the text is a container's. */
+/** The hosts of a `gpus` line with valid values; the text comes from a container and is not trusted. */
 export function gpuHosts(value: unknown): Record<string, ReportGpuUse> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return {};
   return Object.fromEntries(Object.entries(value).flatMap(([host, use]) => usable(host, use)));
@@ -25,18 +25,18 @@ function usable(host: string, value: unknown): [string, ReportGpuUse][] {
   return [[host, { utilizationPercent: finite(utilizationPercent) ? utilizationPercent : null, memoryGiB, totalGiB }]];
 }
 
-/** Newest use by host, of the newest attempt that told any; a host that fell silent keeps what it said last. */
+/** Latest usage by host in the newest attempt that reported any; hosts without recent values keep their last one. */
 export function newestGpuUse(lines: readonly GpuLine[]): Record<string, ReportGpuUse> {
   const newest = lines.at(-1)?.attempt;
-  // A long run has more lines than a call may have arguments.
+  // A long run can have more lines than the maximum number of arguments.
   return Object.fromEntries(lines.flatMap(({ attempt, hosts }) => (attempt === newest ? Object.entries(hosts) : [])));
 }
 
-/** Order of hosts whose GPUs wait most first; those that do not tell it come last. */
+/** Sorts hosts by utilisation, lowest first; hosts without a value come last. */
 export const leastBusyFirst = (a: Pick<ReportGpuUse, 'utilizationPercent'>, b: typeof a): number =>
   (a.utilizationPercent ?? 101) - (b.utilizationPercent ?? 101);
 
-/** The lines of a run as its report holds them: by host over all attempts, and by time the mean over the hosts and the lines of a point. */
+/** Summarises the lines for the report: by host over all attempts, and over time as the mean over hosts and lines per point. */
 export function gpuSummary(lines: readonly GpuLine[]): ReportGpus | undefined {
   if (lines.length === 0) return undefined;
   const hosts = new Map<string, ReportGpuUse[]>();
@@ -62,7 +62,7 @@ export function gpuSummary(lines: readonly GpuLine[]): ReportGpus | undefined {
   };
 }
 
-/** Consecutive lines of one attempt, as many together as leave at most MOST_POINTS parts and one more for each attempt. */
+/** Consecutive lines of one attempt, grouped so that at most MOST_POINTS groups remain, plus one per attempt. */
 function inParts(lines: readonly GpuLine[]): GpuLine[][] {
   const together = Math.ceil(lines.length / MOST_POINTS);
   const parts: GpuLine[][] = [];

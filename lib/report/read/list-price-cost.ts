@@ -2,8 +2,8 @@ import { findPrice } from '../../catalog/prices/prices';
 import type { ReportAttempt, ReportCost } from '../run/run-report';
 
 /**
- * Cost of the attempts on demand at list prices. Billed time is the service's own figure, else the time from the start of training
- * to the end, or to `readAt` while it runs; it is wall-clock time of the job and counts once for each instance.
+ * Cost of the attempts at on-demand list prices. Billed time is the service's value, otherwise the time from the start of training to the
+ * end, or to `readAt` for a live job; it is wall-clock time and is multiplied by the number of instances.
  */
 export function listPriceCost(attempts: readonly ReportAttempt[], region: string, readAt: string): ReportCost {
   const types = new Set(attempts.flatMap((a) => a.instances ?? []).map((i) => i.instanceType));
@@ -24,7 +24,7 @@ function attemptCost(
   const instances = attempt.instances ?? [];
   const seconds = attempt.billableSeconds ?? trainedSeconds(attempt, readAt);
   const base = { number: attempt.number, instances, seconds };
-  // Nothing is billed before training starts, whatever it would have run on.
+  // Nothing is billed before training starts.
   if (seconds === 0) return { ...base, usd: 0 };
   if (attempt.instances === undefined) return { ...base, usd: null };
   const parts = instances.map(({ instanceType, count }) => {
@@ -37,6 +37,6 @@ function attemptCost(
 const trainedSeconds = ({ startedAt, endedAt }: ReportAttempt, readAt: string): number =>
   startedAt === null ? 0 : Math.max(0, (Date.parse(endedAt ?? readAt) - Date.parse(startedAt)) / 1000);
 
-/** null as soon as one part is not known. */
+/** null if any part is not known. */
 const sum = (parts: readonly (number | null)[]): number | null =>
   parts.reduce<number | null>((total, part) => (total === null || part === null ? null : total + part), 0);

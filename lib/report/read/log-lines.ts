@@ -9,7 +9,7 @@ export interface LogLine {
   message: string;
 }
 
-/** A `checkpoint` line: the trainer prints it when the checkpoint is committed. */
+/** A `checkpoint` line: printed by the trainer when the checkpoint is committed. */
 export interface SaveLine {
   attempt: number;
   at: string;
@@ -19,7 +19,7 @@ export interface SaveLine {
   totalSeconds: number | null;
 }
 
-/** What the driver's and the trainer's lines of a log say. */
+/** The data from the driver's and trainer's log lines. */
 export interface Progress {
   steps: ReportStep[];
   saves: SaveLine[];
@@ -33,7 +33,7 @@ const PREFIX = 'slipway {';
 
 type Fields = Record<string, unknown>;
 
-/** The object of a progress line (`slipway {json}`); undefined for every other line. Never throws: the text is a user's. */
+/** Parses a progress line (`slipway {json}`); undefined for other lines. Never throws: the text is not trusted. */
 export function parseProgressLine(message: string): Fields | undefined {
   if (!message.startsWith(PREFIX)) return undefined;
   try {
@@ -44,7 +44,7 @@ export function parseProgressLine(message: string): Fields | undefined {
   }
 }
 
-/** What the progress lines of all attempts say, in the order of time. */
+/** The data from the progress lines of all attempts, in chronological order. */
 export function progressOf(lines: readonly LogLine[]): Progress {
   const steps: ReportStep[] = [];
   const saves: SaveLine[] = [];
@@ -59,7 +59,7 @@ export function progressOf(lines: readonly LogLine[]): Progress {
     if (fields?.event === 'sample') samples.push(...sampleOf(line, fields));
     if (fields?.event === 'eval') evaluations.push(...evaluationOf(line, fields));
     if (fields?.event === 'gpus') gpus.push(...gpusOf(line, fields));
-    // The last verdict of an attempt counts: one that restarted in place gives another.
+    // The last verdict of an attempt counts, because a restart in place produces another one.
     if (fields?.event === 'efa') efa.set(line.attempt, efaOf(line, fields));
   }
   return { steps, saves, efa: [...efa.values()].sort((a, b) => a.attempt - b.attempt), samples, evaluations, gpus };
@@ -91,7 +91,7 @@ function stepOf({ attempt, at }: LogLine, f: Fields): ReportStep[] {
   return [{ attempt, at, step, ...known }];
 }
 
-/** Of the loads of all layers with experts. */
+/** Aggregates the loads of all layers with experts. */
 function expertLoadOf(value: unknown): ReportStep['expertLoad'] {
   const loads = Array.isArray(value) ? value.flatMap((load) => numberOf(load) ?? []) : [];
   if (loads.length === 0) return undefined;

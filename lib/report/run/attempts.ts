@@ -18,10 +18,10 @@ const RUNNING = { name: 'running', color: color('c1') };
 
 const outcomeOf = (attempt: ReportAttempt) => OUTCOMES.find((o) => o.status === attempt.status) ?? RUNNING;
 
-/** When each attempt waited, trained and ended, and when its checkpoints were committed. */
+/** Times at which each attempt waited, trained and ended, and at which its checkpoints were committed. */
 export function attemptsSection(report: RunReport): Section {
   const title = 'Attempts';
-  if (report.attempts.length === 0) return { id: 'attempts', title, body: unknown('No attempt was made yet') };
+  if (report.attempts.length === 0) return { id: 'attempts', title, body: unknown('There is no attempt yet') };
   return { id: 'attempts', title, body: html`${timelineChart(report)}${attemptsTable(report)}` };
 }
 
@@ -105,7 +105,7 @@ interface BarApi {
 
 const BAR_HEIGHT = 18;
 
-/** One rectangle; at least two pixels wide, so that an attempt that died at once still shows. */
+/** One rectangle, at least two pixels wide, so that an attempt that failed immediately is visible. */
 function barShape(bar: Bar | undefined, api: BarApi) {
   if (!bar) return null;
   const [x, y] = api.coord([bar.from, bar.row]);
@@ -122,7 +122,7 @@ const stepsOf = ({ firstStep, lastStep }: ReportAttempt): string =>
 
 function attemptsTable({ attempts, readAt }: RunReport): Html {
   return table({
-    caption: 'Every attempt, in the service’s own words; times in UTC',
+    caption: 'All attempts, with the statuses of SageMaker; times in UTC',
     layout: 'cards',
     columns: [
       { head: 'Attempt', kind: 'fixed' },

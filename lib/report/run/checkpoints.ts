@@ -4,17 +4,17 @@ import { type Section, unknown } from '../page/page';
 import { table } from '../page/table';
 import type { ReportCheckpoint, RunReport } from './run-report';
 
-/** More rows than these are folded away; the newest matter. */
+/** Number of newest checkpoints to show; older ones are collapsed. */
 const SHOWN = 12;
 
-/** Committed checkpoints, newest first: what exists, what it holds and what the save cost. */
+/** Committed checkpoints, newest first: location, content and cost of the save. */
 export function checkpointsSection(report: RunReport): Section {
   const title = 'Checkpoints';
   const { checkpoints } = report;
   if (!checkpoints)
     return { id: 'checkpoints', title, body: unknown('Checkpoints were not read', report.missing.checkpoints) };
   if (checkpoints.length === 0)
-    return { id: 'checkpoints', title, body: unknown('No committed checkpoint was seen', report.missing.checkpoints) };
+    return { id: 'checkpoints', title, body: unknown('No committed checkpoint was found', report.missing.checkpoints) };
   const newest = [...checkpoints].reverse();
   const older = newest.slice(SHOWN);
   return {
@@ -25,7 +25,7 @@ export function checkpointsSection(report: RunReport): Section {
       newest.slice(0, SHOWN),
     )}${
       older.length > 0 &&
-      html`<details><summary>${older.length} older ones</summary>${checkpointTable('Older checkpoints', older)}</details>`
+      html`<details><summary>${older.length} older checkpoints</summary>${checkpointTable('Older checkpoints', older)}</details>`
     }`,
   };
 }

@@ -4,7 +4,7 @@ import { type Section, unknown } from '../page/page';
 import { table } from '../page/table';
 import type { ReportCost, ReportInstances, RunReport } from './run-report';
 
-/** What the run costs at list prices on the instance types that it names, wherever it really ran. */
+/** Cost of the run at list prices for its instance types, independent of the capacity that it used. */
 export function costSection(report: RunReport): Section {
   const title = 'Cost at list prices';
   const { cost } = report;
@@ -12,7 +12,7 @@ export function costSection(report: RunReport): Section {
   return {
     id: 'cost',
     title,
-    body: html`<p>What SageMaker charges on demand for the billed time on the named instance types. Spot, training plans and
+    body: html`<p>On-demand charges of SageMaker for the billed time on these instance types. Spot, training plans and
 negotiated rates cost less; storage, network and requests are not in it.</p>
 ${report.missing.cost && unknown('Not everything was read', report.missing.cost)}${costTable(cost)}${priceTable(cost)}${booked(report)}`,
   };
@@ -52,4 +52,4 @@ const priceTable = (cost: ReportCost): Html =>
 const booked = ({ spendUsd }: RunReport): Html | undefined =>
   spendUsd === null
     ? undefined
-    : html`<p class="note">The launcher has booked ${usd(spendUsd)} against the run at the environment’s prices.</p>`;
+    : html`<p class="note">The launcher has recorded ${usd(spendUsd)} for the run at the environment’s prices.</p>`;

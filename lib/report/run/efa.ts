@@ -20,7 +20,7 @@ const VERDICTS: Readonly<Record<string, Verdict>> = {
   unknown: { text: 'unknown', meaning: 'NCCL did not say which network it used', color: color('warn') },
 };
 
-/** Whether EFA carried the traffic, from NCCL's own lines. */
+/** Whether EFA carried the traffic, according to NCCL's log lines. */
 export function efaSection(report: RunReport): Section {
   const title = 'EFA';
   const { efa } = report;
@@ -29,14 +29,14 @@ export function efaSection(report: RunReport): Section {
     return {
       id: 'efa',
       title,
-      body: unknown('No attempt has given a verdict (it comes with the first step; none with efa: off)'),
+      body: unknown('No attempt has reported a verdict (it is reported with the first step, and never with efa: off)'),
     };
   return { id: 'efa', title, body: html`${efaTable(efa)}${efa.map(evidence)}` };
 }
 
 const efaTable = (efa: readonly ReportEfa[]): Html =>
   table({
-    caption: 'Verdict of each attempt, from what NCCL and libfabric printed',
+    caption: 'Verdict of each attempt, from the log of NCCL and libfabric',
     layout: 'cards',
     columns: [
       { head: 'Attempt', kind: 'fixed' },
@@ -88,4 +88,4 @@ function bandwidthText({ busBandwidthGBps, expectedGBps }: ReportEfa): string {
 const evidence = (e: ReportEfa): Html | undefined =>
   e.evidence.length === 0
     ? undefined
-    : html`<details><summary>Evidence of attempt ${e.attempt}: ${e.evidence.length} lines of its log</summary><pre>${e.evidence.join('\n')}</pre></details>`;
+    : html`<details><summary>Evidence of attempt ${e.attempt}: ${e.evidence.length} log lines</summary><pre>${e.evidence.join('\n')}</pre></details>`;

@@ -8,23 +8,23 @@ import type { ReportStep, RunReport } from './run-report';
 
 type Loaded = ReportStep & Required<Pick<ReportStep, 'expertLoad'>>;
 
-/** Load of the experts of a mixture over steps. No section for a model without experts, or a run that does not count. */
+/** Load of the experts over steps. Empty for models without experts and runs that do not report it. */
 export function expertsSections({ steps = [] }: RunReport): Section[] {
   const seen = lastOfEach(steps.filter((s): s is Loaded => s.expertLoad !== undefined));
   return seen.length === 0 ? [] : [{ id: 'experts', title: 'Experts', body: loadChart(seen) }];
 }
 
-/** Of a step that was made again after a restart the last one counts: the line never goes back. */
+/** For a step that was repeated after a restart, the last value counts, so the line never goes back. */
 const lastOfEach = (seen: readonly Loaded[]): Loaded[] =>
   [...new Map(seen.map((s) => [s.step, s])).values()].sort((a, b) => a.step - b.step);
 
 const LINES = [
-  { text: 'fullest layer', of: (s: Loaded) => s.expertLoad.most },
-  { text: 'mean of the layers', of: (s: Loaded) => s.expertLoad.mean },
+  { text: 'most unbalanced layer', of: (s: Loaded) => s.expertLoad.most },
+  { text: 'mean over layers', of: (s: Loaded) => s.expertLoad.mean },
 ].map((line, i) => ({ ...line, color: seriesColor(i) }));
 
 function loadChart(seen: readonly Loaded[]): Html {
-  const title = 'Tokens of a layer’s fullest expert over the mean of its experts';
+  const title = 'Tokens of a layer’s most loaded expert divided by the mean over its experts';
   const last = lastText(seen[seen.length - 1]);
   return html`${legend(LINES)}${chart({
     id: 'experts-chart',
@@ -46,11 +46,11 @@ function loadChart(seen: readonly Loaded[]): Html {
         itemStyle: { color },
       })),
     }),
-  })}<p class="note">${title}; 1 is even. ${last}</p>`;
+  })}<p class="note">${title}; 1 means perfectly balanced. ${last}</p>`;
 }
 
 function lastText(last: Loaded | undefined): string {
   if (!last) return '';
   const { most, layer, mean } = last.expertLoad;
-  return `Step ${number(last.step)}: ${number(mean, 2)} in the mean over the layers, ${number(most, 2)} in the fullest one (layer with experts ${layer + 1}).`;
+  return `Step ${number(last.step)}: ${number(mean, 2)} as the mean over layers, ${number(most, 2)} in the most unbalanced one (layer with experts ${layer + 1}).`;
 }

@@ -8,10 +8,10 @@ import { leastBusyFirst } from '../read/gpu-lines';
 import { attemptLegend, attemptLine } from './loss';
 import type { ReportGpus, RunReport } from './run-report';
 
-/** Hosts in the table: those whose GPUs wait most are what one looks for. */
+/** Maximum number of hosts in the table: those with the lowest utilisation. */
 const MOST_ROWS = 16;
 
-/** How busy the GPUs were, over time and by host; no section where no host has told it. */
+/** GPU utilisation over time and by host; no section when no host has reported it. */
 export const gpusSections = ({ gpus }: RunReport): Section[] =>
   gpus === undefined ? [] : [{ id: 'gpus', title: 'GPUs', body: html`${useChart(gpus)}${byHost(gpus)}` }];
 
@@ -23,7 +23,7 @@ function useChart({ overTime }: ReportGpus): Html {
     groups.set(attempt, points);
     points.push([Date.parse(at), utilizationPercent]);
   }
-  if (groups.size === 0) return html`<p class="note">No GPU has told its utilisation.</p>`;
+  if (groups.size === 0) return html`<p class="note">No GPU has reported its utilisation.</p>`;
   return html`${legend(attemptLegend(groups))}${chart({
     id: 'gpus-chart',
     title: 'GPU utilisation over time, mean over the hosts',
@@ -45,7 +45,7 @@ function byHost({ hosts }: ReportGpus): Html {
       ? html`<p class="note">The ${number(MOST_ROWS)} least busy of ${number(hosts.length)} hosts.</p>`
       : '';
   return html`${table({
-    caption: 'GPUs by host: mean utilisation, and memory of the fullest GPU at its fullest',
+    caption: 'GPUs by host: mean utilisation, and peak memory of the GPU with the highest usage',
     columns: [
       { head: 'host', kind: 'fixed' },
       { head: 'utilisation', kind: 'num' },

@@ -6,12 +6,12 @@ import { type LegendEntry, legend } from '../page/parts';
 import { color, seriesColor } from '../page/style';
 import type { ReportStep, RunReport } from './run-report';
 
-/** Loss over steps, one colour an attempt: a resumed attempt is seen to start again from its checkpoint. */
+/** Loss over steps, one colour per attempt, so that it is visible where a resumed attempt continues. */
 export function lossSection(report: RunReport): Section {
   const title = 'Loss';
   if (!report.steps) return { id: 'loss', title, body: unknown('Losses were not read', report.missing.steps) };
   const seen = report.steps.filter((s) => s.loss !== undefined);
-  if (seen.length === 0) return { id: 'loss', title, body: unknown('No step has printed a loss') };
+  if (seen.length === 0) return { id: 'loss', title, body: unknown('No step has reported a loss') };
   return { id: 'loss', title, body: lossCharts(report, seen) };
 }
 
@@ -30,14 +30,14 @@ export function byAttempt(steps: readonly ReportStep[]): Map<number, ReportStep[
 export const attemptLegend = (groups: ReadonlyMap<number, unknown>): LegendEntry[] =>
   [...groups.keys()].map((attempt) => ({ text: `attempt ${attempt}`, color: seriesColor(attempt - 1) }));
 
-/** The first steps dwarf what follows; when the rest spans less than a third of the whole range, it is drawn again by itself. */
+/** The first losses are much larger than the rest; when the rest spans less than a third of the range, it gets a chart of its own. */
 const TAIL = { fromShare: 0.25, atMostOfRange: 1 / 3 } as const;
 
 function lossCharts(report: RunReport, seen: readonly ReportStep[]): Html {
   const tail = tailOf(seen);
   const first = lossChart({ report, seen, id: 'loss-chart', title: 'Loss over steps' });
   if (!tail) return first;
-  const title = `Loss from step ${number(tail[0]?.step)} on`;
+  const title = `Loss from step ${number(tail[0]?.step)}`;
   return html`${first}<p class="note">${title}, on its own scale:</p>${lossChart({ report, seen: tail, id: 'loss-tail-chart', title })}`;
 }
 
@@ -92,7 +92,7 @@ function lossChart({ report, seen, id, title }: LossChartProps): Html {
 
 const point = (s: ReportStep): number[] => [s.step, s.loss ?? 0];
 
-/** Where an attempt broke off: a resumed one repeats its losses to the bit and would hide that there was more. */
+/** Marks where an attempt ended early: a resumed attempt repeats the losses exactly and would hide it. */
 const lastSteps = (groups: readonly [number, ReportStep[]][]) => ({
   type: 'scatter',
   silent: true,
@@ -107,7 +107,7 @@ const lastSteps = (groups: readonly [number, ReportStep[]][]) => ({
   ),
 });
 
-/** A line of one attempt; thinned to what the drawing can show without losing its peaks. */
+/** The line of one attempt; downsampled to the resolution of the chart without losing peaks. */
 export const attemptLine = (attempt: number, data: number[][]) => ({
   type: 'line',
   name: `attempt ${attempt}`,

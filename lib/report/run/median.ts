@@ -1,4 +1,4 @@
-/** The middle one of an odd number of values, else the mean of the two in the middle; the list is not empty. */
+/** The median of a non-empty list. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length / 2;

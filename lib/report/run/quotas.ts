@@ -9,17 +9,17 @@ import type { RunReport } from './run-report';
 
 const TONES = { enough: color('good'), short: color('bad'), unknown: color('warn') } as const;
 
-/** Quotas that the run touches, judged for another start of it when the page was written. */
+/** Quotas of the run, checked for another launch at the time of the report. */
 export function quotasSection(report: RunReport): Section {
   const title = 'Quotas';
   const { quotas } = report;
   if (!quotas) return { id: 'quotas', title, body: unknown('Quotas were not read', report.missing.quotas) };
-  if (quotas.length === 0) return { id: 'quotas', title, body: unknown('The run touches no quota') };
+  if (quotas.length === 0) return { id: 'quotas', title, body: unknown('The run requires no quota') };
   return {
     id: 'quotas',
     title,
     body: table({
-      caption: `SageMaker quotas of ${report.region} that this run touches, judged for another start of it now`,
+      caption: `SageMaker quotas in ${report.region} for this run, checked for another launch now`,
       layout: 'cards',
       columns: [
         { head: 'Quota' },

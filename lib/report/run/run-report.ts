@@ -3,8 +3,8 @@ import type { QuotaRow } from '../../quota';
 import type { LineageRun } from '../lineage/lineage';
 
 /**
- * Everything that is known of one run, as numbers: what `slipway report --json` prints and what the page shows. A part that is
- * `undefined` could not be read; `missing` says why. An empty list was read and is empty. Times are ISO 8601 in UTC.
+ * All data about one run: the output of `slipway report --json` and the source of its page. An undefined part could not be read; `missing`
+ * has the reason. An empty list was read and is empty. Times are ISO 8601 in UTC.
  */
 export interface RunReport {
   runId: string;
@@ -13,24 +13,24 @@ export interface RunReport {
   environment: string;
   region: string;
   state: string;
-  /** Why it is in this state; '' when there is nothing to say. */
+  /** Reason for the state; '' if there is none. */
   reason: string;
   /** When the numbers were read. */
   readAt: string;
-  /** Newest step that was seen, newest committed step. */
+  /** Newest observed step and newest committed step. */
   step: number | null;
   committedStep: number | null;
   /** Share of kept steps in the time since the first job was created, 0-1. */
   goodput: number | null;
-  /** What the launcher has booked against the run, USD at the environment's prices. */
+  /** Cost recorded by the launcher, USD at the environment's prices. */
   spendUsd: number | null;
   attempts: ReportAttempt[];
   steps?: ReportStep[];
-  /** What the model generated in the run, in the order of time; empty where the run did not ask for it. */
+  /** Generated samples in chronological order; empty if the run did not request them. */
   samples?: ReportSample[];
-  /** Losses on the evaluation channel, in the order of time; empty where the run did not evaluate. */
+  /** Losses on the evaluation channel in chronological order; empty if the run does not evaluate. */
   evaluations?: ReportEvaluation[];
-  /** How busy the GPUs were; absent where no host has told it. */
+  /** GPU utilisation; absent when no host has reported it. */
   gpus?: ReportGpus;
   checkpoints?: ReportCheckpoint[];
   ledger?: Ledger;
@@ -38,9 +38,9 @@ export interface RunReport {
   quotas?: QuotaRow[];
   cost?: ReportCost;
   efa?: ReportEfa[];
-  /** What the run was made from; addresses as its run file writes them. Absent where the launcher does not say what it was launched with. */
+  /** Origin of the run, with locations as in its run file. Absent when the launcher does not provide the configuration. */
   lineage?: LineageRun;
-  /** What the planner says of the run, without calibration, beside what the run did. */
+  /** The planner's prediction, without calibration, and the measured values. */
   speed?: ReportSpeed;
   /** Why a part could not be read, by the part's name. */
   missing: Partial<Record<ReportPart, string>>;
@@ -49,40 +49,40 @@ export interface RunReport {
 /** A part of the report that could not be read. */
 export type ReportPart = 'steps' | 'checkpoints' | 'timeline' | 'quotas' | 'cost' | 'efa' | 'speed';
 
-/** Tokens a second and GPU. */
+/** Tokens per second per GPU. */
 export interface ReportSpeed {
-  /** Accelerator, library and precision: what a calibration is kept for. */
+  /** Accelerator, library and precision: the key of a calibration. */
   key: string;
   planned: number;
   /** 80 % interval of `planned`. */
   interval80: readonly [low: number, high: number];
-  /** Median over the steady steps of the last attempt; null with too few of them. */
+  /** Median over the steady steps of the last attempt; null if there are too few. */
   measured: number | null;
-  /** GiB on one GPU; absent where the plan is short of memory, because a full allocator gives back what it would hold. */
+  /** GiB on one GPU; absent when the plan is short of memory, because a full allocator releases its cache. */
   memory?: ReportMemory;
 }
 
 /** Memory of the GPUs, in GiB. */
 export interface ReportMemory {
-  /** Weights, gradients and optimizer as planned, and all else. */
+  /** Planned weights, gradients and optimizer state, and everything else. */
   state: number;
   rest: number;
-  /** The most that the allocator of the first rank had reserved; null when no line says so. */
+  /** Peak memory reserved by the allocator on the first rank; null if not reported. */
   measured: number | null;
 }
 
-/** How busy the GPUs of one host are, as nvidia-smi tells it. */
+/** GPU usage of one host, from nvidia-smi. */
 export interface ReportGpuUse {
-  /** Mean over the GPUs of the host; null where they do not tell it. */
+  /** Mean over the GPUs of the host; null if not reported. */
   utilizationPercent: number | null;
-  /** Memory in use on the fullest GPU, and all that it has. */
+  /** Memory in use on the GPU with the highest usage, and its total memory. */
   memoryGiB: number;
   totalGiB: number;
 }
 
 /**
- * The GPUs of a run: of each host the mean utilisation and the most memory over all looks; by time the mean over the hosts, of each look, or of
- * several in a row at the time of the first where there are more than 1,000.
+ * GPUs of a run: by host, mean utilisation and peak memory over all samples; over time, the mean over hosts for each sample, or for groups
+ * of consecutive samples, at the time of the first, if there are more than 1,000.
  */
 export interface ReportGpus {
   hosts: (ReportGpuUse & { host: string; looks: number })[];
@@ -97,27 +97,27 @@ export interface ReportInstances {
 
 /** One attempt in the report. Times are ISO 8601, durations in seconds, money in USD. */
 export interface ReportAttempt {
-  /** From 1. */
+  /** Counted from 1. */
   number: number;
   trainingJobName: string;
-  /** The service's own words; '' before a job exists. */
+  /** Statuses of SageMaker; '' before a job exists. */
   status: string;
   secondaryStatus: string;
   firstStep: number | null;
   lastStep: number | null;
   reason: string;
-  /** When the attempt was decided, training began, and it ended. */
+  /** Times at which the attempt was decided, training started, and it ended. */
   intendedAt: string | null;
   startedAt: string | null;
   endedAt: string | null;
-  /** What the job ran on; undefined = the job could not be described. */
+  /** Instances of the job; undefined = the job could not be described. */
   instances?: ReportInstances[];
   isSpot?: boolean;
   /** BillableTimeInSeconds of the job; null while it runs. */
   billableSeconds?: number | null;
 }
 
-/** One `step` line of rank 0; what a script does not print is absent. */
+/** One `step` line of rank 0; values that the script does not print are absent. */
 export interface ReportStep {
   attempt: number;
   at: string;
@@ -127,11 +127,11 @@ export interface ReportStep {
   tokensPerSecondPerGpu?: number;
   mfu?: number;
   stepSeconds?: number;
-  /** The most that the allocator had reserved so far. */
+  /** Peak memory reserved by the allocator so far. */
   memoryGiB?: number;
   /**
-   * Of a mixture of experts, tokens of a layer's fullest expert over the mean of its experts: in the fullest layer, which layer with experts
-   * that is (from 0), and in the mean over these layers.
+   * For a mixture of experts: tokens of a layer's most loaded expert divided by the mean over its experts; the largest value, the index of
+   * its layer among the layers with experts (from 0), and the mean over these layers.
    */
   expertLoad?: { most: number; layer: number; mean: number };
 }
@@ -144,33 +144,33 @@ export interface ReportEvaluation {
   loss: number;
 }
 
-/** One `sample` line: how the model continued the beginning of a document by greedy decoding. */
+/** One `sample` line: the model's continuation of the beginning of a document, with greedy decoding. */
 export interface ReportSample {
   attempt: number;
   at: string;
   step: number;
-  /** Which of the run's prompts, from 0. */
+  /** Index of the prompt, from 0. */
   number: number;
-  /** The continuation; empty in a damaged line. */
+  /** The continuation; empty if the line is damaged. */
   tokens: number[];
-  /** The prompt, the continuation, and what the data has there; absent where the run knew no tokenizer. */
+  /** The prompt, the continuation, and the text in the data; absent when the run has no tokenizer. */
   prompt?: string;
   text?: string;
   expected?: string;
 }
 
-/** One committed checkpoint: what the trainer said, what the launcher saw, what lies in the bucket. */
+/** One committed checkpoint, from the trainer's lines, the launcher's observations and the bucket. */
 export interface ReportCheckpoint {
   step: number;
   attempt: number | null;
   savedAt: string | null;
   uri: string | null;
-  /** Whether it lies in the bucket now, with every object that it lists; null = the bucket was not listed. */
+  /** Whether the bucket contains it now, with every object that it lists; null = the bucket was not listed. */
   inBucket: 'complete' | 'incomplete' | 'removed' | null;
   objects: number | null;
   sizeBytes: number | null;
   worldSize: number | null;
-  /** Time that training stood still for the save, and until it was committed. */
+  /** Time that the save blocked training, and time until it was committed. */
   blockedSeconds: number | null;
   totalSeconds: number | null;
 }
@@ -183,11 +183,11 @@ export interface ReportEvent {
   evidence: Record<string, unknown>;
 }
 
-/** Billed time of each attempt at on-demand list prices of the instance types that it named. */
+/** Billed time of each attempt at on-demand list prices of its instance types. */
 export interface ReportCost {
   prices: { instanceType: string; usdPerHour: number | null; note: string }[];
   attempts: { number: number; instances: ReportInstances[]; seconds: number | null; usd: number | null }[];
-  /** null when one part of it is not known. */
+  /** null when a part of it is not known. */
   totalUsd: number | null;
 }
 
@@ -204,9 +204,9 @@ export interface ReportEfa {
   nccl?: string | null;
   busBandwidthGBps?: number | null;
   expectedGBps?: number | null;
-  /** How many hosts gave which verdict; none in the lines of older drivers. */
+  /** Number of hosts by verdict; absent in the lines of older drivers. */
   hosts?: Record<string, number>;
-  /** Names of hosts with a slower verdict than the fastest, 20 at most. */
+  /** Hosts with a slower verdict than the fastest host, at most 20. */
   slowerHosts?: string[];
   evidence: string[];
 }

@@ -4,10 +4,10 @@ import type { Section } from '../page/page';
 import { table } from '../page/table';
 import type { ReportSample, RunReport } from './run-report';
 
-/** Continuations of one prompt that the page shows: the newest, and earlier ones evenly over the run. */
+/** Number of continuations per prompt: the newest, and earlier ones evenly distributed over the run. */
 const SHOWN = 8;
 
-/** How the model continued the run's prompts, from early to late. No section for a run that did not ask for it. */
+/** The model's continuations of the prompts, in chronological order. Empty for a run that did not request samples. */
 export function samplesSections({ samples = [] }: RunReport): Section[] {
   const numbers = [...new Set(samples.map((s) => s.number))].sort((a, b) => a - b);
   if (numbers.length === 0) return [];
@@ -20,7 +20,7 @@ export function samplesSections({ samples = [] }: RunReport): Section[] {
   return [{ id: 'samples', title: 'Samples', body: html`${NOTE}${prompts}` }];
 }
 
-const NOTE = html`<p class="note">Continuations by greedy decoding. The prompts are beginnings of documents of the evaluation channel, or of the training data where the run has none.</p>`;
+const NOTE = html`<p class="note">Continuations by greedy decoding. The prompts are beginnings of documents from the evaluation channel, or from the training data if the run has none.</p>`;
 
 function promptPart(prompt: number, all: readonly ReportSample[]): Html {
   const [first] = all;
@@ -42,10 +42,10 @@ function promptPart(prompt: number, all: readonly ReportSample[]): Html {
 const textCell = ({ text, tokens }: ReportSample): Html =>
   text === undefined ? html`tokens ${tokens.join(' ')}` : verbatim(text);
 
-/** Text with its line ends and spaces. */
+/** Text with line breaks and spaces preserved. */
 const verbatim = (text: string): Html => html`<span style="white-space:pre-wrap">${text}</span>`;
 
-/** At most SHOWN entries, the first and the last among them. */
+/** At most SHOWN entries, including the first and the last. */
 function spread(all: readonly ReportSample[]): readonly ReportSample[] {
   if (all.length <= SHOWN) return all;
   const places = Array.from({ length: SHOWN }, (_, i) => Math.round((i * (all.length - 1)) / (SHOWN - 1)));

@@ -10,7 +10,7 @@ const TONES: Readonly<Record<string, string>> = {
   stopped: color('warn'),
 };
 
-/** Name, state and the few numbers that tell how the run went. */
+/** Name, state and key figures of the run. */
 export function summary(report: RunReport): Html {
   const where = [report.environment, report.team, report.region].filter((part) => part !== '').join(' · ');
   return html`<p class="sub">Slipway run report</p>
@@ -25,7 +25,7 @@ function summaryTiles(report: RunReport): Tile[] {
     { name: 'Step', value: number(report.step), note: html`committed: ${number(report.committedStep)}` },
     lossTile(report),
     { name: 'Attempts', value: number(report.attempts.length), note: failedNote(report) },
-    { name: 'Goodput', value: percent(report.goodput), note: 'kept steps in all time since the first job' },
+    { name: 'Goodput', value: percent(report.goodput), note: 'kept steps as a share of the time since the first job' },
     { name: 'Time', value: duration(elapsedSeconds(report)), note: 'first decision to the end' },
     costTile(report),
   ];
@@ -34,7 +34,11 @@ function summaryTiles(report: RunReport): Tile[] {
 function lossTile({ steps }: RunReport): Tile {
   const losses = steps?.flatMap((s) => (s.loss === undefined ? [] : [s.loss])) ?? [];
   const [first, last] = [losses[0], losses[losses.length - 1]];
-  return { name: 'Loss', value: precise(last), note: first === undefined ? 'not seen' : html`from ${precise(first)}` };
+  return {
+    name: 'Loss',
+    value: precise(last),
+    note: first === undefined ? 'not reported' : html`from ${precise(first)}`,
+  };
 }
 
 function failedNote({ attempts }: RunReport): string {
@@ -43,11 +47,11 @@ function failedNote({ attempts }: RunReport): string {
 }
 
 function costTile({ cost, spendUsd }: RunReport): Tile {
-  const note = spendUsd === null ? undefined : html`booked: ${usd(spendUsd)}`;
+  const note = spendUsd === null ? undefined : html`recorded: ${usd(spendUsd)}`;
   return { name: 'At list prices', value: cost ? usd(cost.totalUsd) : UNKNOWN, note };
 }
 
-/** From the first sign of the run to the last attempt's end, or to when the numbers were read. */
+/** Time from the first event of the run to the end of the last attempt, or to the time of the report. */
 function elapsedSeconds({ attempts, timeline, readAt }: RunReport): number | null {
   const from = timeline?.[0]?.at ?? attempts[0]?.intendedAt ?? attempts[0]?.startedAt;
   if (!from) return null;

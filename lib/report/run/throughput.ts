@@ -8,12 +8,12 @@ import { attemptLegend, attemptLine, byAttempt } from './loss';
 import { median } from './median';
 import type { ReportMemory, ReportStep, RunReport } from './run-report';
 
-/** Tokens per second over time: gaps are the time in which nothing was trained. */
+/** Tokens per second over time: in gaps, nothing was trained. */
 export function throughputSection(report: RunReport): Section {
   const title = 'Throughput';
   if (!report.steps) return { id: 'throughput', title, body: unknown('Throughput was not read', report.missing.steps) };
   const seen = report.steps.filter((s) => s.tokensPerSecondPerGpu !== undefined);
-  if (seen.length === 0) return { id: 'throughput', title, body: unknown('No step has printed its throughput') };
+  if (seen.length === 0) return { id: 'throughput', title, body: unknown('No step has reported its throughput') };
   return {
     id: 'throughput',
     title,
@@ -21,7 +21,7 @@ export function throughputSection(report: RunReport): Section {
   };
 }
 
-/** CPU jobs count processes, which is what the trainer divides by there. */
+/** For CPU jobs, throughput is per process, as in the trainer. */
 function unitOf({ attempts }: RunReport): string {
   const types = attempts.flatMap((a) => a.instances ?? []).map((i) => i.instanceType);
   return types.length > 0 && types.every((t) => acceleratorCount(t) === 0) ? 'process' : 'GPU';
@@ -50,7 +50,7 @@ function throughputChart(report: RunReport, seen: readonly ReportStep[]): Html {
   })}`;
 }
 
-/** What the planner said beside what the run did. */
+/** The planned throughput next to the measured one. */
 function planned({ speed }: RunReport): Html {
   if (!speed) return html``;
   const { planned: plan, interval80, measured, memory } = speed;
@@ -73,5 +73,5 @@ const rateOf = (step: ReportStep): number => step.tokensPerSecondPerGpu ?? 0;
 function medians(report: RunReport, seen: readonly ReportStep[]): Html {
   const mfus = seen.flatMap((s) => (s.mfu === undefined ? [] : [s.mfu]));
   const mfu = mfus.length > 0 ? `, model FLOPs utilisation ${percent(median(mfus))}` : '';
-  return html`<p class="note">Median ${precise(median(seen.map(rateOf)))} tokens/s per ${unitOf(report)}${mfu}, over ${number(seen.length)} printed steps.</p>`;
+  return html`<p class="note">Median ${precise(median(seen.map(rateOf)))} tokens/s per ${unitOf(report)}${mfu}, over ${number(seen.length)} reported steps.</p>`;
 }

@@ -7,14 +7,14 @@ import type { RunLane, SimulationPage, SpanKind } from './simulation-page';
 
 const KINDS: Readonly<Record<SpanKind, { text: string; color: string }>> = {
   queue: { text: 'in the queue', color: color('wait') },
-  capacity: { text: 'waits for instances', color: color('warn') },
-  training: { text: 'trains', color: color('c1') },
+  capacity: { text: 'waiting for instances', color: color('warn') },
+  training: { text: 'training', color: color('c1') },
   interrupted: { text: 'interrupted', color: color('bad') },
 };
 const ROW = 22;
 const BAR = 13;
 
-/** One lane a run: when it waited, trained and was interrupted, with a mark for each decision and each notice. */
+/** One lane per run: when it waited, trained and was interrupted, with a mark for each decision and notice. */
 export function lanesSection(page: SimulationPage): Section {
   const title = 'Runs over time';
   const shown = new Set(page.runs.flatMap(({ spans }) => spans.map(({ kind }) => kind)));
@@ -97,7 +97,7 @@ function barShape(bar: { from: number; to: number; kind: SpanKind; row: number }
   return { type: 'rect', shape, style: { fill: KINDS[bar.kind].color } };
 }
 
-/** How many runs waited and how many instances were held. */
+/** Number of waiting runs and of instances in use. */
 export function loadSection({ load, untilSeconds }: SimulationPage): Section {
   const title = 'Queue and instances';
   const line = (name: string, ink: string, of: (point: (typeof load)[number]) => number, yAxisIndex: number) => ({
@@ -111,12 +111,12 @@ export function loadSection({ load, untilSeconds }: SimulationPage): Section {
     data: load.map((point) => [hours(point.at), of(point)]),
   });
   const body: Html = html`${legend([
-    { text: 'runs that wait', color: color('c2'), drawn: 'line' },
-    { text: 'instances held', color: color('c1'), drawn: 'line' },
+    { text: 'waiting runs', color: color('c2'), drawn: 'line' },
+    { text: 'instances in use', color: color('c1'), drawn: 'line' },
   ])}${chart({
     id: 'load',
     title,
-    description: `At most ${Math.max(0, ...load.map((p) => p.waiting))} runs waited and ${Math.max(0, ...load.map((p) => p.instances))} instances were held.`,
+    description: `At most ${Math.max(0, ...load.map((p) => p.waiting))} runs waited and ${Math.max(0, ...load.map((p) => p.instances))} instances were in use.`,
     heights: { wide: 240, narrow: 220 },
     option: (isNarrow) => ({
       grid: grid(isNarrow),

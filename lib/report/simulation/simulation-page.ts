@@ -1,18 +1,18 @@
-/** What a page about a simulation shows. Times are seconds since the start of the scenario. */
+/** The data of a simulation page. Times are seconds since the start of the scenario. */
 export interface SimulationPage {
   title: string;
   seed: number;
   untilSeconds: number;
   runs: RunLane[];
-  /** How many runs waited and how many instances trained, at each change. */
+  /** Number of waiting runs and of instances in training, at each change. */
   load: { at: number; waiting: number; instances: number }[];
   invariants: { name: string; holds: boolean; at?: number; evidence?: string }[];
 }
 
-/** What a run did at a time: it waited in the queue, its job waited for instances, it trained, or it was interrupted. */
+/** State of a run in a time span: waiting in the queue, waiting for instances, training, or interrupted. */
 export type SpanKind = 'queue' | 'capacity' | 'training' | 'interrupted';
 
-/** A run of a simulation as its page draws it. */
+/** The lane of one run on a simulation page. */
 export interface RunLane {
   id: string;
   team: string;
@@ -24,7 +24,7 @@ export interface RunLane {
   billedUsd: number;
   bookedUsd: number | null;
   spans: { from: number; to: number; kind: SpanKind }[];
-  /** Lines of its timeline, without those that only say how far training is. */
+  /** Lines of its timeline, except those that only report progress. */
   decisions: { at: number; what: string; text: string }[];
   notices: { at: number; text: string }[];
 }

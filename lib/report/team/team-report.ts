@@ -1,47 +1,47 @@
 import { isOver, type RunState } from '../../lifecycle/record';
 
-/** A run on the page of its team. Money in USD by the ledger; null = not known yet. */
+/** A run on the team page. Amounts in USD from the ledger; null = not known yet. */
 export interface TeamRun {
   runId: string;
   name: string;
   state: RunState;
   reason: string;
-  /** Place in the queue, from 1; null once it was let start. */
+  /** Position in the queue, from 1; null once it has been admitted. */
   queuePosition: number | null;
-  /** Instances of its newest attempt. */
+  /** Instances of the newest attempt. */
   instances: number | null;
   step: number | null;
-  /** Share of its steps that are made, 0 to 100. */
+  /** Share of its steps that are complete, 0 to 100. */
   progressPercent: number | null;
   /** ISO 8601. */
   etaAt: string | null;
   /** Share of the time in steps that were kept. */
   goodput: number | null;
-  /** What its attempts of this month cost. */
+  /** Cost of its attempts in this month. */
   spentUsd: number;
-  /** Hours that GPUs were held for by them; null where the launcher does not say. */
+  /** GPU hours allocated to them; null if the launcher does not report it. */
   gpuHours: number | null;
-  /** Mean utilisation of these GPUs, 0 to 100; null where no attempt tells it. */
+  /** Mean utilisation of these GPUs, 0 to 100; null if no attempt reports it. */
   gpuUtilizationPercent: number | null;
 }
 
-/** What one team did in a month. */
+/** Data of one team for one month. */
 export interface TeamMonth {
   team: string;
   spentUsd: number;
   /** Null = the team has no budget. */
   budgetUsd: number | null;
-  /** Goodput of the runs of the month, each weighed by what it spent. */
+  /** Goodput of the runs of the month, weighted by cost. */
   goodput: number | null;
-  /** GPU hours of its runs in the month; null where no run's are known. */
+  /** GPU hours of its runs in the month; null if not known for any run. */
   gpuHours: number | null;
-  /** Mean utilisation, 0 to 100, each run weighed by its GPU hours; null where none tells it. */
+  /** Mean utilisation, 0 to 100, weighted by GPU hours; null if no run reports it. */
   gpuUtilizationPercent: number | null;
-  /** Runs of the month, and all that are not over; newest first. */
+  /** Runs of the month and all runs that have not ended; newest first. */
   runs: TeamRun[];
 }
 
-/** What `slipway team --json` prints, and its page is drawn from. */
+/** The output of `slipway team --json` and the data of its page. */
 export interface TeamReport {
   environment: string;
   region: string;
@@ -50,24 +50,24 @@ export interface TeamReport {
   /** ISO 8601. */
   readAt: string;
   teams: TeamMonth[];
-  /** What the figures leave out. */
+  /** Notes about values that are not included. */
   notes: string[];
 }
 
-/** Runs that wait, in the order in which they are to start. */
+/** Runs waiting in the queue, in the order in which they will start. */
 export const queuedRuns = ({ runs }: Pick<TeamMonth, 'runs'>): TeamRun[] =>
   runs
     .filter(({ state }) => state === 'queued')
     .sort((a, b) => (a.queuePosition ?? Number.MAX_SAFE_INTEGER) - (b.queuePosition ?? Number.MAX_SAFE_INTEGER));
 
-/** Runs that were let start and are not over. */
+/** Runs that have been admitted and have not ended. */
 export const activeRuns = ({ runs }: Pick<TeamMonth, 'runs'>): TeamRun[] =>
   runs.filter((run) => run.state !== 'queued' && !isOver(run));
 
-/** Runs that are over. */
+/** Runs that have ended. */
 export const endedRuns = ({ runs }: Pick<TeamMonth, 'runs'>): TeamRun[] => runs.filter(isOver);
 
-/** Goodput of several runs, each weighed by what it spent; null where none is known. */
+/** Goodput of several runs, weighted by cost; null if not known for any. */
 export function meanGoodput(runs: readonly Pick<TeamRun, 'goodput' | 'spentUsd'>[]): number | null {
   const known = runs.filter((run) => run.goodput !== null && run.spentUsd > 0);
   const spent = known.reduce((sum, { spentUsd }) => sum + spentUsd, 0);
@@ -75,13 +75,13 @@ export function meanGoodput(runs: readonly Pick<TeamRun, 'goodput' | 'spentUsd'>
   return known.reduce((sum, { goodput, spentUsd }) => sum + (goodput ?? 0) * spentUsd, 0) / spent;
 }
 
-/** GPU hours held by several runs or attempts; null where none is known. */
+/** Total GPU hours of several runs or attempts; null if not known for any. */
 export function sumGpuHours(parts: readonly { gpuHours: number | null }[]): number | null {
   const known = parts.flatMap(({ gpuHours }) => gpuHours ?? []);
   return known.length === 0 ? null : known.reduce((sum, hours) => sum + hours, 0);
 }
 
-/** Utilisation of several runs or attempts, 0 to 100, each weighed by its GPU hours; null where none tells it. */
+/** Utilisation of several runs or attempts, 0 to 100, weighted by GPU hours; null if none reports it. */
 export function meanGpuUse(
   parts: readonly { gpuHours: number | null; gpuUtilizationPercent: number | null }[],
 ): number | null {

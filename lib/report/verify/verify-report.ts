@@ -1,4 +1,4 @@
-/** One assumption and what an account said about it. */
+/** One assumption and its result in an account. */
 export interface VerifyRow {
   readonly level: string;
   /** Anchor in docs/assumptions.md. */
@@ -11,18 +11,18 @@ export interface VerifyRow {
   readonly seconds: number;
 }
 
-/** What the page of `slipway verify` shows. */
+/** The data of the page of `slipway verify`. */
 export interface VerifyReport {
   readonly environment: string;
   readonly region: string;
-  /** Masked. */
+  /** Masked account id. */
   readonly account: string;
   readonly level: string;
-  /** Whether an embedded AWS answered instead of AWS. */
+  /** Whether the AWS emulator was used instead of AWS. */
   readonly embedded: boolean;
   readonly startedAt: string;
   readonly costUsd: number;
   readonly rows: readonly VerifyRow[];
-  /** What could not be cleaned up. */
+  /** Resources that could not be cleaned up. */
   readonly left: readonly string[];
 }

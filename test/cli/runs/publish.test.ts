@@ -181,7 +181,7 @@ test('the card says what the run says, and what is left for people', async () =>
     '| training loss | 5.5 at the beginning, 2.25 at the end |',
     '| loss on the evaluation channel | 2.5 after step 40 |',
     '| GPU hours | 16 |',
-    '| cost, as booked | $12.50 |',
+    '| cost from the ledger | $12.50 |',
     '| instances | 2 x ml.p4d.24xlarge |',
     '| EFA | efa+gdr |',
     '| data train | s3://lab-data/tokens/ |',
