@@ -1,43 +1,43 @@
-/** How far a probe goes; each level includes the ones before it. */
+/** Levels of `slipway verify`; each level includes the previous ones. */
 export const LEVELS = ['read', 'deploy', 'train', 'efa'] as const;
-/** Level of `slipway verify` that decides an assumption. */
+/** Level of `slipway verify` whose probe tests an assumption. */
 export type Level = (typeof LEVELS)[number];
 
-/** What an assumption rests on, from the strongest to the weakest. */
+/** The basis of an assumption, from the strongest to the weakest. */
 export type Basis =
-  /** AWS's documentation, service model or source code says it. */
+  /** Stated in AWS's documentation, service model or source code. */
   | 'documented'
-  /** A public issue, sample or measurement of somebody else shows it. */
+  /** Shown by a public issue, sample or measurement. */
   | 'reported'
-  /** It follows from documented facts, but no source states it. */
+  /** Follows from documented facts, but no source states it. */
   | 'inferred'
-  /** Nothing but plausibility supports it. */
+  /** Plausible, but without evidence. */
   | 'guessed';
 
-/** What a green run on the embedded AWS says about the assumption. */
+/** Evidence that a successful run on the AWS emulator provides for the assumption. */
 export type EmbeddedEvidence =
-  /** Nothing: our own emulator was written from the same assumption. */
+  /** None: Slipway's emulator implements the same assumption. */
   | 'repeats it'
-  /** A little: MiniStack, botocore's model or real processes answer, which other people wrote. */
+  /** Some: it was tested against MiniStack, botocore's model or real processes, which are independent of Slipway. */
   | 'independent'
-  /** Nothing: the embedded AWS has no such thing. */
+  /** None: the emulator does not implement it. */
   | 'not modelled';
 
-/** Something that is taken to be true of AWS, with what depends on it and the probe that decides it. */
+/** An assumption about AWS, with the parts of Slipway that depend on it and the level that tests it. */
 export interface Assumption {
   /** Anchor in docs/assumptions.md; never changes once it is published. */
   readonly id: string;
-  /** What the product takes for granted, as one sentence. */
+  /** The assumption as one sentence. */
   readonly claim: string;
   readonly basis: Basis;
-  /** Where it was read: a URL, or what was looked at. */
+  /** Source: a URL, or a description of the evidence. */
   readonly source: string;
-  /** What in the product relies on it. */
+  /** Parts of Slipway that rely on it. */
   readonly usedBy: string;
-  /** What users would see if it does not hold. */
+  /** Consequences for users if it does not hold. */
   readonly ifWrong: string;
   readonly embedded: EmbeddedEvidence;
-  /** Level whose probe answers it; absent: no probe can, and it stays open until somebody sees it happen. */
+  /** Level whose probe tests it; absent = no probe can test it, and it remains open until it is observed. */
   readonly probe?: Level;
 }
 

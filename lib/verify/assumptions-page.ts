@@ -15,7 +15,7 @@ level of [\`slipway verify\`](verify.md) that tests it in a real account. It is 
 
 const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 
-/** URLs become links that say where they lead. */
+/** Converts URLs to links with the host name as text. */
 const source = (text: string) =>
   cell(text).replace(/https:\/\/([\w.-]+)(\/[^\s)]*[^\s);,.])?/g, (url, host) => `[${host}](${url})`);
 
@@ -31,12 +31,12 @@ const section = ({ title, assumptions }: AssumptionArea) =>
     ...assumptions.map(row),
   ].join('\n');
 
-/** docs/assumptions.md. */
+/** Renders docs/assumptions.md. */
 export function assumptionsPage(): string {
   const open = ASSUMPTIONS.filter(({ probe }) => probe === undefined).length;
   const repeated = ASSUMPTIONS.filter(({ embedded }) => embedded === 'repeats it').length;
   const summary =
-    `${ASSUMPTIONS.length} assumptions: ${ASSUMPTIONS.length - open} have a probe, ${open} stay open; ` +
+    `${ASSUMPTIONS.length} assumptions: ${ASSUMPTIONS.length - open} have a probe, ${open} are open; ` +
     `the embedded AWS only repeats ${repeated} of them.`;
   return `${[HEAD, summary, '', ...ASSUMPTION_AREAS.map(section)].join('\n').replaceAll('\n## ', '\n\n## ')}\n`;
 }

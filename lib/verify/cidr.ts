@@ -6,7 +6,7 @@ const numberOf = (address: string): number | undefined => {
   return bytes.reduce((sum, byte) => sum * 256 + byte, 0);
 };
 
-/** Whether an IPv4 address lies in a block such as `10.64.0.0/19`; false for anything else. */
+/** Whether an IPv4 address is in a block such as `10.64.0.0/19`; false for other texts. */
 export function cidrContains(block: string, address: string): boolean {
   const [base = '', length] = block.split('/');
   const network = numberOf(base);

@@ -3,25 +3,25 @@ import { HOURS_A_MONTH } from '../catalog/prices/standing-prices';
 import type { Level } from './assumption';
 import { MOST_INSTANCE_SECONDS } from './train/train-jobs';
 
-/** Seconds that the all-reduce of level `efa` may take on its two hosts. */
+/** Maximum duration of the all-reduce job of level `efa` on its two hosts, seconds. */
 export const EFA_SECONDS = 1800;
 
-/** Requests of buckets, tables and functions of level `deploy`, USD. */
+/** Cost of S3, DynamoDB and Lambda requests at level `deploy`, USD. */
 const REQUESTS_USD = 0.1;
-/** Hours that the small environment stands, its failed and repeated deploys with it. */
+/** Hours that the small environment exists, including failed and repeated deployments. */
 const DEPLOY_HOURS = 2;
 
 const HOUR_SECONDS = 3600;
 
-/** What a level of `slipway verify` costs at most, in USD. */
+/** Maximum cost of a level of `slipway verify`, in USD. */
 export interface LevelCost {
   readonly level: Level;
-  /** At most; undefined when the price of the type is not known. */
+  /** Maximum cost; undefined when the price of the instance type is not known. */
   readonly usd: number | undefined;
 }
 
 /**
- * The most that each level can cost, in USD.
+ * The maximum cost of each level, in USD.
  * @param standingUsdPerMonth standing cost of the environment of level `deploy`
  */
 export function mostCost(

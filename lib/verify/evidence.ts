@@ -1,16 +1,16 @@
 import { counts, type VerifyRecord } from './record';
 
-const NONE = 'Nothing of it has run on a real AWS account yet.';
+const NONE = 'Slipway has not run on a real AWS account yet.';
 
 /**
- * What was run where, for the README, from committed records.
- * @throws Error when a record is of an embedded AWS, which is no evidence
+ * Sentence for the README about verification runs, from the committed records.
+ * @throws Error for a record from the AWS emulator, which is not evidence
  */
 export function evidenceSentence(records: readonly VerifyRecord[]): string {
   const embedded = records.find((record) => record.embedded);
   if (embedded)
     throw new Error(
-      `docs/evidence: must hold records of real accounts, got one of an embedded AWS (${embedded.startedAt}); remove it`,
+      `docs/evidence: must contain records of real accounts, got one from the AWS emulator (${embedded.startedAt}); remove it`,
     );
   if (records.length === 0) return NONE;
   const parts = [...records]

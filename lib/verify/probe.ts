@@ -1,26 +1,26 @@
 import type { Assumption, Level } from './assumption';
 import { requireAssumption } from './assumptions';
 
-/** Whether an assumption holds; `unknown` when the probe could not decide. */
+/** Whether an assumption holds; `unknown` when the probe could not determine it. */
 export type Verdict = 'holds' | 'differs' | 'unknown';
 
-/** What one look at an account showed. */
+/** Result of one check of an account. */
 export interface Finding {
   readonly verdict: Verdict;
-  /** What the product takes for granted, in the terms of what was measured. */
+  /** The expected result, in terms of the measurement. */
   readonly expected: string;
-  /** What the account answered; no secret, no account id. */
+  /** The actual result, without secrets and account ids. */
   readonly seen: string;
 }
 
-/** Answers one assumption. A probe never throws for what the account answers: that is its finding. */
+/** Tests one assumption. A probe never throws for a response of the account: every response is a finding. */
 export interface Probe<World> {
   /** Id of the assumption. */
   readonly assumption: string;
   run(world: World): Promise<Finding>;
 }
 
-/** One line of the record and of `--json`. */
+/** One line of the record and of the `--json` output. */
 export interface ProbeResult extends Finding {
   /** `<level>/<assumption>`. */
   readonly id: string;
@@ -29,17 +29,17 @@ export interface ProbeResult extends Finding {
   readonly seconds: number;
 }
 
-/** A finding by a condition, with what was expected and what was seen. */
+/** A finding that depends on a condition. */
 export const holdsIf = (holds: boolean, expected: string, seen: string): Finding => ({
   verdict: holds ? 'holds' : 'differs',
   expected,
   seen,
 });
 
-/** A finding of a probe that could not decide, with why. */
+/** A finding of a probe without a result, with the reason. */
 export const unknown = (expected: string, seen: string): Finding => ({ verdict: 'unknown', expected, seen });
 
-/** At most five of a list, and how many more there are. */
+/** At most five items of a list, and the number of further items. */
 export function firstFive(items: readonly string[], separator = '; '): string {
   const rest = items.length - 5;
   return [...items.slice(0, 5), ...(rest > 0 ? [`and ${rest} more`] : [])].join(separator);
@@ -47,7 +47,7 @@ export function firstFive(items: readonly string[], separator = '; '): string {
 
 const DENIED = /AccessDenied|UnauthorizedOperation|AuthorizationError|not authorized/i;
 
-/** Runs one probe; an error becomes an unknown verdict that says what was in the way. */
+/** Runs one probe; an error becomes an unknown verdict with the reason. */
 export async function runProbe<World>(
   level: Level,
   probe: Probe<World>,

@@ -10,15 +10,18 @@ import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { STSClient } from '@aws-sdk/client-sts';
 import type { Descriptor } from '../spec/descriptor';
 
-/** The price list answers in three Regions only: https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/using-price-list-query-api.html */
+/**
+ * The Price List API is only available in three Regions:
+ * https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/using-price-list-query-api.html
+ */
 const PRICE_LIST_REGION = 'us-east-1';
 
-/** What the probes of level `read` may look at: the caller's account, one Region, and the environment if it is deployed there. */
+/** Data sources for the probes of level `read`: the caller's account, one Region, and the environment if it is deployed there. */
 export interface ReadWorld {
   readonly region: string;
   /** Name of the environment; its stack is `Slipway-<name>-<region>`. */
   readonly environment: string;
-  /** Of the team that was named, or of any team; undefined when the environment is not deployed in the Region. */
+  /** Descriptor of the given team, or of any team; undefined when the environment is not deployed in the Region. */
   readonly descriptor?: Descriptor;
   readonly sts: STSClient;
   readonly iam: IAMClient;
@@ -32,11 +35,11 @@ export interface ReadWorld {
   readonly pricing: PricingClient;
   now(): number;
   sleep(milliseconds: number): Promise<void>;
-  /** Physical ids of the stack's resources by type, read once. Empty when there is no stack. */
+  /** Physical ids of the stack's resources of a type, read once. Empty when there is no stack. */
   resourcesOf(type: string): Promise<string[]>;
 }
 
-/** What probes ask of an account, answered by its own services. */
+/** Creates the data sources for an account and Region. */
 export function readWorld(
   place: Pick<ReadWorld, 'region' | 'environment' | 'descriptor' | 'now' | 'sleep'>,
 ): ReadWorld {

@@ -2,14 +2,14 @@ import { GetRoleCommand, GetRolePolicyCommand, type IAMClient, paginateListRoleP
 import { listOf } from '../aws/policy-document';
 import type { RoleStatement } from '../aws/roles/statement';
 
-/** The statements of a role, inline and managed. */
+/** The statements of a role's inline policies. */
 export interface RolePolicies {
   name: string;
   arn: string;
   statements: RoleStatement[];
 }
 
-/** The inline policies of a role; policies of AWS that are attached to it are not ours to check. */
+/** Reads the inline policies of a role; attached AWS managed policies are not checked. */
 export async function rolePolicies(client: IAMClient, RoleName: string): Promise<RolePolicies> {
   const { Role } = await client.send(new GetRoleCommand({ RoleName }));
   const statements: RoleStatement[] = [];

@@ -46,7 +46,7 @@ describe('what the sections say', () => {
       'attempt 2 Stopped 1,401–2,893 2026-11-18 11:23:08 15 min 2 h 32 min no progress for 1200 s after step 2893',
     ],
     ['loss', 'attempt 1 attempt 2 attempt 3 last step of an attempt that did not finish committed checkpoint'],
-    ['throughput', 'Median 6,483 tokens/s per GPU, model FLOPs utilisation 38.4 %, over 415 printed steps.'],
+    ['throughput', 'Median 6,483 tokens/s per GPU, model FLOPs utilisation 38.4 %, over 415 reported steps.'],
     ['goodput', 'lost steps steps after the last checkpoint of a failed attempt 9 min 27 s 2 %'],
     ['checkpoints', '4,000 3 2026-11-18 15:51:54 complete 89.8 GiB 130 128 2.99 s 42.7 s'],
     ['checkpoints', '3,400 3 2026-11-18 15:00:52 removed – – –'],
@@ -79,7 +79,7 @@ describe('what the sections say', () => {
   });
 
   test('losses that hardly move after a steep start are drawn again on their own scale', () => {
-    expect(shown('loss')).toContain('Loss from step 1,030 on, on its own scale');
+    expect(shown('loss')).toContain('Loss from step 1,030, on its own scale');
     const flat = { ...runReport() };
     flat.steps = flat.steps?.map((s, i) => ({ ...s, loss: 10 - i / 100 }));
     expect(shown('loss', renderRunReport(flat))).not.toContain('own scale');
@@ -95,7 +95,7 @@ describe('what the sections say', () => {
     }));
     const large = renderRunReport({ ...runReport(), steps: many });
     expect(large.length).toBeLessThan(500_000);
-    expect(shown('throughput', large)).toContain('over 100,000 printed steps');
+    expect(shown('throughput', large)).toContain('over 100,000 reported steps');
   });
 
   test('draws the load of experts of a mixture, and says which layer is fullest at the end', () => {
@@ -178,7 +178,7 @@ describe('what is not known', () => {
     const empty = renderRunReport(report);
     expect(shown('loss', empty)).toContain('No step has reported a loss');
     expect(shown('checkpoints', empty)).toContain('No committed checkpoint was found');
-    expect(shown('efa', empty)).toContain('No attempt has given a verdict');
+    expect(shown('efa', empty)).toContain('No attempt has reported a verdict');
   });
 
   test('hosts with a slower network are counted and named', () => {

@@ -52,7 +52,7 @@ describe('records', () => {
   });
   test('fails: a record of another place, or of something else, is refused with what differs', () => {
     expect(recordProblems({ schema: 1, probes: [], ...place, region: 'us-east-1' }, place)).toEqual([
-      'must be of region us-west-2, got us-east-1',
+      'must have region us-west-2, got us-east-1',
     ]);
     expect(recordProblems(null, place)).toEqual(['must be a record of slipway verify']);
     expect(recordProblems({ schema: 1, probes: [], ...place }, place)).toEqual([]);
@@ -169,13 +169,13 @@ describe('evidence', () => {
     left: [],
   };
   test('the README says what was run where', () => {
-    expect(evidenceSentence([])).toBe('Nothing of it has run on a real AWS account yet.');
+    expect(evidenceSentence([])).toBe('Slipway has not run on a real AWS account yet.');
     expect(evidenceSentence([record])).toBe(
       '`slipway verify` ran on real accounts: 2026-12-01 in us-west-2, level read: 0 hold, 0 differ, 0 unknown.',
     );
   });
   test('fails: a record of an embedded AWS is no evidence', () => {
-    expect(() => evidenceSentence([{ ...record, embedded: true }])).toThrow('must hold records of real accounts');
+    expect(() => evidenceSentence([{ ...record, embedded: true }])).toThrow('must contain records of real accounts');
   });
   test('the README holds the sentence of what lies in docs/evidence', () => {
     const folder = path.join(__dirname, '../../docs/evidence');

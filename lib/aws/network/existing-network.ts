@@ -119,7 +119,7 @@ async function reachIssues(ec2: EC2Client, network: ExistingNetwork, subnets: re
       return [
         problem('warning', 'subnetIds', {
           must: 'must reach S3',
-          got: `${SubnetId} of account ${OwnerId}, whose routes are not visible to this account`,
+          got: `${SubnetId} of account ${OwnerId}, whose routes this account cannot see`,
           fix: 'ask its owner whether its route table has an endpoint for S3',
         }),
       ];

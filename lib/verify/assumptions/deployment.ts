@@ -1,6 +1,6 @@
 import type { AssumptionArea } from '../assumption';
 
-/** What CloudFormation does with the stack of an environment, from its first deploy to its deletion. */
+/** Behaviour of CloudFormation for an environment's stack, from the first deployment to the deletion. */
 export const DEPLOYMENT: AssumptionArea = {
   title: 'Deployment',
   assumptions: [

@@ -1,6 +1,6 @@
 import type { AssumptionArea } from '../assumption';
 
-/** Quotas, rates, prices and images that the catalog holds as dated tables. */
+/** Quotas, rates, prices and images that the catalog contains as dated tables. */
 export const QUOTAS: AssumptionArea = {
   title: 'Quotas, rates and clocks',
   assumptions: [

@@ -8,7 +8,7 @@ import { NETWORK } from './network';
 import { PERMISSIONS } from './permissions';
 import { TRAINING_JOBS } from './training-jobs';
 
-/** Everything that the product takes for granted about AWS and GPUs and has not seen, by subject. */
+/** All untested assumptions about AWS and GPUs, by subject. */
 export const ASSUMPTION_AREAS: readonly AssumptionArea[] = [
   TRAINING_JOBS,
   CONTAINER,
@@ -21,17 +21,17 @@ export const ASSUMPTION_AREAS: readonly AssumptionArea[] = [
   CUDA,
 ];
 
-/** Every assumption, area by area. */
+/** All assumptions of all areas. */
 export const ASSUMPTIONS: readonly Assumption[] = ASSUMPTION_AREAS.flatMap((area) => area.assumptions);
 
 const BY_ID = new Map(ASSUMPTIONS.map((assumption) => [assumption.id, assumption]));
 
-/** @throws Error when no assumption has this id, which is a mistake in a probe */
+/** @throws Error when there is no assumption with this id, which is an error in a probe */
 export function requireAssumption(id: string): Assumption {
   const found = BY_ID.get(id);
   if (!found) throw new Error(`no assumption ${id}; add it to lib/verify/assumptions`);
   return found;
 }
 
-/** The assumptions whose probe belongs to one level, in the order of the page. */
+/** The assumptions tested at one level, in the order of the page. */
 export const assumptionsOf = (level: Level): Assumption[] => ASSUMPTIONS.filter(({ probe }) => probe === level);

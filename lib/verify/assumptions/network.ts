@@ -1,6 +1,6 @@
 import type { AssumptionArea } from '../assumption';
 
-/** What the network of jobs offers and limits. */
+/** Assumptions about the network of jobs. */
 export const NETWORK: AssumptionArea = {
   title: 'Network',
   assumptions: [

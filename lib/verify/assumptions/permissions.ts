@@ -1,6 +1,6 @@
 import type { AssumptionArea } from '../assumption';
 
-/** What policies of roles, keys and buckets allow in an account. */
+/** Assumptions about policies of roles, keys and buckets. */
 export const PERMISSIONS: AssumptionArea = {
   title: 'Permissions',
   assumptions: [

@@ -3,7 +3,7 @@ import type { AssumptionArea } from '../assumption';
 const API = 'https://docs.aws.amazon.com/sagemaker/latest/APIReference';
 const GUIDE = 'https://docs.aws.amazon.com/sagemaker/latest/dg';
 
-/** Names, answers and states of training jobs. */
+/** Names, API responses and states of training jobs. */
 export const TRAINING_JOBS: AssumptionArea = {
   title: 'Training jobs: names, answers, states',
   assumptions: [
@@ -41,7 +41,7 @@ export const TRAINING_JOBS: AssumptionArea = {
     },
     {
       id: 'describe-after-create',
-      claim: 'DescribeTrainingJob finds a job within a few seconds of the answer of CreateTrainingJob.',
+      claim: 'DescribeTrainingJob finds a job within a few seconds of the response of CreateTrainingJob.',
       basis: 'guessed',
       source: 'not documented',
       usedBy: 'reconcile, which checks twice before it treats a job name as unused',

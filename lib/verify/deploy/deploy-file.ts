@@ -1,29 +1,29 @@
 /** Name of the small environment that level `deploy` deploys and destroys. */
 export const VERIFY_ENVIRONMENT = 'verify';
 
-/** More than any account has: the quota check must refuse it. */
+/** More instances than any account has: the quota check must reject it. */
 const IMPOSSIBLE_COUNT = 1_000_000;
 const TYPE = 'ml.m5.large';
 
-/** Where the level `deploy` deploys, and the image that its environment names. */
+/** Where level `deploy` deploys, and the image of its environment. */
 export interface DeployPlace {
   readonly region: string;
   readonly account: string;
   readonly partition: string;
-  /** An image that exists, so that nothing is built. */
+  /** An existing image, so that no image is built. */
   readonly image: string;
 }
 
-/** How the files of the sequence differ; each field is one stage's change. */
+/** Changes to the environment file; each field is used by one stage. */
 export interface DeployChange {
   readonly impossibleQuota?: boolean;
-  /** A principal that does not exist: IAM refuses the trust policy late in the deploy. */
+  /** A principal that does not exist: IAM rejects the trust policy late in the deployment. */
   readonly unknownPrincipal?: boolean;
-  /** Guardrails, teams, budget-free sections as they are changed on day 2. */
+  /** Changes to guardrails, teams and other sections after the first deployment. */
   readonly dayTwo?: boolean;
 }
 
-/** The environment file of one stage, as YAML that is also JSON. */
+/** The environment file of one stage, as JSON, which is also valid YAML. */
 export function deployFile({ region, account, partition, image }: DeployPlace, change: DeployChange = {}): string {
   const principal = (name: string) => `arn:${partition}:iam::${account}:${name}`;
   const count = change.impossibleQuota ? IMPOSSIBLE_COUNT : 1;

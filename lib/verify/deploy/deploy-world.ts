@@ -8,10 +8,10 @@ import { type ReadWorld, readWorld } from '../read-world';
 import { type DeployChange, type DeployPlace, deployFile, VERIFY_ENVIRONMENT } from './deploy-file';
 import { leftoversOf } from './leftovers';
 
-/** How a call of the CDK CLI ended. */
+/** Result of a CDK CLI command. */
 export interface CdkOutcome {
   readonly code: number;
-  /** Everything it printed. */
+  /** Complete output of the command. */
   readonly output: string;
 }
 
@@ -30,7 +30,7 @@ const STATEFUL = [
   'AWS::ECR::Repository',
 ] as const;
 
-/** What the stages of the sequence showed; a stage that was not reached is undefined. */
+/** Results of the stages; undefined for a stage that was not reached. */
 export interface DeployObservations {
   refusal?: CdkOutcome & { left: string[] };
   failing?: CdkOutcome;
@@ -41,13 +41,13 @@ export interface DeployObservations {
   destroy?: CdkOutcome & { left: string[] };
 }
 
-/** What probes of the level `deploy` ask. */
+/** Data source for the probes of level `deploy`. */
 export interface DeployWorld extends ReadWorld {
-  /** Runs the whole sequence once: refusal, failing first deploy, deploy, update, alarm, destroy. */
+  /** Runs the complete sequence once: rejected deployment, failing first deployment, deployment, update, alarm, deletion. */
   observations(): Promise<DeployObservations>;
 }
 
-/** @param report says which stage begins */
+/** @param report is called with a description of each stage before it starts */
 export function deployWorld(
   read: ReadWorld,
   place: DeployPlace,
@@ -75,12 +75,12 @@ async function deploySequence(sequence: Sequence): Promise<DeployObservations> {
   const { read, place, cdk, report } = sequence;
   const deploy = (change: DeployChange = {}) => cdk('deploy', deployFile(place, change));
   const seen: DeployObservations = {};
-  report('a deploy that the quota check refuses');
+  report('a deployment that the quota check rejects');
   const refused = await deploy({ impossibleQuota: true });
   seen.refusal = { ...refused, left: await leftoversOf(read, VERIFY_ENVIRONMENT) };
-  report('a first deploy that fails late');
+  report('a first deployment that fails late');
   seen.failing = await deploy({ unknownPrincipal: true });
-  report('the same deploy with its cause gone');
+  report('the same deployment without the cause of the failure');
   seen.first = await deploy();
   if (seen.first.code === 0) Object.assign(seen, await whileDeployed(sequence));
   report('destroy');
@@ -89,7 +89,7 @@ async function deploySequence(sequence: Sequence): Promise<DeployObservations> {
   return seen;
 }
 
-/** What an update replaces, and what an alarm of the deployed environment does. */
+/** Determines the replacements of an update, and the actions of an alarm of the deployed environment. */
 async function whileDeployed(sequence: Sequence): Promise<Pick<DeployObservations, 'update' | 'alarm'>> {
   const { read, place, cdk, report } = sequence;
   const own = () => readWorld({ ...read, environment: VERIFY_ENVIRONMENT, descriptor: undefined });
@@ -110,7 +110,7 @@ async function statefulOf(world: ReadWorld): Promise<string[]> {
 
 const ALARM_PATIENCE_MS = 90_000;
 
-/** Sets the first alarm of the stack to ALARM and answers what its history says of its actions. */
+/** Sets the first alarm of the stack to ALARM and returns the history of its actions. */
 async function alarmActions(world: ReadWorld): Promise<string[]> {
   const client = new CloudWatchClient({ region: world.region });
   const [AlarmName] = await world.resourcesOf('AWS::CloudWatch::Alarm');

@@ -7,7 +7,7 @@ import { ListBucketsCommand } from '@aws-sdk/client-s3';
 import { GetParametersByPathCommand, SSMClient } from '@aws-sdk/client-ssm';
 import type { ReadWorld } from '../read-world';
 
-/** Prefix of everything that an environment names, `slipway-<environment>`, followed by a hyphen or the end. */
+/** Whether a name starts with `slipway-<environment>`, followed by a hyphen or the end. */
 const isOf = (name: string, environment: string) =>
   new RegExp(`^slipway-${environment}(-|$)`, 'i').test(name.split('/').pop() ?? '');
 
@@ -20,7 +20,7 @@ async function namesOf<Page>(
   return names;
 }
 
-/** What of an environment is left in the Region, as `kind name`; resources that cost money, hold data or keep a name from being used again. */
+/** Remaining resources of an environment in the Region, as `kind name`: resources that cost money, hold data or block a name. */
 export async function leftoversOf(world: ReadWorld, environment: string): Promise<string[]> {
   const { region, iam, ecr, lambda, s3 } = world;
   const dynamodb = new DynamoDBClient({ region });
@@ -60,7 +60,7 @@ export async function leftoversOf(world: ReadWorld, environment: string): Promis
   return found;
 }
 
-/** Buckets and roles are listed for all Regions; their names hold the Region they are for. */
+/** Buckets and roles are listed for all Regions; their names contain the Region. */
 const ofRegion = (kind: string, name: string, region: string) =>
   !['bucket', 'role'].includes(kind) || name.includes(region);
 

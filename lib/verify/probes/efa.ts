@@ -1,14 +1,14 @@
 import { findInstanceType } from '../../catalog/instances/instances';
 import { holdsIf, type Probe, unknown } from '../probe';
 
-/** The `health` event of one host: which questions were answered, and what was found. */
+/** The `health` event of one host: completed checks and their findings. */
 export interface HealthEvent {
   readonly host: string;
   readonly answered: readonly string[];
   readonly findings: readonly { readonly reason: string; readonly refuses: boolean }[];
 }
 
-/** What a run of the all-reduce on two instances of an EFA type showed: the driver's own events. */
+/** Results of the all-reduce on two instances with EFA, from the driver's events. */
 export interface EfaObservation {
   readonly instanceType: string;
   /** State of the run and its reason. */
@@ -28,19 +28,19 @@ export interface EfaObservation {
   readonly health: readonly HealthEvent[];
 }
 
-/** What probes of the level `efa` ask. */
+/** Data source for the probes of level `efa`. */
 export interface EfaWorld {
-  /** Launches the run once; later callers share what it showed. */
+  /** Launches the run once; all callers share the result. */
   observation(): Promise<EfaObservation>;
 }
 
-/** Bus bandwidth below this share of the expected one is said to differ. */
+/** Minimum share of the expected bus bandwidth; lower values are reported as different. */
 const BANDWIDTH_SHARE = 0.8;
 
 const notPrinted = (expected: string, { state }: EfaObservation) =>
-  unknown(expected, `the driver printed none; the run is ${state}`);
+  unknown(expected, `the driver reported none; the run is ${state}`);
 
-/** Questions of the health check that a GPU of a type with EFA answers. */
+/** Health checks that a GPU of a type with EFA supports. */
 const HEALTH_QUESTIONS = ['gpus', 'memory', 'remap', 'clocks', 'links'];
 
 /** Level `efa`: an all-reduce over two hosts of a type with EFA. */
@@ -98,7 +98,7 @@ export const EFA_PROBES: readonly Probe<EfaWorld>[] = [
     assumption: 'driver-cuda',
     async run(world) {
       const seen = await world.observation();
-      const expected = 'the GPUs of the type are seen on each host, and the collective ran on them';
+      const expected = 'all GPUs of the type are visible on each host, and the collective ran on them';
       const gpus = findInstanceType(seen.instanceType)?.accelerator?.count;
       const found = seen.inventory.map(({ gpus: n, driver, torch }) => ({
         n,
@@ -113,7 +113,7 @@ export const EFA_PROBES: readonly Probe<EfaWorld>[] = [
     assumption: 'health-answers',
     async run(world) {
       const seen = await world.observation();
-      const expected = `answers to ${HEALTH_QUESTIONS.join(', ')} on each host, and nothing that refuses it`;
+      const expected = `results of ${HEALTH_QUESTIONS.join(', ')} on each host, without a finding that rejects it`;
       if (seen.health.length === 0) return notPrinted(expected, seen);
       const good = seen.health.every(
         ({ answered, findings }) =>

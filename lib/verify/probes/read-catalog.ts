@@ -10,14 +10,14 @@ import { firstFive, holdsIf, type Probe, unknown } from '../probe';
 import type { ReadWorld } from '../read-world';
 
 const MIB_PER_GIB = 1024;
-/** Prices that differ by less are said to hold. */
+/** Smaller price differences are ignored. */
 const PRICE_TOLERANCE = 0.05;
-/** Usable memory of a GPU is a little below what EC2 says; more than this is another GPU. */
+/** Usable GPU memory is slightly below the value from EC2; a larger difference means a different GPU. */
 const MEMORY_TOLERANCE = 0.1;
 
 const accelerated = INSTANCE_TYPES.filter((type) => type.accelerator !== undefined);
 
-/** Fields of the catalog that EC2 contradicts. */
+/** Fields of the catalog that differ from EC2. */
 function contradictions(type: InstanceType, ec2: InstanceTypeInfo): string[] {
   const gpu = ec2.GpuInfo?.Gpus?.[0];
   const pairs: [string, number | undefined, number | undefined][] = [
@@ -39,7 +39,7 @@ const instanceFacts: Probe<ReadWorld> = {
   assumption: 'instance-facts',
   async run(world) {
     const byName = new Map(accelerated.map((type) => [type.name.replace(/^ml\./, ''), type]));
-    const expected = `the facts of ${byName.size} accelerated types, as far as EC2 has them in the Region`;
+    const expected = `the data of ${byName.size} accelerated types, for those that EC2 has in the Region`;
     const wrong: string[] = [];
     let compared = 0;
     const filter = { Filters: [{ Name: 'instance-type', Values: [...byName.keys()] }] };
@@ -51,7 +51,7 @@ const instanceFacts: Probe<ReadWorld> = {
         wrong.push(...contradictions(type, info));
       }
     }
-    if (compared === 0) return unknown(expected, 'EC2 describes none of them in the Region');
+    if (compared === 0) return unknown(expected, 'EC2 has none of them in the Region');
     return holdsIf(wrong.length === 0, expected, `${compared} compared; ${firstFive(wrong) || 'none differs'}`);
   },
 };
@@ -61,7 +61,7 @@ interface PriceDocument {
   terms?: { OnDemand?: Record<string, { priceDimensions?: Record<string, { pricePerUnit?: { USD?: string } }> }> };
 }
 
-/** On-demand USD an hour of a price list document, and its type; undefined for rows without a price. */
+/** Type and on-demand USD per hour from a price list document; undefined for rows without a price. */
 export function priceOf(document: PriceDocument): { type: string; usd: number } | undefined {
   const type = document.product?.attributes?.instanceName ?? '';
   const prices = Object.values(document.terms?.OnDemand ?? {})
@@ -97,7 +97,7 @@ const prices: Probe<ReadWorld> = {
           off.push(`${listed.type}: $${listed.usd}, not $${ours.usdPerHour} (${ours.basis} of ${ours.asOf})`);
       }
     }
-    if (compared === 0) return unknown(expected, 'the price list has no row of the Region that the catalog has');
+    if (compared === 0) return unknown(expected, 'the price list has no row for the Region and a type in the catalog');
     return holdsIf(
       off.length === 0,
       expected,
@@ -106,7 +106,7 @@ const prices: Probe<ReadWorld> = {
   },
 };
 
-/** Whether ECR has an image; what it says when not. */
+/** Undefined when ECR has the image, otherwise the reason. */
 async function imageState({ ecr }: ReadWorld, uri: string): Promise<string | undefined> {
   const parts = parseEcrUri(uri);
   if (!parts) return 'it is not an ECR image';
@@ -134,7 +134,10 @@ const trainingImage: Probe<ReadWorld> = {
     const expected = 'the image of the descriptor is in ECR';
     const parts = parseEcrUri(descriptor?.trainingImageUri ?? '');
     if (!parts)
-      return unknown(expected, descriptor ? 'the descriptor names no image in ECR' : 'the environment is not deployed');
+      return unknown(
+        expected,
+        descriptor ? 'the descriptor contains no image in ECR' : 'the environment is not deployed',
+      );
     const imageId = parts.digest ? { imageDigest: parts.digest } : { imageTag: parts.tag };
     const found = await ecr
       .send(
@@ -156,7 +159,7 @@ const regionSupport: Probe<ReadWorld> = {
   assumption: 'region-support',
   async run({ sagemaker, region }) {
     await sagemaker.send(new ListTrainingJobsCommand({ MaxResults: 1 }));
-    return holdsIf(true, `ListTrainingJobs answers in ${region}`, 'it answered');
+    return holdsIf(true, `ListTrainingJobs succeeds in ${region}`, 'it succeeded');
   },
 };
 
@@ -167,7 +170,7 @@ const describeNotFound: Probe<ReadWorld> = {
   async run({ sagemaker, now }) {
     const TrainingJobName = `slipway-verify-no-such-job-${now().toString(36)}`;
     const error = await sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName })).then(
-      () => new Error('Describe answered a job'),
+      () => new Error('Describe returned a job'),
       (thrown: Error) => thrown,
     );
     const seen = `${error.name}: ${error.message}`;
@@ -175,7 +178,7 @@ const describeNotFound: Probe<ReadWorld> = {
   },
 };
 
-/** Probes of instance types, images and prices that only read. */
+/** Read-only probes of instance types, images and prices. */
 export const CATALOG_PROBES: readonly Probe<ReadWorld>[] = [
   instanceFacts,
   prices,

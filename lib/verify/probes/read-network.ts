@@ -31,10 +31,10 @@ const zoneIds: Probe<ReadWorld> = {
   assumption: 'zone-ids',
   async run(world) {
     const prefix = zoneIdPrefix(world.region);
-    if (!prefix) return unknown('a prefix for the zone ids', `the catalog has none for ${world.region}`);
+    if (!prefix) return unknown('a prefix of the zone ids', `the catalog has none for ${world.region}`);
     const ids = (await zonesOf(world)).map(({ id }) => id);
     const expected = `zone ids that start with ${prefix}-az`;
-    if (ids.length === 0) return unknown(expected, 'the Region listed no zone');
+    if (ids.length === 0) return unknown(expected, 'the Region returned no zones');
     return holdsIf(
       ids.every((id) => id.startsWith(`${prefix}-az`)),
       expected,
@@ -75,15 +75,11 @@ const selfRules: Probe<ReadWorld> = {
     if (groups.length === 0) return unknown(expected, 'the environment has no security group');
     const { SecurityGroups = [] } = await world.ec2.send(new DescribeSecurityGroupsCommand({ GroupIds: groups }));
     const good = selfReachingGroups(SecurityGroups);
-    return holdsIf(
-      good.length > 0,
-      expected,
-      good.length > 0 ? `${good.length} of ${groups.length} groups` : 'none does',
-    );
+    return holdsIf(good.length > 0, expected, good.length > 0 ? `${good.length} of ${groups.length} groups` : 'none');
   },
 };
 
-/** What a bucket lacks of the protection that the environment gave it. */
+/** Missing protections of a bucket that the environment configured. */
 async function gapsOf({ s3 }: ReadWorld, Bucket: string, kind: string): Promise<string[]> {
   const gaps: string[] = [];
   const want = async (what: string, look: () => Promise<boolean>) => {
@@ -116,15 +112,15 @@ async function gapsOf({ s3 }: ReadWorld, Bucket: string, kind: string): Promise<
 const bucketsGuarded: Probe<ReadWorld> = {
   assumption: 'buckets-guarded',
   async run(world) {
-    const expected = 'three buckets with KMS, versions, public access block and TLS-only policy';
+    const expected = 'three buckets with KMS encryption, versioning, public access block and TLS-only policy';
     const { descriptor } = world;
     if (!descriptor) return unknown(expected, 'the environment is not deployed');
     const gaps: string[] = [];
     for (const kind of ['data', 'checkpoint', 'artifact'] as const)
       gaps.push(...(await gapsOf(world, descriptor[`${kind}Bucket`], kind)));
-    return holdsIf(gaps.length === 0, expected, firstFive(gaps) || 'all three have them');
+    return holdsIf(gaps.length === 0, expected, firstFive(gaps) || 'all three buckets comply');
   },
 };
 
-/** Probes of the network that only read. */
+/** Read-only probes of the network. */
 export const NETWORK_PROBES: readonly Probe<ReadWorld>[] = [zoneIds, endpointZones, selfRules, bucketsGuarded];

@@ -4,7 +4,7 @@ import { firstFive, holdsIf, type Probe, unknown } from '../probe';
 import type { ReadWorld } from '../read-world';
 import { type RolePolicies, rolePolicies } from '../role-policies';
 
-/** Values that no environment has: a request with one of them must be denied. */
+/** Values that no environment uses: a request with one of them must be denied. */
 const FOREIGN: Readonly<Record<string, string[]>> = {
   'sagemaker:VpcSubnets': ['subnet-00000000000000000'],
   'sagemaker:VpcSecurityGroupIds': ['sg-00000000000000000'],
@@ -24,7 +24,7 @@ interface Question {
   readonly context: ContextEntry[];
 }
 
-/** What IAM does not allow of the question, each as `action (decision)`. */
+/** Actions that IAM does not allow, each as `action (decision)`. */
 async function denied(
   world: ReadWorld,
   role: RolePolicies,
@@ -68,7 +68,7 @@ const rolesAllow: Probe<ReadWorld> = {
         problems.push(...(await denied(world, role, question)));
       }
     }
-    const seen = `${actions} actions of ${roles.length} roles asked; denied: ${firstFive(problems) || 'none'}`;
+    const seen = `${actions} actions of ${roles.length} roles simulated; denied: ${firstFive(problems) || 'none'}`;
     return holdsIf(problems.length === 0, expected, seen);
   },
 };
@@ -76,13 +76,13 @@ const rolesAllow: Probe<ReadWorld> = {
 const guardrailConditions: Probe<ReadWorld> = {
   assumption: 'guardrail-conditions',
   async run(world) {
-    const expected = 'a request with subnets, groups, types or a key of nobody is denied';
+    const expected = 'a request with foreign subnets, groups, types or keys is denied';
     const creators = (await rolesOf(world)).flatMap((role) =>
       role.statements
         .filter((s) => s.Effect === 'Allow' && actionsOf(s).includes('sagemaker:CreateTrainingJob'))
         .map((statement) => ({ role, statement })),
     );
-    if (creators.length === 0) return unknown(expected, 'no role of the stack may create training jobs');
+    if (creators.length === 0) return unknown(expected, 'no role of the stack is allowed to create training jobs');
     const passed: string[] = [];
     let tried = 0;
     for (const { role, statement } of creators) {
@@ -119,5 +119,5 @@ const quotaAction: Probe<ReadWorld> = {
   },
 };
 
-/** Probes of roles that only read. */
+/** Read-only probes of roles. */
 export const PERMISSION_PROBES: readonly Probe<ReadWorld>[] = [rolesAllow, guardrailConditions, quotaAction];

@@ -5,17 +5,17 @@ import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, QUOTA, type QuotaU
 import { type Finding, firstFive, holdsIf, type Probe, unknown } from '../probe';
 import type { ReadWorld } from '../read-world';
 
-/** Type whose quotas are asked for when the environment allows none by name. */
+/** Type whose quotas are read when the environment allows no type explicitly. */
 const ANY_TYPE = 'ml.m5.large';
-/** Concurrent executions that ticks of many runs and custom resources need; a new account may have ten. */
+/** Concurrent executions needed for ticks of many runs and custom resources; a new account may have ten. */
 const CONCURRENT_EXECUTIONS = 50;
 const CLOCK_SECONDS = 60;
-/** ListServiceQuotas allows ten calls a second. */
+/** ListServiceQuotas allows ten calls per second. */
 const PAGE_PAUSE_MS = 110;
 
 const listings = new WeakMap<ReadWorld, Map<string, Promise<ServiceQuota[]>>>();
 
-/** Every quota of a service in the Region, listed once. */
+/** All quotas of a service in the Region, listed once. */
 function quotasOf(world: ReadWorld, ServiceCode: string): Promise<ServiceQuota[]> {
   const known = listings.get(world) ?? new Map<string, Promise<ServiceQuota[]>>();
   listings.set(world, known);
@@ -33,7 +33,7 @@ async function listQuotas(world: ReadWorld, ServiceCode: string): Promise<Servic
   return found;
 }
 
-/** The catalog's codes with their names. */
+/** Codes and names of the quotas in the catalog. */
 function catalogQuotas(): { code: string; name: string }[] {
   const ofTypes = Object.entries(INSTANCE_QUOTA_CODES).flatMap(([type, codes]) =>
     (Object.keys(codes) as QuotaUsage[]).map((usage) => instanceQuota(type, usage)),
@@ -50,7 +50,7 @@ const quotaCodes: Probe<ReadWorld> = {
     const names = new Map((await quotasOf(world, 'sagemaker')).map((q) => [q.QuotaCode, q.QuotaName]));
     const known = rows.filter(({ code }) => names.has(code));
     const wrong = known.filter(({ code, name }) => names.get(code) !== name);
-    const expected = `${rows.length} codes with the names of the catalog, as far as the Region has them`;
+    const expected = `${rows.length} codes with the names in the catalog, for those that the Region has`;
     if (known.length === 0) return unknown(expected, `none of them is among the ${names.size} quotas of the Region`);
     const list = firstFive(wrong.map(({ code, name }) => `${code} is "${names.get(code)}", not "${name}"`));
     return holdsIf(wrong.length === 0, expected, `${known.length} found, ${wrong.length} differ${list && `: ${list}`}`);
@@ -70,7 +70,7 @@ const quotaApplied: Probe<ReadWorld> = {
       if (answer instanceof Error) missing.push(`${QuotaCode}: ${answer.name}`);
       else if (answer.Quota?.Value === undefined) missing.push(`${QuotaCode}: no value`);
     }
-    const seen = `${codes.length - missing.length} of ${codes.length} have one`;
+    const seen = `${codes.length - missing.length} of ${codes.length} have a value`;
     return holdsIf(
       missing.length === 0,
       'an applied value of each quota',
@@ -79,16 +79,16 @@ const quotaApplied: Probe<ReadWorld> = {
   },
 };
 
-/** A rate that Service Quotas lists, against the one that the product keeps to. */
+/** Compares a rate from Service Quotas with the rate that Slipway uses. */
 async function rateFinding(world: ReadWorld, service: string, operation: string, perSecond: number): Promise<Finding> {
-  const expected = `${operation}: at least ${perSecond} a second`;
+  const expected = `${operation}: at least ${perSecond} per second`;
   const quotas = await quotasOf(world, service);
   const words = new RegExp(`\\b${operation}\\b`);
   const found = quotas.find(
     ({ QuotaName = '', Value }) =>
       Value !== undefined && words.test(QuotaName) && /rate|TPS|per second/i.test(QuotaName),
   );
-  if (!found) return unknown(expected, `none of the ${quotas.length} quotas of ${service} is that rate`);
+  if (!found) return unknown(expected, `none of the ${quotas.length} quotas of ${service} is this rate`);
   return holdsIf((found.Value ?? 0) >= perSecond, expected, `"${found.QuotaName}" is ${found.Value}`);
 }
 
@@ -104,7 +104,7 @@ const concurrency: Probe<ReadWorld> = {
     const free = AccountLimit?.UnreservedConcurrentExecutions;
     const expected = `at least ${CONCURRENT_EXECUTIONS} concurrent executions`;
     return free === undefined
-      ? unknown(expected, 'Lambda gave no limit')
+      ? unknown(expected, 'Lambda returned no limit')
       : holdsIf(free >= CONCURRENT_EXECUTIONS, expected, `${free}`);
   },
 };
@@ -112,7 +112,7 @@ const concurrency: Probe<ReadWorld> = {
 const clock: Probe<ReadWorld> = {
   assumption: 'clock',
   async run(world) {
-    const expected = `at most ${CLOCK_SECONDS} seconds between this machine and AWS`;
+    const expected = `at most ${CLOCK_SECONDS} seconds of clock skew between this machine and AWS`;
     let date: string | undefined;
     const command = new GetCallerIdentityCommand({});
     command.middlewareStack.add(
@@ -124,13 +124,13 @@ const clock: Probe<ReadWorld> = {
       { step: 'deserialize', name: 'readDate' },
     );
     await world.sts.send(command);
-    if (!date) return unknown(expected, 'the answer had no Date');
+    if (!date) return unknown(expected, 'the response had no Date header');
     const seconds = Math.round(Math.abs(Date.parse(date) - world.now()) / 1000);
     return holdsIf(seconds <= CLOCK_SECONDS, expected, `${seconds} s`);
   },
 };
 
-/** Probes of quotas that only read. */
+/** Read-only probes of quotas. */
 export const QUOTA_PROBES: readonly Probe<ReadWorld>[] = [
   quotaCodes,
   quotaApplied,

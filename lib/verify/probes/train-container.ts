@@ -5,7 +5,7 @@ import { type Finding, holdsIf, type Probe, unknown } from '../probe';
 import { PROBE_OBJECT, STOP_GRACE_SECONDS } from '../train/train-jobs';
 import type { EndedJob, Fact, TrainWorld } from '../train/train-world';
 
-/** Facts that each host of the two-host job printed about itself. */
+/** Facts that each host of the two-host job reported about itself. */
 interface HostFacts {
   config: { current_host?: string; hosts?: string[]; current_instance_type?: string; network_interface_name?: string };
   addresses: Record<string, string>;
@@ -23,7 +23,7 @@ const hostsOf = ({ facts }: EndedJob): { host: string; facts: HostFacts }[] =>
     .filter(({ values }) => values.config)
     .map(({ host, values }) => ({ host, facts: values as unknown as HostFacts }));
 
-/** A probe that reads what the hosts of the facts job printed. */
+/** A probe that evaluates the output of the facts job's hosts. */
 const onHosts = (
   assumption: string,
   expected: string,
@@ -33,7 +33,7 @@ const onHosts = (
   assumption,
   async run(world) {
     const hosts = hostsOf(await world.job('facts'));
-    if (hosts.length === 0) return unknown(expected, 'the log of the job shows no facts of its hosts');
+    if (hosts.length === 0) return unknown(expected, 'the log of the job contains no facts of its hosts');
     const seen = hosts.map(({ host, facts }) => `${host}: ${JSON.stringify(show(facts))}`).join(', ');
     return holdsIf(hosts.length === 2 && hosts.every(({ host, facts }) => judge(facts, host)), expected, seen);
   },
@@ -68,7 +68,7 @@ const HOST_PROBES: readonly Probe<TrainWorld>[] = [
   ),
   onHosts(
     'own-address',
-    'a socket can be bound to the own address',
+    'a socket can be bound to the address of the host',
     (f) => f.ownAddressBinds === true,
     (f) => f.ownAddressBinds,
   ),
@@ -86,7 +86,7 @@ const HOST_PROBES: readonly Probe<TrainWorld>[] = [
   ),
   onHosts(
     'container-credentials',
-    'an address of credentials in the environment',
+    'a credentials endpoint in the environment',
     (f) => f.credentials,
     (f) => f.credentials,
   ),
@@ -101,10 +101,10 @@ const HOST_PROBES: readonly Probe<TrainWorld>[] = [
 const sigterm: Probe<TrainWorld> = {
   assumption: 'sigterm-first-process',
   async run(world) {
-    const expected = 'the shell that was started first got SIGTERM on both hosts';
+    const expected = 'the first process received SIGTERM on both hosts';
     const { facts } = await world.job('facts');
     const hosts = ['algo-1', 'algo-2'].filter((host) => firstWith(facts, 'sigterm', host));
-    return holdsIf(hosts.length === 2, expected, hosts.length > 0 ? `on ${hosts.join(' and ')}` : 'on neither');
+    return holdsIf(hosts.length === 2, expected, hosts.length > 0 ? `on ${hosts.join(' and ')}` : 'on neither host');
   },
 };
 
@@ -118,11 +118,11 @@ const stopGrace: Probe<TrainWorld> = {
     const last = alive.at(-1)?.values.alive;
     return typeof last === 'number'
       ? holdsIf(last >= least, expected, `${last} s, counted every 5 s`)
-      : unknown(expected, 'the log shows no count');
+      : unknown(expected, 'the log contains no count');
   },
 };
 
-/** Judges which keys of a bucket are there after the facts job was stopped. */
+/** Finding about the keys in a bucket after the facts job was stopped. */
 async function keysFinding(
   world: TrainWorld,
   bucket: 'artifact' | 'checkpoint',
@@ -160,7 +160,8 @@ const checkpointRestore: Probe<TrainWorld> = {
     const expected = 'step-12.txt of the crashed job, before the script of the next one starts';
     const { facts, description } = await world.job('resume');
     const restored = facts.find((fact) => fact.values.restored !== undefined)?.values.restored;
-    if (restored === undefined) return unknown(expected, `${description.TrainingJobStatus}, and the log says nothing`);
+    if (restored === undefined)
+      return unknown(expected, `${description.TrainingJobStatus}, and the log contains no result`);
     return holdsIf(String(restored).includes('step-12.txt'), expected, `"${restored}"`);
   },
 };
@@ -173,7 +174,7 @@ const checkpointKey: Probe<TrainWorld> = {
     await world.job('crash');
     const [Key] = (await world.keys('checkpoint')).filter((key) => /\/resume\//.test(key));
     if (!Key || !descriptor.kmsKeyArn)
-      return unknown(expected, Key ? 'the environment names no key' : 'no checkpoint object');
+      return unknown(expected, Key ? 'the environment has no key' : 'no checkpoint object');
     const head = await world.s3.send(new HeadObjectCommand({ Bucket: descriptor.checkpointBucket, Key }));
     const same = head.SSEKMSKeyId === descriptor.kmsKeyArn;
     return holdsIf(
@@ -210,7 +211,7 @@ const oneZone: Probe<TrainWorld> = {
       (address) => Subnets.find(({ CidrBlock = '' }) => cidrContains(CidrBlock, address))?.SubnetId,
     );
     if (homes.length < 2 || homes.includes(undefined))
-      return unknown(expected, 'the addresses of the hosts are in no subnet of the environment');
+      return unknown(expected, 'the addresses of the hosts are not in a subnet of the environment');
     return holdsIf(new Set(homes).size === 1, expected, `${new Set(homes).size} subnets`);
   },
 };
@@ -218,14 +219,14 @@ const oneZone: Probe<TrainWorld> = {
 const pullOutsideVpc: Probe<TrainWorld> = {
   assumption: 'pull-outside-vpc',
   async run(world) {
-    const expected = 'a job in a network without endpoints of ECR and Logs starts and is logged';
+    const expected = 'a job in a network without endpoints for ECR and CloudWatch Logs starts and has a log';
     const { description, streams } = await world.job('facts');
     if (world.place.descriptor.network?.mode !== 'vpc-locked') return unknown(expected, 'the network is not locked');
     const ids = await world.resourcesOf('AWS::EC2::VPCEndpoint');
     const { VpcEndpoints = [] } =
       ids.length === 0 ? {} : await world.ec2.send(new DescribeVpcEndpointsCommand({ VpcEndpointIds: ids }));
     const services = VpcEndpoints.flatMap(({ ServiceName }) => /\.(ecr\.\w+|logs)$/.exec(ServiceName ?? '')?.[1] ?? []);
-    if (services.length > 0) return unknown(expected, `the network has endpoints of ${services.join(', ')}`);
+    if (services.length > 0) return unknown(expected, `the network has endpoints for ${services.join(', ')}`);
     return holdsIf(
       description.TrainingStartTime !== undefined && streams.length > 0,
       expected,
@@ -234,7 +235,7 @@ const pullOutsideVpc: Probe<TrainWorld> = {
   },
 };
 
-/** What the containers of level `train` show of their surroundings. */
+/** Probes of the environment of containers at level `train`. */
 export const CONTAINER_PROBES: readonly Probe<TrainWorld>[] = [
   ...HOST_PROBES,
   sigterm,

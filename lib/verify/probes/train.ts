@@ -15,7 +15,7 @@ import { CONTAINER_PROBES } from './train-container';
 
 const SECONDS = 1000;
 
-/** Time that reads may need after a write. */
+/** Maximum delay of reads after a write. */
 const READ_LAG_SECONDS = 10;
 const LIST_LAG_SECONDS = 60;
 
@@ -25,7 +25,7 @@ const errorOf = (call: Promise<unknown>): Promise<Error | undefined> =>
     (error: Error) => error,
   );
 
-/** Seconds from `since` until `look` answers true; undefined after `patience` seconds. */
+/** Seconds from `since` until `look` returns true; undefined after `patience` seconds. */
 async function secondsUntil(
   world: TrainWorld,
   since: number,
@@ -44,7 +44,7 @@ const reason = ({ description }: EndedJob) => description.FailureReason ?? '';
 const stateOf = ({ description: { TrainingJobStatus, SecondaryStatus } }: EndedJob) =>
   `${TrainingJobStatus} / ${SecondaryStatus}`;
 
-/** Waits for a job and judges how it ended. */
+/** Waits for a job and evaluates its result. */
 const afterJob = (
   assumption: string,
   kind: JobKind,
@@ -54,7 +54,7 @@ const afterJob = (
   run: async (world) => judge(await world.job(kind), world),
 });
 
-/** Looks for the newly created job until a read shows it; the job ends by itself. */
+/** Measures the time until a read returns the newly created job, which ends by itself. */
 const readAfterWrite = (
   assumption: string,
   atMost: number,
@@ -63,7 +63,7 @@ const readAfterWrite = (
 ): Probe<TrainWorld> => ({
   assumption,
   async run(world) {
-    const expected = `${what} within ${atMost} s of the answer of CreateTrainingJob`;
+    const expected = `${what} within ${atMost} s of the response of CreateTrainingJob`;
     const since = await world.created('deadline');
     const name = jobName(world.place, 'deadline');
     const lag = await secondsUntil(world, since, 3 * atMost, () => look(world, name));
@@ -91,7 +91,7 @@ const READ_AFTER_WRITE: readonly Probe<TrainWorld>[] = [
       return TrainingJobSummaries.some((job) => job.TrainingJobName === NameContains);
     },
   ),
-  readAfterWrite('tags-after-create', READ_LAG_SECONDS, 'ListTags answers all tags', async (world, name) => {
+  readAfterWrite('tags-after-create', READ_LAG_SECONDS, 'ListTags returns all tags', async (world, name) => {
     const ResourceArn = (await describeJob(world, name))?.TrainingJobArn;
     if (!ResourceArn) return false;
     const { Tags = [] } = await world.sagemaker.send(new ListTagsCommand({ ResourceArn }));
@@ -121,7 +121,7 @@ const stopTwice = afterJob('stop-twice', 'denied', async (_, world) => {
   );
 });
 
-/** An accelerated type whose quota is 0, so that a request for it costs nothing. */
+/** An accelerated type with a quota of 0, so that a request costs nothing. */
 async function typeWithoutQuota(world: TrainWorld): Promise<string | undefined> {
   const candidates = Object.keys(INSTANCE_QUOTA_CODES).filter((type) => /^ml\.p[3-6]/.test(type));
   for (const type of candidates) {
@@ -138,8 +138,8 @@ const limitText: Probe<TrainWorld> = {
   assumption: 'limit-exceeded-text',
   async run(world) {
     const type = await typeWithoutQuota(world);
-    const expected = 'ResourceLimitExceeded that names the quota';
-    if (!type) return unknown(expected, 'every accelerated type has quota in this account');
+    const expected = 'ResourceLimitExceeded with the name of the quota';
+    if (!type) return unknown(expected, 'all accelerated types have a quota above 0 in this account');
     const request = jobRequest('deadline', { ...world.place, instanceType: type });
     const error = await errorOf(
       world.sagemaker.send(
@@ -181,7 +181,7 @@ const failureText = afterJob('failure-text', 'crash', (job) =>
 const deniedText = afterJob('data-denied-text', 'denied', (job) =>
   holdsIf(
     /^ClientError/.test(reason(job)) && /access|denied|permission|forbidden|403|not authorized/i.test(reason(job)),
-    'Failed, ClientError that names access',
+    'Failed, ClientError that mentions access',
     `${stateOf(job)}: ${reason(job)}`,
   ),
 );
@@ -202,7 +202,7 @@ const transitions = afterJob('secondary-transitions', 'resume', ({ description: 
 const billable = afterJob('billable-seconds', 'resume', ({ description: job }) => {
   const { BillableTimeInSeconds: billed, TrainingStartTime: from, TrainingEndTime: to } = job;
   const expected = 'BillableTimeInSeconds within a minute of TrainingStartTime to TrainingEndTime';
-  if (billed === undefined || !from || !to) return unknown(expected, 'Describe gave no such times');
+  if (billed === undefined || !from || !to) return unknown(expected, 'Describe returned no such times');
   const wall = (to.getTime() - from.getTime()) / SECONDS;
   return holdsIf(Math.abs(billed - wall) <= 60, expected, `${billed} s billed, ${wall.toFixed(0)} s long`);
 });
@@ -211,7 +211,7 @@ const spotBillable = afterJob('spot-billable', 'spot', (job) => {
   const { BillableTimeInSeconds: billed, TrainingTimeInSeconds: trained, TrainingJobStatus } = job.description;
   const expected = 'fewer billed than training seconds';
   if (TrainingJobStatus !== 'Completed') return unknown(expected, `${stateOf(job)}: ${reason(job)}`);
-  if (billed === undefined || trained === undefined) return unknown(expected, 'Describe gave no such times');
+  if (billed === undefined || trained === undefined) return unknown(expected, 'Describe returned no such times');
   return holdsIf(billed < trained, expected, `${billed} s billed of ${trained} s`);
 });
 
@@ -236,7 +236,7 @@ const trustSourceArn = afterJob('trust-source-arn', 'facts', (job) =>
   holdsIf(job.description.TrainingStartTime !== undefined, 'a job starts with the execution role', stateOf(job)),
 );
 
-/** Level `train`: a handful of small CPU jobs under the team's execution role. */
+/** Level `train`: a few small CPU jobs with the team's execution role. */
 export const TRAIN_PROBES: readonly Probe<TrainWorld>[] = [
   ...READ_AFTER_WRITE,
   nameUnique,

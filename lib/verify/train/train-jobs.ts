@@ -13,7 +13,7 @@ interface JobPlan {
   readonly instances: number;
   readonly maxRuntimeSeconds: number;
   readonly spot?: boolean;
-  /** Folder of its checkpoints; jobs with the same one see each other's files. */
+  /** Folder of its checkpoints; jobs with the same folder share their checkpoints. */
   readonly checkpoints?: string;
   readonly channel?: 'readable' | 'forbidden';
 }
@@ -27,46 +27,51 @@ const PLANS: Readonly<Record<JobKind, JobPlan>> = {
   deadline: { script: ENDLESS_SCRIPT, instances: 1, maxRuntimeSeconds: 60 },
 };
 
-/** Seconds after which SageMaker kills a container that was asked to end. */
+/** Seconds between SIGTERM and SIGKILL when SageMaker stops a job. */
 export const STOP_GRACE_SECONDS = 120;
 
-/** Instance-seconds that the jobs can be billed for at most. */
+/** Maximum billed instance-seconds of all jobs. */
 export const MOST_INSTANCE_SECONDS = JOB_KINDS.map((kind) => PLANS[kind]).reduce(
   (sum, plan) => sum + plan.instances * (plan.maxRuntimeSeconds + STOP_GRACE_SECONDS),
   0,
 );
 
-/** Environment and id that a job of the level `train` gets its names from. */
+/** Environment and id from which the names of a job at level `train` are derived. */
 export interface JobPlace {
   readonly descriptor: Descriptor;
   readonly image: string;
   readonly instanceType: string;
-  /** Unique for one call of `slipway verify`, at most 20 characters. */
+  /** Unique per call of `slipway verify`, at most 20 characters. */
   readonly id: string;
 }
 
-/** Begins with the environment's name: the execution role trusts SageMaker for jobs of that prefix alone. */
+/** The name of a job. It starts with the environment's name, because the execution role only trusts SageMaker for jobs with that prefix. */
 export const jobName = ({ descriptor, id }: Pick<JobPlace, 'descriptor' | 'id'>, kind: JobKind): string =>
   `${descriptor.name}-verify-${id}-${kind}`;
 
-/** Prefix of everything that one call writes, in the artifact and the checkpoint bucket: the team's own, which its role may use. */
+/**
+ * Prefix of all objects that one call writes to the artifact and checkpoint buckets; it is the team's prefix, which its role may access.
+ */
 export const prefixOf = ({ descriptor, id }: Pick<JobPlace, 'descriptor' | 'id'>): string =>
   `runs/${descriptor.team}/slipway-verify-${id}/`;
 
-/** A prefix of no team in the artifact bucket: the execution role may not read it. One object lies there, so that nothing else can fail. */
+/**
+ * A prefix outside every team in the artifact bucket, which the execution role must not read. It contains one object, so that the channel
+ * can only fail because of permissions.
+ */
 export const FORBIDDEN_PREFIX = 'runs/slipway-verify-nobody/';
 
-/** Where the script of a job lies: an argument holds 256 characters at most, so it comes as a channel. */
+/** S3 key of a job's script: arguments are limited to 256 characters, so it is provided as a channel. */
 export const scriptKey = (place: Pick<JobPlace, 'descriptor' | 'id'>, kind: JobKind): string =>
   `${prefixOf(place)}scripts/${kind}/run.sh`;
 
-/** The script that the job runs. */
+/** The script of a job. */
 export const scriptOf = (kind: JobKind): string => PLANS[kind].script;
 
-/** Object that the channel `probe` of the facts job holds, and its content. */
+/** Object in the channel `probe` of the facts job, and its content. */
 export const PROBE_OBJECT = { name: 'hello.txt', content: 'hello from S3' } as const;
 
-/** Prefix in S3 under which a job of the level `train` writes. */
+/** S3 key of that object. */
 export const probeKey = (place: Pick<JobPlace, 'descriptor' | 'id'>): string =>
   `${prefixOf(place)}data/${PROBE_OBJECT.name}`;
 
@@ -87,7 +92,7 @@ function channels(kind: JobKind, place: JobPlace): CreateTrainingJobCommandInput
   return [script, channel('probe', data === 'readable' ? `${prefixOf(place)}data/` : FORBIDDEN_PREFIX)];
 }
 
-/** The request of one job; `SLIPWAY_VERIFY` in its environment is what Describe must echo. */
+/** The request of one job; Describe must return `SLIPWAY_VERIFY` in its environment. */
 export function jobRequest(kind: JobKind, place: JobPlace): CreateTrainingJobCommandInput {
   const plan = PLANS[kind];
   const { descriptor, image, instanceType, id } = place;

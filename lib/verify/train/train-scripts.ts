@@ -1,9 +1,9 @@
 /**
- * What the containers of level `train` run: bash and python3 alone, so that every training image can run it. Each fact is one line
- * `verify {"name": value, ...}` on stdout.
+ * Scripts of the containers of level `train`. They only use bash and python3, so that every training image can run them. Each fact is one
+ * line `verify {"name": value, ...}` on stdout.
  */
 
-/** `"${BASE}"` is /opt/ml on SageMaker, and the instance's own tree in the embedded AWS. */
+/** `"${BASE}"` is /opt/ml on SageMaker, and a separate directory per instance in the AWS emulator. */
 const BASE = 'BASE="${SAGEMAKER_BASE_DIR:-/opt/ml}"';
 
 const PYTHON_FACTS = `
@@ -42,8 +42,8 @@ print("verify " + json.dumps({
 `;
 
 /**
- * Facts of the host; then each host writes a checkpoint of its own, waits for SIGTERM and counts the seconds that it still lives. The
- * loop has no end of its own: the job is stopped from outside.
+ * Reports facts of the host; then each host writes a checkpoint, waits for SIGTERM and counts the seconds until SIGKILL. The loop is
+ * infinite: the job is stopped through the API.
  */
 export const FACTS_SCRIPT = `
 ${BASE}
@@ -72,17 +72,17 @@ printf '%s' '{"slipway":1,"class":"user-code","code":7,"reason":"verify: planned
 exit 7
 `;
 
-/** Says which checkpoint files it found before it did anything. */
+/** Reports the checkpoint files that exist when it starts. */
 export const RESUME_SCRIPT = `
 ${BASE}
 found=$(ls "$BASE/checkpoints" 2>/dev/null | tr '\\n' ' ')
 echo "verify {\\"restored\\": \\"$found\\"}"
 `;
 
-/** Ends well after a few seconds. */
+/** Succeeds after a few seconds. */
 export const SHORT_SCRIPT = 'echo "verify {\\"short\\": true}"; sleep 5';
 
-/** Runs into MaxRuntimeInSeconds. */
+/** Exceeds MaxRuntimeInSeconds. */
 export const ENDLESS_SCRIPT = `
 trap 'echo "verify {\\"sigterm\\": $(date +%s)}"; exit 0' TERM
 while true; do sleep 1; done

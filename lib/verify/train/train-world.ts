@@ -31,37 +31,37 @@ import {
 const READ_PAUSE_MS = 200;
 const LOG_GROUP = '/aws/sagemaker/TrainingJobs';
 const ENDED = ['Completed', 'Failed', 'Stopped'];
-/** Longer than any job of this level may take, image pull included. */
+/** Longer than the maximum duration of any job of this level, including the image pull. */
 const PATIENCE_MS = 40 * 60_000;
 
-/** A line that a container printed as `verify {...}`. */
+/** A line `verify {...}` from a container. */
 export interface Fact {
   host: string;
   at: number;
   values: Record<string, unknown>;
 }
 
-/** What is left of a job after it ended. */
+/** The result of an ended job. */
 export interface EndedJob {
   description: DescribeTrainingJobCommandOutput;
-  /** In order of time. */
+  /** In chronological order. */
   facts: Fact[];
   /** Names of its log streams. */
   streams: string[];
 }
 
-/** What probes of the level `train` ask. */
+/** Data source for the probes of level `train`. */
 export interface TrainWorld extends ReadWorld {
   readonly place: JobPlace;
-  /** Runs a job once and answers how it ended; later callers share it. */
+  /** Runs a job once and returns its result; all callers share it. */
   job(kind: JobKind): Promise<EndedJob>;
-  /** Epoch milliseconds when the answer of CreateTrainingJob was there; starts the job if nobody has. Rejects when it was refused. */
+  /** Epoch milliseconds of the response of CreateTrainingJob; starts the job if necessary. Rejects when the request was rejected. */
   created(kind: JobKind): Promise<number>;
-  /** Keys below the prefix of this call, in one of its buckets. */
+  /** Keys under the prefix of this call in one of its buckets. */
   keys(bucket: 'artifact' | 'checkpoint'): Promise<string[]>;
 }
 
-/** Uploads what the jobs read, and answers the world of the probes. */
+/** Uploads the inputs of the jobs and returns the data source for the probes. */
 export async function trainWorld(read: ReadWorld, place: JobPlace, pollMs: number): Promise<TrainWorld> {
   const { descriptor } = place;
   const put = (Key: string, Body: string) =>
@@ -95,11 +95,11 @@ export async function trainWorld(read: ReadWorld, place: JobPlace, pollMs: numbe
   };
 }
 
-/** At most this many instances at once: the total that AWS gives a new account. */
+/** Maximum number of concurrent instances: the default total quota of a new AWS account. */
 const INSTANCES_AT_ONCE = 4;
 
 class JobRunner {
-  /** Epoch milliseconds of the answers of CreateTrainingJob. */
+  /** Epoch milliseconds of the responses of CreateTrainingJob. */
   readonly createdAt = new Map<JobKind, number>();
   private readonly logs: CloudWatchLogsClient;
   private free = INSTANCES_AT_ONCE;
@@ -122,7 +122,7 @@ class JobRunner {
   }
 
   private async runAlone(kind: JobKind): Promise<EndedJob> {
-    // What the crashed job saved is what the resumed one must find.
+    // The resumed job must find the checkpoint of the crashed job.
     if (kind === 'resume') await this.run('crash');
     const request = jobRequest(kind, this.place);
     const instances = request.ResourceConfig?.InstanceCount ?? 1;
@@ -153,7 +153,7 @@ class JobRunner {
     throw new Error(`the ${kind} job did not end within ${PATIENCE_MS / 60_000} minutes`);
   }
 
-  /** Asks the job to stop when both hosts wait for it. */
+  /** Stops the job when both hosts are waiting for it. */
   private async stopOnceWaiting(kind: JobKind): Promise<void> {
     const until = this.world.now() + PATIENCE_MS;
     for (;;) {
@@ -176,7 +176,7 @@ class JobRunner {
       const page = await this.logs
         .send(new FilterLogEventsCommand({ logGroupName: LOG_GROUP, logStreamNamePrefix: prefix, nextToken }))
         .catch(ignoreNotFound);
-      // The embedded AWS ignores the prefix and answers with the streams of every job.
+      // The AWS emulator ignores the prefix and returns the streams of all jobs.
       events.push(...(page?.events ?? []).filter((e) => e.logStreamName?.startsWith(prefix)));
       nextToken = page?.nextToken;
     } while (nextToken);
@@ -200,8 +200,8 @@ function factOf({ message = '', logStreamName = '', timestamp = 0 }: FilteredLog
 }
 
 /**
- * Stops what still runs and deletes every version of what this call wrote. Never throws.
- * @returns what could not be cleaned up, in words
+ * Stops running jobs and deletes all versions of the objects that this call wrote. Never throws.
+ * @returns descriptions of resources that could not be cleaned up
  */
 export async function cleanUpTraining(world: ReadWorld, place: JobPlace): Promise<string[]> {
   const left: string[] = [];

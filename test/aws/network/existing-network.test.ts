@@ -123,7 +123,7 @@ describe('a subnet reaches S3', () => {
     tables();
     endpoints();
     expect(await issues()).toEqual([
-      'warning network.existing.subnetIds: must reach S3, got subnet-0a1b2c3d of account 444455556666, whose routes are not visible to this account; ask its owner whether its route table has an endpoint for S3',
+      'warning network.existing.subnetIds: must reach S3, got subnet-0a1b2c3d of account 444455556666, whose routes this account cannot see; ask its owner whether its route table has an endpoint for S3',
     ]);
     tables(table([]));
     expect((await issues())[0]).toMatch(/^warning network.existing.subnetIds: must reach S3/);
@@ -138,7 +138,9 @@ describe('services that options need', () => {
     const found = await issues(`guardrails: { allowRemoteDebug: true }\n${MLFLOW}`);
     expect(found).toEqual([
       'error network.existing.vpcId: must have an interface endpoint for ssmmessages with private DNS, which guardrails.allowRemoteDebug requires, got vpc-0a1b2c3d, where subnet-0a1b2c3d has no other route to it; create it, or give the subnet a route to a NAT gateway',
-      expect.stringContaining('an interface endpoint of experiments with private DNS, which teams.<team>.mlflow needs'),
+      expect.stringContaining(
+        'an interface endpoint for experiments with private DNS, which teams.<team>.mlflow requires',
+      ),
     ]);
     tables(table([NAT]));
     expect(await issues('guardrails: { allowRemoteDebug: true }\n')).toEqual([]);
@@ -159,7 +161,7 @@ describe('hosts of a job', () => {
   test('fails: a group that its members cannot send to, where a required type has EFA; a warning otherwise', async () => {
     group({ IpPermissionsEgress: [{ IpProtocol: '-1', IpRanges: [{ CidrIp: '0.0.0.0/0' }] }] });
     expect((await issues(P5))[0]).toMatch(
-      /^error network.existing.securityGroupIds: must have a group with all traffic from and to itself/,
+      /^error network.existing.securityGroupIds: must include a group that allows all traffic from and to itself/,
     );
     expect((await issues())[0]).toMatch(/^warning network.existing.securityGroupIds/);
   });

@@ -114,9 +114,9 @@ test('what is better otherwise, and works, is a warning', async () => {
   expect(await reason({ buckets })).toBe('');
   expect(warned.map((text) => text.slice(0, 60))).toEqual([
     'storage.buckets.data: should encrypt new objects with the en',
-    'storage.buckets.data: should be versioned: objects that are ',
+    'storage.buckets.data: should be versioned: otherwise objects',
     'storage.buckets.checkpoints: should encrypt new objects with',
-    'storage.buckets.checkpoints: should be versioned: objects th',
+    'storage.buckets.checkpoints: should be versioned: otherwise ',
     'storage.buckets.checkpoints: should expire objects with the ',
   ]);
 });
