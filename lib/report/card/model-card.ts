@@ -24,7 +24,7 @@ export function modelCard(facts: ModelFacts): string {
     `Weights of the run \`${facts.runId}\` (environment ${facts.environment}, team ${facts.team}, ${facts.region}), written by \`slipway publish\` from the record of the run.`,
     '',
     ...section(
-      'To be filled in by the authors',
+      'To be filled in by people',
       ['part', 'content'],
       [...LEFT_FOR_PEOPLE.map(([name, what]) => [name, `to be filled in: ${what}`])],
     ),

@@ -45,7 +45,7 @@ export function registryCard(facts: ModelFacts): string {
 }
 
 const caveats = ({ weights }: ModelFacts): string =>
-  `To be filled in by the authors: licence, intended uses, limitations, risk rating. Complete card: ${weights.uri}${cardFile(weights)}`;
+  `To be filled in by people: licence, intended uses, limitations, risk rating. The whole card: ${weights.uri}${cardFile(weights)}`;
 
 function metrics({ step, tokens, loss, gpuHours, spendUsd, listPriceUsd, goodput }: ModelFacts) {
   const known: Record<string, number | null | undefined> = {
