@@ -3,7 +3,7 @@ import { formatValue } from '../spec/issue';
 import type { NotCarried } from './differences';
 import type { Draft } from './draft';
 
-/** The text of a run file: what was imported from where, what it does not say and why, then the options. */
+/** The text of a run file: a comment with the source and the values that were not imported, followed by the options. */
 export function runFileText(draft: Draft, notCarried: readonly NotCarried[], source: string): string {
   const comments = [
     `Imported from ${oneLine(source)}.`,

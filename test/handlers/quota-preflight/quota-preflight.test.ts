@@ -204,7 +204,7 @@ test('delete does nothing and keeps the id', async () => {
 
 test('fails: malformed properties are named, all at once', async () => {
   await expect(onEvent(deps(), events([], { needs: '{', enforce: 'maybe' }).create())).rejects.toThrow(
-    /^Custom::SlipwayQuotaPreflight Resource: needs: must hold .*enforce: /s,
+    /^Custom::SlipwayQuotaPreflight Resource: needs: must contain .*enforce: /s,
   );
 });
 
