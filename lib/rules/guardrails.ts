@@ -70,7 +70,7 @@ function sizes(run: RunSpec, { descriptor }: RailsContext): Finding[] {
       path: 'limits.maxRuntimeSeconds',
       must: `must be at most ${rails?.maxRuntimeSeconds} in environment ${descriptor?.name}`,
       got: run.limits.maxRuntimeSeconds,
-      fix: 'lower it; a longer run is handed over between attempts',
+      fix: 'reduce it; a longer run continues in further attempts',
     }),
     ...when(rails?.maxCostPerRunUsd !== undefined && (run.limits.maxCostUsd ?? 0) > rails.maxCostPerRunUsd, {
       path: 'limits.maxCostUsd',

@@ -32,16 +32,16 @@ function version({ image }: RunSpec): Finding[] {
   if (!versions)
     return when(given !== undefined, {
       path,
-      must: `must be left out with kind ${kind}`,
+      must: `must be omitted with kind ${kind}`,
       got: given,
       fix: 'remove it',
     });
   const { known, isKnown } = versions;
   if (given === undefined)
-    return [{ path, must: `must be given with kind ${kind}`, fix: `use for example "${known[known.length - 1]}"` }];
+    return [{ path, must: `must be set with kind ${kind}`, fix: `use for example "${known[known.length - 1]}"` }];
   return when(!isKnown(given), {
     path,
-    must: `must be a version that ${kind} images exist for`,
+    must: `must be a version with ${kind} images`,
     got: given,
     fix: `use ${orList(nearest(given, known, 4))}`,
   });
@@ -54,12 +54,12 @@ function uriKind({ image: { kind, version: given, uri } }: RunSpec): Finding[] {
   return [
     ...when(kind === 'uri' && uri === undefined, {
       path,
-      must: 'must be given with kind uri',
+      must: 'must be set with kind uri',
       fix: 'add the URI of the image',
     }),
     ...when(kind !== 'uri' && uri !== undefined, {
       path,
-      must: 'must go with kind uri',
+      must: 'must be used with kind uri',
       got: uri,
       fix: 'set kind: uri, or remove it',
     }),

@@ -36,7 +36,7 @@ function uriForm(run: RunSpec): Finding[] {
     ...when(IMAGE_URI.test(uri) && !pinned, {
       path: 'image.uri',
       level: 'warning',
-      must: 'must name a digest, or a tag that does not move',
+      must: 'must have a digest, or a tag that is not mutable',
       got: uri,
       fix: 'pin it by digest',
     }),
@@ -68,9 +68,9 @@ function foreign(run: RunSpec, type: string): Finding[] {
   if (asksNeuron(run))
     return when(!NEURON_VERSIONS.includes(fullPytorchVersion(version ?? '') ?? ''), {
       path: 'image.version',
-      must: `must be ${orList(NEURON_VERSIONS)} on ${type}: there is no other Neuron build of kind dlc`,
+      must: `must be ${orList(NEURON_VERSIONS)} on ${type}: there are no other Neuron builds of kind dlc`,
       got: version,
-      fix: 'use it, or name an image of pytorch-training-neuronx with image.uri',
+      fix: 'use it, or set image.uri to an image of pytorch-training-neuronx',
     });
   const neuronx = kind === 'huggingface' ? 'huggingface-pytorch-training-neuronx' : 'pytorch-training-neuronx';
   const isNeuron = acceleratorKind(type) === 'neuron';
@@ -79,7 +79,7 @@ function foreign(run: RunSpec, type: string): Finding[] {
       path: 'image.kind',
       must: `must be uri or environment on ${type}: AWS's images of this kind are CUDA builds for x86`,
       got: kind,
-      fix: isNeuron ? `name an image of ${neuronx} with image.uri` : 'build an image for it and name it with image.uri',
+      fix: isNeuron ? `set image.uri to an image of ${neuronx}` : 'build an image for it and set image.uri',
     },
   ];
 }
@@ -151,9 +151,9 @@ function endOfPatch(run: RunSpec): Finding[] {
   if (asksNeuron(run))
     return when(NEURON_VERSIONS.includes(pytorch), {
       path: 'image.version',
-      must: `must be in patch, which no Neuron build of kind dlc is (PyTorch ${orList(NEURON_VERSIONS)})`,
+      must: `must be an image that is still patched, which no Neuron build of kind dlc is (PyTorch ${orList(NEURON_VERSIONS)})`,
       got: run.image.version,
-      fix: 'name an image of pytorch-training-neuronx with image.uri, or acknowledge image/end-of-patch',
+      fix: 'set image.uri to an image of pytorch-training-neuronx, or acknowledge image/end-of-patch',
     });
   const end = PYTORCH_END_OF_PATCH[minor];
   // Nothing is known about a version that is newer than the table; image/version reports it.
@@ -162,7 +162,7 @@ function endOfPatch(run: RunSpec): Finding[] {
   return [
     {
       path: 'image.version',
-      must: `must be in patch, which is PyTorch 2.10 or newer (${minor} got its last one ${end ? `on ${end}` : 'before 2026'})`,
+      must: `must be an image that is still patched: PyTorch 2.10 or newer (${minor} got its last patch ${end ? `on ${end}` : 'before 2026'})`,
       got: run.image.version,
       fix: 'use "2.13" where the library allows it, or acknowledge image/end-of-patch',
     },

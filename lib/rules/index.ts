@@ -112,7 +112,7 @@ function acknowledgementIssues(run: RunSpec): Issue[] {
       ...(empty
         ? [
             issue('acknowledge/reason', 'error', `${at}.reason`, {
-              must: 'must say why',
+              must: 'must contain the reason',
               got: reason,
               fix: 'write the reason',
             }),
@@ -122,7 +122,7 @@ function acknowledgementIssues(run: RunSpec): Issue[] {
         ? []
         : [
             issue('acknowledge/not-allowed', 'error', `${at}.rule`, {
-              must: 'must be a judgement rule; what the service or a library refuses cannot be acknowledged',
+              must: 'must be a judgement rule; errors of the service or of a library cannot be acknowledged',
               got: rule,
               fix: 'correct the run instead',
             }),

@@ -4,7 +4,7 @@ import type { Finding } from './rule';
 export const builtinOnly = (path: string): Finding => ({
   path,
   level: 'warning',
-  must: 'must go with the built-in trainer',
+  must: 'must be used with the built-in trainer',
   got: 'own code',
   fix: 'remove it, or use source: builtin',
 });

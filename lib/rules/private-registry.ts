@@ -11,7 +11,7 @@ function options({ kind, image }: RunSpec): Finding[] {
   return [
     ...when(isVpc && image.kind !== 'uri', {
       path: 'image.repositoryAccess',
-      must: 'must go with kind uri',
+      must: 'must be used with kind uri',
       got: 'vpc',
       fix: 'set kind: uri with the URI of the image, or remove it',
     }),
@@ -23,13 +23,13 @@ function options({ kind, image }: RunSpec): Finding[] {
     }),
     ...when(credentialsProviderArn !== undefined && !isVpc, {
       path: 'image.credentialsProviderArn',
-      must: 'must go with repositoryAccess vpc',
+      must: 'must be used with repositoryAccess vpc',
       got: credentialsProviderArn,
       fix: 'set repositoryAccess: vpc, or remove it',
     }),
     ...when(isVpc && kind === 'processing', {
       path: 'image.repositoryAccess',
-      must: 'must be platform for a processing run: CreateProcessingJob reads images from Amazon ECR alone',
+      must: 'must be platform for a processing run: CreateProcessingJob only supports images in Amazon ECR',
       got: 'vpc',
       fix: 'push the image to Amazon ECR',
     }),
@@ -43,7 +43,7 @@ function unreachable({ image }: RunSpec): Finding[] {
     path: 'image.uri',
     must: 'must be an image in Amazon ECR unless repositoryAccess is vpc',
     got: uri,
-    fix: 'push the image to Amazon ECR, or set repositoryAccess: vpc for a private registry that the subnets reach',
+    fix: 'push the image to Amazon ECR, or set repositoryAccess: vpc for a private registry that the subnets can reach',
   });
 }
 
@@ -56,7 +56,7 @@ function reach({ image }: RunSpec, { descriptor }: RuleContext): Finding[] {
       path: 'image.repositoryAccess',
       must: 'must be platform in an environment without a VPC',
       got: 'vpc',
-      fix: 'launch into an environment with subnets that reach the registry',
+      fix: 'launch into an environment whose subnets can reach the registry',
     }),
     ...when(provider !== undefined && !providers.includes(provider), {
       path: 'image.credentialsProviderArn',

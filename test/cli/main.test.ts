@@ -119,7 +119,9 @@ describe('validate', () => {
     expect(stderr).toContain(`${file}:4:62: `);
     expect(stderr).toContain('training.steps: must be at least 1, got 0');
     expect(stderr).toContain('compute.instanceType: must be a SageMaker training instance type');
-    expect(stderr).not.toContain('training: must say how long to train');
+    expect(stderr).not.toContain(
+      'training: must set the length of training: totalTokens or steps; add totalTokens or steps',
+    );
   });
 
   test('an environment file is told by its content', async () => {

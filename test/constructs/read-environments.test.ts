@@ -103,11 +103,11 @@ describe('rules of environment files', () => {
     ],
     [
       'image: { build: false }\n',
-      'image.build: must be true without image.uri, got false; remove it, or name an image with image.uri',
+      'image.build: must be true without image.uri, got false; remove it, or set image.uri',
     ],
     [
       'network: { packages: wheels }\n',
-      'network.wheels: must be given with packages wheels; add wheels: s3://bucket/prefix/',
+      'network.wheels: must be set with packages wheels; add wheels: s3://bucket/prefix/',
     ],
   ])('%s', async (more, message) => {
     expect(await issuesOf(more)).toEqual([message]);

@@ -67,7 +67,7 @@ describe('capacity alternatives', () => {
       'two plans',
       [{ trainingPlanArn: PLAN }],
       { trainingPlanArn: PLAN },
-      'must not name a plan when compute.trainingPlanArn does',
+      'must not contain a plan when compute.trainingPlanArn is set',
     ],
     ['one plan', [{ trainingPlanArn: PLAN }], {}, ''],
     ['a plan of the first type only', [{}], { trainingPlanArn: PLAN }, ''],

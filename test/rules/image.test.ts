@@ -35,10 +35,10 @@ test.each([
 test('fails: Trainium with a version or a kind without a Neuron build, with the repository to look into', () => {
   const said = (image: object) => issuesOf(on('ml.trn2.48xlarge', image), 'image/processor').map((i) => i.message);
   expect(said(dlc('2.0.0'))).toEqual([
-    'image.version: must be 1.11.0 on ml.trn2.48xlarge: there is no other Neuron build of kind dlc, got 2.0.0; use it, or name an image of pytorch-training-neuronx with image.uri',
+    'image.version: must be 1.11.0 on ml.trn2.48xlarge: there are no other Neuron builds of kind dlc, got 2.0.0; use it, or set image.uri to an image of pytorch-training-neuronx',
   ]);
   expect(said({ kind: 'huggingface', version: '4.36.0' })).toEqual([
-    expect.stringMatching(/; name an image of huggingface-pytorch-training-neuronx with image.uri$/),
+    expect.stringMatching(/; set image.uri to an image of huggingface-pytorch-training-neuronx$/),
   ]);
 });
 
@@ -55,13 +55,13 @@ test('the Neuron build has regions of its own, and no patches', () => {
   expect(issuesOf(file, 'image/registry', { region: 'eu-north-1' })).toMatchObject([{ path: 'image.kind' }]);
   expect(issuesOf(file, 'image/registry', { region: 'us-west-2' })).toEqual([]);
   expect(issuesOf(file, 'image/end-of-patch')).toMatchObject([
-    { level: 'warning', message: expect.stringMatching(/name an image of pytorch-training-neuronx with image.uri/) },
+    { level: 'warning', message: expect.stringMatching(/set image.uri to an image of pytorch-training-neuronx/) },
   ]);
 });
 
 test.each([
-  ['2.5.1', /PyTorch 2.10 or newer \(2.5 got its last one before 2026\)/],
-  ['2.8.0', /PyTorch 2.10 or newer \(2.8 got its last one on 2026-08-06\)/],
+  ['2.5.1', /PyTorch 2.10 or newer \(2.5 got its last patch before 2026\)/],
+  ['2.8.0', /PyTorch 2.10 or newer \(2.8 got its last patch on 2026-08-06\)/],
 ])('an image of PyTorch %s gets no patches', (version, message) => {
   expect(issuesOf(on('ml.p4d.24xlarge', dlc(version)), 'image/end-of-patch')).toMatchObject([
     { level: 'warning', message: expect.stringMatching(message) },
@@ -87,13 +87,13 @@ test('a tag that moves is warned of', () => {
 });
 
 test.each([
-  [{ kind: 'dlc' }, 'image.version: must be given with kind dlc; use for example "2.'],
-  [{ kind: 'smp' }, 'image.version: must be given with kind smp; use for example "2.'],
-  [{ kind: 'huggingface' }, 'image.version: must be given with kind huggingface; use for example "5.'],
-  [{ kind: 'dlc', version: '9.9.9' }, 'image.version: must be a version that dlc images exist for, got 9.9.9; use '],
+  [{ kind: 'dlc' }, 'image.version: must be set with kind dlc; use for example "2.'],
+  [{ kind: 'smp' }, 'image.version: must be set with kind smp; use for example "2.'],
+  [{ kind: 'huggingface' }, 'image.version: must be set with kind huggingface; use for example "5.'],
+  [{ kind: 'dlc', version: '9.9.9' }, 'image.version: must be a version with dlc images, got 9.9.9; use '],
   [
     { kind: 'environment', version: '2.5.1' },
-    'image.version: must be left out with kind environment, got 2.5.1; remove it',
+    'image.version: must be omitted with kind environment, got 2.5.1; remove it',
   ],
 ])('the version of %j: %s', (image, said) => {
   const found = issuesOf(on('ml.p4d.24xlarge', image), 'image/version');

@@ -65,7 +65,7 @@ test.each<[string, object, string[]]>([
       compute: { instanceType: 'ml.c5.xlarge', instanceCount: 4, spareInstances: 1 },
       output: { s3: TOKENS },
     },
-    ['error compute.spareInstances: must be 0 in a processing run, whose hosts work alone, got 1; remove it'],
+    ['error compute.spareInstances: must be 0 in a processing run, whose hosts are independent, got 1; remove it'],
   ],
   [
     'instance groups',
@@ -75,7 +75,7 @@ test.each<[string, object, string[]]>([
       instanceGroups: [{ name: 'gpu', instanceType: 'ml.p5.48xlarge', instanceCount: 8 }],
     }),
     [
-      'error compute.spareInstances: must be 0 with instanceGroups: a host is replaced by one of its own kind, got 2; remove it, or use instanceType and instanceCount',
+      'error compute.spareInstances: must be 0 with instanceGroups: a host can only be replaced by one of the same type, got 2; remove it, or use instanceType and instanceCount',
     ],
   ],
   [
@@ -106,7 +106,7 @@ test.each<[string, object, string[]]>([
     'the toolkit contract',
     file({}, { distribution: { contract: 'toolkit' }, checkpoints: { mode: 'direct' } }),
     [
-      'error distribution.contract: must be entrypoint with compute.spareInstances: the driver puts the spare host in, got toolkit; use entrypoint, or remove spareInstances',
+      'error distribution.contract: must be entrypoint with compute.spareInstances: the driver activates the spare host, got toolkit; use entrypoint, or remove spareInstances',
     ],
   ],
   [
@@ -149,7 +149,7 @@ test.each<[string, object, string[]]>([
       },
     ),
     [
-      'error data[0].s3DataDistribution: must be FullyReplicated with compute.spareInstances: nobody would train on the part of a spare host, got ShardedByS3Key; use FullyReplicated, or remove spareInstances',
+      'error data[0].s3DataDistribution: must be FullyReplicated with compute.spareInstances: the shard of a spare host would not be used for training, got ShardedByS3Key; use FullyReplicated, or remove spareInstances',
     ],
   ],
   [
@@ -170,14 +170,14 @@ test.each<[string, object, string[]]>([
     'as many spare hosts as others',
     file({ spareInstances: 8 }),
     [
-      'warning compute.spareInstances: must be at most a quarter of the 8 hosts of compute.instanceCount to be worth their price, got 8; use 2; the next attempt starts with as many again',
+      'warning compute.spareInstances: must be at most a quarter of the 8 hosts of compute.instanceCount to be cost-effective, got 8; use 2; every attempt starts with that many',
     ],
   ],
   [
     'too many for an alternative',
     file({ alternatives: [{ instanceType: 'ml.p5en.48xlarge', instanceCount: 4 }] }),
     [
-      'warning compute.spareInstances: must be at most a quarter of the 4 hosts of compute.alternatives[0].instanceCount to be worth their price, got 2; use 1; the next attempt starts with as many again',
+      'warning compute.spareInstances: must be at most a quarter of the 4 hosts of compute.alternatives[0].instanceCount to be cost-effective, got 2; use 1; every attempt starts with that many',
     ],
   ],
 ])('fails: %s', (_what, given, messages) => {

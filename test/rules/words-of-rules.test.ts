@@ -43,7 +43,7 @@ const ROWS: Row[] = [
     'compute/training-plan',
     { ...BASE, compute: { ...compute, capacity: 'spot', trainingPlanArn: PLAN } },
     [
-      `error compute.trainingPlanArn: must go with capacity training-plan, not spot, got ${PLAN}; set capacity: training-plan, or remove it`,
+      `error compute.trainingPlanArn: must be used with capacity training-plan, not spot, got ${PLAN}; set capacity: training-plan, or remove it`,
     ],
   ],
   [
@@ -53,7 +53,7 @@ const ROWS: Row[] = [
       compute: { instanceType: 'ml.g5.48xlarge', instanceCount: 2, capacity: 'training-plan', trainingPlanArn: PLAN },
     },
     [
-      'error compute.instanceType: must be a type that training plans are sold for, got ml.g5.48xlarge; use ml.p4d, ml.p5, ml.p5e, ml.p5en, ml.p6 or ml.trn types, or capacity on-demand',
+      'error compute.instanceType: must be a type for which training plans are available, got ml.g5.48xlarge; use ml.p4d, ml.p5, ml.p5e, ml.p5en, ml.p6 or ml.trn types, or capacity on-demand',
     ],
   ],
   ['compute/training-plan', { ...BASE, compute: { instanceType: 'ml.g5.48xlarge', instanceCount: 2 } }, []],
@@ -99,19 +99,19 @@ const ROWS: Row[] = [
   [
     'model/shape',
     shaped({ experts: 8 }),
-    ['error model.architecture.experts: must be given together: experts and expertsPerToken, got 8; add the other'],
+    ['error model.architecture.experts: must be set together: experts and expertsPerToken, got 8; add the other'],
   ],
   [
     'model/shape',
     shaped({ expertsPerToken: 2 }),
     [
-      'error model.architecture.expertsPerToken: must be given together: experts and expertsPerToken, got 2; add the other',
+      'error model.architecture.expertsPerToken: must be set together: experts and expertsPerToken, got 2; add the other',
     ],
   ],
   [
     'model/shape',
     shaped({ experts: 8, expertsPerToken: 9 }),
-    ['error model.architecture.expertsPerToken: must be at most the 8 experts, got 9; lower it'],
+    ['error model.architecture.expertsPerToken: must be at most the 8 experts, got 9; reduce it'],
   ],
   ['training/preferences', { ...PLANNABLE, training: { ...PLANNABLE.training, objective: 'sft' } }, []],
   ['training/preferences', { ...BASE, training: { objective: 'dpo' } }, []],

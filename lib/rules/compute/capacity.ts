@@ -18,14 +18,14 @@ export function trainingPlan({ compute }: RunSpec): Finding[] {
     }),
     ...when(compute.capacity !== 'training-plan' && plan !== undefined, {
       path: 'compute.trainingPlanArn',
-      must: `must go with capacity training-plan, not ${compute.capacity}`,
+      must: `must be used with capacity training-plan, not ${compute.capacity}`,
       got: plan,
       fix: 'set capacity: training-plan, or remove it',
     }),
     ...(compute.capacity === 'training-plan'
       ? unfit.map(({ path, type }) => ({
           path,
-          must: 'must be a type that training plans are sold for',
+          must: 'must be a type for which training plans are available',
           got: type,
           fix: 'use ml.p4d, ml.p5, ml.p5e, ml.p5en, ml.p6 or ml.trn types, or capacity on-demand',
         }))
@@ -80,7 +80,7 @@ function besideAlternatives({ compute }: RunSpec): Finding[] {
     }),
     ...when(plans && compute.trainingPlanArn !== undefined, {
       path,
-      must: 'must not name a plan when compute.trainingPlanArn does',
+      must: 'must not contain a plan when compute.trainingPlanArn is set',
       got: 'both',
       fix: 'keep one of the two',
     }),
@@ -94,15 +94,15 @@ function alternativeEntries({ compute: { alternatives: entries } }: RunSpec): Fi
   return [
     ...when(entries.length > 4, {
       path,
-      must: 'must be at most 4 beside the first type',
+      must: 'must be at most 4 in addition to the first type',
       got: entries.length,
-      fix: 'keep the 4 best',
+      fix: 'keep the best 4',
     }),
     ...when(counts > 0 && counts < entries.length, {
       path,
-      must: 'must give instanceCount for every alternative or for none',
+      must: 'must set instanceCount for all alternatives or for none',
       got: `${counts} of ${entries.length}`,
-      fix: 'add it everywhere, or leave compute.instanceCount alone',
+      fix: 'add it to all of them, or use only compute.instanceCount',
     }),
   ];
 }
@@ -126,20 +126,20 @@ export function warmPool({ compute }: RunSpec): Finding[] {
   return [
     ...when(compute.capacity === 'spot', {
       path,
-      must: 'must be 0 with capacity spot (spot leaves no warm pool)',
+      must: 'must be 0 with capacity spot (spot jobs keep no warm pool)',
       got: compute.keepAliveSeconds,
       fix: 'use capacity on-demand, or remove it',
     }),
     ...when(compute.instanceGroups.length > 0, {
       path,
-      must: 'must be 0 with instanceGroups (a heterogeneous cluster leaves no warm pool)',
+      must: 'must be 0 with instanceGroups (a heterogeneous cluster keeps no warm pool)',
       got: compute.keepAliveSeconds,
       fix: 'remove it',
     }),
     ...when(compute.keepAliveSeconds > DOCUMENTED_KEEP_ALIVE_SECONDS, {
       path,
       level: 'warning',
-      must: 'must be at most 3600 (one hour) in the guide; the service model allows 21600',
+      must: 'must be at most 3600 (one hour) according to the developer guide; the service model allows 21600',
       got: compute.keepAliveSeconds,
       fix: 'use 3600 to be safe',
     }),

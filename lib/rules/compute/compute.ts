@@ -28,7 +28,7 @@ function volume({ compute }: RunSpec): Finding[] {
       path: 'compute.volumeSizeGiB',
       must: 'must be at most 16384',
       got: compute.volumeSizeGiB,
-      fix: 'use a channel for the rest',
+      fix: 'use a channel for the remaining data',
     }),
   ];
 }
@@ -138,7 +138,7 @@ export const COMPUTE_RULES: readonly Rule[] = [
         path: 'compute.instanceCount',
         must: 'must be a multiple of 17 (one spare instance of each UltraServer, the default of a training plan) or of 18 for ml.p6e-gb200.36xlarge',
         got: compute.instanceCount,
-        fix: 'use 17, or 18 with a plan that was made with SpareInstanceCountPerUltraServer 0',
+        fix: 'use 17, or 18 with a plan that was created with SpareInstanceCountPerUltraServer 0',
       }),
   },
   {

@@ -71,14 +71,14 @@ function cluster({ kind, compute, distribution, code }: RunSpec): Finding[] {
       compute.alternatives.some((a) => a.instanceCount !== undefined),
       {
         path: 'compute.alternatives',
-        must: 'must not have counts of their own where compute.instanceCount is {min, max}',
+        must: 'must not have their own counts when compute.instanceCount is {min, max}',
         got: compute.alternatives.map((a) => a.instanceCount),
-        fix: 'leave instanceCount of the alternatives out',
+        fix: 'remove instanceCount from the alternatives',
       },
     ),
     ...when(code.builtin === 'builtin' && !RESHARDS.includes(distribution.library), {
       path,
-      must: `must be one number with ${distribution.library}, whose checkpoints load on as many ranks as wrote them`,
+      must: `must be one number with ${distribution.library}, whose checkpoints can only be loaded with the same number of ranks`,
       got,
       fix: 'use one number, or distribution.library fsdp',
     }),
@@ -88,7 +88,7 @@ function cluster({ kind, compute, distribution, code }: RunSpec): Finding[] {
 function checkpoints({ checkpoints: { mode }, compute: { elastic } }: RunSpec): Finding[] {
   return when(mode === 'none', {
     path: 'checkpoints.mode',
-    must: 'must not be none where compute.instanceCount is {min, max}: the next size continues from a checkpoint',
+    must: 'must not be none when compute.instanceCount is {min, max}: the next size continues from a checkpoint',
     got: `none with ${elastic?.min}-${elastic?.max}`,
     fix: 'set checkpoints, or use one number',
   });
@@ -100,7 +100,7 @@ function sizes(run: RunSpec): Finding[] {
   if (!elastic || elastic.min > elastic.max) return [];
   return when(found.length < 2 || found[0] !== elastic.max, {
     path,
-    must: `must allow its max and a smaller size at the same global batch (allowed between ${elastic.min} and ${elastic.max}: ${found.join(', ') || 'none'})`,
+    must: `must allow its max and a smaller size with the same global batch size (allowed between ${elastic.min} and ${elastic.max}: ${found.join(', ') || 'none'})`,
     got: `{ min: ${elastic.min}, max: ${elastic.max} }`,
     fix: 'change min or max, microBatchSize or globalBatchSize; or use one number',
   });
@@ -141,9 +141,9 @@ const RULES: readonly Rule[] = [
     check: ({ code, compute: { elastic } }) =>
       when(code.builtin === undefined, {
         path,
-        must: 'must go with code whose checkpoints load on any number of ranks, and which keeps its global batch',
-        got: `own code with ${elastic?.min}-${elastic?.max}`,
-        fix: 'acknowledge compute/elastic-own-code with how it does, or use one number',
+        must: 'must be used with code whose checkpoints can be loaded with any number of ranks, and which keeps its global batch size',
+        got: `custom code with ${elastic?.min}-${elastic?.max}`,
+        fix: 'acknowledge compute/elastic-own-code with a description of how it does this, or use one number',
       }),
   },
 ];

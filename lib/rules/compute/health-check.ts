@@ -7,7 +7,7 @@ const path = 'compute.healthCheck';
 function driver({ kind, compute: { healthCheck }, distribution: { contract } }: RunSpec): Finding[] {
   return when(kind === 'processing' || contract !== 'entrypoint', {
     path,
-    must: 'must be off where our driver does not start the ranks (processing runs, distribution.contract toolkit and container)',
+    must: 'must be off when the driver of Slipway does not start the ranks (processing runs, distribution.contract toolkit and container)',
     got: healthCheck,
     fix: 'remove it, or use contract entrypoint',
   });
@@ -16,7 +16,7 @@ function driver({ kind, compute: { healthCheck }, distribution: { contract } }: 
 function gpus(run: RunSpec): Finding[] {
   return when(!hasGpus(run), {
     path,
-    must: 'must be off on hosts without GPUs: there is nothing to examine',
+    must: 'must be off on hosts without GPUs: there is nothing to check',
     got: run.compute.healthCheck,
     fix: 'remove it',
   });

@@ -10,7 +10,9 @@ export function groups(run: RunSpec): Finding[] {
   const known = compute.instanceGroups.map((g) => g.name);
   const path = 'distribution.instanceGroups';
   if (distribution.instanceGroups.length > 0 && known.length === 0) {
-    return [{ path, must: 'must go with compute.instanceGroups', got: distribution.instanceGroups, fix: 'remove it' }];
+    return [
+      { path, must: 'must be used with compute.instanceGroups', got: distribution.instanceGroups, fix: 'remove it' },
+    ];
   }
   const unknown = distribution.instanceGroups.flatMap((name, i) => [
     ...when(!known.includes(name), {
@@ -21,7 +23,7 @@ export function groups(run: RunSpec): Finding[] {
     }),
     ...when(distribution.instanceGroups.indexOf(name) !== i, {
       path: `${path}[${i}]`,
-      must: 'must be named once',
+      must: 'must be listed once',
       got: name,
       fix: 'remove it',
     }),
@@ -32,13 +34,13 @@ export function groups(run: RunSpec): Finding[] {
     // get_distribution_instance_groups_from_resource_config).
     ...when(distribution.launcher === 'torchrun' && known.length > 1, {
       path: 'distribution.launcher',
-      must: 'must be mpi for several instance groups under the toolkit contract, whose torchrun starts in each by itself',
+      must: 'must be mpi for several instance groups under the toolkit contract, which starts torchrun separately in each group',
       got: 'torchrun',
       fix: 'use mpi, or contract entrypoint',
     }),
     ...when(distribution.launcher === 'mpi' && known.length > 1 && distribution.instanceGroups.length !== 1, {
       path,
-      must: 'must name exactly one group under the toolkit contract',
+      must: 'must contain exactly one group under the toolkit contract',
       got: distribution.instanceGroups,
       fix: `use [${known[0]}]`,
     }),
@@ -57,7 +59,7 @@ export function mixedGroups(run: RunSpec): Finding[] {
     isMixed && !PLACES_ITSELF.includes(run.distribution.launcher) && run.distribution.contract === 'entrypoint',
     {
       path: 'distribution.instanceGroups',
-      must: 'must name groups whose hosts have the same number of accelerators',
+      must: 'must contain groups whose hosts have the same number of accelerators',
       got: taking.map((g) => `${g.name}: ${acceleratorCount(g.instanceType)}`),
       fix: `use [${most?.name}]`,
     },

@@ -26,14 +26,14 @@ function entryPointOfLauncher({ code, distribution }: RunSpec): Finding[] {
       path: 'code.entryPoint',
       must: `must end in .py under ${launcher} of the toolkit contract`,
       got: code.entryPoint,
-      fix: 'name a .py file, or use contract entrypoint',
+      fix: 'use a .py file, or contract entrypoint',
     });
   }
   return when(launcher === 'torchrun' && kind === 'sh', {
     path: 'code.entryPoint',
     must: 'must end in .py (or be a module) under torchrun, not .sh',
     got: code.entryPoint,
-    fix: 'name the .py file, or use launcher script',
+    fix: 'use the .py file, or launcher script',
   });
 }
 
@@ -51,7 +51,7 @@ function processes(run: RunSpec): Finding[] {
           path,
           must: `must be at most the ${devices} accelerators of one ${instanceType}`,
           got: given,
-          fix: `use ${devices}, or leave it out`,
+          fix: `use ${devices}, or remove it`,
         },
       ];
     return when(run.distribution.launcher !== 'script', {
@@ -97,15 +97,15 @@ function neuron(run: RunSpec): Finding[] {
   return [
     ...when(library !== 'custom', {
       path: 'distribution.library',
-      must: `must be custom on ${type}: Trainium runs own code with torch-neuronx`,
+      must: `must be custom on ${type}: Trainium requires custom code with torch-neuronx`,
       got: library,
       fix: 'use custom, or a GPU type',
     }),
     ...when(run.code.builtin === 'builtin', {
       path: 'code.source',
-      must: `must be own code on ${type}`,
+      must: `must be custom code on ${type}`,
       got: 'builtin',
-      fix: 'use own code with torch-neuronx, or a GPU type',
+      fix: 'use custom code with torch-neuronx, or a GPU type',
     }),
     ...when(launcher === 'mpi', {
       path: 'distribution.launcher',
@@ -131,7 +131,7 @@ function toolkitTorchrun(run: RunSpec): Finding[] {
   return [
     ...when(cpu !== undefined && !isOwn, {
       path: cpu?.path ?? 'compute.instanceType',
-      must: 'must have GPUs or Neuron devices for torchrun in an image of AWS under the toolkit contract',
+      must: 'must have GPUs or Neuron devices for torchrun in an AWS image under the toolkit contract',
       got: cpu?.type,
       fix: 'use contract entrypoint, launcher script, image.uri, or a GPU type',
     }),
@@ -153,7 +153,7 @@ function toolkitParameters(run: RunSpec): Finding[] {
   const without = { ...run, distribution: { ...run.distribution, parameters: {} } };
   return when(sent(run) === sent(without), {
     path: 'distribution.parameters',
-    must: `must be empty for ${library} under the toolkit contract, where the script does not see them`,
+    must: `must be empty for ${library} under the toolkit contract, which does not pass them to the script`,
     got: given,
     fix: 'use code.arguments, or contract entrypoint',
   });
@@ -240,7 +240,7 @@ const RULES: readonly Rule[] = [
     check: ({ distribution }) =>
       when(distribution.mpiOptions !== '' && distribution.launcher !== 'mpi', {
         path: 'distribution.mpiOptions',
-        must: 'must go with launcher mpi',
+        must: 'must be used with launcher mpi',
         got: distribution.mpiOptions,
         fix: 'remove it, or use launcher mpi',
       }),

@@ -20,7 +20,7 @@ function spotWait({ limits, compute, written }: RunSpec): Finding[] {
   return [
     ...when(compute.capacity !== 'spot', {
       path: 'limits.maxWaitSeconds',
-      must: 'must go with capacity spot',
+      must: 'must be used with capacity spot',
       got: given,
       fix: 'remove it; maxPendingSeconds bounds the wait for on-demand capacity',
     }),
@@ -37,7 +37,7 @@ function pending({ limits, compute }: RunSpec): Finding[] {
   const accelerated = instanceGroupsOf(compute).some((g) => acceleratorCount(g.instanceType) > 0);
   return when(limits.maxPendingSeconds !== undefined && !accelerated && compute.instanceType !== '', {
     path: 'limits.maxPendingSeconds',
-    must: 'must go with accelerated types (ml.p, ml.g, ml.trn): others ignore it',
+    must: 'must be used with accelerated types (ml.p, ml.g, ml.trn): others ignore it',
     got: limits.maxPendingSeconds,
     fix: 'remove it',
   });
@@ -59,9 +59,9 @@ function hyperparameters(run: RunSpec): Finding[] {
   return [
     ...when(entries.length + own > 100, {
       path: 'hyperparameters',
-      must: `must be at most ${100 - own} (100 less those of the launcher)`,
+      must: `must be at most ${100 - own} (100 minus those of the launcher)`,
       got: entries.length,
-      fix: 'put the rest into a file',
+      fix: 'move the others to a file',
     }),
     ...entries.flatMap(({ section, key, value }) => hyperparameter(`${section}.${key}`, key, value, toolkit)),
   ];
@@ -78,7 +78,7 @@ function hyperparameter(path: string, key: string, value: unknown, toolkit: bool
     }),
     ...when(key.startsWith('sagemaker_') || key === 'mp_parameters', {
       path,
-      must: 'must not begin with sagemaker_ or be mp_parameters, which the launcher sends',
+      must: 'must not start with sagemaker_ or be mp_parameters, which the launcher sets',
       got: key,
       fix: key === 'mp_parameters' ? 'use distribution.parameters' : 'use another name',
     }),
@@ -86,13 +86,13 @@ function hyperparameter(path: string, key: string, value: unknown, toolkit: bool
       path,
       must: 'must be at most 2500 characters as text',
       got: `${text.length} characters`,
-      fix: 'put it into a file of the code',
+      fix: 'move it to a file of the code',
     }),
     ...when(/[\r\n]/.test(text), {
       path,
-      must: 'must hold no line breaks',
+      must: 'must not contain line breaks',
       got: value,
-      fix: 'put it into a file of the code',
+      fix: 'move it to a file of the code',
     }),
   ];
 }
@@ -102,16 +102,16 @@ function environmentVariables(run: RunSpec): Finding[] {
   return [
     ...when(entries.length + OWN_ENVIRONMENT > 100, {
       path: 'environmentVariables',
-      must: `must be at most ${100 - OWN_ENVIRONMENT} (100 less the launcher's own)`,
+      must: `must be at most ${100 - OWN_ENVIRONMENT} (100 minus those of the launcher)`,
       got: entries.length,
-      fix: 'put the rest into a file',
+      fix: 'move the others to a file',
     }),
     ...entries.flatMap(([name, value]) => {
       const path = `environmentVariables.${name}`;
       return [
         ...when(!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name) || name.length > 512, {
           path,
-          must: 'must have a name of letters, digits and underscores that does not begin with a digit',
+          must: 'must have a name of letters, digits and underscores that does not start with a digit',
           got: name,
           fix: 'rename it',
         }),
@@ -119,7 +119,7 @@ function environmentVariables(run: RunSpec): Finding[] {
           path,
           must: 'must be at most 512 characters',
           got: `${value.length} characters`,
-          fix: 'put it into a file of the code',
+          fix: 'move it to a file of the code',
         }),
       ];
     }),
@@ -135,7 +135,7 @@ function tags(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   return [
     ...when(entries.length + added + OWN_TAGS > 50, {
       path: 'tags',
-      must: `must be at most ${50 - OWN_TAGS - added} (50 less the launcher's own${added > 0 ? ` and ${added} of the environment` : ''})`,
+      must: `must be at most ${50 - OWN_TAGS - added} (50 minus those of the launcher${added > 0 ? ` and ${added} of the environment` : ''})`,
       got: entries.length,
       fix: 'remove some',
     }),
@@ -144,7 +144,7 @@ function tags(run: RunSpec, { descriptor }: RuleContext): Finding[] {
       return [
         ...when(/^(aws|slipway):/i.test(key), {
           path,
-          must: 'must not begin with aws: or slipway:',
+          must: 'must not start with aws: or slipway:',
           got: key,
           fix: 'use another name',
         }),
@@ -180,7 +180,7 @@ function metrics(run: RunSpec): Finding[] {
         }),
         ...when(groups === 0, {
           path: `${path}.regex`,
-          must: 'must hold a group: its match is the value',
+          must: 'must contain a group, whose match is the value',
           got: regex,
           fix: 'use for example loss=([0-9.]+)',
         }),
@@ -210,7 +210,7 @@ export const LIMIT_RULES: readonly Rule[] = [
           path: `after[${i}]`,
           must: 'must be a run id or latest:<run name>',
           got: id,
-          fix: 'take the id from slipway list',
+          fix: 'use an id from slipway list',
         }),
       ),
   },
@@ -240,7 +240,7 @@ export const LIMIT_RULES: readonly Rule[] = [
     check: ({ limits }) =>
       when(limits.maxRuntimeSeconds > 432_000, {
         path: 'limits.maxRuntimeSeconds',
-        must: 'is within the quota on the longest run time (432000 s by default)',
+        must: 'must be within the quota on the longest run time (432000 s by default)',
         got: limits.maxRuntimeSeconds,
         fix: 'check it with slipway quota',
       }),

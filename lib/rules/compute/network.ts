@@ -25,7 +25,7 @@ function encryption(run: RunSpec): Finding[] {
     path,
     must: `must be off on ${efa?.instanceType} with EFA: it covers IP traffic only, and EFA bypasses it`,
     got: true,
-    fix: 'set network.efa: off to go over encrypted sockets, or acknowledge network/encryption-with-efa',
+    fix: 'set network.efa: off to use encrypted sockets, or acknowledge network/encryption-with-efa',
   });
 }
 
@@ -44,7 +44,7 @@ function requiredEfa(run: RunSpec): Finding[] {
     ...when(hosts(run) === 1 && efaType(run) !== undefined, {
       path: 'network.efa',
       level: 'info',
-      must: 'has no meaning for one instance',
+      must: 'must not be required for one instance, where it has no effect',
       got: 'required',
       fix: 'remove it',
     }),
@@ -93,7 +93,7 @@ function guide2023(run: RunSpec): Finding[] {
     .map(({ instanceType }) => ({
       path: 'network.efaVariables',
       ...(findInstanceType(instanceType)?.gpuDirectRdma === false && { level: 'error' as const }),
-      must: `must be auto on ${instanceType}: the set of 2023 is for ml.p4d and ml.p4de`,
+      must: `must be auto on ${instanceType}: the values from 2023 are for ml.p4d and ml.p4de`,
       got: 'guide-2023',
       fix: 'use auto',
     }));
@@ -109,7 +109,7 @@ function deviceRdma({ compute, environmentVariables }: RunSpec): Finding[] {
     path: 'environmentVariables.FI_EFA_USE_DEVICE_RDMA',
     must: `must not be 1 on ${without?.instanceType}, whose EFA has no RDMA: the program would abort`,
     got: '1',
-    fix: 'remove it: libfabric decides by itself',
+    fix: 'remove it: libfabric selects the value',
   });
 }
 
@@ -126,15 +126,15 @@ function wandb(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   return [
     ...when(!hasKey, {
       path: 'observability.wandb',
-      must: 'must come with the secret that holds the API key',
+      must: 'must be used with the secret that contains the API key',
       got: 'no secrets.WANDB_API_KEY',
       fix: 'add secrets: { WANDB_API_KEY: <name of the secret> }',
     }),
     ...when(isLocked && asked.baseUrl === undefined, {
       path: 'observability.wandb.baseUrl',
-      must: `must name a server that the network of environment ${descriptor?.name} reaches: it has no way to the internet`,
+      must: `must be a server that the network of environment ${descriptor?.name} can reach: it has no internet access`,
       got: 'none',
-      fix: 'name a server of your own, launch into an environment with network.mode vpc-nat, or use observability.mlflow',
+      fix: 'use your own server, launch into an environment with network.mode vpc-nat, or use observability.mlflow',
     }),
   ];
 }
@@ -168,7 +168,7 @@ export const NETWORK_RULES: readonly Rule[] = [
     check: (run) =>
       EFA_VARIABLES.filter((name) => name in run.environmentVariables).map((name) => ({
         path: `environmentVariables.${name}`,
-        must: 'is best left to network.efaVariables: auto',
+        must: 'should be left to network.efaVariables: auto',
         got: run.environmentVariables[name],
         fix: 'remove it unless you measured it',
       })),
@@ -239,7 +239,7 @@ export const NETWORK_RULES: readonly Rule[] = [
         path: 'observability.profiler',
         must: 'must be off for accounts without Debugger',
         got: 'sagemaker',
-        fix: 'use pytorch, or off and torch.profiler in own code',
+        fix: 'use pytorch, or off and torch.profiler in custom code',
       }),
   },
   {
@@ -251,7 +251,7 @@ export const NETWORK_RULES: readonly Rule[] = [
     check: (run) =>
       when(run.observability.profiler === 'pytorch' && run.code.builtin !== 'builtin', {
         path: 'observability.profiler',
-        must: 'must be off with own code',
+        must: 'must be off with custom code',
         got: 'pytorch',
         fix: 'use off, and torch.profiler in the script',
       }),

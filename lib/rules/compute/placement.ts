@@ -15,7 +15,7 @@ const ULTRASERVER_TYPES = /^ml\.(p6e-gb200|trn2u)\./;
 function infraCheck({ kind, compute }: RunSpec): Finding[] {
   return when(kind === 'processing' && compute.infraCheck !== undefined, {
     path: 'compute.infraCheck',
-    must: 'must go with a training job: CreateProcessingJob has no such check',
+    must: 'must be used with a training job: CreateProcessingJob has no such check',
     got: compute.infraCheck,
     fix: 'remove it',
   });
@@ -30,19 +30,19 @@ function placement({ kind, compute }: RunSpec): Finding[] {
   return [
     ...when(kind === 'processing', {
       path,
-      must: 'must go with a training job',
+      must: 'must be used with a training job',
       got: kind,
       fix: 'remove it',
     }),
     ...when(alternatives.length > 0 || instanceGroups.length > 0, {
       path,
-      must: 'must go with one instance type: the API takes it neither with preferences nor with groups',
+      must: 'must be used with one instance type: the API accepts it neither with InstancePreferences nor with InstanceGroups',
       got: alternatives.length > 0 ? 'alternatives' : 'instanceGroups',
       fix: 'remove one of them',
     }),
     ...when(instanceType !== '' && !ULTRASERVER_TYPES.test(instanceType), {
       path,
-      must: 'must go with a type in UltraServers',
+      must: 'must be used with a type in UltraServers',
       got: instanceType,
       fix: 'use ml.p6e-gb200.36xlarge, or remove it',
     }),
@@ -51,7 +51,7 @@ function placement({ kind, compute }: RunSpec): Finding[] {
       path: `${path}.ultraServers`,
       must: `must place at most the ${instances} instances of the job`,
       got: placed,
-      fix: 'lower the counts',
+      fix: 'reduce the counts',
     }),
   ];
 }
@@ -64,7 +64,7 @@ function tooManyTogether(servers: readonly { instanceCount: number }[], instance
       path: `compute.placement.ultraServers[${i}].instanceCount`,
       must: `must be at most the ${most} instances of one UltraServer`,
       got: instanceCount,
-      fix: 'divide them over several',
+      fix: 'use several UltraServers',
     }),
   );
 }

@@ -8,14 +8,14 @@ function checkpoints({ kind, checkpoints: { mode } }: RunSpec): Finding[] {
     return [
       {
         path,
-        must: 'must be false in a processing run, which starts from the beginning each time',
+        must: 'must be false in a processing run, which always starts from the beginning',
         got: true,
         fix: 'remove it',
       },
     ];
   return when(mode === 'none', {
     path,
-    must: 'must go with checkpoints: each time the run made room, it would begin at step 0 again',
+    must: 'must be used with checkpoints: otherwise the run restarts at step 0 after every preemption',
     got: 'checkpoints.mode none',
     fix: 'set checkpoints, or remove preemptible',
   });
@@ -26,9 +26,9 @@ function ownCode({ code, distribution, network }: RunSpec): Finding[] {
   return when(code.builtin === undefined, {
     path,
     must: seesRequests
-      ? 'must go with code that saves and leaves with exit code 76 when SLIPWAY_HAND_OVER_FILE appears, or saves within 120 s of SIGTERM'
-      : 'must go with code that saves within 120 s of SIGTERM: requests to leave are not read under the toolkit contract or network isolation',
-    got: 'own code, which nobody can check',
+      ? 'must be used with code that saves and leaves with exit code 76 when SLIPWAY_HAND_OVER_FILE appears, or saves within 120 s of SIGTERM'
+      : 'must be used with code that saves within 120 s of SIGTERM: requests to leave are not read under the toolkit contract or network isolation',
+    got: 'custom code, which cannot be checked',
     fix: 'see "Preemption" in docs/queue.md, then acknowledge preemption/own-code',
   });
 }

@@ -30,12 +30,12 @@ function hosts(run: RunSpec): Finding[] {
   const path = 'compute.spareInstances';
   const got = compute.spareInstances;
   if (kind !== 'training')
-    return [{ path, must: 'must be 0 in a processing run, whose hosts work alone', got, fix: 'remove it' }];
+    return [{ path, must: 'must be 0 in a processing run, whose hosts are independent', got, fix: 'remove it' }];
   if (compute.instanceGroups.length > 0)
     return [
       {
         path,
-        must: 'must be 0 with instanceGroups: a host is replaced by one of its own kind',
+        must: 'must be 0 with instanceGroups: a host can only be replaced by one of the same type',
         got,
         fix: 'remove it, or use instanceType and instanceCount',
       },
@@ -67,7 +67,7 @@ function launcher({ distribution }: RunSpec): Finding[] {
   return [
     ...when(contract !== 'entrypoint', {
       path: 'distribution.contract',
-      must: 'must be entrypoint with compute.spareInstances: the driver puts the spare host in',
+      must: 'must be entrypoint with compute.spareInstances: the driver activates the spare host',
       got: contract,
       fix: 'use entrypoint, or remove spareInstances',
     }),
@@ -96,7 +96,7 @@ const data = (run: RunSpec): Finding[] =>
   eachChannel(run, (channel, at) =>
     when(channel.s3DataDistribution === 'ShardedByS3Key', {
       path: `${at}.s3DataDistribution`,
-      must: 'must be FullyReplicated with compute.spareInstances: nobody would train on the part of a spare host',
+      must: 'must be FullyReplicated with compute.spareInstances: the shard of a spare host would not be used for training',
       got: channel.s3DataDistribution,
       fix: 'use FullyReplicated, or remove spareInstances',
     }),
@@ -118,9 +118,9 @@ function share(run: RunSpec): Finding[] {
   return counts(run).flatMap(({ path, hosts: training }) =>
     when(spareInstances > Math.max(1, training * USUAL_SHARE), {
       path: 'compute.spareInstances',
-      must: `must be at most a quarter of the ${training} hosts of ${path} to be worth their price`,
+      must: `must be at most a quarter of the ${training} hosts of ${path} to be cost-effective`,
       got: spareInstances,
-      fix: `use ${Math.max(1, Math.floor(training * USUAL_SHARE))}; the next attempt starts with as many again`,
+      fix: `use ${Math.max(1, Math.floor(training * USUAL_SHARE))}; every attempt starts with that many`,
     }),
   );
 }

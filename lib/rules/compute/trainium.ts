@@ -23,7 +23,7 @@ function logicalCores(run: RunSpec): Finding[] {
       {
         path,
         level: 'warning',
-        must: `must be left out on ${type}, whose NeuronCores are not joined`,
+        must: `must be left out on ${type}, whose NeuronCores are not combined`,
         got: given,
         fix: 'remove it',
       },
@@ -33,7 +33,7 @@ function logicalCores(run: RunSpec): Finding[] {
       path,
       must: `must be 1 or 2 on ${type}`,
       got: given,
-      fix: 'remove it, which is 2',
+      fix: 'remove it; the default is 2',
     }),
     ...when(given === '1' && run.distribution.contract === 'toolkit', {
       path,
@@ -53,7 +53,7 @@ function compileCache(run: RunSpec): Finding[] {
     variables.NEURON_CC_FLAGS?.includes('--cache_dir') === true;
   return when(type !== undefined && !isKept, {
     path: 'environmentVariables',
-    must: `must name a cache of compiled programs that outlives the job on ${type}: each attempt compiles again otherwise`,
+    must: `must be a persistent compilation cache on ${type}: otherwise each attempt compiles again`,
     got: undefined,
     fix: 'set NEURON_COMPILE_CACHE_URL (PyTorch/XLA, also s3://) or TORCH_NEURONX_NEFF_CACHE_DIR (TorchNeuron), or acknowledge launcher/compile-cache',
   });

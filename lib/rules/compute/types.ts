@@ -30,7 +30,7 @@ export function oneForm({ compute, written }: RunSpec): Finding[] {
   return [
     ...when(counted, {
       path: 'compute.instanceCount',
-      must: 'must not be given together with instanceGroups, which have counts of their own',
+      must: 'must not be given together with instanceGroups, which have their own counts',
       got: compute.instanceCount,
       fix: 'remove it',
     }),

@@ -12,7 +12,7 @@ function fsx(run: RunSpec): Finding[] {
   if (mode !== 'fsx') {
     return when(run.written.checkpoints?.channel !== undefined, {
       path: 'checkpoints.channel',
-      must: 'must go with mode fsx',
+      must: 'must be used with mode fsx',
       got: channel,
       fix: 'use mode: fsx, or remove it',
     });
@@ -22,7 +22,7 @@ function fsx(run: RunSpec): Finding[] {
     return [
       {
         path: 'checkpoints.channel',
-        must: 'must name an fsxLustre channel with access rw',
+        must: 'must be an fsxLustre channel with access rw',
         got: candidates.map((c) => c.channel),
         fix: 'add channel: <name>, and the channel under data',
       },
@@ -39,7 +39,7 @@ function fsx(run: RunSpec): Finding[] {
     ];
   return when((found.fsxLustre?.access ?? 'ro') !== 'rw', {
     path: `data[${run.data.indexOf(found)}].fsxLustre.access`,
-    must: 'must be rw to hold checkpoints',
+    must: 'must be rw for checkpoints',
     got: found.fsxLustre?.access ?? 'ro (default)',
     fix: 'use access: rw',
   });
@@ -64,7 +64,7 @@ function localPath(run: RunSpec): Finding[] {
     ...when(run.checkpoints.mode !== 'managed', {
       path: 'checkpoints.localPath',
       level: 'warning',
-      must: 'must go with mode managed',
+      must: 'must be used with mode managed',
       got: given,
       fix: 'remove it',
     }),
@@ -78,7 +78,7 @@ function localPath(run: RunSpec): Finding[] {
       reserved.some((p) => given === p || given.startsWith(`${p}/`)),
       {
         path: 'checkpoints.localPath',
-        must: 'must not lie in a folder that SageMaker uses otherwise',
+        must: 'must not be in a folder that SageMaker uses for another purpose',
         got: given,
         fix: 'use /opt/ml/checkpoints',
       },
@@ -166,7 +166,7 @@ const RULES: readonly Rule[] = [
       const given = Object.keys(run.written.checkpoints ?? {}).filter((key) => !['mode', 'startFrom'].includes(key));
       return when(run.written.checkpoints?.mode === 'none' && given.length > 0, {
         path: 'checkpoints.mode',
-        must: `must not be none when ${given.join(', ')} is given`,
+        must: `must not be none when ${given.join(', ')} is set`,
         got: 'none',
         fix: 'use another mode, or remove them',
       });
@@ -185,7 +185,7 @@ const RULES: readonly Rule[] = [
         path: 'checkpoints.startFrom',
         must: 'must be a run id (<name>-<yymmddhhmmss>) or s3://...',
         got: from,
-        fix: 'take the id from slipway list',
+        fix: 'use an id from slipway list',
       });
     },
   },

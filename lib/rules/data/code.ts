@@ -13,7 +13,7 @@ function folder(run: RunSpec, { codeExists, codeProblem, codeFix }: RuleContext)
   const { source, builtin, entryPoint, requirements } = run.code;
   if (codeProblem)
     return [
-      { path: 'code.source', must: codeProblem, got: source, fix: codeFix ?? 'name a folder relative to the run file' },
+      { path: 'code.source', must: codeProblem, got: source, fix: codeFix ?? 'use a folder relative to the run file' },
     ];
   if (builtin || !codeExists) return [];
   return [
@@ -21,13 +21,13 @@ function folder(run: RunSpec, { codeExists, codeProblem, codeFix }: RuleContext)
       path: 'code.entryPoint',
       must: `must exist inside ${source}`,
       got: entryPoint,
-      fix: 'name a file of that folder',
+      fix: 'use a file of that folder',
     }),
     ...when(requirements !== undefined && !codeExists(requirements), {
       path: 'code.requirements',
       must: `must exist inside ${source}`,
       got: requirements,
-      fix: 'name a file of that folder',
+      fix: 'use a file of that folder',
     }),
   ];
 }
@@ -41,21 +41,21 @@ function builtin(run: RunSpec): Finding[] {
       path: 'code.source',
       must:
         run.kind === 'training'
-          ? 'must be builtin or own code for a training run'
-          : 'must be builtin-tokenize or own code for a processing run',
+          ? 'must be builtin or custom code for a training run'
+          : 'must be builtin-tokenize or custom code for a processing run',
       got: name,
       fix: run.kind === 'training' ? 'use builtin, or kind: processing' : 'use builtin-tokenize',
     }),
     ...when(run.written.code.entryPoint !== undefined, {
       path: 'code.entryPoint',
       level: 'warning',
-      must: 'must be left out: the built-in code has its own',
+      must: 'must be omitted: the built-in code has its own',
       got: run.written.code.entryPoint,
       fix: 'remove it',
     }),
     ...when(requirements !== undefined, {
       path: 'code.requirements',
-      must: 'must be left out: the built-in code needs none',
+      must: 'must be omitted: the built-in code needs none',
       got: requirements,
       fix: 'remove it',
     }),
@@ -69,9 +69,9 @@ function archive(run: RunSpec): Finding[] {
     // The driver searches for *.tar.gz in its channel.
     ...when(isPrefixInS3(source) && sha256 !== undefined, {
       path: 'code.sha256',
-      must: 'must be left out for a prefix, which is packed at the launch',
+      must: 'must be omitted for a prefix, which is archived at launch',
       got: sha256,
-      fix: 'remove it, or name an archive',
+      fix: 'remove it, or use an archive',
     }),
     ...when(
       isArchiveInS3(source) &&
@@ -80,12 +80,12 @@ function archive(run: RunSpec): Finding[] {
         path: 'code.source',
         must: 'must be a .tar.gz, or a prefix that ends with /, when it is in S3',
         got: source,
-        fix: 'pack the folder as .tar.gz, or name the prefix with / at its end',
+        fix: 'pack the folder as .tar.gz, or use the prefix with a trailing /',
       },
     ),
     ...when(!inS3 && sha256 !== undefined, {
       path: 'code.sha256',
-      must: 'must be left out: only an archive in S3 has a digest of its own',
+      must: 'must be omitted: it only applies to an archive in S3',
       got: sha256,
       fix: 'remove it',
     }),
@@ -101,13 +101,13 @@ function requirementsIndex(run: RunSpec, { descriptor }: RuleContext): Finding[]
       path,
       must: 'must not be given with network.isolation: nothing can be installed',
       got: run.code.requirements,
-      fix: 'bake the packages into the image',
+      fix: 'include the packages in the image',
     }),
     ...when(locked && !run.network.isolation, {
       path,
-      must: 'must find a package index: the environment is vpc-locked with packages none',
+      must: 'must have a package index, which the environment does not provide (vpc-locked with packages none)',
       got: run.code.requirements,
-      fix: 'bake the packages into the image, or have network.packages set to wheels or codeartifact',
+      fix: 'include the packages in the image, or ask the platform team to set network.packages to wheels or codeartifact',
     }),
     ...when(run.distribution.contract === 'toolkit' && run.code.requirements !== 'requirements.txt', {
       path,
@@ -124,7 +124,7 @@ function argumentCollisions(run: RunSpec): Finding[] {
     .filter((key) => key in run.hyperparameters)
     .map((key) => ({
       path: `code.arguments.${key}`,
-      must: 'must not be a hyperparameter too: under the toolkit contract both reach the script as one',
+      must: 'must not also be a hyperparameter: the toolkit contract passes both to the script in the same way',
       got: run.code.arguments[key],
       fix: 'keep one of the two',
     }));
@@ -190,7 +190,7 @@ export const CODE_RULES: readonly Rule[] = [
         .filter(([, value]) => typeof value === 'string' && /[;$`|&<>(){}]|\s/.test(value))
         .map(([path, value]) => ({
           path,
-          must: 'must hold no spaces or shell characters for toolkits before 5.1.4',
+          must: 'must not contain spaces or shell characters for toolkits before 5.1.4',
           got: value,
           fix: 'use contract entrypoint, or an image with a newer toolkit',
         }));

@@ -11,7 +11,7 @@ function needsImage(run: RunSpec): Finding[] {
   return [
     ...given.map((key) => ({
       path: `code.${key}`,
-      must: 'must go with code.source image: the driver or the toolkit starts other code',
+      must: 'must be used with code.source image: the driver or the toolkit starts other code',
       got: run.code[key],
       fix: 'set source: image, or use code.entryPoint and code.arguments',
     })),
@@ -42,9 +42,9 @@ function withoutDriver(run: RunSpec): Finding[] {
     .filter(([, value]) => value !== undefined)
     .map(([path, got]) => ({
       path,
-      must: 'must be left out with code.source image: the image starts its own program',
+      must: 'must be omitted with code.source image: the image starts its own program',
       got,
-      fix: path === 'model.weights' ? 'name the weights as a channel of data' : 'use code.containerArguments',
+      fix: path === 'model.weights' ? 'add the weights as a channel of data' : 'use code.containerArguments',
     }));
 }
 
@@ -54,7 +54,7 @@ function whole(run: RunSpec): Finding[] {
   return [
     ...when(run.kind === 'processing', {
       path: 'code.source',
-      must: 'must be builtin-tokenize or own code for a processing run',
+      must: 'must be builtin-tokenize or custom code for a processing run',
       got: CODE_IN_IMAGE,
       fix: 'use a folder with the program, or kind: training',
     }),
@@ -66,7 +66,7 @@ function whole(run: RunSpec): Finding[] {
     }),
     ...when(library !== 'custom', {
       path: 'distribution.library',
-      must: 'must be custom with code.source image: nothing of it is set up for the program',
+      must: 'must be custom with code.source image: it would have no effect on the program',
       got: library,
       fix: 'remove it',
     }),

@@ -66,7 +66,7 @@ function foreignOutput(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   const prefix = (key[2] ?? '').replaceAll('{team}', descriptor.team);
   return when(!descriptor.writableData.some((own) => prefix.startsWith(own)), {
     path: 'output.s3',
-    must: `must lie in what team ${descriptor.team} may write of the data bucket (${orList(descriptor.writableData)})`,
+    must: `must be in a prefix of the data bucket that team ${descriptor.team} may write (${orList(descriptor.writableData)})`,
     got: uri,
     fix: `write below s3://{dataBucket}/teams/{team}/, or ask the platform team for teams.${descriptor.team}.data`,
   });
@@ -84,7 +84,7 @@ function foreignTrainingOutput(run: RunSpec, { descriptor }: RuleContext): Findi
   const writable = (descriptor.external ?? []).filter(({ access }) => access === 'read-write').map(({ s3 }) => s3);
   return when(![own, ...writable].some((prefix) => filled.startsWith(prefix)), {
     path: 'output.s3',
-    must: `must lie where training jobs of team ${descriptor.team} may write (${orList([own, ...writable])})`,
+    must: `must be in a location that training jobs of team ${descriptor.team} may write (${orList([own, ...writable])})`,
     got: uri,
     fix: 'write below s3://{checkpointBucket}/runs/{team}/{runId}/, or ask the platform team for storage.external with access: read-write',
   });

@@ -38,7 +38,7 @@ function names(run: RunSpec): Finding[] {
       path: 'data',
       must: `must be at most ${limit} channels (20 less the launcher's own)`,
       got: all.length,
-      fix: 'put related data under one prefix',
+      fix: 'combine related data under one prefix',
     }),
   ];
 }
@@ -48,7 +48,7 @@ function oneSource(run: RunSpec): Finding[] {
     const given = (['s3', 'fsxLustre', 'efs'] as const).filter((key) => channel[key] !== undefined);
     return when(given.length !== 1, {
       path: at,
-      must: 'must name exactly one of s3, fsxLustre or efs',
+      must: 'must set exactly one of s3, fsxLustre or efs',
       got: given.length === 0 ? 'none' : given,
       fix: 'keep one',
     });
@@ -69,7 +69,7 @@ function augmented(channel: ChannelSpec, at: string): Finding[] {
   if (channel.s3DataType !== 'AugmentedManifestFile') {
     return when(channel.attributeNames !== undefined, {
       path: `${at}.attributeNames`,
-      must: 'must go with s3DataType AugmentedManifestFile',
+      must: 'must be used with s3DataType AugmentedManifestFile',
       got: channel.attributeNames,
       fix: 'remove it',
     });
@@ -77,8 +77,8 @@ function augmented(channel: ChannelSpec, at: string): Finding[] {
   return [
     ...when(!channel.attributeNames?.length, {
       path: `${at}.attributeNames`,
-      must: 'must be given with AugmentedManifestFile',
-      fix: 'name the attributes to pass, for example [text]',
+      must: 'must be set with AugmentedManifestFile',
+      fix: 'list the attributes to pass, for example [text]',
     }),
     ...when((channel.inputMode ?? 'File') === 'File', {
       path: `${at}.inputMode`,
@@ -112,13 +112,13 @@ function fileSystems(channel: ChannelSpec, at: string): Finding[] {
   return [
     ...when(!fs.directoryPath.startsWith('/'), {
       path: `${at}.${key}.directoryPath`,
-      must: 'must begin with /',
+      must: 'must start with /',
       got: fs.directoryPath,
       fix: `use /${fs.directoryPath}`,
     }),
     ...s3Only.map((option) => ({
       path: `${at}.${option}`,
-      must: 'must go with s3, not with a file system',
+      must: 'must be used with s3, not with a file system',
       got: channel[option],
       fix: 'remove it',
     })),
@@ -144,7 +144,7 @@ function channelGroups(run: RunSpec): Finding[] {
     // A file system is available on every host: the API has no groups for it.
     ...when(isNaming && !channel.instanceGroups && channel.s3 !== undefined, {
       path: `${at}.instanceGroups`,
-      must: 'must be given on every channel or on none',
+      must: 'must be set on all channels or on none',
       fix: `add instanceGroups: [${known[0] ?? 'gpu'}]`,
     }),
     ...(channel.instanceGroups ?? []).flatMap((name, j) =>
@@ -153,7 +153,7 @@ function channelGroups(run: RunSpec): Finding[] {
         must:
           known.length > 0
             ? `must be a group of compute.instanceGroups (${orList(known)})`
-            : 'must go with compute.instanceGroups',
+            : 'must be used with compute.instanceGroups',
         got: name,
         fix: known.length > 0 ? 'use one of them' : 'remove it',
       }),
@@ -207,7 +207,7 @@ export const DATA_RULES: readonly Rule[] = [
       eachChannel(run, (c, at) =>
         when(c.shuffleSeed !== undefined && c.s3 !== undefined && (c.inputMode ?? 'File') === 'FastFile', {
           path: `${at}.shuffleSeed`,
-          must: 'must go with inputMode Pipe',
+          must: 'must be used with inputMode Pipe',
           got: c.shuffleSeed,
           fix: 'shuffle in the data loader, or use Pipe',
         }),
@@ -249,7 +249,7 @@ export const DATA_RULES: readonly Rule[] = [
       eachChannel(run, (c, at) =>
         when(c.inputMode === 'FastFile' && c.s3 !== undefined && !c.s3.endsWith('/'), {
           path: `${at}.s3`,
-          must: 'is a whole folder when it ends in /',
+          must: 'should end with / to select a folder',
           got: c.s3,
           fix: 'add a trailing /',
         }),

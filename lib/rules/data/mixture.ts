@@ -14,16 +14,16 @@ function phaseFindings(run: RunSpec, phases: readonly MixturePhase[]): Finding[]
     return [
       ...when(i === 0 ? fromStep !== 0 : fromStep <= before, {
         path: `${OPTION}[${i}].fromStep`,
-        must: i === 0 ? 'must be 0 in the first phase' : `must be above ${before}, where the phase before begins`,
+        must: i === 0 ? 'must be 0 in the first phase' : `must be above ${before}, where the previous phase begins`,
         got: fromStep,
-        fix: i === 0 ? 'leave it out' : 'put the phases into the order of their steps',
+        fix: i === 0 ? 'remove it' : 'sort the phases by step',
       }),
       ...when(i > 0 && fromStep >= last, {
         path: `${OPTION}[${i}].fromStep`,
         level: 'warning',
         must: `must be below the ${last} steps of the run for the phase to begin`,
         got: fromStep,
-        fix: 'lower it, or remove the phase',
+        fix: 'reduce it, or remove the phase',
       }),
     ];
   });
@@ -34,7 +34,7 @@ function channelFindings(run: RunSpec, phases: readonly MixturePhase[]): Finding
   return phases.flatMap(({ weights }, i) => [
     ...when(Object.keys(weights).length === 0, {
       path: `${OPTION}[${i}].weights`,
-      must: 'must name at least one channel',
+      must: 'must contain at least one channel',
       fix: 'add channels of data, each with its weight',
     }),
     ...Object.keys(weights)
@@ -57,7 +57,7 @@ function mixture(run: RunSpec): Finding[] {
     ...channelFindings(run, phases),
     ...when(run.code.arguments['data-channel'] !== undefined, {
       path: 'code.arguments.data-channel',
-      must: 'must be left out with training.mixture, which names the channels',
+      must: 'must be omitted with training.mixture, which lists the channels',
       got: run.code.arguments['data-channel'],
       fix: 'remove it',
     }),

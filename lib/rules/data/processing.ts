@@ -11,7 +11,7 @@ function sections(run: RunSpec): Finding[] {
   return [
     ...when(run.output?.s3 === undefined, {
       path: 'output.s3',
-      must: 'must be given for a processing run',
+      must: 'must be set for a processing run',
       fix: 'add output: { s3: "s3://{dataBucket}/..." }',
     }),
     ...when(run.output?.compression !== undefined, {
@@ -74,7 +74,7 @@ function apiLimits(run: RunSpec): Finding[] {
   return [
     ...when(NOT_FOR_PROCESSING.test(type), {
       path: 'compute.instanceType',
-      must: 'must be a type that processing jobs are offered on',
+      must: 'must be a type that processing jobs support',
       got: type,
       fix: 'use a CPU type, ml.g5 or ml.g6, or kind: training with ShardedByS3Key',
     }),
@@ -83,7 +83,7 @@ function apiLimits(run: RunSpec): Finding[] {
         path: `environmentVariables.${name}`,
         must: `must have a name and a value of at most ${VARIABLE_LIMIT} characters in a processing run`,
         got: `${value.length} characters`,
-        fix: 'put it into a file of the code',
+        fix: 'move it to a file of the code',
       }),
     ),
   ];
@@ -154,7 +154,7 @@ function inputs(run: RunSpec): Finding[] {
       path: 'data',
       must: `must be at most ${limit} inputs for a processing run (${MAX_INPUTS} less the launcher's own)`,
       got: run.data.length,
-      fix: 'put related data under one prefix',
+      fix: 'combine related data under one prefix',
     }),
     ...run.data.flatMap((channel, i) => [
       ...when(channel.s3 === undefined, {
@@ -174,7 +174,7 @@ function inputs(run: RunSpec): Finding[] {
           path: `data[${i}].${option}`,
           must: 'must be absent from a processing run: ProcessingS3Input has no such field',
           got: channel[option],
-          fix: 'remove it, or copy the model into a bucket first',
+          fix: 'remove it, or copy the model to a bucket first',
         }),
       ),
       ...when(channel.inputMode === 'FastFile', {

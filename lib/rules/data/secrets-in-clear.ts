@@ -30,7 +30,7 @@ function inClear({ environmentVariables, hyperparameters, code, distribution }: 
     Object.entries(values).flatMap(([name, value]) =>
       when(looksSecret(name, value, names), {
         path: `${section}.${name}`,
-        must: 'must not hold a secret: everyone who may describe the job or read the job file sees it',
+        must: 'must not contain a secret: it is visible to everyone who may describe the job or read the job file',
         got: 'a value in clear text',
         fix,
       }),

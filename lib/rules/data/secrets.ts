@@ -10,15 +10,15 @@ function names({ secrets = {}, environmentVariables }: RunSpec): Finding[] {
   return Object.keys(secrets).flatMap((name) => [
     ...when(name in environmentVariables, {
       path: `secrets.${name}`,
-      must: 'must not stand in environmentVariables too',
+      must: 'must not also be in environmentVariables',
       got: name,
-      fix: 'keep one of them; the value of a secret belongs into none of the two',
+      fix: 'keep one of them; neither may contain the value of a secret',
     }),
     ...when(OWN.test(name), {
       path: `secrets.${name}`,
-      must: 'must not be a variable that the container needs for itself',
+      must: 'must not be a reserved variable of the container',
       got: name,
-      fix: 'use a name of your own such as HF_TOKEN',
+      fix: 'use another name, such as HF_TOKEN',
     }),
   ]);
 }
@@ -28,13 +28,13 @@ function readable({ secrets, distribution, network }: RunSpec): Finding[] {
   return [
     ...when(distribution.contract !== 'entrypoint', {
       path: 'secrets',
-      must: `must go with contract entrypoint: ${distribution.contract === 'toolkit' ? 'the toolkit reads no secrets' : 'only the driver reads them'}`,
+      must: `must be used with contract entrypoint: ${distribution.contract === 'toolkit' ? 'the toolkit reads no secrets' : 'only the driver reads them'}`,
       got: `contract ${distribution.contract}`,
       fix: `${distribution.contract === 'toolkit' ? 'set distribution.contract: entrypoint, or ' : ''}read the secret in the ${distribution.contract === 'toolkit' ? 'script' : 'program of the image'}`,
     }),
     ...when(network.isolation, {
       path: 'secrets',
-      must: 'must go without network.isolation: an isolated container reaches no service',
+      must: 'must not be used with network.isolation: an isolated container cannot reach any service',
       got: 'isolation true',
       fix: 'remove one of them',
     }),
@@ -53,22 +53,22 @@ function allowed({ secrets = {} }: RunSpec, { descriptor }: RuleContext): Findin
           path,
           must: `must be allowed in environment ${environment}, which allows no secrets`,
           got: text,
-          fix: 'have the platform team set secrets.allowedPrefix in the environment file',
+          fix: 'ask the platform team to set secrets.allowedPrefix in the environment file',
         },
       ];
     const prefix = secretPrefix(secretsPrefix);
     return [
       ...when(!reference.name.startsWith(prefix), {
         path,
-        must: `must have a name that begins with ${prefix} in environment ${environment}`,
+        must: `must have a name that starts with ${prefix} in environment ${environment}`,
         got: text,
         fix: `store the value under ${prefix}<name>, or ask the platform team`,
       }),
       ...when((reference.region ?? region) !== region || (reference.account ?? account) !== account, {
         path,
-        must: `must lie in account ${account} and ${region}, as the job does`,
+        must: `must be in account ${account} and ${region}, like the job`,
         got: text,
-        fix: 'name the copy that lies there, best by its name alone',
+        fix: 'use the copy in that account and region, preferably by its name only',
       }),
     ];
   });

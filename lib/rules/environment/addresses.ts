@@ -33,15 +33,15 @@ function shape({ network: { cidr } }: EnvironmentSpec): EnvironmentFinding[] {
     }),
     ...when(first !== base, {
       path: 'network.cidr',
-      must: 'must begin with the first address of its block',
+      must: 'must start with the first address of its block',
       got: cidr,
       fix,
     }),
     ...when(!PRIVATE.some((range) => overlaps(range, cidr)), {
       path: 'network.cidr',
-      must: `must lie in a private range: ${orList(PRIVATE)}`,
+      must: `must be in a private range: ${orList(PRIVATE)}`,
       got: cidr,
-      fix: `use ${DEFAULT_VPC_CIDR}, or another block of them`,
+      fix: `use ${DEFAULT_VPC_CIDR}, or another block in these ranges`,
     }),
   ];
 }
@@ -84,7 +84,7 @@ function vpcPrefixLength(prefixLength: number): number {
 }
 
 function unused({ network: { mode, cidr, reserved } }: EnvironmentSpec): EnvironmentFinding[] {
-  const must = `must go with a network that the stack makes, which mode ${mode} does not`;
+  const must = `must be used with a network that the stack creates, unlike mode ${mode}`;
   const fix = 'use mode: vpc-locked or vpc-nat, or remove it';
   return [
     ...when(cidr !== DEFAULT_VPC_CIDR, { path: 'network.cidr', must, got: cidr, fix, isIgnored: true }),

@@ -11,7 +11,7 @@ const told: EnvironmentRule = {
   check: ({ budget }) =>
     when(budget?.thresholdsPercent !== undefined && (budget.emails ?? []).length === 0, {
       path: 'budget.thresholdsPercent',
-      must: 'must go with budget.emails',
+      must: 'must be used with budget.emails',
       got: budget?.thresholdsPercent,
       fix: 'add emails, or remove it',
     }),

@@ -47,7 +47,7 @@ const quotaCode: EnvironmentRule = {
         path: `quotas.require[${i}].instanceType`,
         must: `must have a known quota code; "${quota.name}" is looked up by its name at deploy`,
         got: type,
-        fix: 'nothing, unless the deploy says that the region has no such quota',
+        fix: 'no action, unless the deployment reports that the region has no such quota',
       });
     }),
 };
@@ -65,7 +65,7 @@ const guardrails: EnvironmentRule = {
       ...allowedImages.flatMap((name, i) =>
         when(!IMAGE_KINDS.includes(name) && !/^[a-z0-9][\w./:@-]*\.[\w./:@-]*$/.test(name), {
           path: `guardrails.allowedImages[${i}]`,
-          must: `must be ${orList(IMAGE_KINDS)} or the beginning of an image URI`,
+          must: `must be ${orList(IMAGE_KINDS)} or a prefix of an image URI`,
           got: name,
           fix: 'use one of them',
         }),
@@ -101,7 +101,7 @@ function unreachableLimit({
     path: 'guardrails.maxInstancesPerRun',
     must: `must be at most guardrails.maxConcurrentInstances ${together}`,
     got: perRun,
-    fix: 'lower it, or raise the other',
+    fix: 'reduce it, or increase the other',
   });
 }
 
@@ -112,7 +112,7 @@ function unusableQuotas({ quotas, guardrails: rails }: EnvironmentSpec): Environ
       path: `quotas.require[${i}].count`,
       must: `must be at most guardrails.maxConcurrentInstances ${most}`,
       got: count,
-      fix: 'lower it, or raise the guardrail',
+      fix: 'reduce it, or increase the guardrail',
     }),
     ...when(findInstanceType(type) !== undefined && !isAllowed(rails.allowedInstanceTypes, type), {
       path: `quotas.require[${i}].instanceType`,

@@ -25,16 +25,16 @@ function foreignArns({ iam, account, region }: EnvironmentSpec): EnvironmentFind
     return [
       ...when(partition !== undefined && ownPartition !== partition, {
         path: `iam.${option}`,
-        must: `must be of partition ${partition}, as ${region} is`,
+        must: `must be in partition ${partition} of ${region}`,
         got: arn,
         fix: `write arn:${partition}:iam::...`,
       }),
       ...when(account !== undefined && owner !== account && owner !== 'aws', {
         path: `iam.${option}`,
-        must: `must be of account ${account}`,
+        must: `must be in account ${account}`,
         got: arn,
         fix:
-          option === 'permissionsBoundary' ? 'write the name of the policy alone' : 'name the provider of that account',
+          option === 'permissionsBoundary' ? 'write only the name of the policy' : 'use the provider in that account',
       }),
     ];
   });
@@ -44,12 +44,12 @@ function oidc({ iam: { oidcProvider, oidcSubjects } }: EnvironmentSpec): Environ
   return [
     ...when(oidcProvider !== undefined && oidcSubjects === undefined, {
       path: 'iam.oidcSubjects',
-      must: 'must be given with oidcProvider',
+      must: 'must be set with oidcProvider',
       fix: 'write oidcSubjects: ["repo:<owner>/<repository>:ref:refs/heads/main"]',
     }),
     ...when(oidcProvider === undefined && oidcSubjects !== undefined, {
       path: 'iam.oidcSubjects',
-      must: 'must go with oidcProvider',
+      must: 'must be used with oidcProvider',
       got: oidcSubjects,
       fix: 'add oidcProvider, or remove it',
       isIgnored: true,
@@ -72,12 +72,12 @@ const tags: EnvironmentRule = {
         path: 'tags',
         must: `must be at most ${MOST_TAGS}`,
         got: keys.length,
-        fix: 'remove some: a resource takes 50, and runs bring their own',
+        fix: 'remove some: a resource can have 50, and runs add their own',
       }),
       ...keys.flatMap((key, i) => [
         ...when(/^(aws|slipway):/i.test(key), {
           path: `tags.${key}`,
-          must: 'must not begin with aws: or slipway:',
+          must: 'must not start with aws: or slipway:',
           got: key,
           fix: 'rename it',
         }),
@@ -111,7 +111,7 @@ const accounts: EnvironmentRule = {
       ...Object.entries(given).flatMap(([stage, id], i) =>
         when(ids.indexOf(id) !== i, {
           path: `accounts.${stage}`,
-          must: 'must be an account of its own: a name of an environment is taken once in an account and region',
+          must: 'must be a separate account: the name of an environment is unique in an account and region',
           got: id,
           fix: 'use another account, or an environment file with another name',
         }),
@@ -143,9 +143,9 @@ const secretEndpoints: EnvironmentRule = {
         !endpoints.includes('ssm'),
       {
         path: 'network.endpoints',
-        must: 'must name secretsmanager or ssm, with secrets.allowedPrefix and mode vpc-locked',
+        must: 'must contain secretsmanager or ssm, with secrets.allowedPrefix and mode vpc-locked',
         got: endpoints,
-        fix: 'write endpoints: [secretsmanager], or [ssm] for parameters; each costs about 7 USD a month and zone',
+        fix: 'write endpoints: [secretsmanager], or [ssm] for parameters; each costs about 7 USD per month and zone',
       },
     ),
 };

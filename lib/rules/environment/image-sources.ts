@@ -15,16 +15,16 @@ function foreignArns({ account, region, image, storage }: EnvironmentSpec): Envi
     return [
       ...when(there !== region, {
         path,
-        must: `must be in ${region}, as the jobs are`,
+        must: `must be in ${region}, like the jobs`,
         got: arn,
-        fix: `name the one of ${region}, below regions.${region} where the environment has several`,
+        fix: `use the one in ${region}, under regions.${region} if the environment has several regions`,
       }),
       // A hub may be shared by another account (AWS RAM); a function is called with a role of this account.
       ...when(path.startsWith('image.') && account !== undefined && owner !== account, {
         path,
-        must: `must be of account ${account}`,
+        must: `must be in account ${account}`,
         got: arn,
-        fix: 'name a function of that account',
+        fix: 'use a function in that account',
       }),
     ];
   });

@@ -41,7 +41,7 @@ const region: EnvironmentRule = {
       path: 'image.uri',
       must: `must be in ${here}: SageMaker pulls from the region of the job`,
       got: uri,
-      fix: `push it to ${here}, and name it below regions.${here}.image`,
+      fix: `push it to ${here}, and set it under regions.${here}.image`,
     });
   },
 };
@@ -58,7 +58,7 @@ const built: EnvironmentRule = {
       path: 'image.build',
       must: 'must be true without image.uri',
       got: build,
-      fix: 'remove it, or name an image with image.uri',
+      fix: 'remove it, or set image.uri',
     }),
 };
 

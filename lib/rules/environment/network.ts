@@ -15,17 +15,17 @@ const given: EnvironmentRule = {
   check: ({ network: { mode, existing, packages, wheels, codeArtifact } }) => [
     ...when(mode === 'existing' && !existing, {
       path: 'network.existing',
-      must: 'must be given with mode existing',
+      must: 'must be set with mode existing',
       fix: 'add vpcId, subnetIds and securityGroupIds',
     }),
     ...when(packages === 'wheels' && !wheels, {
       path: 'network.wheels',
-      must: 'must be given with packages wheels',
+      must: 'must be set with packages wheels',
       fix: 'add wheels: s3://bucket/prefix/',
     }),
     ...when(packages === 'codeartifact' && !codeArtifact, {
       path: 'network.codeArtifact',
-      must: 'must be given with packages codeartifact',
+      must: 'must be set with packages codeartifact',
       fix: 'add codeArtifact: { domain, repository }',
     }),
   ],
@@ -43,42 +43,42 @@ const used: EnvironmentRule = {
   }) => [
     ...when(mode !== 'existing' && existing !== undefined, {
       path: 'network.existing',
-      must: `must go with mode existing, not ${mode}`,
+      must: `must be used with mode existing, not ${mode}`,
       got: existing?.vpcId,
       fix: 'set mode: existing, or remove it',
       isIgnored: true,
     }),
     ...when(!mode.startsWith('vpc-') && zones !== 'all', {
       path: 'network.availabilityZoneIds',
-      must: `must go with a network that the stack makes, which mode ${mode} does not`,
+      must: `must be used with a network that the stack creates, unlike mode ${mode}`,
       got: zones,
       fix: 'use mode: vpc-locked or vpc-nat, or remove it',
       isIgnored: true,
     }),
     ...when(!mode.startsWith('vpc-') && subnetOrder !== undefined, {
       path: 'network.subnetOrder',
-      must: `must go with a network that the stack makes, which mode ${mode} does not`,
+      must: `must be used with a network that the stack creates, unlike mode ${mode}`,
       got: subnetOrder,
       fix: 'use mode: vpc-locked or vpc-nat, or remove it',
       isIgnored: true,
     }),
     ...when(mode !== 'vpc-locked' && endpoints !== undefined, {
       path: 'network.endpoints',
-      must: `must go with mode vpc-locked, not ${mode}`,
+      must: `must be used with mode vpc-locked, not ${mode}`,
       got: endpoints,
       fix: 'set mode: vpc-locked, or remove it',
       isIgnored: true,
     }),
     ...when(packages !== 'wheels' && wheels !== undefined, {
       path: 'network.wheels',
-      must: `must go with packages wheels, not ${packages}`,
+      must: `must be used with packages wheels, not ${packages}`,
       got: wheels,
       fix: 'set packages: wheels, or remove it',
       isIgnored: true,
     }),
     ...when(packages !== 'codeartifact' && codeArtifact !== undefined, {
       path: 'network.codeArtifact',
-      must: `must go with packages codeartifact, not ${packages}`,
+      must: `must be used with packages codeartifact, not ${packages}`,
       got: codeArtifact,
       fix: 'set packages: codeartifact, or remove it',
       isIgnored: true,
@@ -101,7 +101,7 @@ const zones: EnvironmentRule = {
         path: `network.availabilityZoneIds[${i}]`,
         must: `must be a zone of ${region}, such as ${prefix}-az1`,
         got: zone,
-        fix: `name zones of ${region}, where it has others than the rest below regions.${region}.network`,
+        fix: `use zones of ${region}; set them under regions.${region}.network if they differ from those of other regions`,
       }),
     );
   },
@@ -122,7 +122,7 @@ const addresses: EnvironmentRule = {
           path: `network.availabilityZoneIds[${i}]`,
           must: `must be one of the first ${MOST_PLANNED_ZONES} zones of the region`,
           got: zone,
-          fix: 'leave it out, or use mode: existing with a network of your own',
+          fix: 'remove it, or use mode: existing with your own network',
         }),
       ),
       ...order.flatMap((zone, i) =>

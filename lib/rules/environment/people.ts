@@ -22,7 +22,7 @@ const principals: EnvironmentRule = {
       arns.flatMap((arn, i) =>
         when(own !== undefined && arn.split(':')[1] !== own, {
           path: `${at}[${i}]`,
-          must: `must be a principal of partition ${own}, as ${region} is`,
+          must: `must be a principal in partition ${own} of ${region}`,
           got: arn,
           fix: `write arn:${own}:iam::...`,
         }),
@@ -44,7 +44,7 @@ const teamCount: EnvironmentRule = {
       path: 'teams',
       must: `must be at most ${MOST_TEAMS}`,
       got: count,
-      fix: 'write a second environment for the others',
+      fix: 'create a second environment for the others',
     });
   },
 };

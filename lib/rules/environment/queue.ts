@@ -11,9 +11,9 @@ const backend: EnvironmentRule = {
   check: ({ queue }) =>
     when(queue.backend === 'batch', {
       path: 'queue.backend',
-      must: 'must be slipway: AWS Batch would create jobs with a role to which no guardrail applies',
+      must: 'must be slipway: AWS Batch would create jobs with a role without guardrails',
       got: queue.backend,
-      fix: 'remove it; docs/decisions/0008-aws-batch.md says why, and what it would take',
+      fix: 'remove it; docs/decisions/0008-aws-batch.md has the reasons and requirements',
     }),
 };
 

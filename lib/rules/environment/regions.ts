@@ -32,7 +32,7 @@ const partition: EnvironmentRule = {
     const partitions = new Set(Object.keys(regions).flatMap((region) => REGIONS[region]?.partition ?? []));
     return when(partitions.size > 1, {
       path: 'regions',
-      must: 'must lie in one partition',
+      must: 'must be in one partition',
       got: [...partitions].join(', '),
       fix: 'write an environment file for each of them',
     });
@@ -53,9 +53,9 @@ const ids: EnvironmentRule = {
       .filter(({ id }) => taken.has(id))
       .map(({ path, id }) => ({
         path,
-        must: 'must be named for one region only',
+        must: 'must be set for one region only',
         got: id,
-        fix: `write it below regions.<region>, for each of ${Object.keys(file.regions).join(', ')}`,
+        fix: `set it under regions.<region>, for each of ${Object.keys(file.regions).join(', ')}`,
       }));
   },
 };

@@ -46,7 +46,7 @@ function namedFileSystems({ storage, network }: EnvironmentSpec): EnvironmentFin
     ...named.flatMap(([name, { fsxLustre, efs }]) =>
       when((fsxLustre === undefined) === (efs === undefined), {
         path: `storage.fileSystems.${name}`,
-        must: 'must name exactly one of fsxLustre and efs',
+        must: 'must set exactly one of fsxLustre and efs',
         fix: 'keep one',
       }),
     ),
@@ -79,7 +79,7 @@ const zone: EnvironmentRule = {
       path: 'storage.fsxLustre.zoneId',
       must: isOurs
         ? 'must be one of network.availabilityZoneIds'
-        : `must lie in a network that the stack makes, which mode ${mode} does not`,
+        : `must be in a network that the stack creates, unlike mode ${mode}`,
       got: fsxLustre?.zoneId,
       fix: isOurs
         ? `write network: { availabilityZoneIds: [${fsxLustre?.zoneId}, ...] }`
@@ -103,22 +103,22 @@ const external: EnvironmentRule = {
       return [
         ...when(places.findIndex((other) => other.s3 === s3) !== i, {
           path: `storage.external[${i}].s3`,
-          must: 'must be named once',
+          must: 'must be listed once',
           got: s3,
           fix: 'keep one entry, with the wider access',
         }),
         ...when(isForeign, {
           path: `storage.external[${i}].kmsKeyArn`,
-          must: `must be a key of partition ${own}, as ${region} is`,
+          must: `must be a key in partition ${own} of ${region}`,
           got: kmsKeyArn,
-          fix: 'name a key of that partition',
+          fix: 'use a key in that partition',
         }),
         ...when(!isForeign && keyRegion !== undefined && keyRegion !== region, {
           path: `storage.external[${i}].kmsKeyArn`,
           level: 'warning',
-          must: `must be a key of ${region}: jobs read buckets of their own region`,
+          must: `must be a key in ${region}: jobs read buckets in their region`,
           got: kmsKeyArn,
-          fix: `write each region's places below regions.<region>.storage`,
+          fix: `set the locations of each region under regions.<region>.storage`,
         }),
       ];
     }),
@@ -137,16 +137,16 @@ const buckets: EnvironmentRule = {
     return [
       ...when(data !== undefined && data === checkpoints, {
         path: 'storage.buckets.checkpoints',
-        must: 'must be another bucket than storage.buckets.data',
+        must: 'must not be the bucket of storage.buckets.data',
         got: checkpoints,
-        fix: 'name another one, or leave it out',
+        fix: 'use another one, or remove it',
       }),
       ...named.flatMap(([purpose, bucket]) =>
         when(bucket !== undefined && made.test(bucket), {
           path: `storage.buckets.${purpose}`,
-          must: 'must be no bucket that the stack makes for something else',
+          must: 'must not be a bucket that the stack creates for another purpose',
           got: bucket,
-          fix: 'name another bucket',
+          fix: 'use another bucket',
         }),
       ),
     ];
@@ -166,15 +166,15 @@ const key: EnvironmentRule = {
       return [
         ...when(keyRegion !== undefined && keyRegion !== region, {
           path,
-          must: `must be a key of ${region}`,
+          must: `must be a key in ${region}`,
           got,
-          fix: `name a key of ${region}`,
+          fix: `use a key in ${region}`,
         }),
         ...when(account !== undefined && keyAccount !== undefined && keyAccount !== account, {
           path,
-          must: `must be a key of account ${account}`,
+          must: `must be a key in account ${account}`,
           got,
-          fix: 'name a key of that account; keys of other accounts can be named under storage.external',
+          fix: 'use a key in that account; keys of other accounts can be listed under storage.external',
         }),
       ];
     }),
@@ -197,7 +197,7 @@ const teamKey: EnvironmentRule = {
         path,
         must: 'must be the ARN of an existing key while storage.adopt is true',
         got,
-        fix: 'name the key that the earlier stack made: it has the tags slipway:environment and slipway:team',
+        fix: 'use the key that the earlier stack created: it has the tags slipway:environment and slipway:team',
       }),
     ),
 };
@@ -227,19 +227,19 @@ function replicaPlace({
       path: `${REPLICATION}.region`,
       must: `must be another region of the partition of ${region}`,
       got: to.region,
-      fix: 'name the region that runs should be able to continue in',
+      fix: 'use the region in which runs should be able to continue',
     }),
     ...when(keyRegion !== to.region, {
       path: `${REPLICATION}.kmsKeyArn`,
-      must: `must be a key of ${to.region}`,
+      must: `must be a key in ${to.region}`,
       got: to.kmsKeyArn,
-      fix: `name the key of the environment in ${to.region}, which its descriptor has`,
+      fix: `use the key of the environment in ${to.region}, which is in its descriptor`,
     }),
     ...when(account !== undefined && keyAccount !== account, {
       path: `${REPLICATION}.kmsKeyArn`,
-      must: `must be a key of account ${account}`,
+      must: `must be a key in account ${account}`,
       got: to.kmsKeyArn,
-      fix: 'name a key of that account',
+      fix: 'use a key in that account',
     }),
   ];
 }
@@ -254,15 +254,15 @@ function replicaSource({
   return [
     ...when(adopt || buckets?.checkpoints !== undefined, {
       path: REPLICATION,
-      must: 'must be left out where the stack does not make the checkpoint bucket',
+      must: 'must be omitted when the stack does not create the checkpoint bucket',
       got: adopt ? 'storage.adopt: true' : 'storage.buckets.checkpoints',
-      fix: 'set the replication rule on that bucket yourself',
+      fix: 'configure replication of that bucket yourself',
     }),
     ...when(withOwnKey !== undefined, {
       path: REPLICATION,
-      must: 'must be left out where a team has a key of its own',
+      must: 'must be omitted when a team has its own key',
       got: withOwnKey?.[0],
-      fix: 'take kmsKey from the team, or leave replicateCheckpoints out',
+      fix: 'remove kmsKey from the team, or remove replicateCheckpoints',
     }),
   ];
 }

@@ -18,7 +18,7 @@ function unsupportedPrecision({ distribution, training }: RunSpec): Finding[] {
     path: 'training.precision',
     must: `must be ${orList(known)} for the built-in trainer with ${distribution.library}`,
     got: training.precision,
-    fix: `set training.precision to one of them${/^(mxfp8|nvfp4)$/.test(training.precision) ? ', or use own code with torchao or Transformer Engine' : '; GPUs without bf16 need fp32'}`,
+    fix: `set training.precision to one of them${/^(mxfp8|nvfp4)$/.test(training.precision) ? ', or use custom code with torchao or Transformer Engine' : '; GPUs without bf16 need fp32'}`,
   });
 }
 
@@ -57,7 +57,7 @@ function unsplit(run: RunSpec, { tensor, expert }: ParallelLayout): Finding[] {
     }),
     ...when(tensor > 1 && adaptedExperts(run).length > 0, {
       path: 'training.lora.targets',
-      must: 'must name layers outside experts with tensor_parallel_degree in the built-in trainer',
+      must: 'must only contain layers outside experts with tensor_parallel_degree in the built-in trainer',
       got: adaptedExperts(run).join(', '),
       fix: 'remove them, or the degree',
     }),
@@ -77,9 +77,9 @@ function unsupportedLayout(run: RunSpec, layout: ParallelLayout): Finding[] {
     }),
     ...when(tensor > 1 && run.distribution.parameters.compile === true, {
       path: 'distribution.parameters.compile',
-      must: 'must be false with tensor_parallel_degree in the built-in trainer, whose compiled layers would not compute the same',
+      must: 'must be false with tensor_parallel_degree in the built-in trainer, whose compiled layers would have different results',
       got: true,
-      fix: 'leave it out',
+      fix: 'remove it',
     }),
     ...when(expert > 1 && (shard * context) % expert !== 0, {
       path: path('expert'),

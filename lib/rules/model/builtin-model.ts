@@ -117,9 +117,9 @@ export const BUILTIN_MODEL_RULES: readonly Rule[] = [
       const way = (['preset', 'config', 'architecture'] as const).find((one) => run.written.model?.[one] !== undefined);
       return untrainedParts(shape).map((part) => ({
         path: `model.${way}`,
-        must: 'must be a model whose parts the built-in trainer computes',
+        must: 'must be a model that the built-in trainer supports',
         got: part,
-        fix: 'use another model, or own code',
+        fix: 'use another model, or custom code',
       }));
     },
   } satisfies Rule,

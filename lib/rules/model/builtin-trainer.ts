@@ -32,7 +32,7 @@ const RULES: readonly Rule[] = [
       if (!run.training.lora) {
         return when(exportsAdapter(run), {
           path: 'code.arguments.export-adapter',
-          must: 'must go with training.lora',
+          must: 'must be used with training.lora',
           fix: 'remove it, or use export-weights',
         });
       }
@@ -40,7 +40,7 @@ const RULES: readonly Rule[] = [
         ...when(run.code.builtin !== 'builtin', builtinOnly('training.lora')),
         ...when(run.code.builtin === 'builtin' && !run.model?.weights && !run.checkpoints.startFrom, {
           path: 'training.lora',
-          must: 'must go with model.weights or checkpoints.startFrom',
+          must: 'must be used with model.weights or checkpoints.startFrom',
           fix: 'add model.weights',
         }),
         ...when(exportsAdapter(run) && adaptsExperts(run), {
@@ -63,7 +63,7 @@ const RULES: readonly Rule[] = [
         path: 'distribution.library',
         must: 'must be fsdp, smp-v2 or deepspeed for the built-in trainer',
         got: run.distribution.library,
-        fix: 'use fsdp, or own code',
+        fix: 'use fsdp, or custom code',
       }),
   },
   {

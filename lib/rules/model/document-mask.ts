@@ -17,7 +17,7 @@ function unsupportedMask(run: RunSpec): Finding[] {
     }),
     ...when(objective !== 'pretrain', {
       path: OPTION,
-      must: `must be left out with objective ${objective}, which has it`,
+      must: `must be omitted with objective ${objective}, which always uses it`,
       got: true,
       fix: 'remove it',
     }),

@@ -25,7 +25,7 @@ function balanceFindings(run: RunSpec): Finding[] {
     const got = run.code.arguments[name];
     const value = Number(got ?? 0);
     const path = `code.arguments.${name}`;
-    if (!(value >= 0)) return [{ path, must: 'must be a number of at least 0', got, fix: 'leave it out' }];
+    if (!(value >= 0)) return [{ path, must: 'must be a number of at least 0', got, fix: 'remove it' }];
     const wrong = value > 0 ? refusals(name).filter(([isWrong]) => isWrong) : [];
     return wrong.map(([, must]) => ({ path, must, got, fix: 'remove it' }));
   });
@@ -61,7 +61,7 @@ export const EXPERT_BALANCE_RULES: readonly Rule[] = [
         ...when(!code.arguments['balance-loss'], {
           path,
           level: 'warning',
-          must: 'must go with balance-loss',
+          must: 'must be used with balance-loss',
           got: over,
           fix: 'add balance-loss, or remove it',
         }),

@@ -12,7 +12,7 @@ function moduleFindings({ model, distribution, training, code }: RunSpec): Findi
     return when(weight !== undefined, {
       path: WEIGHT,
       level: 'warning',
-      must: 'must go with model.architecture.mtpLayers',
+      must: 'must be used with model.architecture.mtpLayers',
       got: weight,
       fix: 'add them, or remove it',
     });
@@ -31,7 +31,7 @@ function moduleFindings({ model, distribution, training, code }: RunSpec): Findi
       path: WEIGHT,
       must: 'must be a number above 0 for a model with mtpLayers',
       got: weight,
-      fix: 'leave it out, or remove mtpLayers',
+      fix: 'remove it, or remove mtpLayers',
     }),
   ];
 }

@@ -11,7 +11,7 @@ function named(run: RunSpec): Finding[] {
   if (!given)
     return when(run.code.builtin === 'builtin', {
       path: 'model',
-      must: 'must be given for the built-in trainer',
+      must: 'must be set for the built-in trainer',
       fix: 'add model: { preset: llama3-8b }',
     });
   const ways = (['preset', 'config', 'architecture'] as const).filter((way) => given[way] !== undefined);
@@ -30,7 +30,7 @@ function named(run: RunSpec): Finding[] {
     }),
     ...when(ways.length === 0, {
       path: 'model',
-      must: 'must name a preset, a config or an architecture',
+      must: 'must contain a preset, a config or an architecture',
       fix: 'add preset: llama3-8b',
     }),
   ];

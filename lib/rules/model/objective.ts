@@ -30,7 +30,7 @@ function unsupportedObjective(run: RunSpec): Finding[] {
     }),
     ...when(isDpo && usesFsdp1(run), {
       path: collectives === 'smddp' ? 'distribution.collectives' : 'code.arguments.backend',
-      must: 'must leave the trainer on FSDP2 with objective dpo',
+      must: 'must not disable FSDP2 with objective dpo',
       got: collectives === 'smddp' ? 'smddp' : 'fsdp1',
       fix: 'remove it',
     }),
@@ -52,7 +52,7 @@ function preferences(run: RunSpec): Finding[] {
   if (run.training.objective !== 'dpo')
     return when(given.beta !== undefined, {
       path: 'code.arguments.beta',
-      must: 'must go with training.objective dpo',
+      must: 'must be used with training.objective dpo',
       got: given.beta,
       fix: 'remove it, or set training.objective: dpo',
     });
@@ -62,8 +62,8 @@ function preferences(run: RunSpec): Finding[] {
     ...when(!run.model?.weights, {
       path: 'model.weights',
       level: 'warning',
-      must: 'must be given with objective dpo: random weights, to which the run would be held, prefer nothing',
-      fix: 'add model.weights, for example what a fine-tuning run exported',
+      must: 'must be set with objective dpo: random weights are not a useful reference model',
+      fix: 'add model.weights, for example the weights exported by a fine-tuning run',
     }),
     ...when(run.checkpoints.startFrom !== undefined, {
       path: 'checkpoints.startFrom',
@@ -81,7 +81,7 @@ function preferences(run: RunSpec): Finding[] {
       path: 'code.arguments.beta',
       must: 'must be a number above 0',
       got: given.beta,
-      fix: 'use 0.1, or leave it out',
+      fix: 'use 0.1, or remove it',
     }),
   ];
 }
@@ -93,7 +93,7 @@ function tokenizerSection(run: RunSpec): Finding[] {
   if (run.code.builtin !== 'builtin-tokenize')
     return when(run.tokenizer !== undefined, {
       path: 'tokenizer',
-      must: 'must go with code.source builtin-tokenize',
+      must: 'must be used with code.source builtin-tokenize',
       got: run.code.source,
       fix: 'remove it, or move it to the run that prepares the data',
     });
@@ -109,7 +109,7 @@ function tokenizerSection(run: RunSpec): Finding[] {
     ...(Object.keys(SECTION_OF) as (keyof typeof SECTION_OF)[]).flatMap((name) =>
       when(run.code.arguments[name] !== undefined, {
         path: `code.arguments.${name}`,
-        must: `must be given as tokenizer.${SECTION_OF[name]}`,
+        must: `must be set as tokenizer.${SECTION_OF[name]}`,
         got: run.code.arguments[name],
         fix: 'move it there',
       }),

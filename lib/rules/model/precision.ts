@@ -19,7 +19,7 @@ function fp8Recipe(run: RunSpec): Finding[] {
   return [
     ...when(given !== undefined && type !== 'fp8', {
       path: 'training.fp8Recipe',
-      must: 'must go with training.precision fp8',
+      must: 'must be used with training.precision fp8',
       got: given,
       fix: 'set training.precision: fp8, or remove it',
     }),
@@ -27,12 +27,12 @@ function fp8Recipe(run: RunSpec): Finding[] {
       path: 'training.fp8Recipe',
       must: 'must be tensorwise or rowwise for the built-in trainer',
       got: given,
-      fix: 'use rowwise, or own code',
+      fix: 'use rowwise, or custom code',
     }),
     ...when(given === 'blockwise' && !builtin && others.length > 0, {
       path: 'training.fp8Recipe',
       level: 'warning',
-      must: `must be tensorwise or rowwise on ${others.join(', ')}: PyTorch has products with blocks of 128 for Hopper only`,
+      must: `must be tensorwise or rowwise on ${others.join(', ')}: PyTorch supports matrix products with blocks of 128 only on Hopper`,
       got: given,
       fix: 'use rowwise, or training.precision: mxfp8 on B200 and newer',
     }),
@@ -68,7 +68,7 @@ function precision(run: RunSpec): Finding[] {
       }),
       ...when((given === 'mxfp8' || given === 'nvfp4') && !hasBlockScales(accelerator), {
         path: 'training.precision',
-        must: `must be bf16${noFp8 ? '' : ' or fp8'} on ${name} (${accelerator.model} has no products with a scale for every block)`,
+        must: `must be bf16${noFp8 ? '' : ' or fp8'} on ${name} (${accelerator.model} has no block-scaled matrix products)`,
         got: given,
         fix: 'use one of them, or ml.p6-b200.48xlarge and newer',
       }),

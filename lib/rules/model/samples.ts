@@ -14,7 +14,7 @@ function sampleFindings({ code, distribution, training }: RunSpec): Finding[] {
   const count = Number(got);
   if (count === 0) return [];
   if (!isCount(count))
-    return [{ path: path(COUNT), must: 'must be a whole number of at least 0', got, fix: 'leave it out' }];
+    return [{ path: path(COUNT), must: 'must be a whole number of at least 0', got, fix: 'remove it' }];
   const prompt = code.arguments['sample-prompt-tokens'] ?? DEFAULTS['sample-prompt-tokens'];
   const tokens = code.arguments['sample-tokens'] ?? DEFAULTS['sample-tokens'];
   const { sequenceLength = Number.POSITIVE_INFINITY, objective = 'pretrain' } = training;
@@ -31,19 +31,19 @@ function sampleFindings({ code, distribution, training }: RunSpec): Finding[] {
       path: path('sample-prompt-tokens'),
       must: 'must be a whole number of at least 1',
       got: prompt,
-      fix: 'leave it out',
+      fix: 'remove it',
     }),
     ...when(isCount(Number(prompt)) && room < 1, {
       path: path('sample-prompt-tokens'),
       must: `must be less than sequenceLength ${sequenceLength}`,
       got: prompt,
-      fix: 'choose a smaller number',
+      fix: 'use a smaller number',
     }),
     ...when(!fits && isCount(Number(prompt)) && room >= 1, {
       path: path('sample-tokens'),
       must: `must be 1 to ${room}, what sequenceLength ${sequenceLength} leaves`,
       got: tokens,
-      fix: 'choose a smaller number',
+      fix: 'use a smaller number',
     }),
   ];
 }
@@ -70,7 +70,7 @@ export const SAMPLE_RULES: readonly Rule[] = [
         : Object.keys(DEFAULTS).flatMap((name) =>
             when(code.arguments[name] !== undefined, {
               path: path(name),
-              must: `must go with ${COUNT}`,
+              must: `must be used with ${COUNT}`,
               got: code.arguments[name],
               fix: `add ${COUNT}, or remove it`,
             }),

@@ -29,7 +29,7 @@ function headFindings(a: Written): Finding[] {
       path: `${AT}.attentionHeads`,
       must: `must divide hiddenSize ${a.hiddenSize}`,
       got: a.attentionHeads,
-      fix: 'use a divisor, or give headSize',
+      fix: 'use a divisor, or set headSize',
     }),
     ...when(a.attentionHeads % kvHeads !== 0, {
       path: `${AT}.kvHeads`,
@@ -39,7 +39,7 @@ function headFindings(a: Written): Finding[] {
     }),
     ...when(a.partialRotary !== undefined && rotated % 2 !== 0, {
       path: `${AT}.partialRotary`,
-      must: 'must turn an even number of elements of a head',
+      must: 'must apply to an even number of elements of a head',
       got: rotated,
       fix: 'use another share',
     }),
@@ -53,7 +53,7 @@ function mixtureFindings(a: Written): Finding[] {
   return [
     ...when((a.experts === undefined) !== (a.expertsPerToken === undefined), {
       path: a.experts === undefined ? `${AT}.expertsPerToken` : `${AT}.experts`,
-      must: 'must be given together: experts and expertsPerToken',
+      must: 'must be set together: experts and expertsPerToken',
       got: a.experts ?? a.expertsPerToken,
       fix: 'add the other',
     }),
@@ -61,12 +61,12 @@ function mixtureFindings(a: Written): Finding[] {
       path: `${AT}.expertsPerToken`,
       must: `must be at most the ${a.experts} experts`,
       got: a.expertsPerToken,
-      fix: 'lower it',
+      fix: 'reduce it',
     }),
     ...OF_EXPERTS.flatMap((key) =>
       when(a.experts === undefined && a[key] !== undefined, {
         path: `${AT}.${key}`,
-        must: 'must go with experts',
+        must: 'must be used with experts',
         got: a[key],
         fix: 'remove it, or add experts and expertsPerToken',
       }),
@@ -88,7 +88,7 @@ function routingFindings({ experts = 1, expertsPerToken = 1, routing }: ModelSha
     }),
     ...when(topGroups > groups || reached < expertsPerToken, {
       path: `${AT}.routing.topGroups`,
-      must: `must be at most the ${groups} groups, and hold the ${expertsPerToken} experts of a token`,
+      must: `must be at most the ${groups} groups, and contain the ${expertsPerToken} experts of a token`,
       got: topGroups,
       fix: 'use another number',
     }),
@@ -103,7 +103,7 @@ function layerFindings(a: Written): Finding[] {
     ...Object.entries(lists).flatMap(([key, list]) =>
       when(beyond(list).length > 0, {
         path: `${AT}.${key}`,
-        must: `must name layers from 0 to ${last}`,
+        must: `must be layer indices from 0 to ${last}`,
         got: beyond(list),
         fix: 'correct the list or layers',
       }),
@@ -112,7 +112,7 @@ function layerFindings(a: Written): Finding[] {
       path: `${AT}.denseLayers`,
       must: `must leave at least one of the ${a.layers} layers for the experts`,
       got: a.denseLayers,
-      fix: 'lower it',
+      fix: 'reduce it',
     }),
   ];
 }
@@ -123,7 +123,7 @@ function latentFindings(a: Written): Finding[] {
     ...(['kvHeads', 'headSize', 'partialRotary', 'qkNorm'] as const).flatMap((key) =>
       when(a[key] !== undefined, {
         path: `${AT}.${key}`,
-        must: 'must be left out with latentAttention, which says it',
+        must: 'must be omitted with latentAttention, which determines it',
         got: a[key],
         fix: 'remove it',
       }),
@@ -152,6 +152,6 @@ function ropeFindings(given: RopeScaling | undefined): Finding[] {
     path: `${path}.betaFast`,
     must: `must be greater than betaSlow ${slow}`,
     got: fast,
-    fix: 'leave both out for 32 and 1',
+    fix: 'remove both for 32 and 1',
   });
 }

@@ -18,7 +18,7 @@ const notYet = (path: string, what: string, got: unknown, fix: string): Finding 
 });
 
 const LIBRARIES = ['fsdp', 'ddp', 'smp-v2', 'deepspeed'];
-const OWN_CODE = 'use fsdp, or own code (containers/examples)';
+const OWN_CODE = 'use fsdp, or custom code (containers/examples)';
 
 function trainer(run: RunSpec): Finding[] {
   if (run.code.builtin !== 'builtin') return [];

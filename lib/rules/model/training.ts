@@ -15,17 +15,17 @@ function duration(run: RunSpec): Finding[] {
     }),
     ...when(isBuiltin && steps === undefined && totalTokens === undefined, {
       path: 'training',
-      must: 'must say how long to train: totalTokens or steps',
+      must: 'must set the length of training: totalTokens or steps',
       fix: 'add totalTokens or steps',
     }),
     ...when(isBuiltin && run.training.sequenceLength === undefined, {
       path: 'training.sequenceLength',
-      must: 'must be given for the built-in trainer',
+      must: 'must be set for the built-in trainer',
       fix: 'add sequenceLength',
     }),
     ...when(isBuiltin && run.training.globalBatchSize === undefined, {
       path: 'training.globalBatchSize',
-      must: 'must be given for the built-in trainer',
+      must: 'must be set for the built-in trainer',
       fix: 'add globalBatchSize (sequences per step)',
     }),
   ];
@@ -124,7 +124,7 @@ const RULES: readonly Rule[] = [
     check: ({ training }) =>
       when(training.activationOffload && training.activationCheckpointing === 'none', {
         path: 'training.activationOffload',
-        must: 'must go with activationCheckpointing selective or full',
+        must: 'must be used with activationCheckpointing selective or full',
         got: true,
         fix: 'use activationCheckpointing: full',
       }),
@@ -139,9 +139,9 @@ const RULES: readonly Rule[] = [
     check: ({ training: { globalBatchSize = 0, sequenceLength = 0 } }) =>
       when(globalBatchSize * sequenceLength > LARGE_BATCH_TOKENS, {
         path: 'training.globalBatchSize',
-        must: 'is best below about 4 million tokens a step',
+        must: 'should be below about 4 million tokens per step',
         got: `${((globalBatchSize * sequenceLength) / 1e6).toFixed(1)} million`,
-        fix: 'lower it, or use tensor parallelism',
+        fix: 'reduce it, or use tensor parallelism',
       }),
   },
 ];

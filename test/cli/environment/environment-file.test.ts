@@ -54,7 +54,7 @@ test.each(['quota', 'preflight', 'lock'])('fails: %s of a file that a deploy wou
   const file = write('name: one\nregions: { us-west-2: {} }\nnetwork: { mode: existing }\n');
   const { code, stderr } = await runCli(verb, file);
   expect(code).toBe(1);
-  expect(stderr).toContain('network.existing: must be given with mode existing');
+  expect(stderr).toContain('network.existing: must be set with mode existing');
 });
 
 test('a finding in a run file names that file', async () => {

@@ -98,7 +98,11 @@ test('training plans that the caller has found are offers beside the others', as
 test.each([
   ['a date that has passed', { by: -1 }, 'by: must be a time of the next 366 days'],
   ['a date too far away', { by: 400 }, 'by: must be a time of the next 366 days'],
-  ['a run without an end', { by: 30, overrides: ['training.steps='] }, 'training: must say how long to train'],
+  [
+    'a run without an end',
+    { by: 30, overrides: ['training.steps='] },
+    'training: must set the length of training: totalTokens or steps; add totalTokens or steps',
+  ],
 ])('fails: %s', async (_, { by, ...more }, message) => {
   const answer = await world.ask({ action: 'plan', runFile: MODEL, by: inDays(by), ...more });
   expect(answer).toMatchObject({ ok: false, issues: [{ message: expect.stringContaining(message) }] });

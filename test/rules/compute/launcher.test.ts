@@ -22,7 +22,7 @@ describe('instance groups', () => {
   test('fails: a group that is named twice', () => {
     const found = issuesOf(cluster([gpu, cpu], { instanceGroups: ['gpu', 'gpu'] }), 'launcher/instance-groups');
     expect(found.map((i) => i.message)).toEqual([
-      'distribution.instanceGroups[1]: must be named once, got gpu; remove it',
+      'distribution.instanceGroups[1]: must be listed once, got gpu; remove it',
     ]);
   });
 

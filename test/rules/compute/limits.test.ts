@@ -18,13 +18,13 @@ describe('what the API takes, less what the launcher sends', () => {
     const descriptor = { ...DESCRIPTOR, tags: { k0: 'theirs', CostCenter: '1234', Owner: 'ml' } };
     expect(issuesOf({ ...BASE, tags: many(44, 'v') }, 'limits/', { descriptor })).toEqual([]);
     expect(issuesOf({ ...BASE, tags: many(45, 'v') }, 'limits/', { descriptor }).map(({ message }) => message)).toEqual(
-      ["tags: must be at most 44 (50 less the launcher's own and 2 of the environment), got 45; remove some"],
+      ['tags: must be at most 44 (50 minus those of the launcher and 2 of the environment), got 45; remove some'],
     );
   });
 
   test('nothing is said of an environment without tags of its own', () => {
     expect(issuesOf({ ...BASE, tags: many(47, 'v') }, 'limits/').map(({ message }) => message)).toEqual([
-      "tags: must be at most 46 (50 less the launcher's own), got 47; remove some",
+      'tags: must be at most 46 (50 minus those of the launcher), got 47; remove some',
     ]);
   });
 

@@ -22,12 +22,12 @@ test('torchrun starts one process for each NeuronCore that the runtime shows', (
   const asked = { processesPerHost: 128 };
   expect(issuesOf(on(TRN2, lnc('1'), asked), 'launcher/processes')).toEqual([]);
   expect(issuesOf(on(TRN2, {}, asked), 'launcher/processes').map((i) => i.message)).toEqual([
-    'distribution.processesPerHost: must be at most the 64 accelerators of one ml.trn2.48xlarge, got 128; use 64, or leave it out',
+    'distribution.processesPerHost: must be at most the 64 accelerators of one ml.trn2.48xlarge, got 128; use 64, or remove it',
   ]);
 });
 
 test.each([
-  [TRN2, '3', 'entrypoint', ['error', 'must be 1 or 2 on ml.trn2.48xlarge, got 3; remove it, which is 2']],
+  [TRN2, '3', 'entrypoint', ['error', 'must be 1 or 2 on ml.trn2.48xlarge, got 3; remove it; the default is 2']],
   [TRN2, '1', 'toolkit', ['warning', 'must be 2 on ml.trn2.48xlarge under the toolkit contract, whose toolkit']],
   ['ml.trn1.32xlarge', '2', 'entrypoint', ['warning', 'must be left out on ml.trn1.32xlarge']],
 ])('fails: %s with %s NeuronCores joined, contract %s', (type, value, contract, [level, message]) => {
@@ -65,7 +65,7 @@ test('collectives of Trainium are those of torch-neuronx', () => {
 test.each([
   [{ library: 'fsdp' }, {}, 'distribution.library', `must be custom on ${TRN2}`],
   [{ launcher: 'mpi', contract: 'toolkit' }, {}, 'distribution.launcher', `must be torchrun or script on ${TRN2}`],
-  [{}, { code: { source: 'builtin' } }, 'code.source', `must be own code on ${TRN2}`],
+  [{}, { code: { source: 'builtin' } }, 'code.source', `must be custom code on ${TRN2}`],
 ])('fails: %j with %j on Trainium, and not on GPUs', (distribution, rest, path, must) => {
   const found = (type: string) => issuesOf({ ...on(type, {}, distribution), ...rest }, 'launcher/trainium');
   expect(found(TRN2)).toMatchObject([{ level: 'error', path, message: expect.stringContaining(must) }]);

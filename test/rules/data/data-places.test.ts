@@ -25,7 +25,7 @@ test.each(['s3://{dataBucket}/tokens/', 's3://data-bucket/teams/speech/tokens/',
         path: 'output.s3',
         level: 'error',
         message: expect.stringContaining(
-          'must lie in what team nlp may write of the data bucket (teams/nlp/ or c4-tokens/)',
+          'must be in a prefix of the data bucket that team nlp may write (teams/nlp/ or c4-tokens/)',
         ),
       },
     ]);

@@ -58,32 +58,35 @@ describe('refused', () => {
   test.each([
     [
       { secrets: { T: 'slipway/speech/hub' } },
-      'secrets.T: must have a name that begins with slipway/nlp/ in environment research, got slipway/speech/hub; store the value under slipway/nlp/<name>, or ask the platform team',
+      'secrets.T: must have a name that starts with slipway/nlp/ in environment research, got slipway/speech/hub; store the value under slipway/nlp/<name>, or ask the platform team',
     ],
     [
       { secrets: { T: 'arn:aws:ssm:us-east-1:111122223333:parameter/slipway/nlp/hub' } },
-      'secrets.T: must lie in account 111122223333 and us-west-2, as the job does',
+      'secrets.T: must be in account 111122223333 and us-west-2, like the job',
     ],
     [
       { secrets: { T: 'arn:aws:secretsmanager:us-west-2:444455556666:secret:slipway/nlp/hub-AbCdEf' } },
-      'secrets.T: must lie in account 111122223333',
+      'secrets.T: must be in account 111122223333',
     ],
     [
       { secrets: { T: 'slipway/nlp/hub' }, environmentVariables: { T: 'x' } },
-      'secrets.T: must not stand in environmentVariables too',
+      'secrets.T: must not also be in environmentVariables',
     ],
     [
       { secrets: { AWS_REGION: 'slipway/nlp/hub' } },
-      'secrets.AWS_REGION: must not be a variable that the container needs for itself',
+      'secrets.AWS_REGION: must not be a reserved variable of the container',
     ],
-    [{ secrets: { T: 'slipway/nlp/hub' }, network: { isolation: true } }, 'secrets: must go without network.isolation'],
+    [
+      { secrets: { T: 'slipway/nlp/hub' }, network: { isolation: true } },
+      'secrets: must not be used with network.isolation',
+    ],
     [{ secrets: { 'A-B': 'slipway/nlp/hub' } }, 'must be the name of a variable'],
     [{ secrets: { T: 'arn:aws:s3:::bucket' } }, 'secrets.T: must be the ARN or the name of a secret'],
   ])('fails: %j', (more, message) => expect(said(more).join('\n')).toContain(message));
 
   test('fails: an environment that allows none', () => {
     expect(said({ secrets: { T: 'slipway/nlp/hub' } }, { ...ALLOWED, secretsPrefix: undefined })).toEqual([
-      'secrets.T: must be allowed in environment research, which allows no secrets, got slipway/nlp/hub; have the platform team set secrets.allowedPrefix in the environment file',
+      'secrets.T: must be allowed in environment research, which allows no secrets, got slipway/nlp/hub; ask the platform team to set secrets.allowedPrefix in the environment file',
     ]);
   });
 });

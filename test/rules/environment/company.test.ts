@@ -24,7 +24,7 @@ describe('what a company asks for', () => {
     ]);
     expect(said({ network: { cidr: '10.80.1.7/25' } })).toEqual([
       'network.cidr: must be a block from /16 to /21, got 10.80.1.7/25; write 10.80.0.0/21',
-      'network.cidr: must begin with the first address of its block, got 10.80.1.7/25; write 10.80.0.0/21',
+      'network.cidr: must start with the first address of its block, got 10.80.1.7/25; write 10.80.0.0/21',
     ]);
     expect(said({ network: { cidr: '10.0.0.0/8', reserved: ['10.0.0.0/15'] } })).toContain(
       'network.cidr: must not overlap 10.0.0.0/15, which is reserved, got 10.0.0.0/8; use a free block such as 10.2.0.0/16',
@@ -37,17 +37,17 @@ describe('what a company asks for', () => {
   test.each([
     [
       { iam: { permissionsBoundary: 'arn:aws:iam::444455556666:policy/b' } },
-      'iam.permissionsBoundary: must be of account 111122223333, got arn:aws:iam::444455556666:policy/b; write the name of the policy alone',
+      'iam.permissionsBoundary: must be in account 111122223333, got arn:aws:iam::444455556666:policy/b; write only the name of the policy',
     ],
     [
       { iam: { permissionsBoundary: 'arn:aws-cn:iam::111122223333:policy/b' } },
-      'iam.permissionsBoundary: must be of partition aws, as us-west-2 is, got arn:aws-cn:iam::111122223333:policy/b; write arn:aws:iam::...',
+      'iam.permissionsBoundary: must be in partition aws of us-west-2, got arn:aws-cn:iam::111122223333:policy/b; write arn:aws:iam::...',
     ],
     [{ iam: { rolePath: 'ml' } }, 'iam.rolePath: must be a path such as /ml/, that begins and ends with /, got ml'],
     [{ iam: { rolePrefix: 'a prefix' } }, 'iam.rolePrefix: must be 1-24 letters, digits and +=,.@_-, got a prefix'],
     [
       { iam: { oidcProvider: OIDC } },
-      'iam.oidcSubjects: must be given with oidcProvider; write oidcSubjects: ["repo:<owner>/<repository>:ref:refs/heads/main"]',
+      'iam.oidcSubjects: must be set with oidcProvider; write oidcSubjects: ["repo:<owner>/<repository>:ref:refs/heads/main"]',
     ],
     [
       { iam: { oidcProvider: OIDC, oidcSubjects: ['*'] } },
@@ -55,7 +55,7 @@ describe('what a company asks for', () => {
     ],
     [
       { tags: { 'slipway:team': 'x' } },
-      'tags.slipway:team: must not begin with aws: or slipway:, got slipway:team; rename it',
+      'tags.slipway:team: must not start with aws: or slipway:, got slipway:team; rename it',
     ],
     [
       { tags: { Team: 'x', team: 'y' } },
@@ -63,7 +63,7 @@ describe('what a company asks for', () => {
     ],
     [
       { tags: Object.fromEntries(Array.from({ length: 36 }, (_, i) => [`k${i}`, 'v'])) },
-      'tags: must be at most 35, got 36; remove some: a resource takes 50, and runs bring their own',
+      'tags: must be at most 35, got 36; remove some: a resource can have 50, and runs add their own',
     ],
     [
       { network: { cidr: '10.80.0.0/24' } },
@@ -71,11 +71,11 @@ describe('what a company asks for', () => {
     ],
     [
       { network: { cidr: '10.80.1.0/16' } },
-      'network.cidr: must begin with the first address of its block, got 10.80.1.0/16; write 10.80.0.0/16',
+      'network.cidr: must start with the first address of its block, got 10.80.1.0/16; write 10.80.0.0/16',
     ],
     [
       { network: { cidr: '52.0.0.0/16' } },
-      'network.cidr: must lie in a private range: 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10, got 52.0.0.0/16; use 10.64.0.0/16, or another block of them',
+      'network.cidr: must be in a private range: 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10, got 52.0.0.0/16; use 10.64.0.0/16, or another block in these ranges',
     ],
     [
       { network: { cidr: '172.17.0.0/16' } },
@@ -87,7 +87,7 @@ describe('what a company asks for', () => {
     ],
     [
       { network: { mode: 'none', cidr: '10.80.0.0/16' } },
-      'network.cidr: must go with a network that the stack makes, which mode none does not, got 10.80.0.0/16; use mode: vpc-locked or vpc-nat, or remove it',
+      'network.cidr: must be used with a network that the stack creates, unlike mode none, got 10.80.0.0/16; use mode: vpc-locked or vpc-nat, or remove it',
     ],
     [
       { network: { cidr: '10.300.0.0/16' } },
@@ -95,7 +95,7 @@ describe('what a company asks for', () => {
     ],
     [
       { secrets: { allowedPrefix: 'slipway/' } },
-      'network.endpoints: must name secretsmanager or ssm, with secrets.allowedPrefix and mode vpc-locked, got []; write endpoints: [secretsmanager]',
+      'network.endpoints: must contain secretsmanager or ssm, with secrets.allowedPrefix and mode vpc-locked, got []; write endpoints: [secretsmanager]',
     ],
     [
       { secrets: { allowedPrefix: '*' } },
@@ -122,7 +122,7 @@ test('functions with credentials and hubs lie where the jobs are', () => {
     storage: { hubs: [hub('eu-west-1', '111122223333')] },
   };
   expect(said(there).map((text) => text.replace(/, got.*/, ''))).toEqual([
-    'image.credentialsProviders[0]: must be of account 111122223333',
-    'storage.hubs[0]: must be in us-west-2, as the jobs are',
+    'image.credentialsProviders[0]: must be in account 111122223333',
+    'storage.hubs[0]: must be in us-west-2, like the jobs',
   ]);
 });

@@ -13,16 +13,16 @@ test.each([
 ])('%j is accepted', (storage) => expect(said(storage)).toEqual([]));
 
 test.each([
-  [{ buckets: { data: 'same', checkpoints: 'same' } }, 'storage.buckets.checkpoints: must be another bucket than'],
+  [{ buckets: { data: 'same', checkpoints: 'same' } }, 'storage.buckets.checkpoints: must not be the bucket of s'],
   [
     { buckets: { checkpoints: 'slipway-research-111122223333-us-west-2-artifacts' } },
-    'storage.buckets.checkpoints: must be no bucket that the stack makes',
+    'storage.buckets.checkpoints: must not be a bucket that the stack cr',
   ],
   [{ buckets: { data: 's3://company/data' } }, 'storage.buckets.data: must be the name of a general purpose bucket'],
   [{ buckets: { data: 'fast--usw2-az1--x-s3' } }, 'storage.buckets.data: must be the name of a general purpose bucket'],
   [{ buckets: { artifacts: 'company' } }, 'storage.buckets.artifacts'],
-  [{ kmsKeyArn: keyOf('us-east-1') }, 'storage.kmsKeyArn: must be a key of us-west-2'],
-  [{ kmsKeyArn: keyOf('us-west-2', '444455556666') }, 'storage.kmsKeyArn: must be a key of account 111122223333'],
+  [{ kmsKeyArn: keyOf('us-east-1') }, 'storage.kmsKeyArn: must be a key in us-west-2'],
+  [{ kmsKeyArn: keyOf('us-west-2', '444455556666') }, 'storage.kmsKeyArn: must be a key in account 111122223333'],
   [{ kmsKeyArn: 'arn:aws:kms:us-west-2:111122223333:alias/own' }, 'storage.kmsKeyArn: must be the ARN of a KMS key'],
 ])('fails: %j', (storage, message) => {
   const found = said(storage);
@@ -32,7 +32,7 @@ test.each([
 test('fails: a bucket for several regions', () => {
   const found = said({ buckets: { data: 'company-data' } }, { regions: { 'us-west-2': {}, 'us-east-1': {} } });
   expect(found).toEqual([
-    'storage.buckets.data: must be named for one region only, got company-data; write it below regions.<region>, for each of us-west-2, us-east-1',
+    'storage.buckets.data: must be set for one region only, got company-data; set it under regions.<region>, for each of us-west-2, us-east-1',
   ]);
 });
 
@@ -49,21 +49,21 @@ test.each<[object, object, string]>([
   ],
   [{ region: 'cn-north-1', kmsKeyArn: keyOf('cn-north-1') }, {}, '.region: must be another region of the partition'],
   [{ region: 'us-esat-1', kmsKeyArn: keyOf('us-esat-1') }, {}, '.region: must be another region of the partition'],
-  [{ ...COPIES, kmsKeyArn: keyOf('us-west-2') }, {}, '.kmsKeyArn: must be a key of us-east-1'],
+  [{ ...COPIES, kmsKeyArn: keyOf('us-west-2') }, {}, '.kmsKeyArn: must be a key in us-east-1'],
   [
     { ...COPIES, kmsKeyArn: keyOf('us-east-1', '444455556666') },
     {},
-    '.kmsKeyArn: must be a key of account 111122223333',
+    '.kmsKeyArn: must be a key in account 111122223333',
   ],
   [
     COPIES,
     { adopt: true },
-    ': must be left out where the stack does not make the checkpoint bucket, got storage.adopt: true',
+    ': must be omitted when the stack does not create the checkpoint bucket, got storage.adopt: true',
   ],
   [
     COPIES,
     { buckets: { checkpoints: 'company' } },
-    ': must be left out where the stack does not make the checkpoint bucket',
+    ': must be omitted when the stack does not create the checkpoint bucket',
   ],
 ])('fails: copies to %j beside %j', (replicateCheckpoints, storage, message) => {
   const found = said({ ...storage, replicateCheckpoints });
@@ -73,7 +73,5 @@ test.each<[object, object, string]>([
 
 test('fails: copies of a team with a key of its own would lie under a key that others may use', () => {
   const found = said({ replicateCheckpoints: COPIES }, { teams: { nlp: { kmsKey: 'own' } } });
-  expect(found).toEqual([
-    expect.stringContaining('must be left out where a team has a key of its own, got teams.nlp.kmsKey'),
-  ]);
+  expect(found).toEqual([expect.stringContaining('must be omitted when a team has its own key, got teams.nlp.kmsKey')]);
 });
