@@ -30,8 +30,7 @@ export function groups(run: RunSpec): Finding[] {
   ]);
   if (unknown.length > 0 || distribution.contract !== 'toolkit' || known.length === 0) return unknown;
   return [
-    // With torch_distributed the SDK names no groups: each group would train separately (sagemaker-training 5.1.4 environment.py,
-    // get_distribution_instance_groups_from_resource_config).
+    // With torch_distributed, the SDK sets no groups, and each group trains separately (sagemaker-training 5.1.4 environment.py).
     ...when(distribution.launcher === 'torchrun' && known.length > 1, {
       path: 'distribution.launcher',
       must: 'must be mpi for several instance groups under the toolkit contract, which starts torchrun separately in each group',
