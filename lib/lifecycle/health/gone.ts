@@ -33,7 +33,8 @@ export function goneAttempt(
       pauses,
       progress,
       firstStep: attempt.firstStep ?? steps.first,
-      lastStep: steps.last ?? attempt.lastStep,
+      // Older drivers report a step and no starts.
+      lastStep: steps.last ?? progress?.step ?? attempt.lastStep,
       phase: 'ended',
       endedAt,
       failureClass,

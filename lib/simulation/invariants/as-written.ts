@@ -25,10 +25,13 @@ export class AsWritten extends Invariant {
       this.break(`the table says of run ${run.id} ${JSON.stringify(written)}, and its run file something else`);
   }
 
-  /** While a job is being stopped or asked to exit, the record states the reason. */
-  private checkReason(run: SimRun, { attempt, reason }: RunRecord): void {
+  /**
+   * While a job is being stopped or asked to exit, the record states the reason; after a person's stop, that of the stop until the next look.
+   */
+  private checkReason(run: SimRun, { attempt, reason, desired }: RunRecord): void {
     const leaves = attempt?.phase === 'created' && !run.isOver ? (attempt.stop ?? attempt.handOver) : undefined;
-    if (leaves && reason !== leaves.text)
+    const isStop = desired === 'stop' && reason.startsWith('stop asked by ');
+    if (leaves && !isStop && reason !== leaves.text)
       this.break(`the table says of run ${run.id} '${reason}', and its job leaves: ${leaves.text}`);
   }
 
