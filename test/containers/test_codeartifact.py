@@ -112,7 +112,7 @@ def test_a_job_installs_from_the_repository_with_the_role_s_token_and_never_show
 
 
 def test_fails_with_77_when_the_service_refuses(tmp_path: Path, service: FakeCodeArtifact) -> None:
-    with pytest.raises(DriverError, match="CA_REPOSITORY_ARN: .*repository/tools/python did not answer") as found:
+    with pytest.raises(DriverError, match="CA_REPOSITORY_ARN: the request to .*repository/tools/python failed") as found:
         index_url(ARN.replace("us-west-2", "eu-west-1"), environ(service))
     assert found.value.code == 77
 

@@ -1,4 +1,4 @@
-"""Everything that one host needs before its ranks start, gathered and checked."""
+"""Collects and checks everything that one host needs before its ranks start."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from slipway_driver.ray_cluster.launch import ray_command_of, ray_environment
 from slipway_driver.requirements import install_requirements
 from slipway_driver.run_secrets import read_secrets
 
-#: Apart from the job's own rendezvous, which may begin on one host before the probe's has ended on another.
+#: Offset from the job's rendezvous port: the job's rendezvous may start on one host before the probe has ended on another.
 PROBE_PORT_OFFSET = 3
 PROBE_VARIABLE = "SLIPWAY_PROBE_SECONDS"
 DRIVER_FOLDER = Path(__file__).resolve().parent.parent
@@ -42,22 +42,22 @@ DRIVER_FOLDER = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Attempt:
-    """A launch that can be started any number of times (restart in place) with the same words."""
+    """Everything needed to start the ranks of this host, any number of times (restart in place)."""
 
     job: Job
     cluster: Cluster
     paths: Paths
     environ: Mapping[str, str]
     command_of: Callable[[Path], List[str]]
-    #: The all-reduce probe under the same launcher; None where ranks do not talk to each other.
+    #: Command of the all-reduce probe under the same launcher; None if the ranks do not communicate.
     probe_command_of: Optional[Callable[[Path], List[str]]]
     folder: Path
-    #: Where ranks and the driver leave what explains a hang.
+    #: Folder for the flight recorder traces and stacks that explain a hang.
     dumps: Path
     local_ranks: int
     devices: int
     hardware: Mapping[str, Any]
-    #: The same attempt with other hosts, or in another order.
+    #: Returns the same attempt for another set or order of training hosts.
     on: Callable[[Cluster], Attempt]
 
 
@@ -67,15 +67,15 @@ def _python_environment(job: Job, paths: Paths, inherited: Mapping[str, str]) ->
 
 
 def _threads(job: Job, hardware: Mapping[str, Any], inherited: Mapping[str, str]) -> Dict[str, str]:
-    """OMP_NUM_THREADS on hosts without accelerators: the cores shared out among the ranks; else the launcher's default of 1. Ray sets it
-    for each worker by the CPUs that it asks for."""
+    """OMP_NUM_THREADS on hosts without accelerators: the CPU cores divided by the number of ranks. Otherwise the launcher's default of 1
+    applies. Ray sets the variable for each worker according to its requested CPUs."""
     if "OMP_NUM_THREADS" in inherited or hardware.get("gpus") or job.launcher in ("script", "ray"):
         return {}
     return {"OMP_NUM_THREADS": str(max(1, int(hardware["cpus"]) // job.processes_per_host))}
 
 
 def _allocator(job: Job, hardware: Mapping[str, Any], inherited: Mapping[str, str]) -> Dict[str, str]:
-    """PyTorch's allocator in the built-in trainer: segments that grow leave fewer holes between tensors of changing sizes
+    """Allocator setting of the built-in trainer: expandable segments reduce fragmentation when tensor sizes vary
     (https://docs.pytorch.org/docs/stable/notes/cuda.html, "expandable_segments", 2026-11-22)."""
     names = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
     if job.builtin_module is None or not hardware.get("gpus") or any(name in inherited or name in job.env for name in names):
@@ -90,7 +90,7 @@ def _script(job: Job) -> List[str]:
 def _command_of(
     job: Job, cluster: Cluster, master: str, port: int, environ: Mapping[str, str], script: List[str]
 ) -> Callable[[Path], List[str]]:
-    """The command with which this host starts `script` under the job's launcher, as a function of the state folder."""
+    """The command that starts `script` on this host with the job's launcher, as a function of the state folder."""
     mpi = mpi_words(job, cluster, script, environ) if job.launcher == "mpi" and cluster.takes_part else []
 
     def command_of(state: Path) -> List[str]:
@@ -111,13 +111,13 @@ def _probe_command_of(job: Job, cluster: Cluster, master: str, port: int, enviro
     expected, seconds = expected_for(cluster.instance_type), environ.get(PROBE_VARIABLE, "0")
     size = str(expected.size_bytes if expected else GIB)
     script = [sys.executable, "-u", "-m", "slipway_driver.probe_rank", seconds, size]
-    # Ray starts no ranks by itself.
+    # Ray itself does not start ranks.
     started = replace(job, launcher="torchrun") if job.launcher == "ray" else job
     return _command_of(started, cluster, master, port + PROBE_PORT_OFFSET, environ, script)
 
 
 def _prepare_folders(job: Job, paths: Paths, inherited: Mapping[str, str], log: Callable[[str], None]) -> None:
-    """The user's code, what it requires, and the folders that scripts write to."""
+    """Unpacks the user's code, installs its requirements, and creates the folders that scripts write to."""
     if job.builtin_module is None:
         prepare_code(paths.channel("code"), job.code_digest, paths.code)
         if job.requirements:
@@ -131,7 +131,7 @@ def _dumps_of(paths: Paths) -> Path:
 
 
 def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: Callable[[str], None]) -> Attempt:
-    """Reads and checks all that the service and the control plane wrote. Raises DriverError with the reason."""
+    """Reads and checks all files written by the service and the control plane. Raises DriverError with the reason."""
     job_file = paths.channel("job") / "job.json"
     job = read_job(job_file)
     job = replace(job, arguments=tuple(paths.localised(word) for word in job.arguments))
@@ -152,7 +152,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
         inherited=inherited,
         started_at=started_at,
         log=log,
-        # On SageMaker the name is what scripts expect; the sandbox's hosts exist only in its file, so there the address is given.
+        # On SageMaker, scripts expect the host name. The hosts of the sandbox exist only in its hosts file, so their addresses are used.
         reached_at={host: known.get(host, host) for host in cluster.hosts},
         address=own_address(cluster.current_host, addresses, known),
         job_name=job_name,
@@ -166,7 +166,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
 
 @dataclass(frozen=True)
 class _Host:
-    """What stays the same on this host whichever hosts train."""
+    """Values of this host that do not depend on the set of training hosts."""
 
     job: Job
     job_file: Path
@@ -178,7 +178,7 @@ class _Host:
     address: str
     job_name: str
     port: int
-    #: Whether hosts are processes of one machine (sandbox).
+    #: Whether all hosts are processes on one machine (sandbox).
     shared_machine: bool
     devices: int
     hardware: Mapping[str, Any]
@@ -227,7 +227,7 @@ def _attempt(host: _Host, cluster: Cluster) -> Attempt:
         probe_command_of=_probe_command_of(job, cluster, master, port, environ) if distributed else None,
         folder=paths.code,
         dumps=_dumps_of(paths),
-        # Under Ray one process of each host leaves a record: the entry point on the first, the launcher's own part elsewhere.
+        # With Ray one process on each host writes a record: the entry point on the first host, the driver's Ray process on the others.
         local_ranks=job.processes_per_host if distributed and not with_ray else 1,
         devices=host.devices,
         hardware=host.hardware,
@@ -251,12 +251,12 @@ def _sm_variables(job: Job, cluster: Cluster, paths: Paths, hardware: Mapping[st
 
 
 def _channels(paths: Paths) -> Dict[str, Any]:
-    """The channels: of inputdataconfig.json, or for processing jobs the folders that are there."""
+    """The channels from inputdataconfig.json; for processing jobs, the existing input folders."""
     if not paths.processing:
         return sm.read_json(paths.config / "inputdataconfig.json")
     return {entry.name: {} for entry in sorted(paths.data.iterdir()) if entry.is_dir()}
 
 
 def new_state_folder() -> Path:
-    """A fresh folder in which the ranks of one launch leave their pids and records."""
+    """Creates an empty folder in which the ranks of one start write their process ids and records."""
     return Path(tempfile.mkdtemp(prefix="slipway-ranks-"))

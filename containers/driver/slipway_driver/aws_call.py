@@ -1,4 +1,4 @@
-"""One signed call to a regional AWS service that answers in JSON."""
+"""Sends one signed request to a regional AWS service with a JSON API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slipway_s3.sigv4 import canonical_query, signed_headers
 
 
 class AwsRequest(NamedTuple):
-    """`service`: as it is signed for, and as the region's address begins; `endpoint`: its name in AWS_ENDPOINT_URL_<name>."""
+    """`service`: the name used for signing and as the prefix of the regional host name; `endpoint`: the name in AWS_ENDPOINT_URL_<name>."""
 
     service: str
     endpoint: str
@@ -27,7 +27,8 @@ class AwsRequest(NamedTuple):
 
 
 def call_aws(request: AwsRequest, region: str, environ: Mapping[str, str]) -> Dict[str, Any]:
-    """The service's answer. Raises OSError when it refuses or does not answer, ValueError for an answer that is no JSON."""
+    """Returns the parsed response. Raises OSError for an error status or if there is no response, and ValueError for a response that is not
+    JSON."""
     base = own_endpoint(environ, request.endpoint) or "https://%s.%s.%s" % (request.service, region, domain_of(region))
     search = canonical_query(request.query)
     signed = signed_headers(

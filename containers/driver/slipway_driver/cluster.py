@@ -1,4 +1,4 @@
-"""resourceconfig.json: the hosts of the job, their order, and which of them train together."""
+"""Reads resourceconfig.json: the hosts of the job, their order, and which of them train."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOMOGENEOUS = "homogeneousCluster"
 
 @dataclass(frozen=True)
 class InstanceGroup:
-    """A group of the cluster: its name, its instance type and its hosts (`algo-1`, ...) in order."""
+    """An instance group of the cluster: its name, its instance type and its hosts (`algo-1`, ...) in order."""
 
     name: str
     instance_type: str
@@ -23,38 +23,38 @@ class InstanceGroup:
 
 @dataclass(frozen=True)
 class Cluster:
-    """All hosts of the job, and those of them that take part in the distributed run."""
+    """All hosts of the job, and the subset that takes part in distributed training."""
 
     current_host: str
     instance_type: str
     current_group: str
     hosts: Tuple[str, ...]
-    #: In the order of their ranks.
+    #: In rank order.
     training_hosts: Tuple[str, ...]
     groups: Tuple[InstanceGroup, ...]
     network_interface: str
     raw: Mapping[str, Any]
-    #: Hosts that wait until a training host's hardware breaks, or whose own hardware broke.
+    #: Spare hosts, and hosts that were replaced because their hardware failed.
     idle_hosts: Tuple[str, ...] = ()
 
     @property
     def takes_part(self) -> bool:
-        """Whether this host is one of those that train."""
+        """Whether this host is one of the training hosts."""
         return self.current_host in self.training_hosts
 
     @property
     def rank(self) -> int:
-        """Index of this host among those that train together; 0 is the master."""
+        """Index of this host among the training hosts; 0 is the master."""
         return self.training_hosts.index(self.current_host) if self.takes_part else 0
 
     @property
     def master(self) -> str:
-        """Name of the host that rank 0 runs on."""
+        """Name of the host of rank 0."""
         return self.training_hosts[0]
 
     @property
     def idle(self) -> bool:
-        """Whether this host is a spare one, or was set aside."""
+        """Whether this host is a spare host or was replaced by one."""
         return self.current_host in self.idle_hosts
 
     @property
@@ -63,12 +63,12 @@ class Cluster:
         return len(self.groups) > 1
 
     def with_training(self, hosts: Sequence[str]) -> Cluster:
-        """The same job after a host has taken another's place."""
+        """Returns the same cluster with another list of training hosts; all other hosts become idle."""
         idle = tuple(host for host in self.hosts if host not in hosts)
         return replace(self, training_hosts=tuple(hosts), idle_hosts=idle)
 
     def as_scripts_see_it(self) -> Cluster:
-        """Without the idle hosts: a script that counts hosts must find those that train, in the order of their ranks."""
+        """Returns the cluster without its idle hosts, so that a script that counts hosts finds only the training hosts, in rank order."""
         if not self.idle_hosts or not self.takes_part:
             return self
         groups = [dict(group, hosts=list(self.training_hosts)) for group in self.raw.get("instance_groups") or []]
@@ -77,15 +77,17 @@ class Cluster:
 
 
 def string_sorted(hosts: Sequence[str]) -> Tuple[str, ...]:
-    """Hosts in the service's own order: algo-1, algo-10, algo-2. Every host must derive the same ranks from it."""
+    """Sorts host names as strings, like the service does (algo-1, algo-10, algo-2), so that every host derives the same ranks."""
     return tuple(sorted(hosts))
 
 
 def ranked(hosts: Sequence[str], topology: Any) -> Tuple[str, ...]:
-    """Hosts in the order of their ranks: the service's own, but hosts of one UltraServer stand together, because NVLink joins them.
+    """Returns the hosts in rank order: sorted as strings, with hosts of the same UltraServer next to each other because NVLink connects
+    them.
 
-    `topology` is that of resourceconfig.json: hostName and capacityUnitId of each host of a job on UltraServers; else absent or empty
-    (https://github.com/aws/sagemaker-training-toolkit, environment.py). A host that it leaves out is an UltraServer of its own.
+    `topology` is the field of resourceconfig.json with hostName and capacityUnitId for each host of a job on UltraServers; absent or empty
+    for other jobs (https://github.com/aws/sagemaker-training-toolkit, environment.py). A host that is missing from it counts as an
+    UltraServer of its own.
     """
     entries = [entry for entry in topology if isinstance(entry, dict)] if isinstance(topology, list) else []
     unit_of = {str(entry.get("hostName")): str(entry["capacityUnitId"]) for entry in entries if entry.get("capacityUnitId")}
@@ -111,9 +113,9 @@ def _groups(raw: Mapping[str, Any], hosts: Sequence[str], instance_type: str) ->
 
 
 def parse_cluster(raw: Mapping[str, Any], training_groups: Sequence[str], spares: int = 0) -> Cluster:
-    """The cluster as this host sees it. `training_groups` empty = every host takes part, but for the last `spares`.
+    """Builds the cluster from resourceconfig.json. If `training_groups` is empty, every host except the last `spares` takes part.
 
-    Raises DriverError (77) when a group does not exist, the current host is not among the hosts, or no host is left to train.
+    Raises DriverError (77) if a group does not exist, the current host is not among the hosts, or no host is left for training.
     """
     hosts = string_sorted(raw.get("hosts") or [])
     current = str(raw.get("current_host", ""))
@@ -150,7 +152,7 @@ def parse_cluster(raw: Mapping[str, Any], training_groups: Sequence[str], spares
 
 
 def read_cluster(path: Path, training_groups: Sequence[str], spares: int = 0) -> Cluster:
-    """The cluster of a resourceconfig.json. Raises DriverError (77) when the file cannot be used."""
+    """Reads the cluster from a resourceconfig.json file. Raises DriverError (77) if the file is missing or invalid."""
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

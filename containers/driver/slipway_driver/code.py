@@ -1,4 +1,4 @@
-"""The user's code: one archive in the `code` channel, checked against its digest before anything of it is touched."""
+"""Unpacks the user's code: one archive in the `code` channel, whose digest is checked before anything is unpacked."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def sha256_of(path: Path) -> str:
 
 
 def bare_digest(digest: str) -> str:
-    """`sha256:<hex>` and `<hex>` are both accepted."""
+    """Returns `<hex>` for both `sha256:<hex>` and `<hex>`."""
     return digest.split(":", 1)[-1].lower()
 
 
 def find_archive(folder: Path) -> Optional[Path]:
-    """The one archive of the channel; None when it holds none. Raises DriverError (77) for several."""
+    """Returns the archive in the channel, or None if there is none. Raises DriverError (77) for more than one."""
     found = sorted(path for path in folder.glob("*.tar.gz")) if folder.is_dir() else []
     if len(found) > 1:
         raise DriverError(ENVIRONMENT, "channel code: must hold one archive, got %s" % ", ".join(p.name for p in found))
@@ -41,7 +41,7 @@ def _outside(name: str) -> bool:
 
 
 def unsafe_members(archive: tarfile.TarFile) -> List[str]:
-    """Names in the archive that would leave the folder it is unpacked into, or are no plain file, folder or link."""
+    """Names of members that would be unpacked outside the target folder, or that are not a regular file, folder or link."""
     bad: List[str] = []
     for member in archive.getmembers():
         if _outside(member.name) or not (member.isfile() or member.isdir() or member.issym() or member.islnk()):
@@ -56,7 +56,7 @@ def unsafe_members(archive: tarfile.TarFile) -> List[str]:
 
 
 def unpack(archive: Path, target: Path) -> None:
-    """Unpacks into `target`. Raises DriverError (77) for an archive that is broken or reaches outside."""
+    """Unpacks into `target`. Raises DriverError (77) for an archive that is corrupt or contains members outside `target`."""
     target.mkdir(parents=True, exist_ok=True)
     try:
         with tarfile.open(str(archive), "r:gz") as opened:
@@ -72,10 +72,10 @@ def unpack(archive: Path, target: Path) -> None:
 
 
 def prepare_code(channel: Path, digest: Optional[str], target: Path) -> None:
-    """Checks and unpacks the user's code. Raises DriverError (77) unless the archive is the one that was launched."""
+    """Checks and unpacks the user's code. Raises DriverError (77) unless the archive has the digest of the launched code."""
     archive = find_archive(channel)
     if digest is None:
-        raise DriverError(ENVIRONMENT, "job.json digests.code: must be given for own code; nothing unchecked is started")
+        raise DriverError(ENVIRONMENT, "job.json digests.code: must be set for user code; unverified code is not started")
     if archive is None:
         raise DriverError(ENVIRONMENT, "channel code: must hold the archive %s.tar.gz, got none" % bare_digest(digest))
     found = sha256_of(archive)

@@ -1,7 +1,7 @@
-"""The package index of a CodeArtifact repository, with a token that the container's role is given.
+"""Gets the package index URL of a CodeArtifact repository, with a token issued to the container's role.
 
-Source: https://docs.aws.amazon.com/codeartifact/latest/APIReference/API_GetAuthorizationToken.html and
-API_GetRepositoryEndpoint.html (2026-11-20).
+Source: https://docs.aws.amazon.com/codeartifact/latest/APIReference/API_GetAuthorizationToken.html and API_GetRepositoryEndpoint.html
+(2026-11-20).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _call(method: str, path: str, query: Mapping[str, str], region: str, environ
 
 
 def index_url(repository_arn: str, environ: Mapping[str, str]) -> str:
-    """pip's index URL, token included: it must not be logged. Raises DriverError (77) when the repository does not answer."""
+    """Index URL for pip. It contains the token and must not be logged. Raises DriverError (77) if a request to the repository fails."""
     found = _ARN.match(repository_arn)
     if found is None:
         raise DriverError(ENVIRONMENT, "CA_REPOSITORY_ARN: must be the ARN of a CodeArtifact repository, got %s" % repository_arn)
@@ -32,6 +32,6 @@ def index_url(repository_arn: str, environ: Mapping[str, str]) -> str:
         wanted = dict(names, repository=repository, format="pypi")
         endpoint = _call("GET", "/v1/repository/endpoint", wanted, region, environ)["repositoryEndpoint"]
     except (OSError, ValueError, KeyError) as error:
-        raise DriverError(ENVIRONMENT, "CA_REPOSITORY_ARN: %s did not answer (%s)" % (repository_arn, error))
+        raise DriverError(ENVIRONMENT, "CA_REPOSITORY_ARN: the request to %s failed (%s)" % (repository_arn, error))
     parts = urlsplit(endpoint)
     return "%s://aws:%s@%s%s/simple/" % (parts.scheme, token, parts.netloc, parts.path.rstrip("/"))

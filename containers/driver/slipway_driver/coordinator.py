@@ -1,4 +1,4 @@
-"""The first host's driver: collects the reports of all hosts and decides for all how a round of the launch goes on."""
+"""The first host's side of the driver protocol: collects the reports of all hosts and decides whether the ranks start again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from slipway_driver.restart_policy import Decision, Report, Start, decide, last_
 
 
 class Coordinator:
-    """On the first host: holds a channel to every other driver. `hosts` train, in the order of their ranks; `spares` wait."""
+    """Runs on the first host, with a channel to every other driver. `hosts`: the training hosts in rank order; `spares`: the spare
+    hosts."""
 
     def __init__(
         self, hosts: Sequence[str], bind_to: str, port: int, secret: str, restarts: int, log: Callable[[str], None],
@@ -48,7 +49,7 @@ class Coordinator:
         try:
             channel = accept(connection, self._secret)
         except PeerLost as error:
-            self._log("a connection was refused: %s" % error)
+            self._log("rejected a connection: %s" % error)
             return
         with self._lock:
             self._channels[channel.name] = channel
@@ -63,11 +64,11 @@ class Coordinator:
 
     @property
     def _others(self) -> List[str]:
-        """The other hosts that train."""
+        """All training hosts except the first."""
         return self._hosts[1:]
 
     def _take(self, timeout: float) -> bool:
-        """One message from the inbox into the books; False when none came."""
+        """Processes one message from the inbox; False if there was none within `timeout` seconds."""
         try:
             host, message = self._inbox.get(timeout=timeout)
         except queue.Empty:
@@ -88,36 +89,37 @@ class Coordinator:
         return True
 
     def _take_while(self, waiting: Callable[[], bool], seconds: float) -> None:
-        """Messages into the books as long as something is waited for, at most so long."""
+        """Processes messages while `waiting()` is true, for at most `seconds`."""
         deadline = time.monotonic() + seconds
         while waiting() and time.monotonic() < deadline:
             self._take(0.1)
 
     def end_asked(self) -> Optional[str]:
-        """Why the ranks of this host must end now; None while all goes well.
+        """Returns the failure class because of which this host must end its ranks; None if no host has reported a failure.
 
-        A lost connection alone is no reason: the ranks notice themselves when a host is gone, and a healthy job must not end for it.
+        A lost connection alone is not sufficient: NCCL reports a lost host itself, and a network problem between drivers must not end a
+        healthy job.
         """
         while self._take(0.0001):
             pass
         return self._early[0].kind if self._early else None
 
     def announce(self, kind: str) -> None:
-        """Tells the other hosts to end their ranks, before this one does: what they show of a hang is lost when a launcher takes them."""
+        """Tells the other hosts to end their ranks before this host does: evidence of a hang is lost once a launcher ends the ranks."""
         self._tell({"type": "end", "kind": kind})
 
     def share_efa(self, report: Mapping[str, Any]) -> bool:
-        """The first host keeps its own report itself."""
+        """Does nothing: the first host stores its own report."""
         return True
 
     def efa_reports(self, wait_seconds: float = 0.0) -> Dict[str, Dict[str, Any]]:
-        """By host, what the others have said of their network in this round; waits while some have not and nothing has failed. One that
-        has not connected yet may only be late: a round can be short."""
+        """EFA reports of the other hosts for this start, by host. Waits for missing reports unless a host has failed or is disconnected. A
+        host that has not connected yet is waited for as well, because a start can be short."""
         self._take_while(lambda: len(self._efa) < len(self._others) and not self._early and not self._cut_off(), wait_seconds)
         return dict(self._efa)
 
     def share_gpus(self, use: Mapping[str, Any]) -> None:
-        """The first host keeps its own itself."""
+        """Does nothing: the first host stores its own report."""
 
     def gpu_reports(self) -> Dict[str, Dict[str, Any]]:
         """By host, the GPU reports of the other hosts since the previous call."""
@@ -125,7 +127,7 @@ class Coordinator:
         return told
 
     def share_progress(self, line: Mapping[str, Any]) -> bool:
-        """The first host reads its own lines itself."""
+        """Does nothing: the first host reads its own progress lines."""
         return True
 
     def progress(self) -> List[Dict[str, Any]]:
@@ -134,12 +136,12 @@ class Coordinator:
         return told
 
     def finish(self, own: Report) -> None:
-        """This host is done. The others will be too, or fail and leave; those that wait need not any longer."""
+        """Called when this host has finished. Training hosts finish or fail by themselves; idle hosts are released."""
         self._tell({"type": "release"})
 
     def settle(self, own: Report) -> "tuple[Decision, str]":
-        """Ends the round everywhere, waits for every host's report and tells all the decision; also where to resume from. What hosts
-        have said of their network stays where no round follows."""
+        """Ends the ranks on all hosts, collects every report, and sends the decision to all hosts. Returns the decision and the checkpoint
+        to resume from. EFA reports are kept if the ranks do not start again."""
         self._await_connections()
         self._tell({"type": "end", "kind": own.kind})
         self._take_while(lambda: len(self._early) + len(self._done) < len(self._others) and not self._gone(), self._patience)
@@ -155,7 +157,7 @@ class Coordinator:
         if decision.restart:
             self._budget.take()
             self._starts.append(Start(last_step(reports), decision.cause.host))
-            # A host that was set aside is in neither list: nothing starts on it again.
+            # A replaced host is in neither list, so that nothing starts on it again.
             self._hosts = list(decision.hosts)
             self._spares = [host for host in waiting if host not in decision.hosts]
             self._efa = {}
@@ -164,15 +166,15 @@ class Coordinator:
 
     @property
     def spares_left(self) -> int:
-        """Hosts that can still take a broken one's place."""
+        """Number of spare hosts that can still replace a broken one."""
         return len([host for host in self._spares if host not in self._lost])
 
     def _gone(self) -> List[str]:
-        """Training hosts that cannot answer."""
+        """Training hosts that cannot report."""
         return [*self._cut_off(), *self._awaited()]
 
     def _cut_off(self) -> List[str]:
-        """Training hosts whose connection is lost."""
+        """Training hosts whose connection was lost."""
         return [host for host in self._others if host in self._lost]
 
     def _awaited(self) -> List[str]:
@@ -180,7 +182,7 @@ class Coordinator:
         return [host for host in self._others if host not in self._channels]
 
     def _await_connections(self) -> None:
-        """A round may end before the slowest driver has connected. A driver that was killed before it connected never reports."""
+        """Waits for drivers that have not connected when the ranks end. A driver that was killed before it connected never reports."""
         self._take_while(lambda: bool(self._awaited()) and not self._cut_off(), min(LATE_SECONDS, self._patience))
 
     def _tell(self, message: Mapping[str, Any]) -> None:
@@ -192,7 +194,7 @@ class Coordinator:
                     self._lost.append(name)
 
     def close(self) -> None:
-        """Closes the socket and the channels of all hosts; nothing is sent first."""
+        """Closes the listening socket and all channels without sending anything."""
         self._socket.close()
         for channel in self._channels.values():
             channel.close()

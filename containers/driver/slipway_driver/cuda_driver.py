@@ -1,8 +1,8 @@
-"""Whether the host's NVIDIA driver can run the image's CUDA: said in one line at the start, before a rank fails with less words.
+"""Checks whether the host's NVIDIA driver supports the image's CUDA version, so that the log names the problem before a rank fails.
 
-The least driver by CUDA's major version: https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html
-(2026-11-22). Within a major version an older driver is enough; across majors it is not, unless the image brings NVIDIA's forward
-compatibility package (cuda-compat), which data centre GPUs take.
+Minimum driver by CUDA major version: https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html (2026-11-22).
+Within a major version an older driver is sufficient. Across major versions it is not, unless the image contains NVIDIA's forward
+compatibility package (cuda-compat), which data center GPUs support.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ COMPAT_FOLDER = Path("/usr/local/cuda/compat")
 
 
 def cuda_of_torch() -> Optional[str]:
-    """The CUDA version that this Python's PyTorch was built for, read from its files: an import takes seconds."""
+    """The CUDA version for which this Python's PyTorch was built, read from its files because an import takes seconds; None if unknown."""
     try:
         found = importlib.util.find_spec("torch")
         text = (Path(str(found.submodule_search_locations[0])) / "version.py").read_text(encoding="utf-8") if found else ""  # type: ignore[index]
@@ -28,12 +28,12 @@ def cuda_of_torch() -> Optional[str]:
 
 
 def has_compat(folder: Path = COMPAT_FOLDER) -> bool:
-    """Whether the image brings libraries of a newer driver."""
+    """Whether the image contains the libraries of a newer driver (cuda-compat)."""
     return any(folder.glob("libcuda.so*"))
 
 
 def driver_line(facts: Mapping[str, Any], compat: bool) -> str:
-    """What to say of a host's inventory (`driver`, `cuda`); "" where either is not known."""
+    """The log line for a host's inventory (`driver`, `cuda`); "" if either value is unknown."""
     driver, cuda = facts.get("driver"), facts.get("cuda")
     if not driver or not cuda:
         return ""

@@ -1,8 +1,8 @@
-"""What a hang leaves behind: NCCL's flight recorder and py-spy's stacks as files, uploaded beside the run's checkpoints.
+"""Evidence of a hang: NCCL flight recorder traces and py-spy stacks as files, uploaded next to the run's checkpoints.
 
-Names of PyTorch (https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html, 2026-11-20; the pipe, and the names that
-begin with TORCH_FR, are in ProcessGroupNCCL.hpp and FlightRecorder.hpp of PyTorch 2.15). A dump is written when a collective times out,
-or when something is written to a rank's pipe.
+Variables of PyTorch: https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html (2026-11-20). The pipe and the names that
+begin with TORCH_FR are defined in ProcessGroupNCCL.hpp and FlightRecorder.hpp of PyTorch 2.15. A trace is written when a collective times
+out, or when something is written to a rank's pipe.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from slipway_s3 import S3Client, parse_uri
 TRACES = "nccl-trace-"
 PIPES = "nccl-pipe-"
 ENTRIES = "20000"
-#: How long ranks may take to write their traces after they were asked; one that hangs in CUDA may never do.
+#: Time for the ranks to write their traces on request; a rank that hangs in CUDA may never write one.
 TRACE_SECONDS = 10.0
-#: After a time-out, or when a peer is gone, a rank waits four times as long before it ends, whether its trace is written or not: 60 s
-#: unless this is set (seen with PyTorch 2.11 on an H200), in which every GPU of the job waits.
+#: After a timeout or the loss of a peer, a rank waits four times this long before it exits, even if its trace is already written: 60 s by
+#: default (measured with PyTorch 2.11 on an H200), during which every GPU of the job is idle.
 WAIT_MILLISECONDS = "4000"
 MOST_FILES = 256
 LARGEST_BYTES = 64 << 20
 
 
 def trace_variables(folder: Path) -> Dict[str, str]:
-    """Flight recorder on, its files and pipes in `folder`; under the old and the new name where there are two."""
+    """Enables the flight recorder with files and pipes in `folder`. Sets both the old and the new variable name where there are two."""
     traces, pipes = str(folder / TRACES), str(folder / PIPES)
     return {
         "TORCH_NCCL_TRACE_BUFFER_SIZE": ENTRIES,
@@ -42,7 +42,7 @@ def trace_variables(folder: Path) -> Dict[str, str]:
 
 
 def ask_for_traces(folder: Path, seconds: float = TRACE_SECONDS) -> int:
-    """Has every rank that listens write its trace, and waits for the files. Returns how many have come."""
+    """Requests a trace from every rank that reads its pipe and waits for the files. Returns the number of traces written."""
     asked = [pipe for pipe in sorted(folder.glob(PIPES + "*.pipe")) if _poke(pipe)]
     before = {path.name: path.stat().st_mtime_ns for path in folder.glob(TRACES + "*")}
     deadline = time.monotonic() + seconds
@@ -53,12 +53,12 @@ def ask_for_traces(folder: Path, seconds: float = TRACE_SECONDS) -> int:
     while len(come()) < len(asked) and time.monotonic() < deadline:
         time.sleep(0.1)
     if asked:
-        time.sleep(0.2)  # The last file is being written.
+        time.sleep(0.2)  # The last file may still be incomplete.
     return len(come())
 
 
 def _poke(pipe: Path) -> bool:
-    """False when no rank reads from the pipe any more."""
+    """Writes to a rank's pipe; False if no process reads from it."""
     try:
         opened = os.open(str(pipe), os.O_WRONLY | os.O_NONBLOCK)
     except OSError:
@@ -73,17 +73,14 @@ def _poke(pipe: Path) -> bool:
 
 
 def place_of(heartbeat_uri: Optional[str], attempt: int, host: str) -> Optional[str]:
-    """`s3://.../runs/<team>/<run>/dumps/a001/<host>`, beside the heartbeat; None under network isolation."""
+    """`s3://.../runs/<team>/<run>/dumps/a001/<host>`, next to the heartbeat; None under network isolation."""
     if not heartbeat_uri:
         return None
     return "%s/dumps/a%03d/%s" % (heartbeat_uri.rsplit("/", 1)[0], attempt, host)
 
 
 def keep_dumps(folder: Path, uri: Optional[str], fallback: Path, log: Callable[[str], None]) -> None:
-    """Uploads the files, or moves them to `fallback` where S3 cannot be reached; then they are gone from `folder`.
-
-    Trouble is said and never ends anything.
-    """
+    """Uploads the files and removes them from `folder`, or moves them to `fallback` if S3 cannot be reached. Errors are only logged."""
     files = [path for path in sorted(folder.glob("*")) if path.is_file() and path.stat().st_size > 0][:MOST_FILES]
     if not files:
         return
@@ -95,11 +92,11 @@ def keep_dumps(folder: Path, uri: Optional[str], fallback: Path, log: Callable[[
                 shutil.move(str(path), str(fallback / path.name))
             log("dumps: %d file(s) in %s" % (len(left), fallback))
         except OSError as error:
-            log("dumps: could not be kept: %s" % error)
+            log("dumps: could not be saved: %s" % error)
 
 
 def _upload(files: List[Path], uri: str, log: Callable[[str], None]) -> List[Path]:
-    """Returns the files that are still here."""
+    """Uploads the files; returns those that were not uploaded."""
     bucket, prefix = parse_uri(uri)
     client, sent = S3Client(), 0
     for path in files:
@@ -108,7 +105,7 @@ def _upload(files: List[Path], uri: str, log: Callable[[str], None]) -> List[Pat
                 client.put(bucket, "%s/%s" % (prefix, path.name), path.read_bytes())
                 path.unlink()
                 sent += 1
-        except Exception as error:  # Credentials, network, permissions: the files then stay on the host's own output.
+        except Exception as error:  # Credentials, network or permissions: the files are then moved to the job's output.
             log("dumps: could not be uploaded to %s: %s" % (uri, error))
             break
     if sent:

@@ -1,19 +1,20 @@
-"""What the hosts of a job say of their networks, put together: the slowest one counts, every collective waits for it."""
+"""Combines the EFA reports of all hosts. The slowest host determines the result, because every collective waits for it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any, Dict, List, Mapping
 
-#: Slowest first. An unknown verdict counts as slow, because it proves nothing.
+#: Slowest first. "unknown" counts as slow, because it does not prove that EFA is used.
 ORDER = ("sockets", "unknown", "efa", "efa+gdr", "single-host")
 NAMED_HOSTS = 20
 
 
 def merged(own_host: str, own: Mapping[str, Any], others: Mapping[str, Mapping[str, Any]]) -> Dict[str, Any]:
-    """The report of the slowest host, this one where several are, with how many hosts gave which verdict and which are slower.
+    """Returns the report of the slowest host (this host in case of a tie), with the number of hosts per verdict and the names of the slower
+    hosts.
 
-    `own` and the values of `others` are objects of EfaVerdict.report; `others` has the hosts that have reported so far.
+    `own` and the values of `others` are results of EfaVerdict.report; `others` contains the hosts that have reported so far.
     """
     reports: Dict[str, Mapping[str, Any]] = {own_host: own, **others}
     slowest = min(reports, key=lambda host: _place(reports[host]))

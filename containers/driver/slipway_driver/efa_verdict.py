@@ -1,4 +1,4 @@
-"""Did EFA carry the traffic? Reads NCCL's own lines and answers efa+gdr, efa, sockets, single-host or unknown."""
+"""Determines from NCCL's output whether EFA carried the traffic: efa+gdr, efa, sockets, single-host or unknown."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from slipway_driver.tables import EFA_INSTANCES
 
 EVIDENCE_LIMIT = 20
 EVIDENCE_LENGTH = 300
-#: libfabric's providers that are TCP or UDP. A name that is not here and is not efa proves nothing: it may have been cut off.
+#: TCP or UDP providers of libfabric. A name that is neither listed here nor "efa" is ignored: it may have been truncated.
 SOCKET_PROVIDERS = ("tcp", "sockets", "udp", "net")
 _DECISIVE = (lines.PLUGIN, lines.LIBFABRIC, lines.PROVIDER, lines.NETWORK, lines.CHANNEL, lines.FALLBACK, lines.GDR_MISSING)
 
 
 def is_about_network(line: str) -> bool:
-    """Whether the verdict may depend on a line."""
+    """Whether a line may affect the verdict."""
     return bool(lines.INTERESTING.search(line)) and any(pattern.search(line) for pattern in _DECISIVE)
 
 
 def _process_of(line: str, at: int) -> str:
-    """Who wrote what stands at `at`: the driver's label of the line, else NCCL's own before that place."""
+    """The process that wrote the text at position `at`: the driver's rank label, otherwise the last NCCL prefix before that position."""
     rank = lines.RANK.match(line)
     if rank:
         return rank.group(1)
@@ -29,15 +29,15 @@ def _process_of(line: str, at: int) -> str:
 
 
 def _excerpt(line: str) -> str:
-    """So much of a line as shows what it says of the network."""
+    """The part of a line that contains the network information, at most EVIDENCE_LENGTH characters."""
     found = next((match for match in (pattern.search(line) for pattern in _DECISIVE) if match), None)
     begin = max(0, found.end() - EVIDENCE_LENGTH) if found else 0
     return line[begin : begin + EVIDENCE_LENGTH]
 
 
 class EfaVerdict:
-    """Fed with every line of a host's ranks, cut off, run together or in any order. The slowest network that any of them uses counts:
-    every collective waits for it."""
+    """Reads every line of a host's ranks; lines may be truncated, interleaved or in any order. The slowest network used by any rank
+    determines the verdict, because every collective waits for it."""
 
     def __init__(self, hosts: int, instance_type: str, devices: int) -> None:
         self._hosts = hosts
@@ -47,13 +47,14 @@ class EfaVerdict:
         self._versions: Dict[str, str] = {}
         self._providers: Set[str] = set()
         self._networks: Set[str] = set()
-        #: Processes with channels over Libfabric: whether one of these has GPUDirect. A line without it may be one that was cut off.
+        #: By process with channels over Libfabric: whether one of its channels uses GPUDirect RDMA. A line without that suffix may have
+        #: been truncated.
         self._channels: Dict[str, bool] = {}
         self._nics: Optional[int] = None
         self._gdr_missing = self._fell_back = False
 
     def feed(self, line: str) -> None:
-        """Takes one line of output of a rank; lines without information about the network are ignored."""
+        """Reads one line of a rank's output; lines without network information are ignored."""
         if not lines.INTERESTING.search(line):
             return
         plain = lines.COLOUR.sub("", line).strip()
@@ -61,7 +62,7 @@ class EfaVerdict:
             self._evidence.append(_excerpt(plain))
 
     def _read(self, line: str) -> bool:
-        """Takes what a line says; True when it says something that was not known."""
+        """Extracts the facts from a line; True if it contains a new fact."""
         before = self._facts()
         self._read_versions(line)
         for name, nics in lines.PROVIDER.findall(line):
@@ -87,22 +88,22 @@ class EfaVerdict:
         for name, pattern in (("plugin", lines.PLUGIN), ("libfabric", lines.LIBFABRIC), ("nccl", lines.NCCL_VERSION)):
             for version in pattern.findall(line):
                 if len(version) > len(self._versions.get(name, "")):
-                    self._versions[name] = version  # The shorter one was cut off.
+                    self._versions[name] = version  # The shorter version was truncated.
 
     def _facts(self) -> "tuple[Any, ...]":
-        """What is known, without how often it was said."""
+        """All known facts, regardless of how often they occurred."""
         channels = frozenset(self._channels.values())
         sets = frozenset(self._providers), frozenset(self._networks), channels
         return (*sets, tuple(self._versions.items()), self._nics, self._gdr_missing, self._fell_back)
 
     @property
     def _provider(self) -> Optional[str]:
-        """The one that counts: any other than efa, where ranks differ."""
+        """The provider that determines the verdict: one other than efa if the ranks differ."""
         return next(iter(sorted(self._providers - {"efa"})), "efa" if self._providers else None)
 
     @property
     def verdict(self) -> str:
-        """As the contract names it. What NCCL says that it uses counts more than what it tried on the way."""
+        """The verdict as the contract names it. The network that NCCL uses takes precedence over networks that it only tried."""
         if self._hosts == 1:
             return "single-host"
         if "Socket" in self._networks or self._providers - {"efa"}:
@@ -110,16 +111,16 @@ class EfaVerdict:
         if not self._channels and "Libfabric" not in self._networks:
             return "sockets" if self._fell_back else "unknown"
         if self._channels and all(self._channels.values()) and not self._gdr_missing:
-            return "efa+gdr"  # Also where the provider's line was lost: libfabric's TCP does no GPUDirect.
+            return "efa+gdr"  # Also if the provider line was lost: libfabric's TCP provider does not support GPUDirect RDMA.
         return "efa" if self._providers else "unknown"
 
     @property
     def settled(self) -> bool:
-        """Whether NCCL has said which network it uses."""
+        """Whether NCCL has printed which network it uses."""
         return self._hosts == 1 or bool(self._networks or self._channels)
 
     def report(self) -> Dict[str, Any]:
-        """The object of efa.json and of the `efa` event."""
+        """The content of efa.json and of the `efa` event."""
         return {
             "verdict": self.verdict,
             "devices": self._devices,
@@ -136,7 +137,7 @@ class EfaVerdict:
 
 
 def refusal(policy: str, verdict: str) -> Optional[str]:
-    """Why the job must end under `efa: required`; None when it may go on."""
+    """The reason why the job must end under `efa: required`; None if it may continue."""
     if policy == "required" and verdict == "sockets":
         return "efa: required, and NCCL uses TCP sockets; see the evidence in efa.json, or set network.efa: preferred"
     return None

@@ -1,4 +1,4 @@
-"""Finds, in the output of one rank, the error that ended it: not what it lived through before, and not what its end set off."""
+"""Finds the error that ended a rank in its output: not an error from which it recovered, and not an error that its exit caused."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from typing import Deque, Dict, List, Optional
 from slipway_driver import error_lines as says
 
 TAIL_LINES = 40
-#: Of one line: a tensor that is printed whole must not fill the memory.
+#: Limit for one line, so that a printed tensor does not use up the memory.
 LONGEST_LINE = 2000
-#: Lines of other threads that may stand between a traceback and its last line.
+#: Number of lines of other threads allowed between a traceback and its last line.
 FOREIGN_LINES = 3
-#: Lines of a message of NCCL's below the first.
+#: Number of continuation lines of an NCCL error message.
 MESSAGE_LINES = 6
-#: A word like "error" without a traceback explains an end that comes soon: a rank that went on for longer has lived through it.
+#: A line with a word like "error" and without a traceback explains only an exit that follows soon. If the rank ran on for longer, it has
+#: recovered.
 STALE_SECONDS = 600.0
 
 
 def is_noise(summary: str) -> bool:
-    """Whether a line tells of an end that another process brought about, or only of the launcher's."""
+    """Whether a line reports only the exit of another process or of the launcher."""
     return bool(says.AFTERMATH.search(summary) or says.PEER_LOST.search(summary) or says.CONNECTION_LOST.search(summary))
 
 
 class _Found:
-    """One error: when it began, its lines, and the line that names it ("" while a traceback is being read)."""
+    """One error: the time when it began, its lines, and the line that names it ("" while its traceback is being read)."""
 
     def __init__(self, at: float, line: str, summary: str = "", noise: bool = False) -> None:
         self.at, self.summary, self.noise = at, summary, noise
@@ -32,12 +33,13 @@ class _Found:
         self.foreign, self.more = 0, MESSAGE_LINES
 
     def name(self, summary: str) -> None:
-        """The line that ends a traceback. Of a chain of exceptions the last counts; noise neither hides its cause nor is hidden."""
+        """Sets the last line of a traceback. For chained exceptions the last one is used, except that noise never replaces its cause or
+        vice versa."""
         if not self.summary or not (is_noise(self.summary) or is_noise(summary)):
             self.summary = summary
 
     def takes_more(self, text: str) -> bool:
-        """NCCL's errors go on for some lines below the one that names them; True when `text` was taken as one of these."""
+        """Adds a continuation line of an NCCL error; True if `text` was added."""
         if self.more == 0 or not says.TALKS_TO_RANKS.search(self.summary) or says.RANK_LOG.match(text):
             return False
         self.more -= 1
@@ -51,19 +53,20 @@ class _Found:
 
 
 class ErrorCollector:
-    """Reads one rank's output line by line. `bare` False: tracebacks only, for output in which "error" may be any word."""
+    """Reads one rank's output line by line. With `bare` False only tracebacks are recognized, for output in which the word "error" proves
+    nothing."""
 
     def __init__(self, bare: bool = True) -> None:
         self._takes_bare = bare
         self._tail: Deque[str] = deque(maxlen=TAIL_LINES)
-        #: Tracebacks that are being read, by PyTorch's label: processes of one script share its stderr.
+        #: Open tracebacks by PyTorch's rank label: the processes of one script share its stderr.
         self._open: Dict[str, _Found] = {}
         self._traceback: Optional[_Found] = None
         self._bare: Optional[_Found] = None
         self._before = ""
 
     def feed(self, line: str, at: float) -> None:
-        """Takes one line of output, read at `at` (epoch seconds)."""
+        """Reads one line of output, received at `at` (epoch seconds)."""
         line = line[:LONGEST_LINE]
         labelled = says.RANK_LABEL.match(line)
         text = says.GROUP_MARGIN.sub("", line[labelled.end() :] if labelled else line)
@@ -83,7 +86,7 @@ class ErrorCollector:
             self._before = text
 
     def _begin(self, label: str, text: str, at: float) -> None:
-        """A chained traceback goes on with the error above it; every other one is an error of its own."""
+        """A chained traceback continues the previous error; any other traceback starts a new one."""
         last = self._traceback
         if last is not None and (says.CHAINED.match(self._before) or says.CHAINED.match(text)):
             self._open[label] = last
@@ -107,13 +110,13 @@ class ErrorCollector:
                 del self._open[label]
 
     def _close(self, label: str) -> None:
-        """The latest error that may be the cause is kept: what a rank caught and went on from comes before it."""
+        """Keeps the latest error that may be the cause: errors that the rank caught occur earlier."""
         found = self._open.pop(label)
         if self._traceback is None or found.is_cause or not self._traceback.is_cause:
             self._traceback = found
 
     def _take_bare(self, text: str, at: float) -> None:
-        """The first of them, unless it is stale or was noise."""
+        """Keeps the first such line, unless it is stale or was noise."""
         found = _Found(at, text, text.strip())
         if self._bare is None or at - self._bare.at > STALE_SECONDS or (found.is_cause and not self._bare.is_cause):
             self._bare = found
@@ -127,16 +130,16 @@ class ErrorCollector:
 
     @property
     def summary(self) -> str:
-        """The line that names the error; "" when none was seen."""
+        """The line that names the error; "" if there is none."""
         return self._best.summary if self._best else ""
 
     @property
     def at(self) -> Optional[float]:
-        """When the error that is reported was read (epoch seconds); None without one."""
+        """When the reported error was read (epoch seconds); None if there is none."""
         return self._best.at if self._best else None
 
     @property
     def tail(self) -> List[str]:
-        """The traceback of the error if it has one, else the last lines."""
+        """The traceback of the error if it has one, otherwise the last lines of output."""
         best = self._best
         return list(best.lines)[-TAIL_LINES:] if best is not None and best is self._traceback else list(self._tail)

@@ -1,7 +1,7 @@
-"""What Python, PyTorch, NCCL, gloo and the kernel print when a rank ends badly.
+"""Patterns of the messages that Python, PyTorch, NCCL, gloo and the kernel print when a rank fails.
 
-Sources: PyTorch 2.5 to 2.15 (ProcessGroupNCCL.cpp, the excepthook of torch/distributed, elastic/multiprocessing/errors), NCCL 2.18 to
-2.30 (misc/socket.cc, enqueue.cc), gloo transport/tcp/pair.cc, Linux mm/oom_kill.c; retrieved 2026-11-20.
+Sources: PyTorch 2.5 to 2.15 (ProcessGroupNCCL.cpp, the excepthook of torch/distributed, elastic/multiprocessing/errors), NCCL 2.18 to 2.30
+(misc/socket.cc, enqueue.cc), gloo transport/tcp/pair.cc, Linux mm/oom_kill.c; retrieved 2026-11-20.
 """
 
 from __future__ import annotations
@@ -9,44 +9,44 @@ from __future__ import annotations
 import re
 
 TRACEBACK = "Traceback (most recent call last):"
-#: PyTorch's excepthook puts the rank in front of every line of a traceback once a process group exists.
+#: PyTorch's excepthook prefixes every line of a traceback with the rank once a process group exists.
 RANK_LABEL = re.compile(r"^(\[rank\d+\]):(?: |(?=\[)|$)")
 #: The margin in front of the lines of an ExceptionGroup.
 GROUP_MARGIN = re.compile(r"^\s+[|+] ")
-#: The line that ends a traceback: a class and mostly a message. Words in capitals are the levels of a log.
+#: The last line of a traceback: a class and usually a message. Words in capitals are log levels.
 EXCEPTION = re.compile(r"^(?![A-Z]+:)[A-Za-z_][\w.]*(?::|$)")
-#: The same where no traceback announces it: only names that are errors by convention (SyntaxError of the entry point has no traceback).
+#: The same without a traceback: only names that are exceptions by convention (a SyntaxError in the entry point has no traceback).
 BARE_EXCEPTION = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Timeout)(?::|$)")
-#: Lines that mean an error although nothing above names an exception.
+#: Lines that report an error without naming an exception.
 BARE_ERROR = re.compile(r"\b(error|fatal|abort(?:ed)?|segmentation fault|terminate called)\b", re.IGNORECASE)
-#: What PyTorch and NCCL print around an error of their own: the stack of C++ below it, and a title. There are more of these lines than are
-#: kept of a rank's output, and their words ("c10::Error") name nothing.
+#: Lines that PyTorch and NCCL print around an error: the C++ stack below it, and a title. They would fill the stored tail of a rank's
+#: output, and their words ("c10::Error") do not identify the error.
 AROUND = re.compile(r"^frame #\d+: |^Last error:\s*$|^Exception raised from \w+ at ")
-#: Between the tracebacks of one chain of exceptions.
+#: Lines between the tracebacks of chained exceptions.
 CHAINED = re.compile(
     r"^(?:The above exception was the direct cause of|During handling of the above exception, another)|^Original Traceback"
 )
 #: A line of PyTorch's own log: level, month and day.
 RANK_LOG = re.compile(r"^\[?[IWEF]\d{4} ")
-#: What a launcher says of the process that failed, and what Python says while it clears up: never the cause.
+#: Lines of a launcher about the failed process, and lines of Python during shutdown: never the cause.
 AFTERMATH = re.compile(r"\bChildFailedError\b|^Exception ignored in|^terminate called")
 
-#: Messages of a rank after another rank ended. They are never the cause.
+#: Messages of a rank after another rank has exited: never the cause.
 PEER_LOST = re.compile(
     r"Connection closed by remote peer|ncclRemoteError|remote process exited or there was a network error"
     r"|possibly due to a network error or a remote process exiting|NCCL communicator (was|is) aborted"
     r"|DistNetworkError|DistStoreError|failed to recv, got 0 bytes|recvValue failed|sendBytes failed"
     r"|ProcessGroup.* was destroyed|Failed to send to peer"
 )
-#: NCCL's words for a failed call of its network plugin, and what libfabric's EFA provider says beside them when the other host does not
-#: answer (fi_efa error "Unresponsive remote", https://github.com/ofiwg/libfabric, prov/efa/src/efa_errno.h, 2026-11-22). The first alone
-#: may also be a full /dev/shm.
+#: NCCL's message for a failed call of its network plugin, and the message of libfabric's EFA provider if the other host does not answer
+#: (fi_efa error "Unresponsive remote", https://github.com/ofiwg/libfabric, prov/efa/src/efa_errno.h, 2026-11-22). The first message alone
+#: may also mean a full /dev/shm.
 SYSTEM_ERROR = re.compile(r"unhandled system error|ncclSystemError")
 REMOTE_SILENT = re.compile(r"Unresponsive remote|Unreachable remote|Remote (?:host|peer) (?:is )?unreachable", re.IGNORECASE)
-#: The same from a socket; any other connection of the script may say it too, so it counts beside TALKS_TO_RANKS only.
+#: The same for sockets. Any other connection of the script can cause these messages, so they count only together with TALKS_TO_RANKS.
 CONNECTION_LOST = re.compile(r"Connection (?:closed|reset) by peer|Broken pipe|Socket closed|Connection refused")
 TALKS_TO_RANKS = re.compile(r"torch[./]distributed|\bdist\.|nccl|gloo|c10d|TCPStore|ProcessGroup|mpi4py|MPI_", re.IGNORECASE)
-#: A collective that never came back.
+#: A collective that did not complete.
 COLLECTIVE_TIMEOUT = re.compile(r"caught collective operation timeout|Timed out waiting \d+ms|watchdog got stuck|Watchdog caught .*timeout")
 #: CUDA's words for an accelerator that is broken, and those of NVIDIA's kernel driver (https://docs.nvidia.com/cuda/cuda-runtime-api/
 #: and https://docs.nvidia.com/deploy/xid-errors/, 2026-11-22). An illegal address, a failed launch or a "hardware stack error" (the

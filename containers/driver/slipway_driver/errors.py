@@ -1,4 +1,4 @@
-"""Which error of many is the one to show: the first real one, not the noise of the ranks that lost their peer."""
+"""Selects the error to report: the first real error, not the errors of ranks that lost a peer."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from slipway_driver import error_lines as says
 from slipway_driver.error_collector import is_noise
 from slipway_driver.exit_codes import CLASSES, HANG, OUT_OF_MEMORY, TRY_AGAIN, class_of
 
-#: How a shell reports that its child was killed.
+#: Exit code of a shell whose child was killed.
 SHELL_SIGKILL = 128 + signal.SIGKILL
 
 
 class Failure(NamedTuple):
-    """How one host's attempt ended. `lines`: the first real error's last lines. `host`: another host that is the cause, if known."""
+    """The outcome of one host. `lines`: the last lines of the first real error. `host`: another host that is the cause, if known."""
 
     code: int
     kind: str
@@ -25,20 +25,20 @@ class Failure(NamedTuple):
 
 
 def _text(record: Mapping[str, Any], lines: Optional[int] = None) -> str:
-    """The line that names a rank's error, and its last lines (all that were kept when `lines` is None)."""
+    """The line that names a rank's error, and the last `lines` lines of its output (all that were kept if None)."""
     tail: List[str] = list(record.get("tail", []))
     return "\n".join([record.get("summary", ""), *(tail if lines is None else tail[-lines:])])
 
 
 def is_peer_lost(record: Mapping[str, Any]) -> bool:
-    """Whether a rank only suffered from another's end."""
+    """Whether a rank failed only because another rank exited."""
     if record.get("tornDown") and not record.get("summary"):
-        return True  # The launcher ended this rank, because another one had failed.
+        return True  # The launcher ended this rank because another one had failed.
     whole, end, summary = _text(record), _text(record, 6), record.get("summary", "")
     if says.COLLECTIVE_TIMEOUT.search(whole):
         return False
     if summary and not is_noise(summary) and not says.TALKS_TO_RANKS.search(summary):
-        return False  # An error of its own; that its peers went away is what followed.
+        return False  # The rank has an error of its own; the loss of its peers is a consequence.
     if says.SYSTEM_ERROR.search(whole) and says.REMOTE_SILENT.search(whole):
         return True
     return bool(says.PEER_LOST.search(end)) or bool(says.CONNECTION_LOST.search(end) and says.TALKS_TO_RANKS.search(whole))
@@ -49,7 +49,7 @@ def _signal(record: Mapping[str, Any]) -> Optional[int]:
 
 
 def _weight(record: Mapping[str, Any]) -> int:
-    """Lower = more likely the cause."""
+    """Sort key of a failed rank; lower values are more likely to be the cause."""
     if record["code"] in CLASSES and record["code"] != 0:
         return 0
     if is_peer_lost(record):
@@ -62,7 +62,7 @@ def _weight(record: Mapping[str, Any]) -> int:
 
 
 def first_real(records: Sequence[Mapping[str, Any]]) -> Optional[Dict[str, Any]]:
-    """The record of the rank that failed first for a reason of its own; None when none failed."""
+    """The record of the rank that failed first for a reason of its own; None if no rank failed."""
     failed = [dict(record) for record in records if record["code"] != 0]
     if not failed:
         return None
@@ -70,7 +70,7 @@ def first_real(records: Sequence[Mapping[str, Any]]) -> Optional[Dict[str, Any]]
 
 
 def _killed_for_memory(record: Mapping[str, Any], out_of_memory: bool) -> bool:
-    """Whether the kernel's out-of-memory killer ended this rank, or a process that it could not do without."""
+    """Whether the kernel's out-of-memory killer ended this rank or one of its worker processes."""
     killed = _signal(record) == signal.SIGKILL or record["code"] == SHELL_SIGKILL
     if killed:
         return out_of_memory or bool(says.KERNEL_OUT_OF_MEMORY.search(_text(record)))
@@ -85,7 +85,8 @@ def _killed_by(number: int) -> str:
 
 
 def classify(record: Mapping[str, Any], out_of_memory: bool) -> Failure:
-    """The container's exit code and failure class from the rank that failed first. `out_of_memory`: the kernel's counter has grown."""
+    """Derives the container's exit code and failure class from the rank that failed first. `out_of_memory`: the kernel's counter has
+    increased."""
     code, summary, tail = record["code"], record.get("summary", ""), list(record.get("tail", []))
     rank = record.get("rank")
     signal_number = _signal(record)

@@ -1,4 +1,4 @@
-"""Exit codes of a container and what each means to the control plane (docs/reference/runtime.md)."""
+"""Exit codes of a container, and the error that carries one (docs/reference/runtime.md)."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ EFA = EXIT_CODES["EFA"]
 TRY_AGAIN = EXIT_CODES["TRY_AGAIN"]
 HAND_OVER = EXIT_CODES["HAND_OVER"]
 ENVIRONMENT = EXIT_CODES["ENVIRONMENT"]
-#: Left by SIGKILL, the kernel's out-of-memory killer among others.
+#: Exit code after SIGKILL, for example from the kernel's out-of-memory killer.
 OUT_OF_MEMORY = 137
 
 
 def class_of(code: int) -> str:
-    """The failure class of an exit code; every code that is not ours is the user's own."""
+    """The failure class of an exit code; unknown codes belong to the user's code."""
     return CLASSES.get(code, "user-code")
 
 
 def shell_code(returned: int) -> int:
-    """What a shell would call the end that `subprocess` gives as -N for signal N."""
+    """Converts a return code of `subprocess` to a shell exit code: -N (signal N) becomes 128 + N."""
     return 128 - returned if returned < 0 else returned
 
 
 class DriverError(Exception):
-    """A reason to end the container before or instead of the script, with the exit code that says so."""
+    """An error that ends the container, with the exit code that identifies it."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(reason)

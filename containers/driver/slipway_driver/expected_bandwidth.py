@@ -1,6 +1,6 @@
-"""Bus bandwidth that all_reduce should reach between hosts, as others have measured it (nccl-tests' convention, GB/s).
+"""Published all_reduce bus bandwidth between hosts, in GB/s as defined by nccl-tests.
 
-Values at the sizes that were measured; two hosts may exceed the line rate, because of NCCL's tree. Retrieved 2026-11-20.
+Values are for the measured message sizes. Two hosts may exceed the line rate because of NCCL's tree algorithm. Retrieved 2026-11-20.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _ADA = "awslabs/awsome-distributed-ai@95b939cdc5b2"
 
 
 class Expected(NamedTuple):
-    """`bus_gbps`: GB/s per rank at `size_bytes` over `hosts` hosts."""
+    """`bus_gbps`: bus bandwidth in GB/s for messages of `size_bytes` on `hosts` hosts."""
 
     bus_gbps: float
     size_bytes: int
@@ -23,7 +23,7 @@ class Expected(NamedTuple):
 
 
 EXPECTED: Dict[str, Expected] = {
-    # A user's report of 2022 that called it slow; nothing newer was found for this type.
+    # A report from 2022 of slow performance; no newer value was found for this type.
     "ml.p4d.24xlarge": Expected(57.2, GIB, 2, "NVIDIA/nccl issue 527"),
     "ml.p4de.24xlarge": Expected(76.79, GIB, 2, _ADA + " micro-benchmarks/nccl-tests/README.md"),
     "ml.p5.48xlarge": Expected(436.95, GIB, 2, _ADA + " micro-benchmarks/nccl-tests/README.md"),
@@ -31,21 +31,21 @@ EXPECTED: Dict[str, Expected] = {
     "ml.p6-b200.48xlarge": Expected(367.0, GIB, 4, _ADA + " p6-b200 results"),
     "ml.p6-b300.48xlarge": Expected(654.0, 16 * GIB, 2, _ADA + " p6-b300 results"),
 }
-#: Below this share of what is expected something is wrong: the facts' own alarm levels lie at 57 % (p5) and 79 % (p4d).
+#: A smaller share of the expected value indicates a problem. Published alarm levels are 57 % (p5) and 79 % (p4d).
 ALARM_SHARE = 0.6
 
 
 def expected_for(instance_type: str) -> Optional[Expected]:
-    """What hosts of this instance type should reach; None for a type that the table does not have."""
+    """The expected bandwidth of an instance type; None if it is not in the table."""
     return EXPECTED.get(instance_type)
 
 
 def line_rate_gbps(instance_type: str) -> Optional[float]:
-    """All interfaces of one host together, GB/s; None where the facts do not say."""
+    """Line rate of all network interfaces of one host, GB/s; None if unknown."""
     known = EFA_INSTANCES.get(instance_type)
     return known.line_rate_gbps / 8.0 if known and known.line_rate_gbps else None
 
 
 def bus_bandwidth_gbps(size_bytes: int, seconds: float, ranks: int) -> float:
-    """all_reduce's bus bandwidth in GB/s: https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md."""
+    """Bus bandwidth of all_reduce in GB/s: https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md."""
     return size_bytes / seconds * 2 * (ranks - 1) / ranks / 1e9

@@ -1,6 +1,7 @@
-"""/opt/ml/output/failure: one line of JSON, then the first real error's last lines, in the 1,024 characters that are kept.
+"""/opt/ml/output/failure: one line of JSON, then the last lines of the first real error, within the 1,024 characters that the service
+keeps.
 
-A file that the script wrote itself stays; ours goes after it if there is room.
+A file that the script has written is kept; our line is appended if there is room.
 Source: https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-output.html (2026-11-20).
 """
 
@@ -17,7 +18,7 @@ REASON_LIMIT = 300
 
 
 def _head(fields: Mapping[str, Any], reason: str) -> str:
-    """The line of JSON. Letters stay letters, and a reason that must be escaped all over is cut until the line fits."""
+    """The line of JSON, without escaping non-ASCII characters. The reason is shortened until the line fits."""
     while True:
         head = json.dumps(dict(fields, reason=reason), separators=(",", ":"), ensure_ascii=False)
         if len(head) <= LIMIT or not reason:
@@ -35,7 +36,7 @@ def failure_text(
     lines: Sequence[str] = (),
     existing: str = "",
 ) -> str:
-    """The whole content of the file. `existing` is what the script has written there."""
+    """The complete content of the file. `existing`: the text that the script has written to it."""
     fields = {"slipway": 1, "class": kind, "code": code, "host": host, "rank": rank, "step": step}
     head = _head({name: value for name, value in fields.items() if value is not None}, reason[:REASON_LIMIT])
     existing = existing.rstrip("\n")
@@ -43,7 +44,7 @@ def failure_text(
         together = existing + "\n" + head
         return together if len(together) <= LIMIT else existing
     text = head
-    # The end of a traceback says most, so lines are taken from there.
+    # The end of a traceback is the most informative, so lines are taken from the end.
     kept: "list[str]" = []
     room = LIMIT - len(text)
     for line in reversed([line for line in lines if line.strip()]):
@@ -55,7 +56,7 @@ def failure_text(
 
 
 def write_failure(path: Path, **fields: "object") -> None:
-    """Writes the failure file. A file system that refuses must not hide the failure itself."""
+    """Writes the failure file. An error of the file system is printed and must not hide the failure itself."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         existing = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""

@@ -1,7 +1,7 @@
-"""How busy this host's GPUs are and how much of their memory is in use, as nvidia-smi tells it once a minute.
+"""GPU utilization and memory use of this host, read from nvidia-smi once a minute.
 
 Fields utilization.gpu (percent of the last sample period in which a kernel ran), memory.used and memory.total (MiB):
-https://docs.nvidia.com/deploy/nvidia-smi/, 2026-11-23. A GPU that is divided by MIG, or lost, has no utilisation: `[N/A]`.
+https://docs.nvidia.com/deploy/nvidia-smi/, 2026-11-23. A GPU that is partitioned by MIG, or lost, reports `[N/A]` as utilization.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ ANSWER_SECONDS = 20.0
 
 
 def parse_use(text: str) -> Optional[Dict[str, Any]]:
-    """From `97, 71234, 81559` a line: `utilizationPercent`, the mean over the GPUs; `memoryGiB`, of the fullest; `totalGiB`, of that one.
+    """Parses lines like `97, 71234, 81559`: `utilizationPercent` is the mean over the GPUs, `memoryGiB` and `totalGiB` are those of the GPU
+    with the highest use.
 
-    None without a GPU that answers. `utilizationPercent` is None where no GPU tells it.
+    None if no GPU responds. `utilizationPercent` is None if no GPU reports its utilization.
     """
     busy: List[int] = []
     memory: List["tuple[int, int]"] = []
@@ -38,7 +39,7 @@ def parse_use(text: str) -> Optional[Dict[str, Any]]:
 
 
 def read_use() -> Optional[Dict[str, Any]]:
-    """None when nvidia-smi does not answer in time. Raises OSError where there is none."""
+    """The current use; None if nvidia-smi does not respond in time. Raises OSError if it is not installed."""
     try:
         done = subprocess.run(QUERY, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=ANSWER_SECONDS)
     except subprocess.TimeoutExpired:
@@ -47,12 +48,13 @@ def read_use() -> Optional[Dict[str, Any]]:
 
 
 def every(environ: Mapping[str, str], hosts: int) -> float:
-    """Seconds between two looks: SLIPWAY_GPU_SECONDS, else 60, and more for many hosts: a look at all of them is one line of the log."""
+    """Seconds between two measurements: SLIPWAY_GPU_SECONDS, otherwise 60 or more for many hosts, because the log line contains all
+    hosts."""
     return float(environ.get("SLIPWAY_GPU_SECONDS") or max(EVERY_SECONDS, SECONDS_PER_HOST * hosts))
 
 
 class GpuUse:
-    """Looks in a thread of its own, so that a slow nvidia-smi delays nothing; a host without GPUs is asked once."""
+    """Measures in a thread, so that a slow nvidia-smi does not block the driver. The thread ends if nvidia-smi is not installed."""
 
     def __init__(self, seconds: float, read: Callable[[], Optional[Dict[str, Any]]] = read_use) -> None:
         self._seconds, self._read = seconds, read
@@ -60,11 +62,11 @@ class GpuUse:
         self._end = threading.Event()
 
     def start(self) -> None:
-        """Begins to ask nvidia-smi, in a thread that does not keep the process alive."""
+        """Starts the measurements in a daemon thread."""
         threading.Thread(target=self._look, name="gpu-use", daemon=True).start()
 
     def end(self) -> None:
-        """Ends the questions; a question under way is not waited for."""
+        """Stops the measurements without waiting for one in progress."""
         self._end.set()
 
     def _look(self) -> None:
@@ -75,24 +77,24 @@ class GpuUse:
                 return
 
     def take(self) -> Optional[Dict[str, Any]]:
-        """What was seen last, once; None when nothing is new."""
+        """The newest measurement, returned only once; None if there is no new one."""
         newest, self._newest = self._newest, None
         return newest
 
 
 class MeanUse:
-    """Mean utilisation of the GPUs over all hosts and looks of an attempt. Outlives its rounds, as the times of its steps do."""
+    """Mean GPU utilization over all hosts and measurements of an attempt, including restarts in place."""
 
     def __init__(self) -> None:
         self._sum, self._looks = 0.0, 0
 
     def add(self, hosts: Mapping[str, Mapping[str, Any]]) -> None:
-        """What the hosts have told at one moment; those whose GPUs do not tell it count nothing."""
+        """Adds one measurement of each host; hosts whose GPUs do not report their utilization are ignored."""
         for use in hosts.values():
             busy = use.get("utilizationPercent")
             if isinstance(busy, (int, float)):
                 self._sum, self._looks = self._sum + busy, self._looks + 1
 
     def facts(self) -> Dict[str, Any]:
-        """What the heartbeat says of it; nothing while no GPU has told any."""
+        """The field of the heartbeat; empty if no GPU has reported its utilization."""
         return {"gpuUtilizationPercent": round(self._sum / self._looks, 1)} if self._looks else {}
