@@ -42,7 +42,7 @@ def reasons(found: "list[answers.Finding]") -> "list[tuple[str, bool]]":
         (
             "remap",
             "00000000:53:00.0, No, No\n00000000:64:00.0, Yes, No\n",
-            [("GPU at 00000000:64:00.0 waits for a reset that replaces a memory row", True)],
+            [("GPU at 00000000:64:00.0 needs a reset to remap a memory row", True)],
         ),
         ("remap", "00000000:53:00.0, 0, 1\n", [("GPU at 00000000:53:00.0 has no spare memory rows left", True)]),
         ("remap", "Field is not supported\n", []),
@@ -78,8 +78,8 @@ def test_an_answer_that_is_not_understood_says_nothing(read: str, text: Optional
         (P5, EIGHT.rsplit("\n", 1)[0], [("7 of 8 GPUs answer", True)]),
         (P5, "", [("0 of 8 GPUs answer", True)]),
         (P5, None, []),
-        (P5._replace(efa_devices=31), EIGHT, [("31 of 32 EFA devices are there", True)]),
-        (P5._replace(efa_devices=31, efa_needed=False), EIGHT, [("31 of 32 EFA devices are there", False)]),
+        (P5._replace(efa_devices=31), EIGHT, [("31 of 32 EFA devices are present", True)]),
+        (P5._replace(efa_devices=31, efa_needed=False), EIGHT, [("31 of 32 EFA devices are present", False)]),
         (P5._replace(efa_devices=0), EIGHT, []),
         (P5._replace(instance_type="ml.unheard.of"), "", []),
     ],
@@ -89,8 +89,8 @@ def test_devices_are_counted_against_the_type(place: Place, gpus: Optional[str],
 
 
 def test_a_gpu_far_slower_than_its_neighbours_refuses_and_a_slow_host_is_told() -> None:
-    assert reasons(speed_findings(P5, [700, 690, 500])) == [("GPU 2 multiplies at 500 TFLOP/s, another one at 700", True)]
-    assert reasons(speed_findings(P5, [400, 400])) == [("the fastest GPU multiplies at 400 TFLOP/s; its type's figure is 989", False)]
+    assert reasons(speed_findings(P5, [700, 690, 500])) == [("GPU 2: 500 TFLOP/s in matrix multiplication, another GPU: 700", True)]
+    assert reasons(speed_findings(P5, [400, 400])) == [("the fastest GPU reaches 400 TFLOP/s in a matrix multiplication; the peak of its type is 989", False)]
     assert speed_findings(P5, [700, 680]) == [] and speed_findings(P5, []) == []
 
 
@@ -121,7 +121,7 @@ def test_off_asks_nothing_quick_asks_once_and_full_measures_a_host_that_is_not_r
     assert sorted(quick.asked) == sorted(QUICK) and measured == []
     end = HealthGate("full", P5, full, measure).check()
     assert end is not None and (end.code, end.kind) == (75, "hardware")
-    assert end.reason == "health check before training: GPU 1 multiplies at 100 TFLOP/s, another one at 700"
+    assert end.reason == "health check before training: GPU 1: 100 TFLOP/s in matrix multiplication, another GPU: 700"
     assert full.asked[-1] == "dcgm"
     end = HealthGate("full", P5, bad, measure).check()
     assert end is not None and "GPU 3 has 1 uncorrectable memory errors" in end.reason and len(measured) == 1

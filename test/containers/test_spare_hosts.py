@@ -64,7 +64,7 @@ def test_fails_for_spares_that_the_launcher_could_not_call(launcher: str, spares
         ("0, 0\n1, 0\n", "0, 0\n1, [GPU is lost]\n", "GPU 1 is gone"),
         ("0, 2\n1, 0\n", "0, 3\n1, 0\n", "GPU 0 has uncorrectable memory errors"),
         ("0, [N/A]\n", "0, [N/A]\n", ""),
-        ("0, 0\n", None, "nvidia-smi does not answer any more"),
+        ("0, 0\n", None, "nvidia-smi no longer responds"),
         ("", "", ""),
     ],
 )
@@ -174,7 +174,7 @@ def test_a_spare_host_takes_the_place_of_one_whose_gpu_is_gone(tmp_path: Path) -
     assert world.wait() == [0, 0, 0], "\n".join(world.log(host) for host in world.hosts)
     assert "finished in round 1 as rank 0" in world.log("algo-1")
     assert "finished in round 1 as rank 1" in world.log("algo-3")
-    assert "this host is a spare" in world.log("algo-3") and "this host is set aside" in world.log("algo-2")
+    assert "this host is a spare" in world.log("algo-3") and "this host was replaced" in world.log("algo-2")
     assert world.events("algo-3", "step")[0]["step"] == 3, "it goes on from the checkpoint"
     for host in world.hosts:
         restart = world.events(host, "restart")[0]
@@ -220,7 +220,7 @@ def test_a_spare_host_ends_when_the_first_host_is_gone(tmp_path: Path) -> None:
         assert world.processes["algo-3"].wait(60) == 75
     finally:
         world.kill()
-    assert world.failure("algo-3")["reason"] == "the first host's driver is gone"
+    assert world.failure("algo-3")["reason"] == "the connection to the first host's driver was lost"
 
 
 def committed(fake: FakeS3, step: int, files: "dict[str, bytes]", digests: "dict[str, str] | None" = None) -> None:
@@ -269,7 +269,7 @@ def test_a_spare_host_holds_the_newest_checkpoint_as_the_trainer_looks_for_it(fa
 
 def test_a_torn_object_is_never_kept(fake: FakeS3, tmp_path: Path) -> None:
     committed(fake, 5, {"__0_0.distcp": b"whole", "__1_0.distcp": b"other"}, {"__1_0.distcp": "0" * 64})
-    with pytest.raises(ValueError, match="__1_0.distcp: its content is not what COMMITTED.json says"):
+    with pytest.raises(ValueError, match="__1_0.distcp: its content does not match the digest"):
         mirror(fake, tmp_path).look()
     assert "step-5/__1_0.distcp" not in here(tmp_path)
 

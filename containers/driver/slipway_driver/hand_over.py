@@ -1,4 +1,4 @@
-"""The control plane's request that the attempt saves and leaves before its end (docs/reference/runtime.md)."""
+"""Watches for the control plane's request that the attempt saves a checkpoint and exits early (docs/reference/runtime.md)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Callable, Optional
 from slipway_s3 import S3Client, S3Error, parse_uri
 
 INTERVAL_SECONDS = 30.0
-#: S3 answers 403 for an object that is not there where the role may not list the place.
+#: S3 returns 403 for a missing object if the role has no permission to list the prefix.
 NOT_THERE = (403, 404)
 
 
 class HandOverWatch:
-    """Looks for the request from a thread of its own; once it is there, writes it to `target`, where the ranks look."""
+    """Polls for the request in a thread and copies it to `target`, the file that the ranks check."""
 
     def __init__(
         self,
@@ -35,27 +35,27 @@ class HandOverWatch:
         self._stopped = threading.Event()
         self._complained = False
         self._thread = threading.Thread(target=self._run, name="hand-over", daemon=True)
-        #: Whether the request has come.
+        #: Whether the request was received.
         self.asked = False
 
     def start(self) -> None:
-        """Removes what an earlier start of the container left, and begins to watch in a thread."""
+        """Removes the file of a previous container start and starts the thread."""
         # The service may start a container again on the same disk.
         if self._target.exists():
             self._target.unlink()
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the watch without waiting for it."""
+        """Stops the thread without waiting for it."""
         self._stopped.set()
 
     def look(self) -> bool:
-        """One look. An answer that cannot be read is said once: training must not end because of it."""
+        """Checks once for the request. Read errors are logged only once and do not end training."""
         try:
             found = self._request()
-        except Exception as error:  # Whatever went wrong, the thread must live on and look again.
+        except Exception as error:  # The thread must survive any error and check again.
             if not self._complained:
-                self._log("whether to hand over could not be read: %s" % error)
+                self._log("the hand-over request could not be read: %s" % error)
                 self._complained = True
             return False
         if found is None:
@@ -66,7 +66,7 @@ class HandOverWatch:
         return True
 
     def _request(self) -> Optional[str]:
-        """Why the attempt should exit; None if there is no request."""
+        """The reason for the hand-over; None if there is no request for this attempt."""
         try:
             raw = json.loads(self._client.get(self._bucket, self._key).decode("utf-8"))
         except S3Error as error:

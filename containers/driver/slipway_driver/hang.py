@@ -1,4 +1,4 @@
-"""Evidence of a hang: where each thread of each local rank stands, taken before the ranks are killed."""
+"""Collects evidence of a hang before the ranks are killed: the stack of every thread of each local rank."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ PY_SPY_SECONDS = 20.0
 
 
 def dump_ranks(state: Path, dumps: Path, log: Callable[[str], None]) -> None:
-    """Stacks of every local rank into the log: py-spy where the image has it, then faulthandler through SIGABRT. Before that NCCL's
-    flight recorder, into folder `dumps`, where py-spy's output goes too.
+    """Writes NCCL's flight recorder traces to folder `dumps`, and the stacks of every local rank to the log: with py-spy if the image has
+    it (its output is also written to `dumps`), then with faulthandler through SIGABRT.
 
-    SIGABRT makes a rank with PYTHONFAULTHANDLER=1 print its stacks and die, which is what comes next anyway. SIGCONT goes along: a
-    rank that was frozen would not get the signal.
+    SIGABRT makes a rank with PYTHONFAULTHANDLER=1 print its stacks and exit. SIGCONT follows because a stopped process would not handle the
+    signal.
     """
     pids = rank_pids(state)
     traces = ask_for_traces(dumps)

@@ -1,7 +1,7 @@
-"""Whether this host's own accelerators are broken: asked after a round that failed, because nothing must start on such a host again.
+"""Checks after a failure whether this host's accelerators are broken, because the ranks must not start on a broken host again.
 
-NVIDIA only: count and uncorrectable memory errors as nvidia-smi tells them (https://docs.nvidia.com/deploy/nvidia-smi/, 2026-11-22),
-compared with what it told when the host began, and the words of CUDA in a rank's error.
+NVIDIA only: the number of GPUs and of uncorrectable memory errors from nvidia-smi (https://docs.nvidia.com/deploy/nvidia-smi/, 2026-11-22),
+compared with the values at driver start, and CUDA hardware errors in a rank's error message.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from slipway_driver.exit_codes import TRY_AGAIN
 from slipway_driver.restart_policy import HARDWARE
 
 ECC_QUERY = ("nvidia-smi", "--query-gpu=index,ecc.errors.uncorrected.volatile.total", "--format=csv,noheader,nounits")
-#: nvidia-smi is slow while the contexts of killed processes are torn down.
+#: nvidia-smi is slow while the CUDA contexts of killed processes are destroyed.
 ANSWER_SECONDS, TRIES = 20.0, 2
 
-#: Index of each GPU that answers, with its uncorrectable errors since the driver was loaded; None = it does not count them.
+#: GPU index to the number of uncorrectable errors since the kernel driver was loaded; None if the GPU does not count them.
 Gpus = Dict[int, Optional[int]]
 
 
 def parse_gpus(text: str) -> Gpus:
-    """The answer to the query: `0, 0` a line; `[N/A]` where errors are not counted. A GPU that is lost has no such line."""
+    """Parses lines like `0, 0`; `[N/A]` means that errors are not counted. A lost GPU has no such line."""
     found: Gpus = {}
     for line in text.splitlines():
         index, _, errors = line.partition(",")
@@ -36,7 +36,7 @@ def parse_gpus(text: str) -> Gpus:
 
 
 def read_gpus() -> Optional[Gpus]:
-    """None when nvidia-smi is not there or does not answer."""
+    """The current state of the GPUs; None if nvidia-smi is missing or does not respond."""
     for _ in range(TRIES):
         try:
             done = subprocess.run(ECC_QUERY, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=ANSWER_SECONDS)
@@ -44,20 +44,20 @@ def read_gpus() -> Optional[Gpus]:
             return None
         except subprocess.TimeoutExpired:
             continue
-        # It fails for all when one GPU is lost, but still lists the others.
+        # If one GPU is lost, nvidia-smi exits with an error but still lists the others.
         return parse_gpus(done.stdout.decode("utf-8", "replace"))
     return None
 
 
 def complaint(before: Gpus, now: Optional[Gpus]) -> str:
-    """What has become worse since `before`; "" when nothing has."""
+    """What has deteriorated since `before`; "" if nothing has."""
     if not before:
         return ""
     if now is None:
-        return "nvidia-smi does not answer any more"
+        return "nvidia-smi no longer responds"
     lost = sorted(set(before) - set(now))
     if lost:
-        return "GPU %s is gone" % ", ".join(map(str, lost))
+        return "GPU %s is lost" % ", ".join(map(str, lost))
     grown = [index for index, errors in sorted(now.items()) if (errors or 0) > (before.get(index) or 0)]
     if grown:
         return "GPU %s has uncorrectable memory errors" % ", ".join(map(str, grown))
@@ -74,14 +74,15 @@ def said(lines: Sequence[str]) -> str:
 
 
 class Health:
-    """Of one host, from the start of its driver on."""
+    """GPU health of one host since its driver started."""
 
     def __init__(self, read: Callable[[], Optional[Gpus]] = read_gpus) -> None:
         self._read = read
         self._before = read() or {}
 
     def judged(self, end: Failure, remains: str = "") -> Failure:
-        """The same end, or that of a broken host. `remains`: why nothing can start here although its GPUs are well, "" when it can."""
+        """Returns `end`, or a hardware failure if the host is broken. `remains`: why the ranks cannot start again on this host although its
+        GPUs are healthy, "" if they can."""
         reason = complaint(self._before, self._read() if self._before else None) or said([end.reason, *end.lines]) or remains
         if not reason:
             return end

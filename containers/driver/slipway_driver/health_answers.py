@@ -1,8 +1,8 @@
-"""What NVIDIA's tools answer about a host's GPUs, read into findings. Pure: nothing is started here.
+"""Parses the output of NVIDIA's tools into findings. Pure functions without subprocesses.
 
 Formats: https://docs.nvidia.com/deploy/nvidia-smi/ (`--query-gpu`, `--query-remapped-rows`, `nvlink --status`) and
-https://docs.nvidia.com/datacenter/dcgm/latest/user-guide/dcgm-diagnostics.html (`dcgmi diag --json`), 2026-11-22. An answer that is not
-understood has no effect: a host is refused only for what a tool reports.
+https://docs.nvidia.com/datacenter/dcgm/latest/user-guide/dcgm-diagnostics.html (`dcgmi diag --json`), 2026-11-22. Output that cannot be
+parsed is ignored: a host is rejected only for a problem that a tool reports.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _YES = ("1", "yes")
 
 
 class Finding(NamedTuple):
-    """One thing that is wrong with a host. `refuses`: training must not start on it; else it is only told."""
+    """One problem of a host. `refuses`: training must not start on the host; otherwise the finding is only logged."""
 
     check: str
     reason: str
@@ -25,7 +25,7 @@ class Finding(NamedTuple):
 
 
 def _rows(text: Optional[str], cells: int) -> Iterator[List[str]]:
-    """The rows of a CSV answer that have as many cells as were asked for."""
+    """The rows of CSV output that have the expected number of cells."""
     for line in (text or "").splitlines():
         row = [cell.strip() for cell in line.split(",")]
         if len(row) == cells:
@@ -33,24 +33,24 @@ def _rows(text: Optional[str], cells: int) -> Iterator[List[str]]:
 
 
 def memory_findings(text: Optional[str]) -> List[Finding]:
-    """`index, ecc.errors.uncorrected.volatile.total` of each GPU: errors since the driver was loaded."""
+    """Parses `index, ecc.errors.uncorrected.volatile.total` of each GPU: errors since the kernel driver was loaded."""
     bad = [(index, errors) for index, errors in _rows(text, 2) if index.isdigit() and errors.isdigit() and int(errors) > 0]
     return [Finding("memory", "GPU %s has %s uncorrectable memory errors" % (index, errors), True) for index, errors in bad]
 
 
 def remap_findings(text: Optional[str]) -> List[Finding]:
-    """`gpu_bus_id, remapped_rows.pending, remapped_rows.failure`: a row that waits for a reset of the GPU, or could not be replaced."""
+    """Parses `gpu_bus_id, remapped_rows.pending, remapped_rows.failure`: a row remapping that needs a GPU reset or that has failed."""
     found = []
     for bus, pending, failure in _rows(text, 3):
         if failure.lower() in _YES:
             found.append(Finding("memory", "GPU at %s has no spare memory rows left" % bus, True))
         elif pending.lower() in _YES:
-            found.append(Finding("memory", "GPU at %s waits for a reset that replaces a memory row" % bus, True))
+            found.append(Finding("memory", "GPU at %s needs a reset to remap a memory row" % bus, True))
     return found
 
 
 def clock_findings(text: Optional[str]) -> List[Finding]:
-    """`index, hw_thermal_slowdown, hw_power_brake_slowdown`: the hardware has lowered a GPU's clocks, which may pass."""
+    """Parses `index, hw_thermal_slowdown, hw_power_brake_slowdown`: the hardware has reduced a GPU's clocks, possibly temporarily."""
     found = []
     for index, thermal, brake in _rows(text, 3):
         for active, why in ((thermal, "heat"), (brake, "an external power brake")):
@@ -60,7 +60,7 @@ def clock_findings(text: Optional[str]) -> List[Finding]:
 
 
 def link_findings(text: Optional[str]) -> List[Finding]:
-    """`nvlink --status`: a GPU with inactive links beside active ones. A GPU without NVLink, or with all links off, is ignored."""
+    """Parses `nvlink --status`: GPUs with some inactive links. A GPU without NVLink, or with all links inactive, is ignored."""
     found = []
     for gpu, links in _links(text or "").items():
         inactive = sum("inactive" in link.lower() for link in links)
@@ -81,15 +81,15 @@ def _links(text: str) -> Dict[str, List[str]]:
     return found
 
 
-#: Xids after which NVIDIA asks for a reset of the GPU or a service of the host
-#: (https://docs.nvidia.com/deploy/xid-errors/, "Resolution bucket", 2026-11-22): uncorrectable memory error, row remap failure, GPU off the
-#: bus, NVLink, uncontained memory error, GSP time-outs and its processor's errors.
+#: Xids after which NVIDIA recommends a GPU reset or a repair of the host
+#: (https://docs.nvidia.com/deploy/xid-errors/, "Resolution bucket", 2026-11-22): uncorrectable memory error, row remapping failure, GPU off
+#: the bus, NVLink error, uncontained memory error, GSP timeouts and GSP errors.
 FATAL_XIDS = frozenset({48, 64, 74, 79, 95, 119, 120, 140})
 _XID = re.compile(r"NVRM: Xid \(([^)]*)\): (\d+)")
 
 
 def xid_findings(kernel_log: Optional[str]) -> List[Finding]:
-    """The kernel's own lines, where the container may read them."""
+    """Parses the kernel log, if the container may read it."""
     seen: Dict[Tuple[str, int], None] = {}
     for device, xid in _XID.findall(kernel_log or ""):
         if int(xid) in FATAL_XIDS:
@@ -98,7 +98,7 @@ def xid_findings(kernel_log: Optional[str]) -> List[Finding]:
 
 
 def dcgm_findings(text: Optional[str]) -> List[Finding]:
-    """Failed tests of `dcgmi diag --json`, whatever the version nests them in."""
+    """Failed tests in the output of `dcgmi diag --json`, at any nesting depth because the layout depends on the version."""
     start = (text or "").find("{")
     try:
         answer = json.loads((text or "")[start:]) if start >= 0 else None

@@ -1,8 +1,8 @@
-"""The health gate: is this host fit to train? Asked once, before its ranks start for the first time (`compute.healthCheck`).
+"""Health check of a host, once before its ranks start for the first time (`compute.healthCheck`).
 
-`quick` asks NVIDIA's tools and counts devices: some seconds. `full` adds a matrix product on each GPU, an all-reduce between the GPUs of
-the host, and DCGM's short diagnosis where the image has it: about a minute. A host that is refused ends its round as `hardware`, so a spare
-host takes its place before the first step; without one, the attempt ends and the next one gets other hosts.
+`quick` runs NVIDIA's tools and counts devices, which takes seconds. `full` adds a matrix multiplication on each GPU, an all-reduce between
+the GPUs of the host, and DCGM's short diagnostic if the image has it, which takes about a minute. A rejected host reports a `hardware`
+failure, so that a spare host replaces it before the first step; without a spare host, the attempt ends and the next one gets other hosts.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ QUICK: Mapping[str, Sequence[str]] = {
     "kernel": ("dmesg", "--notime"),
 }
 DCGM = ("dcgmi", "diag", "-r", "1", "--json")
-#: nvidia-smi takes seconds on eight GPUs without persistence mode; DCGM's short diagnosis takes well under a minute.
+#: nvidia-smi takes seconds on eight GPUs without persistence mode; DCGM's short diagnostic takes well under a minute.
 ANSWER_SECONDS, DIAGNOSIS_SECONDS = 30.0, 180.0
-#: A GPU whose matrix products run slower than this share of the fastest of its host is a bad one: healthy GPUs of one host differ by
-#: a few per cent. The share of the type's own figure is only told, because clocks and versions move it.
+#: A GPU whose matrix multiplication is slower than SLOW_SHARE of the fastest GPU of its host is defective: healthy GPUs of one host differ
+#: by a few percent. A result below PEAK_SHARE of the type's peak is only logged, because clocks and library versions affect it.
 SLOW_SHARE, PEAK_SHARE = 0.75, 0.5
 
-#: Standard output of a command; None where it is not there, may not be asked, or does not answer in time.
+#: Standard output of a command; None if the command is missing, is not permitted, or does not finish in time.
 Ask = Callable[[Sequence[str], float], Optional[str]]
 
 
 class Place(NamedTuple):
-    """What a host should have. `efa_needed`: the run refuses to go on without EFA."""
+    """The expected properties of a host. `efa_needed`: the run does not continue without EFA."""
 
     host: str
     instance_type: str
@@ -58,36 +58,37 @@ class Place(NamedTuple):
 
 
 def ask(command: Sequence[str], seconds: float) -> Optional[str]:
-    """Standard output of a command, whatever its exit code; None where it is not installed, cannot start or takes longer than `seconds`."""
+    """Standard output of a command, regardless of its exit code; None if it is not installed, cannot start or takes longer than
+    `seconds`."""
     if shutil.which(command[0]) is None:
         return None
     try:
         done = subprocess.run(list(command), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=seconds)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    # nvidia-smi fails as a whole when one GPU is lost, and lists the others all the same.
+    # If one GPU is lost, nvidia-smi exits with an error but still lists the others.
     return done.stdout.decode("utf-8", "replace")
 
 
 def count_findings(place: Place, gpus: Optional[str]) -> List[Finding]:
-    """GPUs and EFA devices against what the instance type has. More devices than expected are ignored."""
+    """Compares the number of GPUs and EFA devices with the instance type. Additional devices are ignored."""
     found: List[Finding] = []
     gpu, efa = GPU_INSTANCES.get(place.instance_type), EFA_INSTANCES.get(place.instance_type)
     if gpu and gpus is not None and count_gpus(gpus) < gpu.count:
         found.append(Finding("gpus", "%d of %d GPUs answer" % (count_gpus(gpus), gpu.count), True))
-    # None at all is a matter of the image or of the network's configuration, which the EFA verdict judges.
+    # No EFA device at all is caused by the image or the network configuration, which the EFA verdict covers.
     if efa and 0 < place.efa_devices < efa.interfaces:
-        found.append(Finding("efa", "%d of %d EFA devices are there" % (place.efa_devices, efa.interfaces), place.efa_needed))
+        found.append(Finding("efa", "%d of %d EFA devices are present" % (place.efa_devices, efa.interfaces), place.efa_needed))
     return found
 
 
 def quick_answers(asked: Ask) -> Dict[str, Optional[str]]:
-    """The outputs of all quick questions by name; None for one that was not answered within ANSWER_SECONDS."""
+    """Runs the quick commands; returns their output by name, None for a command that failed or took longer than ANSWER_SECONDS."""
     return {name: asked(command, ANSWER_SECONDS) for name, command in QUICK.items()}
 
 
 def quick_findings(place: Place, said: Mapping[str, Optional[str]]) -> List[Finding]:
-    """All that NVIDIA's tools and the device files say in some seconds."""
+    """Findings from the output of the quick commands."""
     return [
         *count_findings(place, said["gpus"]),
         *answers.memory_findings(said["memory"]),
@@ -99,24 +100,24 @@ def quick_findings(place: Place, said: Mapping[str, Optional[str]]) -> List[Find
 
 
 def speed_findings(place: Place, tflops: Sequence[float]) -> List[Finding]:
-    """`tflops`: of a bf16 matrix product on each GPU, by index."""
+    """`tflops`: TFLOP/s of a bf16 matrix multiplication on each GPU, by index."""
     found: List[Finding] = []
     known, best = GPU_INSTANCES.get(place.instance_type), max(tflops, default=0.0)
     for index, got in enumerate(tflops):
         if got < SLOW_SHARE * best:
-            found.append(Finding("matmul", "GPU %d multiplies at %.0f TFLOP/s, another one at %.0f" % (index, got, best), True))
+            found.append(Finding("matmul", "GPU %d: %.0f TFLOP/s in matrix multiplication, another GPU: %.0f" % (index, got, best), True))
     if known and known.bf16_tflops and tflops and best < PEAK_SHARE * known.bf16_tflops:
-        reason = "the fastest GPU multiplies at %.0f TFLOP/s; its type's figure is %.0f" % (best, known.bf16_tflops)
+        reason = "the fastest GPU reaches %.0f TFLOP/s in a matrix multiplication; the peak of its type is %.0f" % (best, known.bf16_tflops)
         found.append(Finding("matmul", reason, False))
     return found
 
 
-#: The measurements of a host: `{"tflops": [...], "busBandwidthGBps": ...}`; None where they cannot be made, or once the event is set.
+#: Measures a host: `{"tflops": [...], "busBandwidthGBps": ...}`; None if the measurement fails or the event is set.
 Measure = Callable[[threading.Event], Optional[Dict[str, Any]]]
 
 
 class HealthGate:
-    """Of one host. `check` answers why training must not start here, None when it may."""
+    """The health check of one host."""
 
     def __init__(self, mode: str, place: Place, asked: Ask = ask, measure: Optional[Measure] = None) -> None:
         self._mode, self._place, self._ask, self._measure = mode, place, asked, measure
@@ -124,11 +125,12 @@ class HealthGate:
         self._stopped = threading.Event()
 
     def stop(self) -> None:
-        """SIGTERM came: there is nothing to save."""
+        """Called on SIGTERM: stops a measurement in progress."""
         self._stopped.set()
 
     def check(self) -> Optional[Failure]:
-        """Only the first call checks: a host that has trained is judged by what its ranks say (`Health`)."""
+        """Returns the reason why training must not start on this host; None if it may. Only the first call checks; later failures are
+        judged by `Health`."""
         if self._done:
             return None
         self._done = True
@@ -136,7 +138,7 @@ class HealthGate:
         said = quick_answers(self._ask)
         found = quick_findings(self._place, said)
         measured: Optional[Dict[str, Any]] = None
-        # A host that is refused already is not measured: its GPUs may not answer at all.
+        # A host that is already rejected is not measured, because its GPUs may not respond.
         if self._mode == "full" and not any(finding.refuses for finding in found):
             found += answers.dcgm_findings(self._ask(DCGM, DIAGNOSIS_SECONDS))
             measured = self._measure(self._stopped) if self._measure else None
@@ -150,13 +152,13 @@ class HealthGate:
 
     def _tell(self, found: Sequence[Finding], facts: Mapping[str, Any], seconds: float) -> None:
         for finding in found:
-            log("health: %s%s" % (finding.reason, "; nothing starts on this host" if finding.refuses else ""))
+            log("health: %s%s" % (finding.reason, "; training does not start on this host" if finding.refuses else ""))
         findings = [finding._asdict() for finding in found]
         say(progress_line("health", host=self._place.host, mode=self._mode, seconds=round(seconds, 1), findings=findings, **facts))
 
 
 def measure_with(python: str, environ: Mapping[str, str], folder: Path, gpus: int) -> Measure:
-    """The measurements by a process of its own, so that the driver holds no GPU memory. PyTorch comes with the image."""
+    """Measures in subprocesses, so that the driver holds no GPU memory and does not import PyTorch."""
 
     def measure(stopped: threading.Event) -> Optional[Dict[str, Any]]:
         return run_ranks(python, environ, folder, gpus, stopped)

@@ -1,7 +1,7 @@
-"""The measurements of the health gate: `python -m slipway_driver.health_rank` on each GPU of one host.
+"""Measurements of the health check: `python -m slipway_driver.health_rank`, one process per GPU of one host.
 
-Each rank times bf16 matrix products on its GPU, then all take part in an all-reduce over the links between them. Rank 0 prints one line of
-JSON. PyTorch is imported here and in the probe's ranks, nowhere else in the driver.
+Each rank times bf16 matrix multiplications on its GPU; then all ranks take part in an all-reduce. Rank 0 prints one line of JSON. In the
+driver, PyTorch is imported only here and in probe_rank.py.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from slipway_driver.expected_bandwidth import bus_bandwidth_gbps
 
-#: Large enough to fill an H200; a CPU, which only tests have here, gets a small one.
+#: Large enough to fill an H200. CPUs are used only in tests.
 GPU_SIZE, CPU_SIZE = 8192, 256
 REDUCED_BYTES, CPU_REDUCED_BYTES = 1 << 30, 1 << 20
 WARM_UP, TIMES = 3, 20
-#: Imports, NCCL's initialisation and some seconds of work.
+#: Covers imports, NCCL initialization and the measurements.
 PATIENCE_SECONDS = 180.0
 POLL_SECONDS = 0.1
 
 
 def run_ranks(python: str, environ: Mapping[str, str], folder: Path, ranks: int, stopped: threading.Event) -> Optional[Dict[str, Any]]:
-    """Starts a rank on each GPU and returns `{"tflops": [...], "busBandwidthGBps": ...}`; None when they fail or `stopped` is set."""
+    """Starts one rank per GPU and returns `{"tflops": [...], "busBandwidthGBps": ...}`; None if they fail or `stopped` is set."""
     if ranks < 1:
         return None
     port = _free_port()
@@ -69,7 +69,8 @@ def _answer(text: str) -> Optional[Dict[str, Any]]:
 
 
 def main() -> None:
-    """Runs one rank of the examination, under torchrun; rank 0 prints the results as one line of JSON."""
+    """Runs one rank of the measurements, with the environment variables that torchrun would set; rank 0 prints the results as one line of
+    JSON."""
     import torch
     import torch.distributed as dist
 

@@ -1,4 +1,4 @@
-"""The heartbeat object: its age, not that of the log, decides whether a job lives (docs/reference/runtime.md)."""
+"""Writes the heartbeat object. Its age, not that of the log, determines whether a job is alive (docs/reference/runtime.md)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INTERVAL_SECONDS = 60.0
 
 
 class Heartbeat:
-    """Writes `{at, attempt, step, phase, hosts, starts, ...}` every minute from a thread of its own, until `stop`."""
+    """Writes `{at, attempt, step, phase, hosts, starts, ...}` every minute from a thread, until `stop`."""
 
     def __init__(
         self,
@@ -34,29 +34,29 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
     def start(self) -> None:
-        """Begins to beat in a thread."""
+        """Starts the thread."""
         self._thread.start()
 
     def soon(self) -> None:
-        """The next heartbeat follows now, not at the end of the minute."""
+        """Writes the next heartbeat now instead of at the end of the interval."""
         self._awake.set()
 
     def stop(self) -> None:
-        """Ends the thread, waits for it up to 5 s, and writes a last heartbeat unless the one before failed."""
+        """Stops the thread, waits for it up to 5 s, and writes a last heartbeat unless the previous write failed."""
         self._stopped.set()
         self._awake.set()
         self._thread.join(timeout=5.0)
         if not self._complained and not self._thread.is_alive():
-            # The last word: a job may end long after its last minute, or within its first.
+            # The final state: a job may end long after its last regular heartbeat, or before the second one.
             self.beat()
 
     def beat(self) -> None:
-        """One heartbeat. A failure is said once: training must not end because of it."""
+        """Writes one heartbeat. Write errors are logged only once and do not end training."""
         body = json.dumps(dict(self._facts(), at=int(time.time())), separators=(",", ":")).encode()
         try:
             self._client.put(self._bucket, self._key, body, "application/json")
             self._complained = False
-        except Exception as error:  # Whatever went wrong, the thread must live on and beat again.
+        except Exception as error:  # The thread must survive any error and try again.
             if not self._complained:
                 self._log("heartbeat could not be written: %s" % error)
                 self._complained = True

@@ -1,4 +1,4 @@
-"""One launch on one host, with everything that listens to it."""
+"""Runs one start of the ranks on one host, and processes their output."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from slipway_driver.supervisor import Supervisor, read_records
 from slipway_driver.vitals import Vitals
 from slipway_driver.watchdog import watchdog_of
 
-#: How long the first host waits at a good end for the others' last words on their network: they end at the same time.
+#: How long the first host waits after a successful end for the last EFA reports of the other hosts, which end at the same time.
 EFA_SECONDS = 5.0
-#: How long this host's ranks may take to write down an error of their own when another host has only lost its peers.
+#: How long this host's ranks may take to record an error of their own after another host has lost its peers.
 OWN_ERROR_SECONDS = 3.0
 
 
 class HostRun:
-    """One round: from the start of the ranks to their end."""
+    """One start of the ranks, until they have ended."""
 
     def __init__(self, attempt: Attempt, peers: Peers, step_times: StepTimes, mean_use: MeanUse) -> None:
         self._attempt, self._peers, self._step_times, self._mean_use = attempt, peers, step_times, mean_use
@@ -53,7 +53,7 @@ class HostRun:
         self._efa_told: Optional[str] = None
         self._efa_heard = 0
         self._efa_lock = threading.Lock()
-        #: What the probe has measured before this round; None without one.
+        #: The probe's result before this start; None without a probe.
         self.bandwidth: Optional[Dict[str, Any]] = None
         self._alerted = False
         self._asked_at: Optional[float] = None
@@ -62,22 +62,22 @@ class HostRun:
         self._lock = threading.Lock()
         self._stop_asked = threading.Event()
         self._state = new_state_folder()
-        #: Of the ranks of this round, once it has ended.
+        #: Process ids of the ranks of this start, set after they have ended.
         self.pids: List[int] = []
         self._supervisor: Optional[Supervisor] = None
 
     @property
     def stopping(self) -> bool:
-        """Whether SIGTERM has come."""
+        """Whether SIGTERM was received."""
         return self._stop_asked.is_set()
 
     @property
     def step(self) -> Optional[int]:
-        """The last step that a rank of this host printed; None before the first."""
+        """The last step that a rank of this host printed; None before the first step."""
         return self._watchdog.step
 
     def facts(self) -> Dict[str, Any]:
-        """What the heartbeat says."""
+        """Fields of the heartbeat."""
         return {
             "attempt": self._attempt.job.attempt,
             "step": self._watchdog.step,
@@ -87,13 +87,13 @@ class HostRun:
         }
 
     def run(self) -> Failure:
-        """Starts the ranks and returns how they ended; code 0 when all is well."""
+        """Starts the ranks and returns their outcome; code 0 for success."""
         attempt = self._attempt
         self._supervisor = Supervisor(
             attempt.command_of(self._state), attempt.environ, attempt.folder, self._state, attempt.local_ranks, self._on_line
         )
         if self._stop_asked.is_set():
-            # It came before there was anything to stop.
+            # SIGTERM was received before the ranks were started.
             self.stop()
         self._gpu_use.start()
         try:
@@ -110,26 +110,26 @@ class HostRun:
             self._keep_dumps()
 
     def tell_late_hosts(self) -> None:
-        """Again, after the last round: another host may have connected only to say that it ends, and over which network it went."""
+        """Reports EFA again after the last start: another host may have connected only to report its end and its EFA verdict."""
         if self._first_host:
             self._tell_efa()
 
     def abandon(self) -> None:
-        """Nothing was started and nothing will be."""
+        """Removes the state folder if the ranks will not be started."""
         shutil.rmtree(str(self._state), ignore_errors=True)
 
     def _keep_dumps(self) -> None:
-        """Of this round: the next one would write over them."""
+        """Saves the dumps of this start, because the next start would overwrite them."""
         attempt, host = self._attempt, self._attempt.cluster.current_host
         place = place_of(attempt.job.heartbeat_uri, attempt.job.attempt, host)
         round_number = attempt.environ.get("SLIPWAY_RESTART", "0")
         keep_dumps(attempt.dumps, place and "%s/%s" % (place, round_number), attempt.paths.output_data / "dumps" / host / round_number, log)
 
     def stop(self) -> None:
-        """SIGTERM came: every rank gets it, and the time to save."""
+        """Called on SIGTERM: forwards it to every rank, which then has time to save."""
         self._stop_asked.set()
         if self._supervisor is not None:
-            log("SIGTERM: the ranks have 100 s to save and leave")
+            log("SIGTERM: the ranks have 100 s to save and exit")
             self._supervisor.stop()
 
     def _on_line(self, line: str) -> None:
@@ -166,7 +166,7 @@ class HostRun:
             say(line)
 
     def _tell_efa(self, wait_seconds: float = 0.0) -> None:
-        """What is known of the network by now: from the first host to the log and efa.json, from every other to the first."""
+        """Reports the current EFA verdict: the first host writes it to the log and efa.json, other hosts send it to the first host."""
         if self._attempt.job.efa == "off":
             return
         with self._efa_lock:
@@ -176,7 +176,7 @@ class HostRun:
                 self._efa_told = self._efa.verdict
 
     def _tell_gpus(self) -> None:
-        """Once a minute how busy the GPUs are: from every other host to the first, and from that one to the log."""
+        """Once a minute, other hosts send their GPU utilization to the first host, which logs it."""
         use = self._gpu_use.take()
         if use is None:
             return
@@ -188,7 +188,7 @@ class HostRun:
             self._peers.share_gpus(use)
 
     def _write_efa(self, others: Dict[str, Dict[str, Any]]) -> None:
-        """efa.json whenever there is news; the event where it is another verdict, or the last host has told its own."""
+        """Writes efa.json if anything has changed; writes the event if the verdict has changed or all hosts have reported."""
         cluster = self._attempt.cluster
         report = merged(cluster.current_host, self._efa.report(), others)
         told, self._efa_told = self._efa_told, report["verdict"]
@@ -203,8 +203,8 @@ class HostRun:
         target.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
     def _refusal(self) -> Optional[Failure]:
-        """Why the job must not go on, or count as done, over this network; None while it may."""
-        # Nothing is decided on what NCCL tries before it says which network it uses; by its first step, or its end, it has.
+        """The failure if the job must not continue, or not succeed, over this network; None otherwise."""
+        # Decide only after NCCL has selected a network, at the latest at the first step or at the end.
         ended = self._supervisor is not None and self._supervisor.ended
         if self._stop_asked.is_set() or self._ended is not None or not (self._efa.settled or self.step is not None or ended):
             return None
@@ -230,7 +230,7 @@ class HostRun:
         if asked is not None:
             self._end_as_asked(asked)
             return
-        # Only the first host hears of all steps, so only it can see that nothing moves.
+        # Only the first host receives the steps of all hosts, so only it can detect a hang.
         with self._lock:
             hang = self._watchdog.verdict(time.monotonic()) if self._first_host else None
         if hang and self._watchdog.may_stop:
@@ -243,7 +243,7 @@ class HostRun:
             say(progress_line("hang", reason=hang, step=self.step, alertOnly=True))
 
     def _end_as_asked(self, kind: str) -> None:
-        """Another host's round has ended. One that only lost a peer has not seen the cause: it may be here, not yet written down."""
+        """Another host's ranks have ended. If it only lost a peer, the cause may be on this host and not be recorded yet."""
         self._asked_at = self._asked_at or time.monotonic()
         own = self._own_failure(read_records(self._state))
         if own is None and kind in FOLLOWING_KINDS and time.monotonic() < self._asked_at + OWN_ERROR_SECONDS:
@@ -265,12 +265,12 @@ class HostRun:
         return any(self._state.glob("rank-*.pid"))
 
     def _own_failure(self, records: Sequence[Mapping[str, Any]]) -> Optional[Failure]:
-        """The first real error of this host's ranks; None while none has written one down."""
+        """The first real error of this host's ranks; None if no rank has recorded one."""
         first = first_real(records)
         return classify(first, oom_kills() > self._oom_before) if first is not None else None
 
     def _told_by_launcher(self, told: LauncherEnd) -> Failure:
-        """What the launcher knows goes before what its ranks say: they fail because of it."""
+        """An error of the launcher takes precedence over those of its ranks, which fail because of it."""
         own_host = self._attempt.cluster.current_host
         if told.host == own_host and oom_kills() > self._oom_before:
             return Failure(OUT_OF_MEMORY, "host-memory", None, "the kernel killed the launcher's processes: out of host memory", [])
@@ -291,9 +291,9 @@ class HostRun:
         if len(records) >= self._attempt.local_ranks:
             return Failure(DONE, class_of(DONE), None, "", [])
         if self._attempt.job.launcher == "mpi" and self._attempt.cluster.takes_part and (not self._first_host or self._ranks_started):
-            # Open MPI's daemon ends well whatever it did to its ranks.
+            # Open MPI's daemon exits with code 0 regardless of what happened to its ranks.
             return Failure(TRY_AGAIN, "peer-lost", None, "mpirun ended this host's ranks before they had left a record", [])
         if launcher_code == 0:
             return Failure(DONE, class_of(DONE), None, "", [])
         code = shell_code(launcher_code)
-        return Failure(code, class_of(code), None, "the launcher ended with %d before its ranks had started" % code, [])
+        return Failure(code, class_of(code), None, "the launcher exited with code %d before its ranks had started" % code, [])

@@ -1,7 +1,7 @@
-"""Names of hosts to addresses: the sandbox's hosts file first, then DNS with patience.
+"""Resolves host names: first with the sandbox's hosts file, then with DNS and retries.
 
-DNS names of a job's instances may not resolve yet when the first container starts; the service's own toolkit waits up to
-15 minutes as well.
+The DNS names of a job's instances may not resolve yet when the first container starts. The service's own toolkit also waits up to 15
+minutes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LONGEST_DELAY_SECONDS = 20.0
 
 
 def parse_hosts_file(text: str) -> Dict[str, str]:
-    """Lines `address name [name...]` as {name: address}; `#` starts a comment."""
+    """Parses lines `address name [name...]` into {name: address}; `#` starts a comment."""
     found: Dict[str, str] = {}
     for line in text.splitlines():
         words = line.split("#", 1)[0].split()
@@ -29,7 +29,7 @@ def parse_hosts_file(text: str) -> Dict[str, str]:
 
 
 def read_hosts_file(path: Path) -> Dict[str, str]:
-    """The sandbox's hosts file; empty on SageMaker, where there is none."""
+    """The content of the sandbox's hosts file; empty on SageMaker, where the file does not exist."""
     try:
         return parse_hosts_file(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -44,13 +44,13 @@ def wait_for_hosts(
     sleep: Callable[[float], None] = time.sleep,
     limit_seconds: float = DNS_WAIT_SECONDS,
 ) -> Dict[str, str]:
-    """{host: address} once every host resolves. Raises DriverError (75) naming those that did not in time."""
+    """Returns {host: address} once every host resolves. Raises DriverError (75) with the unresolved names after the time limit."""
     addresses = {host: known[host] for host in hosts if host in known}
     deadline = clock() + limit_seconds
     delay = FIRST_DELAY_SECONDS
     while True:
         for host in hosts:
-            # A resolver that is down takes seconds for each name: hundreds of them must not stretch the limit.
+            # With an unavailable resolver each name takes seconds: many names must not extend the time limit.
             if host not in addresses and clock() <= deadline:
                 try:
                     addresses[host] = resolve(host)
@@ -69,10 +69,10 @@ def wait_for_hosts(
 
 
 def own_address(host: str, addresses: Mapping[str, str], known: Mapping[str, str]) -> str:
-    """What this host listens on and calls from; "" = on whatever the system chooses.
+    """The address on which this host listens and from which it connects; "" leaves the choice to the system.
 
-    A runtime may write the container's own name into /etc/hosts as 127.0.0.1, which other hosts cannot reach. In the sandbox's file
-    such addresses are meant.
+    A runtime may map the container's own name to 127.0.0.1 in /etc/hosts, which other hosts cannot reach. Such addresses in the sandbox's
+    hosts file are intended.
     """
     address = addresses.get(host, "")
     return "" if address.startswith("127.") and host not in known else address

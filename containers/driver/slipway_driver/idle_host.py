@@ -1,7 +1,6 @@
-"""A host that does not train: a spare one that waits until another's hardware breaks, or one whose own hardware broke.
+"""A host that does not train: a spare host, or a host that was replaced because its hardware failed.
 
-Its container must stay: the service ends the whole job when one container ends badly, and knows a host's place in the job only as long as
-it lives.
+Its container must keep running: SageMaker ends the whole job if one container fails, and a container that has exited cannot rejoin.
 """
 
 from __future__ import annotations
@@ -20,27 +19,27 @@ from slipway_driver.restart_policy import Decision
 
 POLL_SECONDS = 0.1
 
-#: What ends a wait: the decision of a round, or how this host ends.
+#: Result of a wait: the decision of the first host, or the outcome of this host.
 Heard = Union[Tuple[Decision, str], Failure]
 
 
 class IdleHost:
-    """Waits for the first host's word. A spare host keeps a copy of the newest checkpoint meanwhile."""
+    """Waits for a message from the first host. Meanwhile a spare host keeps a copy of the newest checkpoint."""
 
     def __init__(self, peers: Peers, mirror: Optional[Mirror]) -> None:
         self._peers, self._mirror = peers, mirror
         self._stopped = threading.Event()
 
     def stop(self) -> None:
-        """SIGTERM came: there is nothing to save here."""
+        """Called on SIGTERM: this host has nothing to save."""
         self._stopped.set()
 
     def wait(self) -> Heard:
-        """The next decision, or how this host ends: well when all is done, badly when the first host is gone."""
+        """The next decision, or the outcome of this host: success when the job is done, failure if the first host is lost."""
         while not self._stopped.wait(POLL_SECONDS):
             heard = self._peers.heard()
             if heard == CUT_OFF:
-                return Failure(TRY_AGAIN, "peer-lost", None, "the first host's driver is gone", [])
+                return Failure(TRY_AGAIN, "peer-lost", None, "the connection to the first host's driver was lost", [])
             if heard == RELEASED:
                 break
             if isinstance(heard, tuple):
@@ -48,17 +47,17 @@ class IdleHost:
         return Failure(DONE, class_of(DONE), None, "", [])
 
     def leave(self) -> None:
-        """Its wait is over."""
+        """Called when the wait is over: stops the copies."""
         if self._mirror:
             self._mirror.stop()
 
 
 def idle_host(attempt: Attempt, peers: Peers, set_aside: bool) -> IdleHost:
-    """`set_aside`: this host has trained before, and never will again."""
+    """`set_aside`: this host has trained before and does not train again."""
     if set_aside:
-        log("this host is set aside: its place is taken, and it waits for the end of the job")
+        log("this host was replaced by a spare host and waits for the end of the job")
         return IdleHost(peers, None)
-    log("this host is a spare: it waits until another one's hardware breaks")
+    log("this host is a spare: it waits to replace a host whose hardware fails")
     mirror = mirror_of(attempt)
     if mirror:
         mirror.start()

@@ -1,4 +1,4 @@
-"""One line that says what the host is made of: accelerators, network, versions. For the log and for support cases."""
+"""Inventory of a host: accelerators, network and versions, for the log and for support cases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Optional
 from slipway_driver.cuda_driver import cuda_of_torch
 
 _NVIDIA_SMI = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader,nounits"]
-#: As the toolkit and the SDK count: their numbers are those of SM_NUM_GPUS and SM_NUM_NEURONS.
+#: The same commands as in the toolkit and the SDK, so that the numbers match their SM_NUM_GPUS and SM_NUM_NEURONS.
 _LIST_GPUS, _LIST_NEURONS = ["nvidia-smi", "--list-gpus"], ["neuron-ls", "-j"]
 
 
@@ -26,7 +26,7 @@ def _output(command: List[str], timeout_seconds: float = 10.0) -> Optional[str]:
 
 
 def parse_gpus(text: str) -> Dict[str, Any]:
-    """The kind of GPU from nvidia-smi's `name, memory.total, driver_version` lines; memory in MiB."""
+    """GPU model, memory (MiB) and driver version from nvidia-smi's `name, memory.total, driver_version` lines."""
     cells = next(([cell.strip() for cell in line.split(",")] for line in text.splitlines() if line.count(",") == 2), None)
     if cells is None or not cells[1].isdigit():
         return {}
@@ -34,7 +34,7 @@ def parse_gpus(text: str) -> Dict[str, Any]:
 
 
 def efa_driver(root: Path = Path("/sys/module/efa/version")) -> Optional[str]:
-    """Version of the EFA kernel module; None where it is not loaded."""
+    """Version of the EFA kernel module; None if it is not loaded."""
     try:
         return root.read_text().strip()
     except OSError:
@@ -42,12 +42,12 @@ def efa_driver(root: Path = Path("/sys/module/efa/version")) -> Optional[str]:
 
 
 def count_gpus(text: str) -> int:
-    """GPUs in the answer of `nvidia-smi --list-gpus`."""
+    """Number of GPUs in the output of `nvidia-smi --list-gpus`."""
     return sum(line.startswith("GPU ") for line in text.splitlines())
 
 
 def count_neuron_cores(text: str, instance_type: str) -> int:
-    """Neuron cores in the answer of `neuron-ls -j`; trn2.48xlarge has a fixed number of logical ones, as the toolkit has it."""
+    """Number of NeuronCores in the output of `neuron-ls -j`; trn2.48xlarge has a fixed number of logical cores, as in the toolkit."""
     if "trn2.48xlarge" in instance_type:
         return 64
     try:
@@ -57,7 +57,7 @@ def count_neuron_cores(text: str, instance_type: str) -> int:
 
 
 def inventory(efa_devices: int, instance_type: str = "") -> Dict[str, Any]:
-    """The facts of this host. What cannot be found out is left out, never guessed."""
+    """The inventory of this host. Values that cannot be determined are omitted."""
     gpus, neurons = count_gpus(_output(_LIST_GPUS) or ""), count_neuron_cores(_output(_LIST_NEURONS) or "", instance_type)
     facts: Dict[str, Any] = {"gpus": gpus, **(parse_gpus(_output(_NVIDIA_SMI) or "") if gpus else {})}
     facts.update({"cpus": os.cpu_count() or 1, "efaDevices": efa_devices, "neurons": neurons})

@@ -1,4 +1,4 @@
-"""job.json of the `job` channel: what one attempt's driver must know (docs/reference/runtime.md)."""
+"""Parses job.json of the `job` channel: the driver's input for one attempt (docs/reference/runtime.md)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BUILTIN_MODULES = {"builtin": "slipway_trainer", "builtin-tokenize": "slipway_tr
 
 @dataclass(frozen=True)
 class Job:
-    """One attempt. Field names follow job.json; what the driver only hands on stays in `raw`."""
+    """The job of one attempt. Field names follow job.json; values that the driver only passes on are in `raw`."""
 
     run_id: str
     attempt: int
@@ -25,7 +25,7 @@ class Job:
     arguments: Tuple[str, ...]
     env: Mapping[str, str]
     user_pinned: Tuple[str, ...]
-    #: Name of a variable, and the secret or parameter that holds its value.
+    #: Name of a variable to the secret or parameter that contains its value.
     secrets: Mapping[str, str]
     efa: str
     efa_variables: str
@@ -55,7 +55,7 @@ class Job:
 
     @property
     def builtin_module(self) -> Optional[str]:
-        """The module of ours that runs; None for the user's own code."""
+        """The module of a built-in program; None for the user's own code."""
         return BUILTIN_MODULES.get(self.entry_point)
 
 
@@ -63,7 +63,7 @@ _KINDS = {str: "a string", int: "a whole number", float: "a number", list: "a li
 
 
 class _Reader:
-    """Takes typed values out of job.json and collects every complaint, so that all are shown at once."""
+    """Reads typed values from job.json and collects all issues, so that they are reported together."""
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
         self.raw = raw
@@ -105,7 +105,7 @@ class _Reader:
 
 
 def parse_job(raw: Mapping[str, Any]) -> Job:
-    """A checked Job. Raises DriverError (77) that names every field that is wrong."""
+    """Returns the validated job. Raises DriverError (77) with every invalid field."""
     read = _Reader(raw)
     if raw.get("schema") != 1:
         read.issues.append("job.json schema: must be 1, got %s; use a driver of the same version" % raw.get("schema"))
@@ -147,7 +147,7 @@ def parse_job(raw: Mapping[str, Any]) -> Job:
     )
     if job.processes_per_host < 1:
         read.issues.append("job.json processesPerHost: must be at least 1, got %d" % job.processes_per_host)
-    # mpirun and Ray have fixed their hosts when they start.
+    # The hosts of mpirun and Ray are fixed when they start.
     if job.spare_instances < 0 or (job.spare_instances > 0 and job.launcher in ("mpi", "ray")):
         read.issues.append(
             "job.json spareInstances: must be 0 or more, and 0 with mpi and ray, got %d with launcher %s"
@@ -161,7 +161,7 @@ def parse_job(raw: Mapping[str, Any]) -> Job:
 
 
 def read_job(path: Path) -> Job:
-    """The job of a file. Raises DriverError (77) when it is missing or not JSON."""
+    """Reads the job from a file. Raises DriverError (77) if the file is missing or invalid."""
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""How a launcher itself ended, where no rank's record can say it: `launcher.json` in the state folder."""
+"""The outcome of a launcher that the ranks' records cannot show: `launcher.json` in the state folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NAME = "launcher.json"
 
 
 class LauncherEnd(NamedTuple):
-    """`kind`: a failure class of the driver. `host`: the host that is the cause. `code`: the container's exit code."""
+    """`code`: the container's exit code. `kind`: a failure class of the driver. `host`: the host that is the cause."""
 
     code: int
     kind: str
@@ -19,7 +19,7 @@ class LauncherEnd(NamedTuple):
 
 
 def write_launcher_end(state: Path, end: LauncherEnd) -> None:
-    """The first end that is written stays: what follows is its consequence."""
+    """Writes the outcome unless one exists: later outcomes are consequences of the first."""
     target = state / _NAME
     if target.exists():
         return
@@ -29,7 +29,7 @@ def write_launcher_end(state: Path, end: LauncherEnd) -> None:
 
 
 def read_launcher_end(state: Path) -> Optional[LauncherEnd]:
-    """None while the launcher has written nothing."""
+    """The recorded outcome; None if there is none."""
     try:
         found = json.loads((state / _NAME).read_text(encoding="utf-8"))
         return LauncherEnd(int(found["code"]), str(found["kind"]), str(found["host"]), str(found["reason"]))

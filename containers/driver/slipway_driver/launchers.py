@@ -1,4 +1,4 @@
-"""Launch commands as argument lists. Nothing here is ever joined for a shell."""
+"""Launch commands as argument lists, which are never passed through a shell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ RANK_MODULE = "slipway_driver.rank"
 
 
 def script_command(entry_point: str, builtin_module: Optional[str], arguments: Sequence[str], python: str = sys.executable) -> List[str]:
-    """The words that start the user's script: a .py file, a .sh file or a module; or a module of ours."""
+    """The command for the user's script (a .py file, a .sh file or a module) or for a built-in module. Raises DriverError (77)
+    otherwise."""
     if builtin_module is not None:
         return [python, "-u", "-m", builtin_module, *arguments]
     if entry_point.endswith(".py"):
@@ -27,7 +28,7 @@ def script_command(entry_point: str, builtin_module: Optional[str], arguments: S
 
 
 def rank_command(state_folder: str, script: Sequence[str], python: str = sys.executable) -> List[str]:
-    """`script` under the shim that keeps a rank's output, exit code and first error apart from its neighbours'."""
+    """Runs `script` under the wrapper that keeps the output, exit code and first error of each rank separate."""
     return [python, "-B", "-u", "-m", RANK_MODULE, state_folder, *script]
 
 
@@ -39,9 +40,9 @@ def torchrun_command(
     command: Sequence[str],
     python: str = sys.executable,
 ) -> List[str]:
-    """torchrun with a static rendezvous: no elasticity, every host knows its rank.
+    """The torchrun command with a static rendezvous: no elasticity, every host knows its rank.
 
-    It is given a command of its own (`--no-python`), because each rank runs under our shim.
+    `--no-python` is set because each rank runs under the driver's wrapper.
     """
     return [
         python,

@@ -1,4 +1,4 @@
-"""The driver's own lines. Everything goes to stdout, whole lines at a time: threads share it."""
+"""Writes all output of the driver to stdout, one complete line at a time because several threads write."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _lock = threading.Lock()
 
 
 def say(line: str) -> None:
-    """A line as it is, secrets masked: the ranks' output and progress lines."""
+    """Prints a line without a prefix and with secrets masked: output and progress lines of the ranks."""
     line = without_hidden(line)
     with _lock:
         sys.stdout.write(line + "\n")
@@ -19,5 +19,5 @@ def say(line: str) -> None:
 
 
 def log(line: str) -> None:
-    """A line of the driver itself."""
+    """Prints a log line of the driver."""
     say("slipway-driver: " + line)

@@ -1,4 +1,4 @@
-"""The driver of one host, from the first line of the log to the container's exit code."""
+"""The driver of one host: prepares the host, runs the ranks and returns the container's exit code."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from slipway_driver.remains import Remains
 from slipway_driver.restart_policy import Decision, Report
 from slipway_driver.step_times import StepTimes
 
-# A host that only lost its peer waits, so that the host with the real error is the first to fail.
+# A host that only lost its peer waits, so that the host with the real error fails first.
 PEER_GRACE_SECONDS = 10.0
-# Shorter where the hosts have agreed on the cause: its host then leaves at the same moment.
+# Shorter if the hosts have agreed on the cause, because its host then exits at the same time.
 AGREED_GRACE_SECONDS = 2.0
 
 
 def gate_of(attempt: Attempt) -> HealthGate:
-    """The health gate of this host."""
+    """The health check of this host."""
     cluster, job = attempt.cluster, attempt.job
     place = Place(cluster.current_host, cluster.instance_type, attempt.devices, job.efa == "required" and len(cluster.training_hosts) > 1)
     measure = measure_with(sys.executable, attempt.environ, attempt.folder, int(attempt.hardware.get("gpus") or 0))
@@ -51,14 +51,14 @@ def gate_of(attempt: Attempt) -> HealthGate:
 
 
 class Driver:
-    """Rounds of one attempt on this host, until all is done or a restart no longer helps."""
+    """Starts and restarts the ranks of one attempt on this host until they succeed or a restart does not help."""
 
     def __init__(self, attempt: Attempt) -> None:
         self._attempt = attempt
         self._peers = peers_of(attempt)
         self._round = 0
         self._stopped = False
-        #: Whether this host knows that another one is the cause and is leaving as well.
+        #: Whether another host is known to be the cause and exits as well.
         self.agreed = False
         self._health = Health()
         self._gate = gate_of(attempt)
@@ -67,9 +67,9 @@ class Driver:
         self._set_aside: List[Dict[str, str]] = []
         self._idle: Optional[IdleHost] = None
         self._run: Optional[HostRun] = None
-        #: Whether the control plane has asked the attempt to save and leave.
+        #: Whether the control plane has requested a hand-over.
         self.hand_over = False
-        #: Of the whole attempt, over all rounds that this host took part in.
+        #: Step times of the whole attempt, over all starts in which this host took part.
         self.step_times = StepTimes()
         self._mean_use = MeanUse()
         self._begin()
@@ -80,7 +80,7 @@ class Driver:
         return self._run.step if self._run else None
 
     def facts(self) -> Dict[str, Any]:
-        """What the heartbeat says."""
+        """Fields of the heartbeat."""
         run = self._run.facts() if self._run else {}
         return {
             **run,
@@ -92,7 +92,7 @@ class Driver:
         }
 
     def stop(self) -> None:
-        """SIGTERM came; also for a round that is only about to begin."""
+        """Called on SIGTERM, also while the next start is being prepared."""
         self._stopped = True
         self._probe.stop()
         self._gate.stop()
@@ -101,7 +101,7 @@ class Driver:
                 waited_for.stop()
 
     def run(self) -> Failure:
-        """How this host ends; code 0 when all is well."""
+        """The outcome of this host; code 0 for success."""
         try:
             bandwidth = self._probe.run()
             if self._run:
@@ -116,7 +116,7 @@ class Driver:
             self._peers.close()
 
     def _begin(self) -> None:
-        """This host's part in the round that comes."""
+        """Prepares this host for the next start, as a training host or an idle host."""
         if not self._attempt.cluster.idle:
             if self._idle:
                 self._idle.leave()
@@ -129,7 +129,7 @@ class Driver:
             self.stop()
 
     def _train(self) -> Optional[Failure]:
-        """One round of the ranks; None when another one follows."""
+        """Runs one start of the ranks; None if the ranks start again."""
         run = self._run
         assert run is not None
         unfit = self._gate.check()
@@ -155,7 +155,7 @@ class Driver:
         return end
 
     def _wait(self, idle: IdleHost) -> Optional[Failure]:
-        """While this host does not train; None when a round begins, with it or without it."""
+        """Waits while this host does not train; None when the ranks start again, on this host or on others."""
         heard = idle.wait()
         if isinstance(heard, Failure):
             return heard
@@ -238,7 +238,7 @@ def _run_attempt(paths: Paths, started_at: float) -> int:
 
 
 def _say_end(end: Failure, driver: Driver, paths: Paths, host: str) -> None:
-    """The failure file and the last progress line."""
+    """Writes the failure file and the last progress line."""
     if end.code != DONE:
         fields: Dict[str, Any] = {"host": end.host or host, "rank": end.rank, "step": driver.step}
         write_failure(paths.failure, code=end.code, kind=end.kind, reason=end.reason, lines=end.lines, **fields)
@@ -247,22 +247,22 @@ def _say_end(end: Failure, driver: Driver, paths: Paths, host: str) -> None:
 
 
 def _stop_early(_number: int, _frame: Any) -> None:
-    """SIGTERM while this host still waits for names or installs packages: process 1 of a container would not even notice it."""
+    """Handles SIGTERM while this host resolves names or installs packages: by default, process 1 of a container ignores it."""
     raise DriverError(TRY_AGAIN, "asked to stop before the ranks had started")
 
 
 def main() -> int:
-    """Runs this host's share of the job and returns the container's exit code."""
+    """Runs this host's part of the job and returns the container's exit code."""
     started_at = time.time()
     signal.signal(signal.SIGTERM, _stop_early)
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # A log in another encoding must not end the thread that writes it.
+        sys.stdout.reconfigure(errors="backslashreplace")  # Unencodable characters must not end the thread that writes the log.
     paths = paths_of()
     try:
         return _run_attempt(paths, started_at)
     except DriverError as error:
         return _refuse(paths, error.code, error.reason)
-    except Exception as error:  # The last line of defence: a job must not end without a reason.
+    except Exception as error:  # Last resort: a job must not end without a reason.
         for line in traceback.format_exc().rstrip().splitlines():
             say(line)
         return _refuse(paths, ENVIRONMENT, "the driver failed: %s: %s" % (type(error).__name__, error))

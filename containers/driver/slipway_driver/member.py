@@ -1,4 +1,4 @@
-"""Every other host's driver: reports to the first one and does as that decides."""
+"""The driver of every host except the first: reports to the first host and follows its decisions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, PeerChannel, PeerLost, connect_patiently
 from slipway_driver.restart_policy import Decision, Report, report_from
 
-#: How the first host's driver ends the wait of a host that does not train: all is done, or its connection is lost.
+#: The end of an idle host's wait: the job is done, or the connection to the first host was lost.
 RELEASED, CUT_OFF = "released", "cut-off"
 
 
@@ -19,7 +19,7 @@ def _decided(message: Mapping[str, Any]) -> "tuple[Decision, str]":
 
 
 class Member:
-    """On every other host: one channel to the first."""
+    """Runs on every host except the first, with one channel to the first host."""
 
     def __init__(
         self, host: str, address: str, port: int, bind_to: Optional[str], secret: str, log: Callable[[str], None],
@@ -29,7 +29,7 @@ class Member:
         self._channel: Optional[PeerChannel] = None
         self._inbox: "queue.Queue[Optional[Dict[str, Any]]]" = queue.Queue()
         self._end: Optional[str] = None
-        #: What this host has to say of its network and could not yet.
+        #: The EFA report that could not be sent yet.
         self._unsaid: Optional[Dict[str, Any]] = None
         self._connected, self._refused = threading.Event(), threading.Event()
         arguments = (address, port, bind_to, secret)
@@ -51,7 +51,7 @@ class Member:
                 return
 
     def end_asked(self) -> Optional[str]:
-        """Why the ranks of this host must end now."""
+        """Returns the failure class because of which this host must end its ranks; None if there is no request."""
         try:
             message = self._inbox.get_nowait()
         except queue.Empty:
@@ -65,38 +65,37 @@ class Member:
         return self._end
 
     def announce(self, kind: str) -> None:
-        """Only the first host tells others."""
+        """Does nothing: only the first host sends such requests."""
 
     def share_efa(self, report: Mapping[str, Any]) -> bool:
-        """Tells the first host what this one's ranks say of their network; False while it cannot be reached, it is told then before the
-        end of the round."""
+        """Sends this host's EFA report to the first host. False if there is no connection yet; the report is then sent in `settle`."""
         message = {"type": "efa", "report": dict(report)}
         sent = self._send(message)
         self._unsaid = None if sent else message
         return sent
 
     def efa_reports(self, wait_seconds: float = 0.0) -> Dict[str, Dict[str, Any]]:
-        """Only the first host collects them."""
+        """Always empty: only the first host collects reports."""
         return {}
 
     def share_gpus(self, use: Mapping[str, Any]) -> None:
-        """Tells the first host how busy this one's GPUs are; lost where it cannot be reached."""
+        """Sends this host's GPU utilization to the first host; dropped if there is no connection."""
         self._send({"type": "gpus", "use": dict(use)})
 
     def gpu_reports(self) -> Dict[str, Dict[str, Any]]:
-        """Only the first host collects them."""
+        """Always empty: only the first host collects reports."""
         return {}
 
     def share_progress(self, line: Mapping[str, Any]) -> bool:
-        """Tells the first host of a progress line of this one; False while it cannot be reached."""
+        """Sends a progress line of this host to the first host; False if there is no connection yet."""
         return self._send(dict(line, type="progress"))
 
     def progress(self) -> List[Dict[str, Any]]:
-        """Only the first host collects them."""
+        """Always empty: only the first host collects progress lines."""
         return []
 
     def finish(self, own: Report) -> None:
-        """Tells the first host that this one is done, so that its silence is no loss."""
+        """Tells the first host that this host has finished, so that its disconnect does not count as a loss."""
         self._send(own.as_message())
 
     def _send(self, message: Dict[str, Any]) -> bool:
@@ -109,10 +108,10 @@ class Member:
         return True
 
     def settle(self, own: Report) -> "tuple[Decision, str]":
-        """Reports and waits for the first host's decision."""
+        """Sends the report and waits for the decision of the first host."""
         self._end = None
         lost = Decision(False, own, "the first host's driver is gone")
-        # The round may have ended before this driver could connect.
+        # The ranks may have ended before this driver could connect.
         if not self._connected.wait(min(LATE_SECONDS, self._patience)) or self._channel is None:
             return lost, ""
         try:
@@ -130,7 +129,7 @@ class Member:
             return lost, ""
 
     def heard(self) -> "tuple[Decision, str] | str | None":
-        """For a host that does not train: the next decision, how its wait ends, or None while there is no news."""
+        """For an idle host: the next decision, RELEASED or CUT_OFF at the end of the wait, or None if there is no message."""
         if self._refused.is_set():
             return CUT_OFF
         try:
@@ -145,7 +144,7 @@ class Member:
 
     @property
     def spares_left(self) -> None:
-        """Only the first host knows."""
+        """Known only on the first host."""
 
     def close(self) -> None:
         """Closes the channel to the first host, if there is one."""

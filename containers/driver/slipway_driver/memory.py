@@ -1,4 +1,4 @@
-"""Whether the kernel has killed something in this container for lack of memory."""
+"""Detects processes of this container that the kernel killed because of memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _COUNTERS = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/m
 
 
 def parse_oom_kills(text: str) -> int:
-    """The `oom_kill` counter of a memory.events or memory.oom_control file; 0 without one."""
+    """The `oom_kill` counter in a memory.events or memory.oom_control file; 0 if it is missing."""
     for line in text.splitlines():
         words = line.split()
         if len(words) == 2 and words[0] == "oom_kill" and words[1].isdigit():
@@ -18,7 +18,7 @@ def parse_oom_kills(text: str) -> int:
 
 
 def oom_kills() -> int:
-    """How many processes of this container the kernel has killed for memory so far."""
+    """Number of processes of this container that the out-of-memory killer has killed so far."""
     for path in _COUNTERS:
         try:
             return parse_oom_kills(path.read_text())

@@ -1,7 +1,7 @@
-"""A spare host's copy of the newest checkpoint in S3, all of it: whose place it will take is not known before.
+"""A spare host's copy of the newest checkpoint in S3. It is complete, because the host that it may replace is not known in advance.
 
-The files lie where the trainer keeps its own copies and looks for them (SLIPWAY_LOCAL_COPIES), each beside its digest. A file that is not
-here, or is not whole, is read from S3 as ever.
+The files are stored next to their digests in the folder of the trainer's local copies (SLIPWAY_LOCAL_COPIES). The trainer reads files that
+are missing or incomplete from S3.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from slipway_driver.newest_checkpoint import newest_checkpoint
 from slipway_s3 import S3Client, join_uri, parse_uri
 
 LOOK_SECONDS = 60.0
-#: Objects that travel at once, and how much of one is asked for at a time.
+#: Number of parallel downloads, and size of one range request.
 STREAMS, PIECE_BYTES = 8, 64 << 20
-#: As the trainer leaves free (slipway_trainer/checkpoint/local_copies.py).
+#: The same limit as in the trainer (slipway_trainer/checkpoint/local_copies.py).
 LEAST_FREE_BYTES = 4 << 30
 COMMITTED = "COMMITTED.json"
 _STEP = re.compile(r"^step-\d+$")
 
 
 class Mirror:
-    """Of the checkpoints below `uri`, into `root`; only the newest stays."""
+    """Copies the newest checkpoint below `uri` to `root` and deletes older copies."""
 
     def __init__(self, uri: str, root: Path, client: Optional[S3Client] = None) -> None:
         self._uri, self._root, self._client = uri, root, client or S3Client()
@@ -40,11 +40,11 @@ class Mirror:
         self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
 
     def start(self) -> None:
-        """Begins to copy in a thread."""
+        """Starts the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """What is whole stays; an object that is on its way is given up."""
+        """Stops the thread. Complete files are kept; a download in progress is canceled."""
         self._stopped.set()
 
     def _run(self) -> None:
@@ -52,7 +52,7 @@ class Mirror:
             try:
                 self.look()
                 self._complained = False
-            except Exception as error:  # A copy is a convenience: whatever goes wrong, the host must stay a spare.
+            except Exception as error:  # The copy is only an optimization: no error may end the spare host.
                 if not self._complained:
                     log("the newest checkpoint could not be copied: %s" % error)
                     self._complained = True
@@ -60,26 +60,26 @@ class Mirror:
                 return
 
     def look(self) -> None:
-        """Copies the newest checkpoint, unless it is here already or does not fit."""
+        """Copies the newest checkpoint, unless it is already copied or does not fit on the disk."""
         newest = newest_checkpoint(self._uri, self._client)
         if not newest or newest == self._done:
             return
         bucket, prefix = parse_uri(newest)
         record = json.loads(self._client.get(bucket, join_uri(prefix, COMMITTED)).decode("utf-8"))
-        # Objects without a digest could not be told from torn ones: they are read from S3.
+        # Incomplete copies of objects without a digest could not be detected, so these objects are read from S3.
         objects = [entry for entry in record.get("objects", []) if entry.get("sha256")]
         folder = self._root / newest.rsplit("/", 1)[-1]
         self._drop_others(folder)
         size = sum(int(entry["bytes"]) for entry in objects)
         if shutil.disk_usage(str(self._root)).free < size + LEAST_FREE_BYTES:
-            log("%s is not copied: its %.1f GiB do not fit on this host's disk" % (newest, size / 2**30))
+            log("%s is not copied: there is not enough free disk space for its %.1f GiB" % (newest, size / 2**30))
             self._done = newest
             return
         with ThreadPoolExecutor(STREAMS) as pool:
             whole: List[bool] = list(pool.map(lambda entry: self._copy(bucket, prefix, folder, entry), objects))
         if all(whole):
             self._done = newest
-            log("a copy of %s is here (%d objects, %.1f GiB)" % (newest, len(objects), size / 2**30))
+            log("copied %s (%d objects, %.1f GiB)" % (newest, len(objects), size / 2**30))
 
     def _drop_others(self, kept: Path) -> None:
         self._root.mkdir(parents=True, exist_ok=True)
@@ -105,14 +105,14 @@ class Mirror:
                 found.update(piece)
                 handle.write(piece)
         if found.hexdigest() != entry["sha256"]:
-            raise ValueError("%s: its content is not what COMMITTED.json says" % entry["key"])
+            raise ValueError("%s: its content does not match the digest in COMMITTED.json" % entry["key"])
         temporary.replace(target)
         digest.write_text(str(entry["sha256"]), encoding="ascii")
         return True
 
 
 def mirror_of(attempt: Attempt) -> Optional[Mirror]:
-    """None where the trainer keeps no copies: own code, or checkpoints on a file system that all hosts share."""
+    """The mirror of an attempt; None if the trainer keeps no local copies (user code, or checkpoints on a shared file system)."""
     uri = attempt.environ["SLIPWAY_CHECKPOINT_URI"]
     if attempt.job.builtin_module is None or not uri.startswith("s3://"):
         return None

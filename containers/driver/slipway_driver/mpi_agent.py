@@ -1,4 +1,4 @@
-"""What mpirun uses in place of ssh: `python -m slipway_driver.mpi_agent HOST WORDS...` has HOST's driver run the words."""
+"""Replaces ssh for mpirun: `python -m slipway_driver.mpi_agent HOST WORDS...` lets the driver of HOST run the command WORDS."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from slipway_driver.rank import die_with_parent
 
 
 def reach(host: str, environ: Mapping[str, str]) -> PeerChannel:
-    """A channel to the host's driver. Raises PeerLost when it never answers."""
+    """A channel to the driver of `host`. Raises PeerLost if it does not respond."""
     address = read_hosts_file(paths_of(environ).config / "hosts").get(host, host)
     return connect_patiently(address, worker_port(environ), "mpirun", secret_of(environ))
 
 
 def main(arguments: List[str]) -> int:
-    """Runs `arguments[1:]` on the host `arguments[0]` and returns the exit code there; 1 when the host is lost."""
+    """Runs `arguments[1:]` on the host `arguments[0]` and returns its exit code there; 1 if the connection is lost."""
     die_with_parent()
     host, words = arguments[0], arguments[1:]
     try:

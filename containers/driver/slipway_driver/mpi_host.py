@@ -1,7 +1,8 @@
-"""One host's part of an MPI launch: `python -m slipway_driver.mpi_host STATE_FOLDER [MPIRUN WORDS...]`.
+"""One host's part of an MPI start: `python -m slipway_driver.mpi_host STATE_FOLDER [MPIRUN WORDS...]`.
 
-On the first host it becomes mpirun. On every other host it waits for mpirun's agent, which must know the job's secret, starts Open
-MPI's daemon in this host's own environment, and ends with it. Ranks write to this host's log instead of sending it all to the first.
+On the first host it is replaced by mpirun (exec). On every other host it waits for mpirun's agent, which must know the job's secret, starts
+Open MPI's daemon in this host's own environment, and ends with it. Ranks write to the log of their own host instead of sending all output
+to the first host.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from slipway_driver.log import log
 from slipway_driver.peer_channel import PeerChannel, PeerLost, accept
 from slipway_driver.rank import LOG_VARIABLE, STATE_VARIABLE, die_with_parent
 
-#: Next to the rendezvous (MASTER_PORT) and the drivers' own talk (+ 1).
+#: Follows the port of the rendezvous (MASTER_PORT) and that of the driver protocol (+ 1).
 PORT_OFFSET = 2
 ORDER_SECONDS = 900.0
 
 
 def secret_of(environ: Mapping[str, str]) -> str:
-    """The job's secret, from the job file that the driver read."""
+    """The job's secret, from the driver's job file."""
     return read_job(Path(environ["SLIPWAY_JOB_FILE"])).restart_secret
 
 
@@ -38,7 +39,7 @@ def worker_port(environ: Mapping[str, str]) -> int:
 
 
 def await_agent(listening: socket.socket, secret: str, seconds: float = ORDER_SECONDS) -> "Optional[tuple[PeerChannel, List[str]]]":
-    """The first caller that knows the secret, and the command that it requests; None after a timeout."""
+    """The first client that knows the secret, and the command that it requests; None after a timeout."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         listening.settimeout(max(0.1, deadline - time.monotonic()))
@@ -48,12 +49,12 @@ def await_agent(listening: socket.socket, secret: str, seconds: float = ORDER_SE
         except socket.timeout:
             break
         except (PeerLost, OSError, ValueError, KeyError) as error:
-            log("mpi: a connection was refused: %s" % error)
+            log("mpi: rejected a connection: %s" % error)
     return None
 
 
 def _end_with(channel: PeerChannel, pid: int) -> None:
-    """Ends the daemon when the agent of mpirun has ended, because nothing else ends it."""
+    """Ends the daemon when mpirun's agent has ended, because nothing else ends it."""
     try:
         channel.receive()
     except (PeerLost, ValueError):
@@ -65,15 +66,15 @@ def _end_with(channel: PeerChannel, pid: int) -> None:
 
 
 def serve(environ: Mapping[str, str]) -> int:
-    """Runs mpirun's order on this host and returns how it ended."""
+    """Runs the command of mpirun's agent on this host and returns its exit code."""
     address = environ.get("SLIPWAY_BIND_ADDRESS", "")
     with socket.create_server((address, worker_port(environ))) as listening:
         found = await_agent(listening, secret_of(environ))
     if found is None:
-        log("mpi: mpirun did not call within %d s" % ORDER_SECONDS)
+        log("mpi: mpirun did not connect within %d s" % ORDER_SECONDS)
         return TRY_AGAIN
     channel, words = found
-    # The words are Open MPI's own, written for a remote shell as ssh would give them to one.
+    # Open MPI writes the command for a remote shell, as it would be passed to ssh.
     daemon = subprocess.Popen(
         ["/bin/sh", "-c", " ".join(words)], env=dict(environ), stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=die_with_parent
     )
@@ -87,7 +88,7 @@ def serve(environ: Mapping[str, str]) -> int:
 
 
 def main(arguments: List[str]) -> int:
-    """Runs mpirun's order and returns its exit code; `arguments`: the state folder, then the program to start instead, if any."""
+    """Runs this host's part; `arguments`: the state folder, then the mpirun command on the first host only."""
     environ = dict(os.environ)
     environ[STATE_VARIABLE] = arguments[0]
     environ[LOG_VARIABLE] = "/proc/%d/fd/1" % os.getpid()

@@ -1,4 +1,4 @@
-"""An MPI job as this host starts it: its words, and what its environment needs beside the usual."""
+"""The MPI command of this host and its additional environment variables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from slipway_driver.rank import FOLDER_VARIABLE
 def mpi_environment(
     job: Job, cluster: Cluster, paths: Paths, inherited: Mapping[str, str], master: str
 ) -> Tuple[Dict[str, str], List[str]]:
-    """Variables of an MPI launch and log lines about what is missing; nothing for other launchers."""
+    """Environment variables of an MPI start, and log lines about missing parts; both empty for other launchers. Raises DriverError (77) if
+    several hosts have no secret."""
     if job.launcher != "mpi" or not cluster.takes_part:
         return {}, []
     if not job.restart_secret and len(cluster.training_hosts) > 1:
@@ -33,7 +34,7 @@ def mpi_environment(
 
 
 def mpi_words(job: Job, cluster: Cluster, script: Sequence[str], environ: Mapping[str, str]) -> List[str]:
-    """mpirun's words on the first host; none on the others, which only wait for it."""
+    """The mpirun command on the first host; empty on the others, which wait for mpirun."""
     if cluster.rank != 0:
         return []
     path = environ.get("PATH", "")
@@ -46,5 +47,5 @@ def mpi_words(job: Job, cluster: Cluster, script: Sequence[str], environ: Mappin
 
 
 def mpi_host_command(state_folder: str, words: Sequence[str]) -> List[str]:
-    """`words` empty: this host waits for mpirun."""
+    """The command that runs `words` (mpirun), or that waits for mpirun if `words` is empty."""
     return [sys.executable, "-B", "-u", "-m", mpi.HOST_MODULE, state_folder, *words]

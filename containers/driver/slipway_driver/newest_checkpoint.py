@@ -1,4 +1,4 @@
-"""The newest checkpoint with a COMMITTED.json, for a restart in place. The trainer checks it again before it loads it."""
+"""Finds the newest checkpoint with a COMMITTED.json, for a restart in place. The trainer verifies it before loading."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _MARKER = re.compile(r"^step-(\d+)/COMMITTED\.json$")
 
 
 def newest_step(names: Iterable[str]) -> Optional[int]:
-    """The highest step whose marker is among `names`, which are relative to the checkpoint folder."""
+    """The highest step with a marker among `names`, which are relative to the checkpoint folder."""
     steps = [int(found.group(1)) for found in map(_MARKER.match, names) if found]
     return max(steps) if steps else None
 
 
 def newest_checkpoint(uri: str, client: "S3Client | None" = None) -> str:
-    """Its URI or path; '' when there is none."""
+    """URI or path of the newest checkpoint; '' if there is none."""
     if not uri:
         return ""
     if uri.startswith("s3://"):

@@ -1,4 +1,4 @@
-"""Where the service puts things in the container, for training and for processing jobs.
+"""Paths of the SageMaker container contract, for training and processing jobs.
 
 Source: https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-running-container.html and
 https://docs.aws.amazon.com/sagemaker/latest/dg/build-your-own-processing-container.html (2026-11-20).
@@ -23,17 +23,17 @@ class Paths:
 
     @property
     def config(self) -> Path:
-        """Folder of resourceconfig.json and its like."""
+        """Folder of the service's config files, such as resourceconfig.json."""
         return self.base / "config" if self.processing else self.base / "input" / "config"
 
     @property
     def data(self) -> Path:
-        """Folder of the channels."""
+        """Parent folder of the channels."""
         return self.base / "processing" / "input" if self.processing else self.base / "input" / "data"
 
     @property
     def output(self) -> Path:
-        """Folder of what the service reads when the job ends."""
+        """Folder of the files that the service reads when the job ends."""
         return self.base / "output"
 
     @property
@@ -58,12 +58,12 @@ class Paths:
 
     @property
     def checkpoints(self) -> Path:
-        """Folder that the service keeps equal to S3 under `checkpoints.mode: managed`."""
+        """Folder that the service synchronizes with S3 under `checkpoints.mode: managed`."""
         return self.base / "checkpoints"
 
     @property
     def hand_over(self) -> Path:
-        """File that is there once the attempt is asked to save and leave."""
+        """File that exists once a hand-over of the attempt was requested."""
         return self.base / "slipway-hand-over"
 
     def channel(self, name: str) -> Path:
@@ -71,13 +71,13 @@ class Paths:
         return self.data / name
 
     def localised(self, uri: str) -> str:
-        """`uri` with a leading /opt/ml replaced by this instance's own base folder."""
+        """`uri` with a leading /opt/ml replaced by the base folder of this instance."""
         if uri == DEFAULT_BASE or uri.startswith(DEFAULT_BASE + "/"):
             return str(self.base) + uri[len(DEFAULT_BASE) :]
         return uri
 
 
 def paths_of(environ: Optional[Mapping[str, str]] = None) -> Paths:
-    """The folders of this container, from SAGEMAKER_BASE_DIR (default /opt/ml) and what lies there."""
+    """The paths of this container, from SAGEMAKER_BASE_DIR (default /opt/ml) and the type of its config files."""
     base = Path((os.environ if environ is None else environ).get("SAGEMAKER_BASE_DIR") or DEFAULT_BASE)
     return Paths(base=base, processing=(base / "config" / "processingjobconfig.json").exists())

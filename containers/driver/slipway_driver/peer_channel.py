@@ -1,7 +1,7 @@
-"""Authenticated messages between the drivers of a job: JSON lines over TCP, each with a code that only holders of the secret can make.
+"""Authenticated messages between the drivers of a job: JSON lines over TCP, each with an HMAC.
 
-Both sides prove that they know job.json's restartSecret before anything else is read, and the session's key depends on fresh numbers of
-both, so that nothing recorded can be played back. Contents are not encrypted: they hold no secrets.
+Both sides prove that they know job.json's restartSecret before any message is read. The session key depends on nonces of both sides, which
+prevents replay attacks. Messages are not encrypted: they contain no secrets.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from typing import Any, Dict, Optional
 
 LONGEST_LINE = 1 << 16
 HANDSHAKE_SECONDS = 10.0
-# Hosts of one job do not start together.
+# The hosts of a job do not start at the same time.
 CONNECT_SECONDS = 900.0
-# Other hosts must end their ranks and report within this time; then they count as lost.
+# Other hosts must end their ranks and report within this time; otherwise they count as lost.
 REPORT_SECONDS = 90.0
-# A driver connects within a second of its start. One that has not when a round ends gets this long; then it counts as gone.
+# A driver normally connects within a second of its start. If the ranks end before that, it has this long to connect; otherwise it counts as
+# lost.
 LATE_SECONDS = 15.0
 FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS = 0.05, 2.0
 
 
 class PeerLost(Exception):
-    """The other side is gone, or is not who it must be."""
+    """The connection was lost, or the other side could not be authenticated."""
 
 
 def _code(key: bytes, *parts: str) -> str:
@@ -34,7 +35,7 @@ def _code(key: bytes, *parts: str) -> str:
 
 
 class _Lines:
-    """Whole lines from a socket, with a limit on their length."""
+    """Reads complete lines from a socket, with a limit on their length."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -53,7 +54,7 @@ class _Lines:
 
 
 class PeerChannel:
-    """One authenticated connection. `send` and `receive` may be used from different threads."""
+    """One authenticated connection. `send` and `receive` may be called from different threads."""
 
     def __init__(self, connection: socket.socket, lines: _Lines, key: bytes, side: str, name: str) -> None:
         self._connection, self._lines, self._key, self._side = connection, lines, key, side
@@ -61,7 +62,7 @@ class PeerChannel:
         self._sent = self._received = 0
 
     def send(self, message: Dict[str, Any]) -> None:
-        """Sends a message with its code. Raises PeerLost when the connection is gone."""
+        """Sends a message with its HMAC. Raises PeerLost if the connection is lost."""
         text = json.dumps(message, separators=(",", ":"))
         code = _code(self._key, self._side, str(self._sent), text)
         self._sent += 1
@@ -71,7 +72,7 @@ class PeerChannel:
             raise PeerLost(str(error))
 
     def receive(self) -> Dict[str, Any]:
-        """The next message; waits for it. Raises PeerLost."""
+        """Waits for the next message and returns it. Raises PeerLost if the connection is lost or the HMAC is wrong."""
         try:
             line = self._lines.read()
         except OSError as error:
@@ -84,7 +85,7 @@ class PeerChannel:
         return dict(json.loads(text))
 
     def close(self) -> None:
-        """Ends the connection; a reader at the other end sees its end."""
+        """Closes the connection; the other side's `receive` then raises PeerLost."""
         try:
             self._connection.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -93,9 +94,10 @@ class PeerChannel:
 
 
 def _notice_a_dead_host(connection: socket.socket) -> None:
-    """A host that loses power says no goodbye: the kernel asks after 10 s of silence and gives up after 15 s more."""
+    """Detects a host that has lost power: the kernel sends keepalive probes after 10 s of silence and closes the connection after 15 s
+    more."""
     for option, value in (("SO_KEEPALIVE", 1), ("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
-        if hasattr(socket, option):  # Not every platform has all of them.
+        if hasattr(socket, option):  # Not every platform has all options.
             level = socket.SOL_SOCKET if option.startswith("SO_") else socket.IPPROTO_TCP
             connection.setsockopt(level, getattr(socket, option), value)
 
@@ -125,7 +127,7 @@ def accept(connection: socket.socket, secret: str) -> PeerChannel:
 
 
 def connect(address: str, port: int, name: str, secret: str, bind_to: Optional[str] = None) -> PeerChannel:
-    """The client's side. Raises PeerLost for a server that does not know the secret, OSError if no server listens."""
+    """The client's side of the handshake. Raises PeerLost for a server that does not know the secret, OSError if no server listens."""
     source = (bind_to, 0) if bind_to else None
     connection = socket.create_connection((address, port), timeout=HANDSHAKE_SECONDS, source_address=source)
     _notice_a_dead_host(connection)
@@ -144,13 +146,13 @@ def connect(address: str, port: int, name: str, secret: str, bind_to: Optional[s
 
 
 def connect_patiently(address: str, port: int, name: str, secret: str, bind_to: Optional[str] = None) -> PeerChannel:
-    """`connect` to a driver that may start later than this one. Raises PeerLost when it does not answer for CONNECT_SECONDS."""
+    """Retries `connect`, because the other driver may start later. Raises PeerLost if it does not respond within CONNECT_SECONDS."""
     deadline, delay = time.monotonic() + CONNECT_SECONDS, FIRST_DELAY_SECONDS
     while True:
         try:
             return connect(address, port, name, secret, bind_to)
         except (OSError, PeerLost) as error:
             if time.monotonic() + delay > deadline:
-                raise PeerLost("%s did not answer within %d s (%s)" % (address, CONNECT_SECONDS, error))
+                raise PeerLost("no connection to %s within %d s (%s)" % (address, CONNECT_SECONDS, error))
         time.sleep(delay)
         delay = min(2 * delay, LONGEST_DELAY_SECONDS)

@@ -1,4 +1,4 @@
-"""The drivers of a job agree on how a round of the launch ended, and tell each other over which network their ranks go."""
+"""Communication between the drivers of a job: they agree on the outcome of each start and exchange EFA, GPU and progress reports."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Alone:
 
     @property
     def spares_left(self) -> None:
-        """There can be none."""
+        """Always None: there are no spare hosts."""
 
     def end_asked(self) -> Optional[str]:
-        """Always None: no peer can request an end."""
+        """Always None: there is no peer that could request an end."""
         return None
 
     def heard(self) -> str:
-        """Not applicable: a single host never waits as a spare."""
+        """Not used: a single host never waits as a spare."""
         return RELEASED
 
     def announce(self, kind: str) -> None:
@@ -41,14 +41,14 @@ class Alone:
         return True
 
     def efa_reports(self, wait_seconds: float = 0.0) -> Dict[str, Dict[str, Any]]:
-        """There are no other hosts: always empty."""
+        """Always empty: there are no other hosts."""
         return {}
 
     def share_gpus(self, use: Mapping[str, Any]) -> None:
         """Does nothing: no peer collects reports."""
 
     def gpu_reports(self) -> Dict[str, Dict[str, Any]]:
-        """There are no other hosts: always empty."""
+        """Always empty: there are no other hosts."""
         return {}
 
     def share_progress(self, line: Mapping[str, Any]) -> bool:
@@ -56,14 +56,14 @@ class Alone:
         return True
 
     def progress(self) -> List[Dict[str, Any]]:
-        """There are no other hosts: always empty."""
+        """Always empty: there are no other hosts."""
         return []
 
     def finish(self, own: Report) -> None:
         """Does nothing: no peer waits."""
 
     def settle(self, own: Report) -> "tuple[Decision, str]":
-        """Decides on a restart from this host's report alone; with the checkpoint to resume from, '' for none."""
+        """Decides on a restart from this host's report alone. Returns the decision and the checkpoint to resume from ('' for none)."""
         decision = decide([own], [], self._budget.left(), self._starts, [own.host])
         if decision.restart:
             self._budget.take()
@@ -71,20 +71,20 @@ class Alone:
         return decision, self._resume_from() if decision.restart else ""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: there are no connections."""
 
 
 Peers = Union[Alone, Coordinator, Member]
 
 
 def patience(environ: Mapping[str, str]) -> float:
-    """Seconds in which another host must answer: SLIPWAY_PEER_SECONDS, else 60."""
+    """Seconds within which another host must respond: SLIPWAY_PEER_SECONDS, otherwise REPORT_SECONDS."""
     return float(environ.get("SLIPWAY_PEER_SECONDS") or REPORT_SECONDS)
 
 
 def peers_of(attempt: Attempt) -> Peers:
-    """Whom this host agrees with. Also without restarts in place: one host's failure then ends the others' ranks at once, and not after
-    the minutes that a collective waits."""
+    """The peers of this host. They are used even if restarts in place are disabled: a failure on one host then ends the ranks on all hosts
+    at once instead of after the timeout of a collective."""
     job, cluster = attempt.job, attempt.cluster
 
     def newest() -> str:

@@ -1,6 +1,6 @@
-"""An all-reduce of some seconds before training, asked for with SLIPWAY_PROBE_SECONDS: does the network give what it should?
+"""An all-reduce benchmark before training, enabled with SLIPWAY_PROBE_SECONDS, which shows whether the network reaches its expected speed.
 
-It never ends a job: what it finds goes into the log, a `probe` event and efa.json.
+It never ends a job. The result is written to the log, a `probe` event and efa.json.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from slipway_driver.log import log, say
 from slipway_driver.progress import ProgressReader, progress_line
 from slipway_driver.supervisor import Supervisor
 
-#: Imports, rendezvous and NCCL's initialisation come on top of the probe's own seconds.
+#: Allowance for imports, rendezvous and NCCL initialization, in addition to the probe's own time.
 EXTRA_SECONDS = 600.0
 
 
 def judged(event: Mapping[str, Any], instance_type: str) -> Dict[str, Any]:
-    """The probe's result beside what is expected of the instance type; both None where nothing is known."""
+    """The probe's result with the expected values of the instance type; None for unknown values."""
     expected, rate, got = expected_for(instance_type), line_rate_gbps(instance_type), float(event["busBandwidthGBps"])
     found: Dict[str, Any] = {"busBandwidthGBps": got, "expectedGBps": expected.bus_gbps if expected else None}
     found["lineRatePercent"] = round(100 * got / rate, 1) if rate else None
@@ -31,20 +31,20 @@ def judged(event: Mapping[str, Any], instance_type: str) -> Dict[str, Any]:
 
 
 def verdict_line(found: Mapping[str, Any]) -> str:
-    """One sentence for the log."""
+    """The result as one line for the log."""
     got, expected = found["busBandwidthGBps"], found["expectedGBps"]
     text = "probe: all_reduce at %.2f GB/s bus bandwidth" % got
     if found["lineRatePercent"] is not None:
         text += ", %.0f %% of the line rate" % found["lineRatePercent"]
     if expected is None:
-        return text + "; nothing is known to compare it with on this instance type"
+        return text + "; there is no reference value for this instance type"
     if got < ALARM_SHARE * expected:
         return text + "; LOW: %.0f GB/s were measured elsewhere. See the efa verdict, the security group and NCCL's lines" % expected
     return text + "; %.0f GB/s were measured elsewhere" % expected
 
 
 class Probe:
-    """The probe of one host. `run` returns what the first host has measured; None elsewhere, without result, or not asked for."""
+    """The probe of one host."""
 
     def __init__(self, attempt: Attempt) -> None:
         self._attempt = attempt
@@ -54,11 +54,12 @@ class Probe:
         self._reader = ProgressReader(None)
 
     def stop(self) -> None:
-        """SIGTERM came: there is nothing to save."""
+        """Called on SIGTERM: ends the probe."""
         self._stopped.set()
 
     def run(self) -> Optional[Dict[str, Any]]:
-        """Measures all_reduce for the asked time. None where none is asked for, the job is stopped, or the probe failed."""
+        """Runs the probe for the requested time. The result on the first host; None on other hosts, without a request, on SIGTERM or on
+        failure."""
         attempt = self._attempt
         if self._seconds <= 0 or attempt.probe_command_of is None or self._stopped.is_set():
             return None
@@ -88,7 +89,7 @@ class Probe:
     def _result(self, code: int) -> Optional[Dict[str, Any]]:
         if self._event is None:
             if code != 0:
-                log("probe: ended with %d and no result; training starts all the same" % code)
+                log("probe: exited with code %d and without a result; training starts anyway" % code)
             return None
         found = judged(self._event, self._attempt.cluster.instance_type)
         log(verdict_line(found))

@@ -1,7 +1,7 @@
 """One rank of the all-reduce probe: `python -m slipway_driver.probe_rank SECONDS BYTES`. Rank 0 prints the result.
 
-Runs under the job's own launcher and environment, so that it sees what training will see. PyTorch is imported here and nowhere else
-in the driver.
+It runs under the job's launcher and environment, so that it uses the same network as training. In the driver, PyTorch is imported only here
+and in health_rank.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from slipway_driver.expected_bandwidth import bus_bandwidth_gbps
 from slipway_driver.progress import progress_line
 
 WARM_UP = 3
-#: gloo goes over the CPU: a smaller message says as much.
+#: gloo runs on the CPU: a smaller message is sufficient.
 CPU_BYTES = 4 << 20
 
 
@@ -40,7 +40,7 @@ def main(seconds: float, size_bytes: int) -> None:
         return (time.monotonic() - begin) / times
 
     timed(WARM_UP)
-    # Every rank must do the same number: the first one's estimate counts.
+    # Every rank must run the same number of iterations, so the estimate of rank 0 is used.
     estimate = torch.tensor([timed(WARM_UP)], dtype=torch.float64, device=device)
     dist.broadcast(estimate, 0)
     times = max(1, int(seconds / max(float(estimate), 1e-6)))

@@ -1,4 +1,4 @@
-"""The environment that training processes start with: inherited, SM_*, EFA/NCCL, SLIPWAY_*, and the user's own last."""
+"""The environment of training processes: inherited variables, SM_*, EFA and NCCL, SLIPWAY_*, and finally the user's variables."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from slipway_driver.job import Job
 from slipway_driver.paths import Paths
 
 MASTER_PORT = 7777
-# Left for the last checkpoint before the service's own limit: 5 % of the runtime, at most 15 minutes.
+# Reserved for the last checkpoint before the service's time limit: 5 % of the runtime, at most 15 minutes.
 DEADLINE_SHARE = 0.05
 DEADLINE_RESERVE_SECONDS = 900.0
-#: What the driver gets for itself and must not hand to scripts.
+#: Variables of the driver process that scripts must not inherit.
 DRIVER_ONLY = ("PYTHONDONTWRITEBYTECODE",)
-#: What a user may set for the driver itself, and the smallest number of seconds that makes sense.
+#: Variables with which a user configures the driver, and their smallest valid number of seconds.
 SECONDS = {
     "SLIPWAY_GPU_SECONDS": 0.1,
     "SLIPWAY_HAND_OVER_SECONDS": 0.01,
@@ -31,7 +31,7 @@ SECONDS = {
 
 
 def check_seconds(environ: Mapping[str, str]) -> None:
-    """Raises DriverError (77) that names every one of SECONDS that cannot be used."""
+    """Raises DriverError (77) with every variable of SECONDS that has an invalid value."""
     issues = []
     for name, least in SECONDS.items():
         given = environ.get(name)
@@ -49,7 +49,7 @@ def _is_number(text: str, least: float) -> bool:
 
 
 def master_port(job_name: str, shared_machine: bool) -> int:
-    """7777 as the toolkit has it. Hosts that share one machine (sandbox) share its ports: there each job gets its own."""
+    """7777 as in the toolkit. In the sandbox, where hosts share one machine and its ports, each job gets its own port."""
     if not shared_machine:
         return MASTER_PORT
     # Below the usual ephemeral range (32768 and up), and the same on every host of the job without communication.
@@ -57,14 +57,14 @@ def master_port(job_name: str, shared_machine: bool) -> int:
 
 
 def deadline(started_at: float, max_runtime_seconds: Optional[int]) -> Optional[float]:
-    """Epoch seconds before which a checkpoint must be saved and the process gone; None without a limit."""
+    """Epoch seconds by which the last checkpoint must be saved and the process ended; None without a limit."""
     if max_runtime_seconds is None:
         return None
     return started_at + max_runtime_seconds - min(DEADLINE_RESERVE_SECONDS, DEADLINE_SHARE * max_runtime_seconds)
 
 
 def slipway_variables(job: Job, paths: Paths, job_file: Path, started_at: float) -> Dict[str, str]:
-    """The SLIPWAY_* variables of the contract. Paths below /opt/ml become this instance's own."""
+    """The SLIPWAY_* variables of the contract. Paths below /opt/ml are replaced by those of this instance."""
     limit = deadline(started_at, job.max_runtime_seconds)
     variables = {
         "SLIPWAY_RUN_ID": job.run_id,
@@ -73,9 +73,9 @@ def slipway_variables(job: Job, paths: Paths, job_file: Path, started_at: float)
         "SLIPWAY_RESUME_FROM": paths.localised(job.resume_from),
         "SLIPWAY_JOB_FILE": str(job_file),
         "SLIPWAY_STARTED_AT": str(int(started_at)),
-        # There once the control plane asks the attempt to save and leave; on the first host.
+        # On the first host, the file exists once the control plane has requested a hand-over.
         "SLIPWAY_HAND_OVER_FILE": str(paths.hand_over),
-        # On this instance's own disk, for restarts in place; the service uploads nothing from there.
+        # On this instance's own disk, for restarts in place; the service does not upload this folder.
         "SLIPWAY_LOCAL_COPIES": str(paths.base / "checkpoint-copies"),
     }
     if limit is not None:
@@ -86,9 +86,12 @@ def slipway_variables(job: Job, paths: Paths, job_file: Path, started_at: float)
 def rendezvous_variables(
     own_address: str, port: int, master_name: str, reached_at: Mapping[str, str], shared_machine: bool
 ) -> Dict[str, str]:
-    """MASTER_ADDR, MASTER_PORT and the SDK v3's names for them. `master_name` is the name or address to connect to, and `reached_at`
-    the same for every host of the job, also of groups that do not train. Servers listen on SLIPWAY_BIND_ADDRESS: on all interfaces,
-    because the address behind a host's name need not be one of its container's; hosts that share one machine keep to their own."""
+    """MASTER_ADDR, MASTER_PORT and the names of SDK v3 for them.
+
+    `master_name`: name or address of the master; `reached_at`: the same for every host of the job, including groups that do not train.
+    Servers listen on SLIPWAY_BIND_ADDRESS. It is empty (all interfaces) because a host's name may resolve to an address outside its
+    container; hosts that share one machine use their own address.
+    """
     return {
         "MASTER_ADDR": master_name,
         "MASTER_PORT": str(port),
@@ -101,7 +104,7 @@ def rendezvous_variables(
 
 
 def python_path(driver_folder: Path, code_folder: Path, inherited: str) -> str:
-    """PYTHONPATH of training processes: the user's code, what was inherited, then the driver's folder (our own modules)."""
+    """PYTHONPATH of training processes: the user's code, the inherited entries, then the driver's folder."""
     parts = [str(code_folder)] + [part for part in inherited.split(":") if part and part != str(driver_folder)]
     return ":".join(parts + [str(driver_folder)])
 
@@ -112,17 +115,18 @@ def compose(
     changes: Sequence[Change],
     user: Mapping[str, str],
 ) -> Tuple[Dict[str, str], Sequence[str]]:
-    """The final environment and the log lines about what was taken away. Later layers win; the user's own come last."""
+    """The final environment, and a log line for each variable that was unset. Later layers take precedence; the user's variables come
+    last."""
     environ = {name: value for name, value in inherited.items() if name not in DRIVER_ONLY}
     for layer in layers:
         environ.update(layer)
     lines = apply_changes(environ, changes)
     environ.setdefault("PYTHONUNBUFFERED", "1")
-    # A rank that is told to abort after a hang then prints the stack of each of its threads.
+    # A rank that is aborted after a hang then prints the stack of each of its threads.
     environ.setdefault("PYTHONFAULTHANDLER", "1")
     ours = environ.get("PYTHONPATH", "")
     environ.update(user)
     if "PYTHONPATH" in user:
-        # Without ours the ranks would not find the driver's modules.
+        # Without these entries the ranks would not find the driver's modules.
         environ["PYTHONPATH"] = ":".join(dict.fromkeys(part for part in [*user["PYTHONPATH"].split(":"), *ours.split(":")] if part))
     return environ, lines

@@ -1,4 +1,4 @@
-"""Progress lines: `slipway {json}` from scripts that write them, or the run file's expressions for those that do not."""
+"""Progress lines: `slipway {json}` from scripts that print them, or matches of the run file's regular expressions for other scripts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _RANK_LABEL = re.compile(r"^\[rank \d+\] ")
 
 
 def progress_line(event: str, **fields: Any) -> str:
-    """One progress line."""
+    """Formats an event as a progress line."""
     return "slipway " + json.dumps(dict({"event": event}, **fields), separators=(",", ":"))
 
 
 def parse_progress(line: str) -> Optional[Dict[str, Any]]:
-    """The event of a progress line; None for every other line."""
+    """The event of a progress line; None for any other line."""
     if not line.startswith(PREFIX):
         return None
     try:
@@ -28,9 +28,9 @@ def parse_progress(line: str) -> Optional[Dict[str, Any]]:
 
 
 class ProgressReader:
-    """Turns a host's output into events. The first group of `step_regex` is the step, that of `loss_regex` the loss.
+    """Parses a host's output into events. The first group of `step_regex` is the step, that of `loss_regex` the loss.
 
-    A step's event carries the loss of its own line. A loss on a line without a step is an event `metric` of its own.
+    A `step` event contains the loss of the same line. A loss on a line without a step becomes a `metric` event.
     """
 
     def __init__(self, step_regex: Optional[str], loss_regex: Optional[str] = None) -> None:
@@ -38,7 +38,7 @@ class ProgressReader:
         self._loss = re.compile(loss_regex) if loss_regex else None
 
     def read(self, line: str) -> Optional[Dict[str, Any]]:
-        """The progress event in a line of output: one of our own, or what the patterns of the run file find; None without either."""
+        """The event of a progress line or of a match of the run file's expressions; None for other lines."""
         event = parse_progress(line)
         if event is not None or (self._step is None and self._loss is None):
             return event
@@ -51,18 +51,17 @@ class ProgressReader:
 
 
 class FoundSteps:
-    """Progress lines for what the expressions of the run file find, so that reports and metrics read the steps of every script alike.
+    """Generates progress lines from matches of the run file's expressions, so that reports and metrics contain the steps of every script.
 
-    The lines of one rank count: the first whose output matches, rather one of this host. A script that writes step lines of its own gets no
-    others. A loss on a
-    line of its own belongs to the step that waits for one, else to the next step.
+    Only the lines of one rank are used: the first rank whose output matches, preferably one of this host. Nothing is generated for a script
+    that prints its own step lines. A loss on a separate line belongs to the step that waits for one, otherwise to the next step.
     """
 
     def __init__(self, expects_loss: bool) -> None:
         self._expects_loss = expects_loss
         self._rank: Optional[str] = None
         self._host = ""
-        #: The last step that was said, and the one up to which a rank that took the place of another host's only repeats.
+        #: The last step that was printed, and the last step that a rank only repeats after it replaces the rank of another host.
         self._last: Optional[int] = None
         self._repeats: Optional[int] = None
         self._is_own = False
@@ -70,10 +69,10 @@ class FoundSteps:
         self._loss: Optional[float] = None
 
     def feed(self, line: str, event: Mapping[str, Any], host: str = "") -> List[str]:
-        """The progress lines that are complete with this line of output.
+        """The progress lines that are complete after this line of output.
 
-        :param event: what ``ProgressReader.read`` made of the line
-        :param host: where it was printed, when not here
+        :param event: the result of ``ProgressReader.read`` for the line
+        :param host: the host that printed the line; empty for this host
         """
         if line.startswith(PREFIX):
             self._is_own = self._is_own or event["event"] == "step"
@@ -89,7 +88,7 @@ class FoundSteps:
         return self._on_step(event["step"], event.get("loss"))
 
     def end(self) -> List[str]:
-        """The step that still waits for its loss."""
+        """The step that still waits for its loss, without a loss."""
         step, self._step = self._step, None
         return [] if step is None else [_step_line(step, None)]
 
@@ -114,12 +113,12 @@ class FoundSteps:
 
 
 def _step_line(step: int, loss: Optional[float]) -> str:
-    """JSON knows no NaN: a loss that is none is left out."""
+    """JSON has no NaN or infinity, so such a loss is omitted."""
     return progress_line("step", step=step, **({} if loss is None or not math.isfinite(loss) else {"loss": loss}))
 
 
 def _group(pattern: "Optional[re.Pattern[str]]", text: str) -> Optional[str]:
-    """The first group of the first match; None without one."""
+    """The first group of the first match; None if there is none."""
     found = pattern.search(text) if pattern else None
     return found.group(1) if found and found.groups() else None
 
