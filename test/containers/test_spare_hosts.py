@@ -59,9 +59,9 @@ def test_fails_for_spares_that_the_launcher_could_not_call(launcher: str, spares
     [
         ("0, 0\n1, 0\n", "0, 0\n1, 0\n", ""),
         ("0, 2\n1, 0\n", "0, 2\n1, 0\n", ""),
-        ("0, 0\n1, 0\n", "0, 0\n", "GPU 1 is gone"),
-        ("0, 0\n1, 0\n", "Unable to determine the device handle for GPU0000:3B:00.0: Unknown Error\n", "GPU 0, 1 is gone"),
-        ("0, 0\n1, 0\n", "0, 0\n1, [GPU is lost]\n", "GPU 1 is gone"),
+        ("0, 0\n1, 0\n", "0, 0\n", "GPU 1 is lost"),
+        ("0, 0\n1, 0\n", "Unable to determine the device handle for GPU0000:3B:00.0: Unknown Error\n", "GPU 0, 1 is lost"),
+        ("0, 0\n1, 0\n", "0, 0\n1, [GPU is lost]\n", "GPU 1 is lost"),
         ("0, 2\n1, 0\n", "0, 3\n1, 0\n", "GPU 0 has uncorrectable memory errors"),
         ("0, [N/A]\n", "0, [N/A]\n", ""),
         ("0, 0\n", None, "nvidia-smi no longer responds"),
@@ -179,7 +179,7 @@ def test_a_spare_host_takes_the_place_of_one_whose_gpu_is_gone(tmp_path: Path) -
     for host in world.hosts:
         restart = world.events(host, "restart")[0]
         assert (restart["host"], restart["replaced"]) == ("algo-2", {"algo-2": "algo-3"})
-        assert restart["reason"] == "GPU 1 is gone (RuntimeError: something is wrong here)"
+        assert restart["reason"] == "GPU 1 is lost (RuntimeError: something is wrong here)"
         assert restart["resumeFrom"] == str(tmp_path / "checkpoints/step-2")
     inventory = {host: world.events(host, "inventory")[0]["rank"] for host in world.hosts}
     assert inventory == {"algo-1": 0, "algo-2": 1, "algo-3": None}
@@ -200,7 +200,7 @@ def test_without_spares_a_broken_host_gets_no_restart_in_place(tmp_path: Path) -
     assert world.wait() == [75, 75]
     assert world.events("algo-1", "restart") == []
     failure = world.failure("algo-2")
-    assert (failure["class"], failure["reason"]) == ("hardware", "GPU 1 is gone (RuntimeError: something is wrong here)")
+    assert (failure["class"], failure["reason"]) == ("hardware", "GPU 1 is lost (RuntimeError: something is wrong here)")
 
 
 def test_sigterm_ends_a_spare_host_at_once_and_well(tmp_path: Path) -> None:

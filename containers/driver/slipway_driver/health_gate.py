@@ -107,7 +107,7 @@ def speed_findings(place: Place, tflops: Sequence[float]) -> List[Finding]:
         if got < SLOW_SHARE * best:
             found.append(Finding("matmul", "GPU %d: %.0f TFLOP/s in matrix multiplication, another GPU: %.0f" % (index, got, best), True))
     if known and known.bf16_tflops and tflops and best < PEAK_SHARE * known.bf16_tflops:
-        reason = "the fastest GPU reaches %.0f TFLOP/s in a matrix multiplication; the peak of its type is %.0f" % (best, known.bf16_tflops)
+        reason = "the fastest GPU: %.0f TFLOP/s in matrix multiplication; the peak of its type is %.0f" % (best, known.bf16_tflops)
         found.append(Finding("matmul", reason, False))
     return found
 
