@@ -129,7 +129,7 @@ def test_a_declared_phase_has_its_own_budget() -> None:
     dog.feed({"event": "phase", "name": "eval", "state": "begin", "budgetSeconds": 300}, 51)
     assert dog.phase == "eval"
     assert dog.verdict(340) is None
-    assert dog.verdict(352) == "phase eval is over its budget"
+    assert dog.verdict(352) == "phase eval exceeded its time limit"
     dog.feed({"event": "phase", "name": "eval", "state": "end"}, 360)
     assert dog.verdict(379) is None
     assert dog.verdict(381) is not None

@@ -29,7 +29,7 @@ SAVE = "a checkpoint could not be written: put: S3 answered %s (request id 4F)"
         ([report()], [], 0, [], False, "no restarts are left"),
         ([report(kind="loss")], [], 3, [], False, "a restart does not fix: loss"),
         ([report(), report("algo-2", "hand-over")], [], 3, [], False, "a restart does not fix: hand-over"),
-        ([report(step=5)], [], 3, [5], False, "no step beyond the 5 of the start before"),
+        ([report(step=5)], [], 3, [5], False, "no progress beyond step 5 of the previous start"),
         ([report(step=6)], [], 3, [5], True, ""),
         ([report(kind="hang", step=6)], [], 1, [2, 5], True, ""),
         ([report(kind="checkpoint", reason=SAVE % "403 AccessDenied")], [], 3, [], False, "a restart does not fix a denied access"),

@@ -103,9 +103,9 @@ def report(host: str, kind: str = "peer-lost", step: "int | None" = 5) -> Report
         ([report("algo-2", "user-code")], [], ["algo-9"], ("algo-1", "algo-2", "algo-3"), ""),
         # Twice the same host at the same place: it goes, as long as there is another.
         ([report("algo-2", "user-code")], [Start(5, "algo-2")], ["algo-9"], ("algo-1", "algo-9", "algo-3"), ""),
-        ([report("algo-2", "user-code")], [Start(5, "algo-2")], [], (), "no step beyond the 5 of the start before"),
-        ([report("algo-2", "user-code")], [Start(5, "algo-3")], ["algo-9"], (), "no step beyond the 5 of the start before"),
-        ([report("algo-1", "user-code")], [Start(5, "algo-1")], ["algo-9"], (), "no step beyond the 5 of the start before"),
+        ([report("algo-2", "user-code")], [Start(5, "algo-2")], [], (), "no progress beyond step 5 of the previous start"),
+        ([report("algo-2", "user-code")], [Start(5, "algo-3")], ["algo-9"], (), "no progress beyond step 5 of the previous start"),
+        ([report("algo-1", "user-code")], [Start(5, "algo-1")], ["algo-9"], (), "no progress beyond step 5 of the previous start"),
         ([report("algo-2", "user-code")], [Start(4, "algo-2")], ["algo-9"], ("algo-1", "algo-2", "algo-3"), ""),
         # The host that hung with a broken GPU is the cause, regardless of which host has noticed the hang.
         ([report("algo-1", "hang"), report("algo-3", "hardware")], [], ["algo-9"], ("algo-1", "algo-2", "algo-9"), ""),

@@ -1,9 +1,9 @@
-"""The shim that one rank runs under: `python -m slipway_driver.rank STATE_FOLDER COMMAND...`.
+"""The wrapper under which each rank runs: `python -m slipway_driver.rank STATE_FOLDER COMMAND...`.
 
-It exists because a launcher such as torchrun folds every rank's end into exit code 1, mixes their output and gives them 30 seconds
-after SIGTERM. The shim labels each line with its rank, writes how the rank ended (`rank-<n>.json`), and while the driver stops the
-job it hides the rank's exit code, so that the launcher does not cut off ranks that still save. STATE_FOLDER `-` means the one in
-SLIPWAY_STATE_FOLDER: mpirun hands the same words to every host.
+A launcher such as torchrun reports every failure as exit code 1, mixes the output of the ranks, and kills them 30 seconds after SIGTERM.
+The wrapper labels each line with its rank and records the rank's outcome (`rank-<n>.json`). While the driver stops the job, it hides the
+rank's exit code, so that the launcher does not kill ranks that are saving. STATE_FOLDER `-` stands for SLIPWAY_STATE_FOLDER, because mpirun
+passes the same command to every host.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from slipway_driver.progress import PREFIX
 STOPPING = "stopping"
 BURST_LINES = 2000
 LINES_PER_SECOND = 50.0
-#: Of NCCL's lines about its network: the verdict must not depend on what else a rank prints.
+#: Limit for NCCL lines about its network, separate from the limit for other lines so that the verdict does not depend on them.
 NETWORK_LINES = 200
-#: A longer line comes in pieces: one without an end must not fill the memory.
+#: Longer lines are split, to bound the memory for a line without an end.
 LONGEST_LINE = 1 << 20
 TEARDOWN_SECONDS = 5.0
 PR_SET_PDEATHSIG = 1
-#: Set by the host's part of an MPI launch: this host's state folder, and the file that its log is read from.
+#: Set by the host's part of an MPI start: this host's state folder, and the file from which its log is read.
 STATE_VARIABLE, LOG_VARIABLE = "SLIPWAY_STATE_FOLDER", "SLIPWAY_LOG"
 FOLDER_VARIABLE = "SLIPWAY_FOLDER"
-#: Where launchers put a process's global and local rank, in the order in which they are believed.
+#: Variables in which launchers set a process's global and local rank; the first pair that is set is used.
 _RANK_NAMES = (("RANK", "LOCAL_RANK"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"))
 
 
@@ -51,21 +51,21 @@ def ranks_of(environ: Mapping[str, str]) -> "tuple[Optional[int], int]":
 
 
 def rank_variables(environ: Mapping[str, str]) -> Dict[str, str]:
-    """RANK and its like as torchrun sets them, where mpirun has said it in its own words only."""
+    """RANK and related variables as torchrun sets them, if only the variables of Open MPI are set."""
     own = {"RANK": "RANK", "WORLD_SIZE": "SIZE", "LOCAL_RANK": "LOCAL_RANK", "LOCAL_WORLD_SIZE": "LOCAL_SIZE"}
     theirs = {name: environ.get("OMPI_COMM_WORLD_" + word) for name, word in own.items()}
     return {name: value for name, value in theirs.items() if value is not None and name not in environ}
 
 
 def labelled(line: str, rank: Optional[int]) -> str:
-    """A line with its rank in front; progress lines stay as they are, because readers look for them at the start of a line."""
+    """Prefixes a line with its rank. Progress lines are unchanged because readers expect them at the start of a line."""
     if rank is None or line.startswith(PREFIX):
         return line
     return "[rank %d] %s" % (rank, line)
 
 
 def die_with_parent() -> None:
-    """From now on this process is killed when its parent dies: a parent that gets SIGKILL cannot take its children along itself."""
+    """Lets the kernel kill this process when its parent dies: a parent that receives SIGKILL cannot end its children itself."""
     try:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     except (AttributeError, OSError):
@@ -73,15 +73,15 @@ def die_with_parent() -> None:
 
 
 def begin_rank() -> None:
-    """In a rank's process before its script: it ends with its shim, and leaves no core file, which would be as large as the host's memory
-    that the rank holds and take minutes to write. A script may raise its limit again."""
+    """Runs in a rank's process before its script: the rank ends with its wrapper, and core files are disabled, because writing the rank's
+    host memory to disk would take minutes. A script may raise the limit again."""
     die_with_parent()
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
 
 
 class LineBudget:
-    """How many lines a rank may print: a burst, then so many a second. A rank in a loop must not bury the log, or its price."""
+    """Rate limit for the lines of a rank: a burst, then a constant rate. It bounds the size and the cost of the log."""
 
     def __init__(self, burst: int = BURST_LINES, per_second: float = LINES_PER_SECOND) -> None:
         self._burst, self._per_second = float(burst), per_second
@@ -89,7 +89,7 @@ class LineBudget:
         self.dropped = 0
 
     def admit(self, now: float) -> bool:
-        """Whether a line may be printed now; counts it as dropped if not."""
+        """Whether a line may be printed at `now` (seconds); counts it as dropped if not."""
         self._left = min(self._burst, self._left + (now - self._at) * self._per_second)
         self._at = now
         if self._left < 1.0:
@@ -99,7 +99,7 @@ class LineBudget:
         return True
 
     def take_dropped(self) -> int:
-        """How many lines were dropped since the last call."""
+        """Number of lines dropped since the last call."""
         dropped, self.dropped = self.dropped, 0
         return dropped
 
@@ -119,32 +119,33 @@ def _pump(source: "IO[bytes]", rank: Optional[int], errors: ErrorCollector) -> N
 def _say_dropped(budget: LineBudget, rank: Optional[int]) -> None:
     dropped = budget.take_dropped()
     if dropped:
-        _write_line("(%d lines left out: more than %d a second)" % (dropped, LINES_PER_SECOND), rank)
+        _write_line("(%d lines dropped: more than %d per second)" % (dropped, LINES_PER_SECOND), rank)
 
 
 def _write_line(line: str, rank: Optional[int]) -> None:
-    # One write a line: lines of several ranks share the pipe and must not be cut into each other. A driver that is gone is no reason
-    # to stop reading: the rank would block.
+    # One write per line, because several ranks share the pipe and their lines must not be interleaved. If the driver has ended, reading
+    # continues, because the rank would block otherwise.
     with contextlib.suppress(OSError):
         os.write(1, (labelled(line, rank) + "\n").encode("utf-8", "replace"))
 
 
 def write_pid(state: Path, local_rank: int, pid: int) -> None:
-    """The process that the driver signals for this rank."""
+    """Writes the process id that the driver signals for this rank."""
     (state / ("rank-%d.pid" % local_rank)).write_text(str(pid), encoding="utf-8")
 
 
 def write_record(state: Path, local_rank: int, record: Mapping[str, Any]) -> None:
-    """How the rank ended, complete at once: the driver may read at any time."""
+    """Writes the outcome of the rank atomically, because the driver may read the file at any time."""
     temporary = state / ("rank-%d.json.tmp" % local_rank)
     temporary.write_text(json.dumps(record), encoding="utf-8")
     temporary.rename(state / ("rank-%d.json" % local_rank))
 
 
 def _stop_on_teardown(child: "subprocess.Popen[bytes]", state: Path, keep: Callable[[], None]) -> threading.Event:
-    """SIGTERM to the shim comes from the launcher, which tears down after another rank failed; the driver signals ranks itself.
+    """Installs the handler for SIGTERM. The wrapper receives SIGTERM from the launcher, which ends all ranks after another rank has failed;
+    the driver signals the ranks directly.
 
-    The event is set when that has happened. `keep` writes down what is known by then: SIGKILL may follow within a second.
+    The returned event is set after such a signal. `keep` writes the current record, because SIGKILL may follow within a second.
     """
     torn_down = threading.Event()
 
@@ -163,7 +164,7 @@ def _stop_on_teardown(child: "subprocess.Popen[bytes]", state: Path, keep: Calla
 
 
 def _log_to_this_host(environ: Mapping[str, str]) -> None:
-    """mpirun would collect every rank's output on the first host: there one log would hold them all, and the other hosts' none."""
+    """Redirects the output to the log of this host. Otherwise mpirun would collect the output of all ranks on the first host."""
     path = environ.get(LOG_VARIABLE)
     if path:
         with contextlib.suppress(OSError):
@@ -173,14 +174,14 @@ def _log_to_this_host(environ: Mapping[str, str]) -> None:
 
 
 class RankErrors:
-    """What one rank said of its end: on stderr, else (`2>&1`) in a traceback on stdout."""
+    """The errors of one rank: from stderr, otherwise (`2>&1`) from a traceback on stdout."""
 
     def __init__(self) -> None:
         self.stderr, self.stdout = ErrorCollector(), ErrorCollector(bare=False)
 
     @property
     def best(self) -> ErrorCollector:
-        """The stream whose error is reported: standard error, unless only standard output has one."""
+        """The collector whose error is reported: stderr, unless only stdout has an error."""
         return self.stdout if self.stdout.summary and not self.stderr.summary else self.stderr
 
 
@@ -193,7 +194,7 @@ def _wait_and_pump(child: "subprocess.Popen[bytes]", rank: Optional[int], errors
         pump.start()
     code = child.wait()
     for pump in pumps:
-        pump.join(timeout=2.0)  # A grandchild may hold the pipe open indefinitely.
+        pump.join(timeout=2.0)  # A grandchild may keep the pipe open indefinitely.
     return code
 
 
@@ -212,7 +213,7 @@ def _record(rank: Optional[int], local_rank: int, code: int, errors: ErrorCollec
 
 
 def run(state: Path, command: List[str], environ: Mapping[str, str]) -> int:
-    """Runs the command as one rank and returns the exit code that the launcher shall see."""
+    """Runs the command as one rank and returns the exit code for the launcher."""
     die_with_parent()
     _log_to_this_host(environ)
     rank, local_rank = ranks_of(environ)
@@ -230,11 +231,11 @@ def run(state: Path, command: List[str], environ: Mapping[str, str]) -> int:
 
     torn_down = _stop_on_teardown(child, state, lambda: keep(1 if errors.best.summary else -signal.SIGTERM, True))
     if (state / STOPPING).exists():
-        # The driver began to stop between the two lines above and has not seen this rank.
+        # The driver began to stop the job after the check above and before the pid file was written, so it has not signaled this rank.
         child.terminate()
     code = _wait_and_pump(child, rank, errors)
     if code == 0 and torn_down.is_set():
-        code = -signal.SIGTERM  # It took the launcher's SIGTERM for a polite end; its work was not done.
+        code = -signal.SIGTERM  # The rank exited normally on the launcher's SIGTERM, but its work was not complete.
     stopping = (state / STOPPING).exists()
     keep(code, torn_down.is_set())
     if stopping:

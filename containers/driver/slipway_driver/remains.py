@@ -1,7 +1,7 @@
-"""What killed ranks leave behind for a while: processes whose memory is being torn down, and memory of their GPUs.
+"""Waits for processes and GPU memory of killed ranks to be released.
 
-A rank that starts while the one before it still holds the GPU runs out of memory before its first step. The kernel's NVIDIA driver needs
-seconds, rarely minutes, to tear a context down (https://docs.nvidia.com/deploy/nvidia-smi/: memory.used; 2026-11-22).
+A rank that starts while a previous one holds GPU memory runs out of memory before its first step. NVIDIA's kernel driver needs seconds,
+rarely minutes, to destroy a CUDA context (https://docs.nvidia.com/deploy/nvidia-smi/: memory.used; 2026-11-22).
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ import time
 from pathlib import Path
 from typing import Callable, Dict, List, Optional, Sequence
 
-#: Until a host whose ranks do not go counts as broken.
+#: After this time a host whose ranks do not end counts as broken.
 LONGEST_SECONDS = 60.0
 POLL_SECONDS = 0.25
-#: More than the driver itself keeps on a GPU, less than any model.
+#: More than the driver itself uses on a GPU, less than any model.
 SPARE_MIB = 1024
 _QUERY = ["nvidia-smi", "--query-gpu=index,memory.used", "--format=csv,noheader,nounits"]
 _ANSWER_SECONDS = 20.0
 
-#: MiB in use by the index of a GPU.
+#: GPU index to memory in use, MiB.
 Memory = Dict[int, int]
 
 
 def parse_memory(text: str) -> Memory:
-    """The answer to the query: `0, 412` a line."""
+    """Parses lines like `0, 412`."""
     found: Memory = {}
     for line in text.splitlines():
         index, _, used = line.partition(",")
@@ -34,7 +34,7 @@ def parse_memory(text: str) -> Memory:
 
 
 def read_memory() -> Optional[Memory]:
-    """Memory in use on every GPU; None where nvidia-smi is missing or does not answer."""
+    """Memory in use on every GPU; None if nvidia-smi is missing or does not respond."""
     try:
         done = subprocess.run(_QUERY, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=_ANSWER_SECONDS)
     except (OSError, subprocess.TimeoutExpired):
@@ -43,7 +43,7 @@ def read_memory() -> Optional[Memory]:
 
 
 def is_running(pid: int, proc: Path = Path("/proc")) -> bool:
-    """Whether a process still exists. One that only waits to be reaped does not count: it holds nothing."""
+    """Whether a process is running. A zombie does not count, because it holds no resources."""
     try:
         state = (proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
     except (OSError, IndexError):
@@ -52,7 +52,7 @@ def is_running(pid: int, proc: Path = Path("/proc")) -> bool:
 
 
 def pids_in(state: Path) -> List[int]:
-    """Process ids of all ranks that a launch has started here, ended or not."""
+    """Process ids of all ranks that were started on this host, including ended ones."""
     found = []
     for path in sorted(state.glob("rank-*.pid")):
         try:
@@ -63,7 +63,7 @@ def pids_in(state: Path) -> List[int]:
 
 
 class Remains:
-    """Of one host. Made before the first launch, so that what others use of the GPUs is known."""
+    """Tracks one host. Created before the ranks start for the first time, to record the GPU memory that other processes use."""
 
     def __init__(self, read: Callable[[], Optional[Memory]] = read_memory, running: Callable[[int], bool] = is_running) -> None:
         self._read, self._running = read, running
@@ -73,7 +73,7 @@ class Remains:
         if not self._before:
             return {}
         now = self._read()
-        # Without an answer nothing is free; whether the GPUs are still there is asked elsewhere (health.py).
+        # Without a response no GPU counts as free; health.py checks whether the GPUs still exist.
         if now is None:
             return {index: 0 for index in self._before}
         return {index: used for index, used in now.items() if used > self._before.get(index, 0) + SPARE_MIB}
@@ -82,7 +82,7 @@ class Remains:
         self, pids: Sequence[int], seconds: float = LONGEST_SECONDS, sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> str:  # fmt: skip
-        """Waits until the processes have ended and their GPUs' memory is free; why the host cannot be used again, "" when it can."""
+        """Waits until the processes have ended and their GPU memory is free. Returns why the host cannot be used again, "" if it can."""
         deadline = clock() + seconds
         while True:
             left = [pid for pid in pids if self._running(pid)]

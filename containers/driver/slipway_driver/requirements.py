@@ -1,4 +1,4 @@
-"""Python packages that the user's code asks for: from wheels in a channel, from CodeArtifact, or from the image's own index."""
+"""Installs the Python packages that the user's code requires: from wheels in a channel, from CodeArtifact, or from the image's index."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from slipway_driver.code import bare_digest, sha256_of
 from slipway_driver.codeartifact import index_url
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 
-# The toolkit's own variable: the repository to install from.
+# The toolkit's variable for the repository from which packages are installed.
 REPOSITORY_VARIABLE = "CA_REPOSITORY_ARN"
 INSTALL_SECONDS = 1800.0
 
 
 def install_command(file: Path, wheels: Optional[Path], python: str = sys.executable) -> List[str]:
-    """pip's words. With wheels nothing else is asked: a container without internet would wait for every index to time out."""
+    """The pip command. With wheels no index is used: in a container without internet access, pip would wait for timeouts."""
     words = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--requirement", str(file)]
     if wheels is not None:
         words += ["--no-index", "--find-links", str(wheels)]
@@ -25,7 +25,7 @@ def install_command(file: Path, wheels: Optional[Path], python: str = sys.execut
 
 
 def install_environment(inherited: Mapping[str, str], wheels: Optional[Path]) -> Tuple[Dict[str, str], str]:
-    """pip's environment, and where packages come from in words. The token of an index never stands on the command line."""
+    """pip's environment, and a description of the package source. The token of an index is never passed on the command line."""
     environ = dict(inherited)
     if wheels is not None:
         return environ, "the wheels of channel %s" % wheels.name
@@ -39,10 +39,10 @@ def install_environment(inherited: Mapping[str, str], wheels: Optional[Path]) ->
 def install_requirements(
     folder: Path, name: str, digest: Optional[str], wheels_channel: Path, inherited: Mapping[str, str], log: Callable[[str], None]
 ) -> None:
-    """Installs the requirements file `name` of the code folder. pip resolves relative paths against its working directory, which is
-    the code folder, as in AWS's toolkit (sagemaker-training 5.1.1, modules.py install_requirements).
+    """Installs the requirements file `name` of the code folder. pip resolves relative paths against its working directory, which is the
+    code folder, as in AWS's toolkit (sagemaker-training 5.1.1, modules.py install_requirements).
 
-    Raises DriverError (77) when the file is not there, not what was launched, or cannot be installed.
+    Raises DriverError (77) if the file is missing, differs from the launched file, or cannot be installed.
     """
     file = (folder / name).resolve()
     if not file.is_file():

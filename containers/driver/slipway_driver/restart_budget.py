@@ -1,7 +1,7 @@
-"""How often the ranks may start again in place: so many times within any hour, without a limit over the attempt.
+"""Limits restarts in place: a maximum number per hour, with no limit for the whole attempt.
 
-A limit over the whole attempt would run out on the healthiest of long runs: at 512 hosts something that a restart fixes happens every
-few hours. What repeats itself at once is caught by the limit within the hour, and by the rule that every restart must lead to a later step.
+A limit for the whole attempt would end long, healthy runs: on 512 hosts, a failure that a restart fixes happens every few hours. Repeated
+failures are stopped by the hourly limit, and by the rule that every start must reach a later step.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ WINDOW_SECONDS = 3600.0
 
 
 class RestartBudget:
-    """`most` restarts within any hour."""
+    """Allows `most` restarts within any hour."""
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most, self._clock = most, clock
         self._taken: List[float] = []
 
     def left(self) -> int:
-        """How many more there may be now."""
+        """Number of restarts that are allowed now."""
         since = self._clock() - WINDOW_SECONDS
         self._taken = [at for at in self._taken if at > since]
         return self._most - len(self._taken)
 
     def take(self) -> None:
-        """Books one restart at the present time."""
+        """Records a restart at the current time."""
         self._taken.append(self._clock())

@@ -1,23 +1,23 @@
-"""When the ranks of all hosts are started again without a new job, and on which hosts."""
+"""Decides whether the ranks of all hosts start again without a new job, and on which hosts."""
 
 from __future__ import annotations
 
 import re
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-#: Ends that another start in the same containers cannot fix, or that mean something else than a failure.
+#: Failure classes that another start in the same containers cannot fix, or that are not failures.
 FINAL_KINDS = ("done", "environment", "loss", "efa", "hand-over", "host-memory")
-#: S3's word, and that of the S3 connector for PyTorch, for a role that may not: the next start would be denied as well.
+#: Error codes of S3 and of the S3 connector for PyTorch for missing permissions, which another start would not have either.
 DENIED = re.compile(r"\b(AccessDenied|Forbidden)\b")
 STORAGE_KINDS = ("checkpoint", "data")
-#: Ends that another host's end explains.
+#: Failure classes that are consequences of another host's failure.
 FOLLOWING_KINDS = ("peer-lost",)
-#: The host itself is broken: nothing starts on it again.
+#: The host itself is broken; the ranks must not start on it again.
 HARDWARE = "hardware"
 
 
 class Report(NamedTuple):
-    """How one host's round ended. `step`: the last step seen there, None without one."""
+    """The outcome of one host. `step`: the last step seen on the host, None before the first step."""
 
     host: str
     code: int
@@ -26,12 +26,12 @@ class Report(NamedTuple):
     step: Optional[int]
 
     def as_message(self) -> Dict[str, Any]:
-        """The report as hosts send it to the first one."""
+        """The report as a message to the first host."""
         return dict(self._asdict(), type="ended")
 
 
 def report_from(message: Mapping[str, Any]) -> Report:
-    """The report in a message. Raises KeyError or ValueError for one that is not whole."""
+    """Parses a message into a report. Raises KeyError or ValueError for an incomplete message."""
     return Report(
         host=str(message["host"]),
         code=int(message["code"]),
@@ -42,7 +42,7 @@ def report_from(message: Mapping[str, Any]) -> Report:
 
 
 class Decision(NamedTuple):
-    """`restart` on `hosts`, in the order of their ranks, or leave; `cause` is the failure that explains the others."""
+    """Whether to `restart` on `hosts` (in rank order) or to exit; `cause` is the failure that explains the others."""
 
     restart: bool
     cause: Report
@@ -51,14 +51,14 @@ class Decision(NamedTuple):
 
 
 class Start(NamedTuple):
-    """A start of the ranks before this one: the last step seen in it, and the host whose failure ended it."""
+    """A previous start of the ranks: the last step seen in it, and the host whose failure ended it."""
 
     step: Optional[int]
     cause: str
 
 
 def cause_of(reports: Sequence[Report]) -> Report:
-    """The report of the host that is broken, else that failed for a reason of its own; the first one when all are only followers."""
+    """The report of a broken host, otherwise of a host with an error of its own, otherwise the first report."""
     failed = [report for report in reports if report.kind != "done"]
     broken = [report for report in failed if report.kind == HARDWARE]
     own = [report for report in failed if report.kind not in FOLLOWING_KINDS]
@@ -66,19 +66,19 @@ def cause_of(reports: Sequence[Report]) -> Report:
 
 
 def last_step(reports: Sequence[Report]) -> Optional[int]:
-    """The greatest step of the reports; None when none names one."""
+    """The highest step of the reports; None if no report has one."""
     steps = [report.step for report in reports if report.step is not None]
     return max(steps) if steps else None
 
 
 def _is_stuck(step: Optional[int], starts: Sequence[Start]) -> bool:
-    """Whether the start before this one has come as far."""
+    """Whether this start has made no progress compared with the previous one."""
     before = starts[-1].step if starts else None
     return step is not None and before is not None and step <= before
 
 
 def _refused(reports: Sequence[Report], missing: Sequence[str], restarts_left: int) -> str:
-    """Why no start can help whichever hosts take part; "" when one may."""
+    """The reason why another start cannot help on any hosts; "" if it may help."""
     cause = cause_of(reports)
     finals: List[str] = [report.kind for report in reports if report.kind in FINAL_KINDS]
     if missing:
@@ -95,9 +95,9 @@ def _refused(reports: Sequence[Report], missing: Sequence[str], restarts_left: i
 
 
 def replaced(hosts: Sequence[str], broken: Sequence[str], spares: Sequence[str]) -> Tuple[Tuple[str, ...], str]:
-    """`hosts` with a spare in the place of each broken one, and why that cannot be done ("" when it can).
+    """Returns `hosts` with each broken host replaced by a spare, and the reason if that is not possible ("" if it is).
 
-    The first host holds the channels to all others and stays: its place cannot be taken.
+    The first host cannot be replaced, because it holds the channels to all other hosts.
     """
     if hosts[0] in broken:
         return (), "the first host's own hardware is broken"
@@ -115,18 +115,21 @@ def decide(
     hosts: Sequence[str],
     spares: Sequence[str] = (),
 ) -> Decision:
-    """`reports` in the order in which they came; `missing`: hosts without one; `starts`: those before this one; `hosts`: that train now,
-    in the order of their ranks; `spares`: that wait."""
+    """Decides after a start has ended.
+
+    `reports`: in order of arrival; `missing`: hosts without a report; `starts`: previous starts; `hosts`: current training hosts in rank
+    order; `spares`: available spare hosts.
+    """
     cause, step = cause_of(reports), last_step(reports)
     why = _refused(reports, missing, restarts_left)
     if why:
         return Decision(False, cause, why)
     broken = [report.host for report in reports if report.kind == HARDWARE]
     if not broken and _is_stuck(step, starts):
-        # The same host twice at the same place: what is wrong with it may be nothing that it can see itself.
+        # The same host has failed twice at the same step: it may have a fault that its own checks cannot detect.
         suspect = cause.host == starts[-1].cause and cause.host != hosts[0] and bool(spares)
         if not suspect:
-            return Decision(False, cause, "no step beyond the %s of the start before" % starts[-1].step)
+            return Decision(False, cause, "no progress beyond step %s of the previous start" % starts[-1].step)
         broken = [cause.host]
     then, why = replaced(hosts, broken, spares)
     return Decision(not why, cause, why, then)

@@ -1,4 +1,5 @@
-"""Secrets of the run file: read in the container with the role of the job, given to the script as variables, masked in every line.
+"""Secrets of the run file: read in the container with the role of the job, passed to the script as environment variables, and masked in all
+output.
 
 Sources: https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_GetSecretValue.html and
 https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html (2026-11-22).
@@ -38,11 +39,11 @@ def _call(service: _Service, body: Mapping[str, Any], region: str, environ: Mapp
 
 
 def _read_one(reference: str, environ: Mapping[str, str]) -> str:
-    """The text behind an ARN, a parameter's name (it begins with /) or a secret's name."""
+    """The value of an ARN, a parameter name (begins with /) or a secret name."""
     parameter, secret = _PARAMETER_ARN.match(reference), _SECRET_ARN.match(reference)
     if parameter or reference.startswith("/"):
         region = parameter.group(1) if parameter else region_of(environ)
-        # The API takes the ARN only of a parameter that another account shares; by name it finds one of this account.
+        # The API accepts the ARN only for a parameter shared by another account; a parameter of this account is read by name.
         name = reference.split(":parameter", 1)[1] if parameter else reference
         return str(_call(_PARAMETERS, {"Name": name, "WithDecryption": True}, region, environ)["Parameter"]["Value"])
     region = secret.group(1) if secret else region_of(environ)
@@ -50,7 +51,7 @@ def _read_one(reference: str, environ: Mapping[str, str]) -> str:
 
 
 def _why(error: Exception) -> str:
-    """What a service said, without its message: that of a refused call may quote the request."""
+    """A service error without its message, because the message of a denied call may quote the request."""
     if not isinstance(error, urllib.error.HTTPError):
         return "it holds no text" if isinstance(error, KeyError) else type(error).__name__ + ": " + str(error)
     try:
@@ -63,9 +64,9 @@ def _why(error: Exception) -> str:
 def read_secrets(
     references: Mapping[str, str], environ: Mapping[str, str], hide: Callable[[str], None], log: Callable[[str], None]
 ) -> Dict[str, str]:
-    """The values by the name of their variable, each passed to `hide` first.
+    """Returns the values by variable name, after passing each one to `hide`.
 
-    Raises DriverError (77) that names every one that cannot be read.
+    Raises DriverError (77) with every secret that cannot be read.
     """
     values: Dict[str, str] = {}
     issues = []

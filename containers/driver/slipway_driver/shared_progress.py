@@ -1,6 +1,6 @@
-"""Progress lines of other hosts, for the first one, which watches over all: which rank prints them is up to the script.
+"""Forwards progress lines of other hosts to the first host, which monitors the whole job. The script decides which rank prints them.
 
-Megatron-LM prints its steps on the last rank (print_rank_last of megatron/training/utils.py, 2026-11-23), which is on the last host.
+Megatron-LM prints its steps on the last rank (print_rank_last of megatron/training/utils.py, 2026-11-23), which runs on the last host.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any, List, Mapping, NamedTuple, Optional
 
 from slipway_driver.peers import Peers
 
-#: A script whose every rank prints every step must not fill the first host's books.
+#: Limit on forwarded lines, in case every rank of a script prints every step.
 MOST_A_SECOND = 20
-#: Enough of a line for the label of its rank.
+#: Length of the part of a line that contains the rank label.
 LABEL_CHARACTERS = 40
 
 
 class Told(NamedTuple):
-    """A progress line of another host: its beginning, what was read in it, and the host."""
+    """A progress line of another host: its beginning, the parsed event, and the host."""
 
     line: str
     event: Mapping[str, Any]
@@ -26,9 +26,9 @@ class Told(NamedTuple):
 
 
 class ProgressSource:
-    """Whose progress counts for the first host: its own, and the steps of the first other host that tells some while it prints none.
+    """Selects the host whose progress counts on the first host: its own, or, while it prints no steps, the first other host that does.
 
-    Lines of others come late: beside its own they would take a step back.
+    Lines of other hosts arrive late, so mixing them with its own would let the step decrease.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class ProgressSource:
         self._lock = threading.Lock()
 
     def counts(self, event: Mapping[str, Any], host: str) -> bool:
-        """Whether an event counts. `host`: where it was printed, empty on this one."""
+        """Whether an event counts. `host`: the host that printed it, empty for this host."""
         is_step = event["event"] == "step"
         with self._lock:
             if is_step and (self._host is None or not host):
@@ -45,17 +45,17 @@ class ProgressSource:
 
 
 class SharedProgress:
-    """One host's side of it."""
+    """Sends or receives progress lines on one host."""
 
     def __init__(self, peers: Peers) -> None:
         self._peers = peers
         self._second, self._told = 0, 0
-        #: Lines that came before this host could reach the first one.
+        #: Lines that could not be sent because there was no connection to the first host.
         self._unsent: "collections.deque[Mapping[str, Any]]" = collections.deque(maxlen=MOST_A_SECOND)
         self._lock = threading.Lock()
 
     def tell(self, line: str, event: Mapping[str, Any], now: float) -> None:
-        """Tells the first host of a line of this one, printed at `now` (monotonic seconds); too many of one second are lost."""
+        """Sends a line of this host, printed at `now` (monotonic seconds), to the first host; drops lines above the limit per second."""
         if int(now) != self._second:
             self._second, self._told = int(now), 0
         self._told += 1
@@ -65,12 +65,12 @@ class SharedProgress:
             self.send()
 
     def send(self) -> None:
-        """Tells the first host what it could not be told before."""
+        """Sends lines that could not be sent before."""
         with self._lock:
             while self._unsent and self._peers.share_progress(self._unsent[0]):
                 self._unsent.popleft()
 
     def heard(self) -> List[Told]:
-        """On the first host: what the others have told since it was asked last."""
+        """On the first host: the lines received from the other hosts since the last call."""
         self._peers.end_asked()
         return [Told(str(one["line"]), one["event"], str(one["host"])) for one in self._peers.progress()]

@@ -1,8 +1,8 @@
 """The SM_* variables that training scripts written for SageMaker expect.
 
-The service itself sets none of them: they come from the sagemaker-training toolkit and the Python SDK's own driver, whose names
-and formats are kept (https://github.com/aws/sagemaker-training-toolkit, release 5.1.4; sagemaker-python-sdk v3, 2026-08-21).
-The channels of our own plumbing are left out of SM_CHANNELS: a script that walks its channels must meet only its data.
+The service itself sets none of them: they come from the sagemaker-training toolkit and the Python SDK's own driver, whose names and formats
+are used here (https://github.com/aws/sagemaker-training-toolkit, release 5.1.4; sagemaker-python-sdk v3, 2026-08-21). The driver's internal
+channels are not in SM_CHANNELS, so that a script that iterates over its channels finds only its data.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LOG_LEVEL_INFO = 20
 
 
 def encoded(value: Any) -> str:
-    """A value as the toolkit writes it into the environment: text as it is, everything else as compact JSON."""
+    """Formats a value like the toolkit: strings unchanged, everything else as compact JSON."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -40,17 +40,18 @@ def _decoded(value: str) -> Any:
 
 
 def parse_hyperparameters(raw: Mapping[str, str]) -> Dict[str, Any]:
-    """The script's own. Values arrive as strings; JSON is decoded and everything else kept. The toolkit's plumbing is left out."""
+    """The script's hyperparameters. Values arrive as strings; JSON is decoded, other strings are unchanged. Internal hyperparameters of the
+    toolkit are omitted."""
     return {name: _decoded(value) for name, value in raw.items() if not _is_plumbing(name)}
 
 
 def log_level(raw: Mapping[str, str]) -> Any:
-    """SM_LOG_LEVEL: what the toolkit's hyperparameter says, else INFO."""
+    """SM_LOG_LEVEL: the toolkit's hyperparameter if set, otherwise INFO."""
     return _decoded(raw["sagemaker_container_log_level"]) if "sagemaker_container_log_level" in raw else LOG_LEVEL_INFO
 
 
 def read_json(path: Path) -> Dict[str, Any]:
-    """One of the service's config files; an absent file is an empty object (processing jobs have fewer of them)."""
+    """Reads one of the service's config files. A missing file is an empty object, because processing jobs have fewer files."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -77,8 +78,8 @@ def training_environment(
     counts: Mapping[str, int],
     job_name: str,
 ) -> Dict[str, Any]:
-    """The facts behind the variables; also what SM_TRAINING_ENV carries. `hyperparameters` as the service wrote them; `counts` has
-    num_cpus, num_gpus and num_neurons."""
+    """The values of the variables, and of SM_TRAINING_ENV. `hyperparameters`: as the service wrote them; `counts`: num_cpus, num_gpus and
+    num_neurons."""
     data_channels = {name: config for name, config in channels.items() if name not in PLUMBING_CHANNELS}
     groups = _groups(cluster)
     return {
@@ -155,7 +156,7 @@ _PLAIN = {
 
 
 def sm_variables(facts: Mapping[str, Any], cluster: Cluster, paths: Paths, arguments: Sequence[str]) -> Dict[str, str]:
-    """All SM_* variables of one host. `arguments` are the words that the script is started with."""
+    """All SM_* variables of one host. `arguments`: the command line arguments of the script."""
     variables = {name: encoded(facts[key]) for name, key in _PLAIN.items()}
     variables["SM_CHANNELS"] = encoded(sorted(facts["channel_input_dirs"]))
     variables["SM_USER_ARGS"] = encoded(list(arguments))
@@ -163,12 +164,13 @@ def sm_variables(facts: Mapping[str, Any], cluster: Cluster, paths: Paths, argum
     for name, folder in facts["channel_input_dirs"].items():
         variables["SM_CHANNEL_" + name.upper()] = folder
     hyperparameters = {"SM_HP_" + name.upper(): encoded(value) for name, value in facts["hyperparameters"].items()}
-    # The toolkit keeps dashes, which no shell can name; the Python SDK v3 turns them into underscores. Scripts exist for both.
+    # The toolkit keeps dashes, which are not valid in shell variable names; the Python SDK v3 replaces them by underscores. Scripts use
+    # both.
     variables.update({name.replace("-", "_"): value for name, value in hyperparameters.items()})
     variables.update(hyperparameters)
     if facts["topology"]:
         variables["SM_TOPOLOGY"] = encoded(facts["topology"])
-    # Names of the Python SDK v3's own driver.
+    # Variables of the Python SDK v3's own driver.
     variables["SM_HOST_COUNT"] = str(len(cluster.hosts))
     variables["SM_CURRENT_HOST_RANK"] = str(cluster.hosts.index(cluster.current_host))
     variables["SM_SOURCE_DIR"] = str(paths.code)

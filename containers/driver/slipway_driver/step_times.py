@@ -1,4 +1,4 @@
-"""The starts of one attempt's ranks, with the times of their steps by this host's clock: what the run's ledger is computed from."""
+"""Step times of every start of an attempt's ranks, by this host's clock. The run's time accounting is computed from them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import dataclasses
 import threading
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
-#: The heartbeat names the newest this many; the control plane remembers those before.
+#: Number of newest starts in the heartbeat; the control plane stores older ones.
 MOST_IN_HEARTBEAT = 8
 
 
 @dataclasses.dataclass
 class StartTimes:
-    """One start of the ranks: the first has number 0, each restart in place the next. Times are epoch seconds."""
+    """One start of the ranks: 0 is the first, each restart in place increments the number. Times are epoch seconds."""
 
     number: int
     first_step: Optional[int] = None
@@ -22,7 +22,7 @@ class StartTimes:
     ended_at: Optional[float] = None
 
     def facts(self) -> Dict[str, Any]:
-        """The times as the heartbeat holds them: epoch seconds, None for what has not happened."""
+        """The fields of the heartbeat: times in epoch seconds, None for events that have not happened."""
         return {
             "number": self.number,
             "firstStep": self.first_step,
@@ -34,27 +34,27 @@ class StartTimes:
 
 
 class StepTimes:
-    """Outlives the rounds of an attempt, so that a restart in place forgets no step."""
+    """Step times over all starts of an attempt, including restarts in place."""
 
     def __init__(self) -> None:
         self._all: List[StartTimes] = []
         self._lock = threading.Lock()
-        #: Called at the first step of each start, so that the heartbeat need not wait for its next minute.
+        #: Called at the first step of each start, to write the heartbeat without waiting for its interval.
         self.on_first_step: Callable[[], None] = lambda: None
 
     def begin(self, number: int) -> None:
-        """A start of the ranks begins; the first has number 0."""
+        """Records the beginning of a start of the ranks; the first has number 0."""
         with self._lock:
             self._all.append(StartTimes(number))
 
     def end(self, now: float) -> None:
-        """The ranks of the newest start have left."""
+        """Records that the ranks of the newest start have ended."""
         with self._lock:
             if self._all and self._all[-1].ended_at is None:
                 self._all[-1].ended_at = round(now, 3)
 
     def feed(self, event: Mapping[str, Any], now: float) -> None:
-        """A progress event of the first host; everything but steps is ignored."""
+        """Records a progress event of the first host; all events except steps are ignored."""
         if event.get("event") != "step":
             return
         with self._lock:

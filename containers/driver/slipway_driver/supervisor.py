@@ -1,4 +1,4 @@
-"""Runs the launch command as a process group: reads its output, forwards SIGTERM, and says how it ended."""
+"""Runs the launch command as a process group, reads its output, forwards SIGTERM, and returns its exit code."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from slipway_driver.rank import STOPPING, die_with_parent
 
-# The service sends SIGKILL 120 s after SIGTERM; the rest is for the driver's own goodbye.
+# The service sends SIGKILL 120 s after SIGTERM; the remaining 20 s are for the driver's own shutdown.
 GRACE_SECONDS = 100.0
 POLL_SECONDS = 0.1
-# How long a launcher may take after its last rank has ended (torchrun waits for its store's peers).
+# How long a launcher may run after its last rank has ended (torchrun waits for the peers of its store).
 LAUNCHER_SECONDS = 20.0
 DRAIN_SECONDS = 3.0
 
 
 def read_records(state: Path) -> List[Dict[str, Any]]:
-    """How each local rank ended, as far as they have."""
+    """The records of the local ranks that have ended."""
     records = []
     for path in sorted(state.glob("rank-*.json")):
         try:
@@ -46,7 +46,7 @@ def rank_pids(state: Path) -> List[int]:
 
 
 def send(pid: int, number: int) -> None:
-    """A signal to one process; one that has gone already is no error."""
+    """Sends a signal to a process; ignored if it has already ended."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:
@@ -54,7 +54,7 @@ def send(pid: int, number: int) -> None:
 
 
 def send_group(pid: int, number: int) -> None:
-    """A signal to a whole process group."""
+    """Sends a signal to a process group; ignored if it has already ended."""
     try:
         os.killpg(pid, number)
     except (ProcessLookupError, PermissionError):
@@ -62,7 +62,7 @@ def send_group(pid: int, number: int) -> None:
 
 
 class Supervisor:
-    """One launch on one host. `expected_ranks` is how many local ranks will leave a record."""
+    """One launch command on one host. `expected_ranks`: the number of local ranks that write a record."""
 
     def __init__(
         self,
@@ -92,17 +92,17 @@ class Supervisor:
 
     @property
     def state(self) -> Path:
-        """Folder of what the ranks tell their supervisor."""
+        """Folder in which the ranks write their process ids and records."""
         return self._state
 
     @property
     def stopping(self) -> bool:
-        """Whether the processes were asked to end."""
+        """Whether the processes were told to stop."""
         return self._stopping.is_set()
 
     @property
     def ended(self) -> bool:
-        """Whether the launcher's own process is over."""
+        """Whether the launcher process has ended."""
         return self._process.poll() is not None
 
     def _read(self) -> None:
@@ -111,30 +111,30 @@ class Supervisor:
             self._on_line(raw.decode("utf-8", "replace").rstrip("\n"))
 
     def stop(self, grace_seconds: float = GRACE_SECONDS) -> None:
-        """SIGTERM to every local rank at once; SIGKILL to all that is left after `grace_seconds`. Returns at once."""
+        """Sends SIGTERM to every local rank, and SIGKILL after `grace_seconds` to all processes that are left. Returns immediately."""
         if self._stopping.is_set():
             return
         try:
             (self._state / STOPPING).touch()
         except FileNotFoundError:
-            # The launch is over, and its folder is gone: SIGTERM came between.
+            # SIGTERM arrived after the launcher had ended and its state folder was removed.
             return
         self._stop_at = time.monotonic() + grace_seconds
         self._stopping.set()
         for pid in rank_pids(self._state):
             send(pid, signal.SIGTERM)
         if not list(self._state.glob("rank-*.pid")):
-            # Nothing started yet: there is nothing to save.
+            # No rank has started, so there is nothing to save.
             send_group(self._process.pid, signal.SIGTERM)
 
     def kill(self) -> None:
-        """SIGKILL to every rank's group and to the launcher."""
+        """Sends SIGKILL to the process group of every rank and of the launcher."""
         for pid in rank_pids(self._state):
             send_group(pid, signal.SIGKILL)
         send_group(self._process.pid, signal.SIGKILL)
 
     def wait(self, each_poll: Callable[[], None]) -> int:
-        """Waits for the end of the launch and returns the launcher's exit code. `each_poll` runs about ten times a second."""
+        """Waits for the launcher and returns its exit code. `each_poll` is called about ten times a second."""
         done_at: Optional[float] = None
         while self._process.poll() is None:
             each_poll()

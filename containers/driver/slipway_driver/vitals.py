@@ -1,4 +1,4 @@
-"""What the heartbeat says about how training goes: loss, speed now and as usual, a host that is slower than the others."""
+"""Training status for the heartbeat: loss, current and usual speed, and a host that is slower than the others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import statistics
 from collections import deque
 from typing import Any, Deque, Dict, Mapping, Optional, Sequence, Tuple
 
-#: Speed is measured over this much time outside declared phases, and compared with the hour before.
+#: Window over which speed is measured, without declared phases, and the number of previous windows for comparison (one hour).
 WINDOW_SECONDS = 300.0
 WINDOWS = 12
 #: The minimum number of windows for an estimate of the usual speed.
@@ -15,7 +15,7 @@ LEAST_WINDOWS = 4
 
 
 class Vitals:
-    """Fed with the progress events of the first host. `hosts`: names of the hosts that train, in the order of their ranks."""
+    """Computes the status from the progress events of the first host. `hosts`: names of the training hosts in rank order."""
 
     def __init__(self, hosts: Sequence[str], restarts: int) -> None:
         self._hosts, self._restarts = list(hosts), restarts
@@ -29,7 +29,7 @@ class Vitals:
         self._quiet_seconds = 0.0
 
     def feed(self, event: Mapping[str, Any], now: float) -> None:
-        """Takes one progress event, read at `now` (seconds of the monotonic clock)."""
+        """Processes one progress event, read at `now` (seconds of the monotonic clock)."""
         kind = event.get("event")
         if kind == "step":
             self._step(event, now)
@@ -79,7 +79,7 @@ class Vitals:
             self._slow = None
 
     def facts(self) -> Dict[str, Any]:
-        """Fields of the heartbeat; null = not known (yet)."""
+        """Fields of the heartbeat; None for unknown values."""
         known = len(self._rates) >= LEAST_WINDOWS
         rates = list(self._rates)
         return {

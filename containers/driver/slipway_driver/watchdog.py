@@ -1,4 +1,4 @@
-"""Notices that training stands still: a budget before the first step, one between steps, and one for each declared phase."""
+"""Detects that training makes no progress, with time limits until the first step, between steps, and for each declared phase."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from slipway_driver.attempt import Attempt
 
 
 class Watchdog:
-    """Fed with progress events and the time; says when the budget of what is going on has run out.
+    """Processes progress events and reports when the current time limit is exceeded.
 
-    `may_stop` False (own code that shows no progress) makes a verdict an alert only: the driver prints it once and goes on.
+    If `may_stop` is False (user code that shows no progress), a verdict is only an alert: the driver prints it once and continues.
     """
 
     def __init__(self, startup_seconds: float, silence_seconds: float, may_stop: bool, now: float) -> None:
@@ -23,18 +23,18 @@ class Watchdog:
 
     @property
     def may_stop(self) -> bool:
-        """Whether a step was seen, so that silence may be a hang."""
+        """Whether a hang may end the ranks: the code shows its progress, or a step was seen."""
         return self._may_stop
 
     @property
     def phase(self) -> str:
-        """What is going on, for the heartbeat."""
+        """The current phase, for the heartbeat."""
         if self._phases:
             return max(self._phases, key=lambda name: self._phases[name])
         return "start" if self.step is None else "train"
 
     def feed(self, event: Mapping[str, Any], now: float) -> None:
-        """Takes one progress event, read at `now` (seconds of the monotonic clock)."""
+        """Processes one progress event, read at `now` (seconds of the monotonic clock)."""
         kind = event.get("event")
         if kind == "step":
             self.step = int(event.get("step", 0))
@@ -51,11 +51,11 @@ class Watchdog:
             self._since = now
 
     def verdict(self, now: float) -> Optional[str]:
-        """The reason why this counts as a hang; None while all is well."""
+        """The reason why this counts as a hang; None if there is no hang."""
         if self._phases:
             name, end = min(self._phases.items(), key=lambda item: item[1])
-            # Silence counts while the phase's own budget still runs only if that budget is the smaller one.
-            return "phase %s is over its budget" % name if now > end and now - self._since > self._silence else None
+            # During a phase, both the limit of the phase and the limit between steps must be exceeded.
+            return "phase %s exceeded its time limit" % name if now > end and now - self._since > self._silence else None
         if self.step is None:
             if now - self._since > self._startup:
                 return "no first step within %d s" % self._startup
@@ -66,7 +66,7 @@ class Watchdog:
 
 
 def watchdog_of(attempt: Attempt, now: float) -> Watchdog:
-    """Budgets of the run file, or SLIPWAY_WATCHDOG_SECONDS for all of them."""
+    """The watchdog with the time limits of the run file, or with SLIPWAY_WATCHDOG_SECONDS for all of them."""
     job = attempt.job
     override = attempt.environ.get("SLIPWAY_WATCHDOG_SECONDS")
     startup = float(override) if override else job.startup_minutes * 60
