@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# First program of every job that Slipway starts. It only finds a Python and hands over with exec, so that SIGTERM reaches the
-# driver itself. The files of the driver lie beside it in the `driver` channel.
+# The first program of every job. It finds a Python interpreter and replaces itself with the driver (exec), so that the driver
+# receives SIGTERM directly. The driver's files are in the same folder, the `driver` channel.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -12,6 +12,6 @@ if [[ -z "$python" ]]; then
     | tee "$base/output/failure" >&2
   exit 77
 fi
-# -B: the channel may be read-only. PYTHONPATH first: an image that carries modules of our names must not win.
+# -B: the channel may be read-only. PYTHONPATH first: the driver's modules take precedence over modules of the same name in the image.
 export PYTHONPATH="$here${PYTHONPATH:+:$PYTHONPATH}"
 exec "$python" -B -u -m slipway_driver

@@ -1,5 +1,5 @@
-# The environment's image for `base: cuda`: everything built over a plain nvidia/cuda image (Ubuntu, x86_64). BASE_IMAGE names it with
-# the digest of the lock file; a runtime image is enough, NCCL comes with PyTorch's wheel. GDRCopy is left out: only GPU-initiated
+# Training image for `base: cuda`, built on a plain nvidia/cuda image (Ubuntu, x86_64). BASE_IMAGE is its name with the digest of the
+# lock file. A runtime image is sufficient, because PyTorch's wheel contains NCCL. GDRCopy is not installed: only GPU-initiated
 # networking needs it.
 ARG BASE_IMAGE
 
@@ -14,11 +14,11 @@ RUN bash /opt/slipway/build/system-packages.sh gcc libc6-dev python3 python3-ven
 FROM ${BASE_IMAGE}
 ARG BASE_IMAGE
 ARG PYTORCH_VERSION=2.13.0
-# The release in AWS's own PyTorch 2.13 image; EFA_INSTALLER_SHA256 holds the build to a file.
+# The version in AWS's PyTorch 2.13 image. With EFA_INSTALLER_SHA256, the build requires this checksum.
 ARG EFA_INSTALLER_VERSION=1.49.0
 ARG EFA_INSTALLER_SHA256=
 COPY scripts /opt/slipway/build
-# Triton needs a C compiler when torch.compile runs. The mpi launcher needs no ssh: the drivers start Open MPI's daemons.
+# torch.compile needs a C compiler for Triton. The mpi launcher does not need ssh: the drivers start Open MPI's daemons.
 RUN bash /opt/slipway/build/system-packages.sh --purge ca-certificates curl gcc libc6-dev python3 python3-dev \
     && bash /opt/slipway/build/install-efa.sh \
     && bash /opt/slipway/build/nccl-settings.sh \
@@ -27,7 +27,7 @@ COPY --from=build /opt/venv /opt/venv
 COPY --from=build /opt/slipway/lib /opt/slipway/lib
 ENV PATH=/opt/venv/bin:/opt/amazon/openmpi/bin:/opt/amazon/efa/bin:${PATH} \
     LD_LIBRARY_PATH=/opt/amazon/ofi-nccl/lib:/opt/amazon/efa/lib:/opt/amazon/openmpi/lib:/usr/local/cuda/lib64:${LD_LIBRARY_PATH}
-# Variables of AWS's guide as asked; the driver takes back what harms on the instance type at hand (docs/decisions/0004).
+# Variables of the AWS guide; the driver unsets those that are harmful on the instance type in use (docs/decisions/0004).
 ENV FI_PROVIDER=efa \
     NCCL_PROTO=simple
 # A failed self-test ends the build. versions.json stays in the image.

@@ -46,20 +46,20 @@ class EfaInstance(NamedTuple):
 
     interfaces: int
     gdr_required: bool
-    #: NCCL_PROTO=simple takes LL and LL128 away where the plugin itself would leave them on.
+    #: NCCL_PROTO=simple disables LL and LL128, which the plugin itself would leave enabled.
     proto_simple_harms: bool
-    #: Line rate of all interfaces together, Gbit/s; None where the facts do not say.
+    #: Line rate of all interfaces together, Gbit/s; None if unknown.
     line_rate_gbps: Optional[int]
 
 
 class GpuInstance(NamedTuple):
-    """\`count\`: GPUs of one host; \`bf16_tflops\`: peak of one GPU without sparsity, None where the data sheet gives none."""
+    """\`count\`: GPUs of one host; \`bf16_tflops\`: dense peak of one GPU, None if it is not published."""
 
     count: int
     bf16_tflops: Optional[float]
 
 
-#: A type that is not here is treated by what its devices show.
+#: For other types, the driver uses only what it detects on the host.
 EFA_INSTANCES: Dict[str, EfaInstance] = {
 ${efaRows().join('\n')}
 }
@@ -68,7 +68,7 @@ GPU_INSTANCES: Dict[str, GpuInstance] = {
 ${gpuRows().join('\n')}
 }
 
-#: Exit codes of the runtime contract, and the failure file's word for each.
+#: Exit codes of the runtime contract, and the failure class of each.
 EXIT_CODES: Dict[str, int] = {
 ${EXIT_CODES.map(({ name, code }) => `    "${name}": ${code},`).join('\n')}
 }

@@ -368,7 +368,7 @@ def test_a_node_of_ray_that_ends_by_itself_is_reported_by_its_own_host(tmp_path:
     os.kill(raylet, signal.SIGKILL)
     assert world.wait() == [75, 75], "\n".join(world.log(host) for host in world.hosts)
     assert (world.failure("algo-2")["class"], world.failure("algo-1")["class"]) == ("hardware", "peer-lost")
-    assert "Ray's own processes ended" in world.failure("algo-2")["reason"]
+    assert "Ray's processes exited" in world.failure("algo-2")["reason"]
 
 
 @needs_ray

@@ -20,18 +20,18 @@ from slipway_s3.sigv4 import EMPTY_SHA256, canonical_path, canonical_query, sign
 ATTEMPTS = 8
 LONGEST_DELAY_SECONDS = 20.0
 TIMEOUT_SECONDS = 60.0
-# 5xx and 503 SlowDown while a prefix is being scaled; 408 and 429 from proxies and emulators.
+# 5xx, including 503 SlowDown while S3 scales a prefix; 408 and 429 from proxies and emulators.
 RETRIED = (408, 429, 500, 502, 503, 504)
 
-#: Key that every upload names; not set, an object gets the key of its bucket.
+#: The KMS key for all uploads; if it is not set, the default key of the bucket applies.
 TEAM_KEY_VARIABLE = "SLIPWAY_KMS_KEY_ARN"
 
 
 class S3Error(Exception):
-    """What S3 answered, with the request id that AWS support asks for. `status` 0: nothing answered."""
+    """An error response of S3, with the request id for AWS support. `status` 0: there was no response."""
 
     def __init__(self, operation: str, status: int, code: str, request_id: str) -> None:
-        # The arguments themselves, so that the error survives the pickle by which ranks tell each other of it.
+        # Passes all arguments on, so that the error can be pickled and sent to other ranks.
         super().__init__(operation, status, code, request_id)
         self.operation = operation
         self.status = status
@@ -43,14 +43,14 @@ class S3Error(Exception):
 
 
 class Listed(NamedTuple):
-    """An object of a listing: its key, and its size in bytes."""
+    """An object in a listing: its key, and its size in bytes."""
 
     key: str
     bytes: int
 
 
 class Answer(NamedTuple):
-    """Status, headers and body of an answer of S3."""
+    """Status, headers and body of a response of S3."""
 
     status: int
     headers: Mapping[str, str]
@@ -59,14 +59,14 @@ class Answer(NamedTuple):
 
 @lru_cache(maxsize=None)
 def trust() -> ssl.SSLContext:
-    """The certificates that this machine trusts, read once: a connection without a context reads all of them again."""
+    """The trusted certificates of this machine, cached because every connection without a context would read them again."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context
 
 
 def connection_to(host: str, tls: bool) -> http.client.HTTPConnection:
-    """A connection that has not been opened yet."""
+    """Returns a connection that is not opened yet."""
     if tls:
         return http.client.HTTPSConnection(host, timeout=TIMEOUT_SECONDS, context=trust())
     return http.client.HTTPConnection(host, timeout=TIMEOUT_SECONDS)
@@ -77,7 +77,7 @@ def _local_name(tag: str) -> str:
 
 
 def xml_text(body: bytes, name: str) -> str:
-    """Text of the first element called `name`; '' without one. Error bodies and listings carry a namespace or none."""
+    """Text of the first element `name`, with or without a namespace; '' if there is none."""
     try:
         for element in ElementTree.fromstring(body).iter():
             if _local_name(element.tag) == name:
@@ -88,7 +88,7 @@ def xml_text(body: bytes, name: str) -> str:
 
 
 def parse_listing(body: bytes) -> Tuple[List[Listed], Optional[str]]:
-    """Objects of one ListObjectsV2 page, and the token of the next page."""
+    """Objects of one ListObjectsV2 page, and the token of the next page (None for the last page)."""
     objects: List[Listed] = []
     for element in ElementTree.fromstring(body).iter():
         if _local_name(element.tag) == "Contents":
@@ -99,7 +99,7 @@ def parse_listing(body: bytes) -> Tuple[List[Listed], Optional[str]]:
 
 
 class S3Client:
-    """One client may be shared between threads: it holds no connection."""
+    """A client that may be shared between threads, because it holds no connection."""
 
     def __init__(
         self,
@@ -114,11 +114,11 @@ class S3Client:
         self._sleep = sleep
 
     def put(self, bucket: str, key: str, body: bytes, content_type: str = "application/octet-stream") -> None:
-        """Writes an object in one call. Raises S3Error."""
+        """Writes an object in one request. Raises S3Error."""
         self._request("PUT", bucket, key, body=body, headers={"content-type": content_type, **self._encryption()})
 
     def get(self, bucket: str, key: str, first: int = 0, length: Optional[int] = None) -> bytes:
-        """The object, or `length` bytes of it from byte `first`."""
+        """Returns the object, or `length` bytes of it from byte `first`. Raises S3Error."""
         headers = {}
         if first or length is not None:
             last = "" if length is None else str(first + length - 1)
@@ -126,7 +126,7 @@ class S3Client:
         return self._request("GET", bucket, key, headers=headers).body
 
     def size(self, bucket: str, key: str) -> Optional[int]:
-        """Size in bytes; None when there is no such object."""
+        """Size in bytes; None if the object does not exist. Raises S3Error."""
         try:
             return int(self._request("HEAD", bucket, key).headers["content-length"])
         except S3Error as error:
@@ -135,11 +135,11 @@ class S3Client:
             raise
 
     def delete(self, bucket: str, key: str) -> None:
-        """Removes an object; one that is not there is no error. Raises S3Error."""
+        """Deletes an object; succeeds if it does not exist. Raises S3Error."""
         self._request("DELETE", bucket, key)
 
     def list(self, bucket: str, prefix: str) -> Iterator[Listed]:
-        """Every object below `prefix`, in key order."""
+        """All objects below `prefix`, in key order. Raises S3Error."""
         token: Optional[str] = None
         while True:
             query = {"list-type": "2", "prefix": prefix}
@@ -151,31 +151,32 @@ class S3Client:
                 return
 
     def create_upload(self, bucket: str, key: str) -> str:
-        """Starts a multipart upload and returns its id."""
+        """Starts a multipart upload and returns its id. Raises S3Error."""
         return xml_text(self._request("POST", bucket, key, query={"uploads": ""}, headers=self._encryption()).body, "UploadId")
 
     def upload_part(self, bucket: str, key: str, upload_id: str, number: int, body: bytes) -> str:
-        """Sends part `number` (from 1) and returns its ETag."""
+        """Uploads part `number` (from 1) and returns its ETag. Raises S3Error."""
         query = {"partNumber": str(number), "uploadId": upload_id}
         return self._request("PUT", bucket, key, query=query, body=body).headers["etag"]
 
     def complete_upload(self, bucket: str, key: str, upload_id: str, etags: Sequence[str]) -> None:
-        """Makes the object of an upload's parts, whose ETags come in their order. Raises S3Error."""
+        """Completes a multipart upload; `etags` are those of the parts, in order. Raises S3Error."""
         parts = "".join(
             "<Part><PartNumber>%d</PartNumber><ETag>%s</ETag></Part>" % (number, etag) for number, etag in enumerate(etags, start=1)
         )
         body = ("<CompleteMultipartUpload>%s</CompleteMultipartUpload>" % parts).encode()
         answer = self._request("POST", bucket, key, query={"uploadId": upload_id}, body=body)
-        # This call may answer 200 and still carry an error in its body.
+        # This operation may return status 200 with an error in the body.
         if xml_text(answer.body, "Code"):
             raise S3Error("CompleteMultipartUpload " + key, answer.status, xml_text(answer.body, "Code"), "")
 
     def abort_upload(self, bucket: str, key: str, upload_id: str) -> None:
-        """Forgets an upload and its parts. Raises S3Error."""
+        """Aborts a multipart upload and deletes its parts. Raises S3Error."""
         self._request("DELETE", bucket, key, query={"uploadId": upload_id})
 
     def _encryption(self) -> Dict[str, str]:
-        """Headers that name the key of a team that has one of its own. Parts of an upload take the key that it was begun with."""
+        """Encryption headers for the team's KMS key, if it has one. The parts of an upload use the key with which the upload was
+        started."""
         key = self._environ.get(TEAM_KEY_VARIABLE)
         if not key:
             return {}
@@ -206,7 +207,7 @@ class S3Client:
                 error = S3Error("%s (%s)" % (operation, failure), 0, type(failure).__name__, "")
             if attempt == ATTEMPTS or (error.status not in RETRIED and error.status != 0):
                 raise error
-            self._log("%s; trying again (%d of %d)" % (error, attempt + 1, ATTEMPTS))
+            self._log("%s; retrying (%d of %d)" % (error, attempt + 1, ATTEMPTS))
             self._sleep(min(LONGEST_DELAY_SECONDS, 0.2 * 2**attempt) * random.uniform(0.5, 1.0))
         raise AssertionError("unreachable")
 

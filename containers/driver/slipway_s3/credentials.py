@@ -1,4 +1,4 @@
-"""Credentials of the container's role, in the order of the AWS SDKs: environment, then the container endpoint.
+"""Credentials of the container's role, in the order of the AWS SDKs: environment variables, then the container endpoint.
 
 Source: https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html (2026-11-20).
 """
@@ -14,22 +14,22 @@ from datetime import datetime, timezone
 from typing import Callable, Mapping, NamedTuple, Optional
 
 CONTAINER_HOST = "http://169.254.170.2"
-# The SDKs ask again when less than this is left.
+# The SDKs refresh credentials that expire within this time.
 REFRESH_SECONDS = 300.0
 
 
 class Credentials(NamedTuple):
-    """What a request is signed with."""
+    """AWS credentials for signing requests."""
 
     access_key: str
     secret_key: str
     token: Optional[str]
-    #: Epoch seconds; None = they do not expire.
+    #: Epoch seconds; None if they do not expire.
     expires_at: Optional[float]
 
 
 class NoCredentials(Exception):
-    """The container was given no role, for example under network isolation."""
+    """The container has no credentials, for example under network isolation."""
 
 
 def _fetch(url: str, headers: Mapping[str, str]) -> bytes:
@@ -38,7 +38,7 @@ def _fetch(url: str, headers: Mapping[str, str]) -> bytes:
 
 
 def parse_container_answer(body: bytes) -> Credentials:
-    """The JSON that the container endpoint answers with."""
+    """Parses the JSON response of the container endpoint."""
     found = json.loads(body)
     expires = found.get("Expiration")
     when = None
@@ -48,7 +48,7 @@ def parse_container_answer(body: bytes) -> Credentials:
 
 
 def load_credentials(environ: Mapping[str, str], fetch: Callable[[str, Mapping[str, str]], bytes] = _fetch) -> Credentials:
-    """Credentials from the environment or the container endpoint. Raises NoCredentials when there are none."""
+    """Loads credentials from the environment or the container endpoint. Raises NoCredentials if there are none."""
     if environ.get("AWS_ACCESS_KEY_ID") and environ.get("AWS_SECRET_ACCESS_KEY"):
         return Credentials(environ["AWS_ACCESS_KEY_ID"], environ["AWS_SECRET_ACCESS_KEY"], environ.get("AWS_SESSION_TOKEN"), None)
     relative = environ.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
@@ -66,7 +66,7 @@ def load_credentials(environ: Mapping[str, str], fetch: Callable[[str, Mapping[s
 
 
 class CredentialSource:
-    """Credentials that renew themselves shortly before they expire; safe to share between threads."""
+    """Caches credentials and refreshes them before they expire. May be shared between threads."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class CredentialSource:
         self._lock = threading.Lock()
 
     def get(self) -> Credentials:
-        """Credentials that are good for REFRESH_SECONDS at least. Threads may share it. Raises NoCredentials."""
+        """Credentials that are valid for at least REFRESH_SECONDS. Raises NoCredentials."""
         with self._lock:
             held = self._held
             if held is None or (held.expires_at is not None and held.expires_at - self._clock() < REFRESH_SECONDS):

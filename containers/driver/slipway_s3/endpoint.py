@@ -1,4 +1,4 @@
-"""Where a service answers: the endpoint variables of the AWS SDKs first, then the region's own name."""
+"""Endpoints of AWS services: from the endpoint variables of the AWS SDKs, otherwise the regional endpoint."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from urllib.parse import urlsplit
 
 
 class Endpoint(NamedTuple):
-    """`host` as it is connected to and signed; `prefix` goes before the key (path style: `/bucket`)."""
+    """`host`: for the connection and the signature; `prefix`: precedes the key (path style: `/bucket`)."""
 
     tls: bool
     host: str
     prefix: str
 
 
-# DNS suffix of a partition, by what its regions begin with; botocore's endpoints.json and partitions.json, 2026-11-22.
+# DNS suffix of a partition, by the prefix of its regions; botocore's endpoints.json and partitions.json, 2026-11-22.
 DOMAINS = {
     "cn-": "amazonaws.com.cn",
     "eusc-": "amazonaws.eu",
@@ -26,22 +26,23 @@ DOMAINS = {
 
 
 def domain_of(region: str) -> str:
-    """What the names of AWS's services end with in a region."""
+    """DNS suffix of the AWS service endpoints in a region."""
     return next((domain for prefix, domain in DOMAINS.items() if region.startswith(prefix)), "amazonaws.com")
 
 
 def region_of(environ: Mapping[str, str]) -> str:
-    """The region to sign for. SageMaker sets AWS_REGION in every container."""
+    """The region for signing. SageMaker sets AWS_REGION in every container."""
     return environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or "us-east-1"
 
 
 def own_endpoint(environ: Mapping[str, str], service: str = "S3") -> Optional[str]:
-    """The address that is to be used instead of the region's; None without one. `service`: as the SDKs' variables end."""
+    """A custom endpoint URL; None if it is not set. `service`: the suffix of the SDKs' variables."""
     return environ.get("AWS_ENDPOINT_URL_" + service) or environ.get("AWS_ENDPOINT_URL") or None
 
 
 def endpoint_of(bucket: str, region: str, environ: Mapping[str, str]) -> Endpoint:
-    """Path style with an own endpoint (emulators, VPC endpoints) and for buckets with dots; else the bucket in the host name."""
+    """Path-style addressing for a custom endpoint (emulators, VPC endpoints) and for buckets with dots; otherwise the bucket is in the host
+    name."""
     own = own_endpoint(environ)
     if own:
         parts = urlsplit(own)

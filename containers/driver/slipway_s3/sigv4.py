@@ -1,7 +1,7 @@
-"""AWS Signature Version 4, for S3 and services that sign alike.
+"""AWS Signature Version 4, for S3 and other services with the same scheme.
 
-Source: https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html (2026-11-20), whose worked examples are in
-the tests. Nothing here logs: a signature or a token must not reach a message.
+Source: https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html (2026-11-20). The tests contain its examples. This
+module does not log, because signatures and tokens must not appear in messages.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
 
 
 def canonical_path(key: str) -> str:
-    """A key as it is sent and signed: S3 keys are encoded once, with slashes kept."""
+    """The encoded path of a key for request and signature: S3 encodes keys once and keeps slashes."""
     return quote(key, safe="/-_.~")
 
 
 def canonical_query(parameters: Mapping[str, str]) -> str:
-    """Query parameters, encoded and sorted; an empty value keeps its equals sign."""
+    """Encoded and sorted query parameters; an empty value keeps its equals sign."""
     pairs = sorted((quote(name, safe="-_.~"), quote(value, safe="-_.~")) for name, value in parameters.items())
     return "&".join("%s=%s" % pair for pair in pairs)
 
@@ -45,7 +45,7 @@ def signed_headers(
     now: datetime,
     service: str = "s3",
 ) -> Dict[str, str]:
-    """`headers` plus what authenticates them. `path` and `query` are already encoded; `now` is in UTC."""
+    """`headers` with the authentication headers added. `path` and `query` must already be encoded; `now` is in UTC."""
     stamp = now.strftime("%Y%m%dT%H%M%SZ")
     sent = {name.lower(): value.strip() for name, value in headers.items()}
     sent.update({"host": host, "x-amz-content-sha256": payload_sha256, "x-amz-date": stamp})

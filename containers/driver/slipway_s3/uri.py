@@ -1,4 +1,4 @@
-"""s3:// addresses."""
+"""Parses and joins s3:// URIs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Sweeps a collective over message size, ranks per host and backend, and says how much of the hosts' line rate it reaches.
+"""Benchmarks a collective over message size, ranks per host and backend, and reports the achieved share of the hosts' line rate.
 
-Under torchrun or mpirun. Ranks per host: of each host the first n local ranks take part. Each row is one progress line of rank 0,
-`slipway {"event":"collective",...}`, and the table at the end repeats them. A backend that the image does not have is named and left
-out. Bus bandwidth follows nccl-tests: https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md (retrieved 2026-11-20).
+Runs under torchrun or mpirun. With n ranks per host, the first n local ranks of each host take part. Rank 0 prints each result as a
+progress line, `slipway {"event":"collective",...}`, and all results as a table at the end. Backends that the image does not have are listed
+and skipped. Bus bandwidth follows nccl-tests: https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md (retrieved 2026-11-20).
 """
 
 import argparse
@@ -13,7 +13,7 @@ import time
 import torch
 import torch.distributed as dist
 
-#: Bus bandwidth = bytes / seconds * factor(ranks); `bytes` is the whole message: what each rank has in the end.
+#: Bus bandwidth = bytes / seconds * factor(ranks); `bytes` is the size of the whole message.
 FACTORS = {"all_gather": lambda n: (n - 1) / n, "all_reduce": lambda n: 2 * (n - 1) / n, "reduce_scatter": lambda n: (n - 1) / n}
 
 
@@ -23,15 +23,15 @@ def arguments():
     parser.add_argument("--backends", default="nccl,smddp,gloo", help="comma-separated")
     parser.add_argument("--min-bytes", type=int, default=1 << 20)
     parser.add_argument("--max-bytes", type=int, default=1 << 30)
-    parser.add_argument("--factor", type=int, default=4, help="from one size to the next")
+    parser.add_argument("--factor", type=int, default=4, help="ratio of consecutive message sizes")
     parser.add_argument("--ranks-per-host", default="", help="comma-separated; default: 1, 2, 4 ... all")
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each row")
-    parser.add_argument("--line-rate-gbps", type=float, default=0.0, help="GB/s of one host; default: known from the instance type")
+    parser.add_argument("--seconds", type=float, default=2.0, help="duration of each measurement")
+    parser.add_argument("--line-rate-gbps", type=float, default=0.0, help="GB/s of one host; default: from the instance type")
     return parser.parse_known_args()[0]
 
 
 def line_rate(given):
-    """GB/s of one host's network; None where nothing is known."""
+    """Line rate of one host in GB/s; None if unknown."""
     if given > 0:
         return given
     try:
@@ -49,14 +49,14 @@ def sizes(smallest, largest, factor):
 
 
 def ranks_per_host(text, local_world):
-    """The numbers asked for that this host has; else the powers of two and all."""
+    """The requested numbers up to `local_world`; by default the powers of two and `local_world` itself."""
     asked = [int(word) for word in text.split(",") if word]
     powers = [1 << exponent for exponent in range(local_world.bit_length()) if 1 << exponent <= local_world]
     return sorted({number for number in (asked or [*powers, local_world]) if number <= local_world})
 
 
 def missing(backend):
-    """Why a backend cannot be used here; empty when it can."""
+    """Why a backend cannot be used; empty if it can."""
     if backend == "nccl" and not (dist.is_nccl_available() and torch.cuda.is_available()):
         return "needs GPUs"
     if backend == "smddp":
@@ -72,7 +72,7 @@ def device_of(backend):
 
 
 def call_of(collective, group, ranks, size, device):
-    """The collective as a function without arguments, and the bytes that it really moves (a multiple of what all ranks share)."""
+    """The collective as a function without arguments, and its message size in bytes (rounded down to a multiple of the number of ranks)."""
     part = max(1, size // 4 // ranks)
     whole = torch.zeros(part * ranks, dtype=torch.float32, device=device)
     own = torch.zeros(part, dtype=torch.float32, device=device)
@@ -95,7 +95,7 @@ def timed(call, times, group, device):
 
 
 def row(args, backend, group, per_host, ranks, size, rate):
-    """Measures one row; every rank of the group does the same number of calls, as the group's first rank estimates it."""
+    """Measures one row. All ranks of the group run the same number of calls, which the first rank of the group estimates."""
     device = device_of(backend)
     call, moved = call_of(args.collective, group, ranks, size, device)
     timed(call, 2, group, device)
@@ -115,7 +115,7 @@ def sweep(args, backends, rate):
     rows = []
     for backend in backends:
         for per_host in ranks_per_host(args.ranks_per_host, local_world):
-            # Ranks are numbered host by host. Every rank takes part in making every group.
+            # Ranks are numbered host by host. All ranks must take part in the creation of every group.
             members = [member for member in range(world) if member % local_world < per_host]
             group = dist.new_group(members, backend=backend)
             if local >= per_host or len(members) < 2:
@@ -142,11 +142,11 @@ def main():
     backends = [backend for backend in wanted if backend not in absent]
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    # SMDDP must be the first one: it hooks itself into NCCL's place.
+    # SMDDP must be the first backend, because it hooks into NCCL.
     dist.init_process_group("smddp" if "smddp" in backends else (backends or ["gloo"])[0])
     if dist.get_rank() == 0:
         for backend, why in absent.items():
-            print(f"allgather: {backend} is left out: {why}", flush=True)
+            print(f"allgather: skipping {backend}: {why}", flush=True)
     rows = sweep(args, backends, line_rate(args.line_rate_gbps))
     if dist.get_rank() == 0:
         print(table(rows), flush=True)

@@ -1,8 +1,10 @@
-"""A GPT model with DeepSpeed ZeRO under torchrun: no hostfile, no ssh. SLIPWAY_DEEPSPEED_CONFIG holds the configuration as JSON, with
-its "auto" values answered by the run file; `dist_backend: smddp` in it (collectives: smddp) makes SMDDP the backend.
+"""A GPT model with DeepSpeed ZeRO under torchrun, without a hostfile and ssh.
 
-Checkpoints need a folder that every host sees (checkpoints.mode fsx) or one that the service carries away (managed).
-Channel `train` holds flat token files (*.bin).
+SLIPWAY_DEEPSPEED_CONFIG contains the configuration as JSON, with its "auto" values set from the run file. `dist_backend: smddp` in it
+(collectives: smddp) selects SMDDP as the backend.
+
+Checkpoints need a shared folder (checkpoints.mode fsx) or a folder that the service synchronizes with S3 (managed). Channel `train`
+contains flat token files (*.bin).
 """
 
 import argparse
@@ -32,7 +34,7 @@ def arguments():
 
 
 def batches(args, batch_size, first_step, last_step):
-    """Batches of this rank: step, rank and sample number decide which tokens, so that a resumed job goes on where it stopped."""
+    """Batches of this rank. The tokens depend only on step, rank and sample number, so a resumed job continues where it stopped."""
     paths = sorted(Path(os.environ["SM_CHANNEL_TRAIN"]).glob("*.bin"))
     shards = [np.memmap(path, dtype=args.token_dtype, mode="r") for path in paths]
     length = args.sequence_length
@@ -47,7 +49,7 @@ def batches(args, batch_size, first_step, last_step):
 def build(args, config):
     sizes = {"hidden_size": args.hidden_width, "intermediate_size": 4 * args.hidden_width, "num_hidden_layers": args.num_layers}
     sizes.update(num_attention_heads=args.num_heads, max_position_embeddings=args.sequence_length)
-    # ZeRO-3 partitions parameters as they are made: no rank ever holds the whole model.
+    # ZeRO-3 partitions parameters as they are created, so that no rank holds the whole model.
     with deepspeed.zero.Init(config_dict_or_path=config, enabled=config["zero_optimization"]["stage"] == 3):
         return AutoModelForCausalLM.from_config(GPTNeoXConfig(vocab_size=args.vocab_size, use_cache=False, **sizes))
 
@@ -78,14 +80,14 @@ def main():
         ids = ids.to(device)
         loss = engine(input_ids=ids, labels=ids).loss
         engine.backward(loss)
-        # Updates the weights at each boundary of gradient accumulation only.
+        # Updates the weights only at the boundaries of gradient accumulation.
         engine.step()
         step, rest = divmod(number, accumulation)
         if rest == 0 and dist.get_rank() == 0:
             print("slipway " + json.dumps({"event": "step", "step": step, "loss": loss.item()}), flush=True)
         if folder and rest == 0 and step % args.save_every == 0:
             engine.save_checkpoint(folder, client_state={"step": step})
-    # No rank exits while another rank still needs it.
+    # A rank must not exit while another rank communicates with it.
     dist.barrier()
     dist.destroy_process_group()
 

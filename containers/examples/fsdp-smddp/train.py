@@ -1,7 +1,7 @@
-"""An own model under PyTorch FSDP with SMDDP's AllGather as the backend (ml.p4d.24xlarge and ml.p4de.24xlarge, two or more hosts).
+"""A custom model under PyTorch FSDP with SMDDP's AllGather (ml.p4d.24xlarge and ml.p4de.24xlarge, two or more hosts).
 
-Three lines differ from plain FSDP: the import that registers the backend, its name, and that no other process group is made.
-`--backend nccl` (or gloo) runs the same script where SMDDP is not. Channel `train` holds flat token files (*.bin).
+Three things differ from plain FSDP: the import that registers the backend, the name of the backend, and that no other process group is
+created. `--backend nccl` (or gloo) runs the same script without SMDDP. Channel `train` contains flat token files (*.bin).
 """
 
 import argparse
@@ -20,7 +20,7 @@ from torch.distributed.fsdp.wrap import transformer_auto_wrap_policy
 
 
 class OwnModel(nn.Module):
-    """Any model: FSDP wraps each of its encoder layers."""
+    """An example model; FSDP wraps each of its encoder layers."""
 
     def __init__(self, vocabulary, width, layers, heads):
         super().__init__()
@@ -52,7 +52,7 @@ def arguments():
 
 
 def batches(args):
-    """Batches of this rank: step, rank and sample number decide which tokens, so that nothing has to be kept."""
+    """Batches of this rank. The tokens depend only on step, rank and sample number, so there is no data state to save."""
     paths = sorted(Path(os.environ["SM_CHANNEL_TRAIN"]).glob("*.bin"))
     tokens = [np.memmap(path, dtype=args.token_dtype, mode="r") for path in paths]
     length = args.sequence_length + 1
@@ -90,7 +90,7 @@ def main():
         optimizer.zero_grad()
         if dist.get_rank() == 0:
             print("slipway " + json.dumps({"event": "step", "step": step, "loss": loss.item()}), flush=True)
-    # No rank exits while another rank still needs it.
+    # A rank must not exit while another rank communicates with it.
     dist.barrier()
     dist.destroy_process_group()
 

@@ -1,4 +1,4 @@
-"""The training side of train.py: plain DDP, resumed from its own newest checkpoint."""
+"""Training with plain DDP for train.py; resumes from its newest checkpoint."""
 
 import json
 import os
@@ -14,7 +14,7 @@ VOCABULARY = 256
 
 
 def resume(folder, state):
-    """Loads the newest checkpoint into `state`'s objects; the step it was saved at, 0 without one."""
+    """Loads the newest checkpoint into the objects of `state`. Returns its step, 0 if there is none."""
     newest = max(folder.glob("step-*.pt"), key=lambda path: int(path.stem[5:]), default=None)
     if newest is None:
         return 0
@@ -25,7 +25,7 @@ def resume(folder, state):
 
 
 def save(folder, step, state):
-    """Written beside and renamed: a checkpoint that exists is whole."""
+    """Writes a temporary file and renames it, so that every existing checkpoint is complete."""
     folder.mkdir(parents=True, exist_ok=True)
     part = folder / f"step-{step}.part"
     torch.save({name: holder.state_dict() for name, holder in state.items()}, part)
@@ -33,7 +33,7 @@ def save(folder, step, state):
 
 
 def train(args, feeders):
-    """DDP over the ranks of the training group, on batches that the feeders prepare."""
+    """DDP over the ranks of the training group, with batches that the feeders prepare."""
     dist.init_process_group(args.backend or ("nccl" if torch.cuda.is_available() else "gloo"))
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if torch.cuda.is_available() else torch.device("cpu")
     if device.type == "cuda":
@@ -55,7 +55,7 @@ def train(args, feeders):
             print("slipway " + json.dumps({"event": "step", "step": step, "loss": loss.item()}), flush=True)
             if step % args.save_every == 0 or step == args.max_steps:
                 save(folder, step, state)
-    # No rank exits while another rank still needs it.
+    # A rank must not exit while another rank communicates with it.
     dist.barrier()
     if dist.get_rank() == 0:
         dismiss(feeders, args.feed_port)

@@ -1,9 +1,9 @@
 """GPU hosts train, CPU hosts prepare their batches: a heterogeneous cluster with plain DDP.
 
-torchrun starts only on the groups of `distribution.instanceGroups`; every host of another group runs this script once. There
-(`--feeders`) it reads its own part of channel `raw` (text, ShardedByS3Key) and answers with batches of bytes over TCP; a batch follows
-from step and rank alone, so that a resumed run sees what an undisturbed one would have seen. Put costlier work (decoding, augmentation)
-into `prepare`; ddp.py beside this file trains. Nothing but the job's own hosts can reach the port: the security group blocks others.
+torchrun starts only on the groups of `distribution.instanceGroups`; each host of another group runs this script once. The hosts of group
+`--feeders` read their part of channel `raw` (text, ShardedByS3Key) and serve batches of bytes over TCP. A batch depends only on step and
+rank, so a resumed run gets the same batches as an uninterrupted run. More expensive work (decoding, augmentation) belongs in `prepare`;
+ddp.py in this folder trains. Only the job's hosts can reach the port: the security group blocks all others.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-REQUEST = struct.Struct("!II")  # step and rank; QUIT instead of a step: all have trained
+REQUEST = struct.Struct("!II")  # step and rank; QUIT instead of a step ends the feeder
 QUIT = 0xFFFFFFFF
 
 
@@ -36,7 +36,7 @@ def arguments():
 
 
 def prepare(text, args, step, rank):
-    """(batch, sequence + 1) bytes: the work that the CPU hosts take over."""
+    """Returns (batch, sequence + 1) bytes: the work that is moved to the CPU hosts."""
     starts = np.random.default_rng((step, rank)).integers(0, len(text) - args.sequence_length, args.batch_size)
     return np.stack([text[start : start + args.sequence_length + 1] for start in starts])
 
@@ -72,7 +72,7 @@ def feed(args):
 
 
 def receive(connection, size):
-    """So many bytes, fewer when the other side is gone."""
+    """Receives `size` bytes; fewer if the connection is closed."""
     parts, left = [], size
     while left:
         try:
@@ -87,7 +87,7 @@ def receive(connection, size):
 
 
 def connect(host, port):
-    """To a feeder that may still be reading its files."""
+    """Connects to a feeder, with retries because it may still be reading its files."""
     address = json.loads(os.environ.get("SLIPWAY_HOSTS", "{}")).get(host, host)
     deadline = time.monotonic() + 900
     while True:
@@ -100,7 +100,7 @@ def connect(host, port):
 
 
 class Feed:
-    """Batches for one rank from its feeder. The next one is asked for before this one is used."""
+    """Batches for one rank from its feeder. The next batch is requested before the current one is used."""
 
     def __init__(self, feeders, args, rank, first_step):
         self.args, self.rank, self.step = args, rank, first_step
@@ -116,13 +116,13 @@ class Feed:
         shape = (self.args.batch_size, self.args.sequence_length + 1)
         data = receive(self.connection, shape[0] * shape[1])
         if len(data) < shape[0] * shape[1]:
-            raise ConnectionError("the feeder is gone")
+            raise ConnectionError("the connection to the feeder was lost")
         self.ask()
         return np.frombuffer(data, dtype=np.uint8).reshape(shape).astype(np.int64)
 
 
 def dismiss(feeders, port):
-    """Training is over: the feeders may go."""
+    """Tells the feeders that training has ended."""
     for feeder in feeders:
         with connect(feeder, port) as connection:
             connection.sendall(REQUEST.pack(QUIT, 0))
@@ -133,7 +133,7 @@ def main():
     if os.environ["SM_CURRENT_INSTANCE_GROUP"] == args.feeders:
         feed(args)
     else:
-        from ddp import train  # The feeders need no PyTorch.
+        from ddp import train  # The feeders do not need PyTorch.
 
         train(args, json.loads(os.environ["SM_INSTANCE_GROUPS_DICT"])[args.feeders]["hosts"])
 

@@ -1,7 +1,7 @@
-"""Starts Megatron-LM's own entry point under the launcher's torchrun: sizes and paths are Megatron's flags and are handed on as they are.
+"""Runs Megatron-LM's entry point under the launcher's torchrun. Model sizes and paths are flags of Megatron and are passed on unchanged.
 
-Megatron-LM (or Megatron-DeepSpeed) lies in the code folder or at MEGATRON_PATH; MEGATRON_ENTRY_POINT names its script. Only --save and
---load are added, from the run's checkpoint folder; Megatron writes to folders, so checkpoints.mode is fsx or managed.
+Megatron-LM (or Megatron-DeepSpeed) is in the code folder or at MEGATRON_PATH; MEGATRON_ENTRY_POINT is the name of its script. Only --save
+and --load are added, with the run's checkpoint folder. Megatron writes to folders, so checkpoints.mode must be fsx or managed.
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def checkpoint_flags(given, folder):
-    """--save and --load of the run's folder; what the run file says itself stays."""
+    """--save and --load with the run's folder, unless the run file sets them."""
     if folder.startswith("s3://"):
         raise SystemExit("checkpoints.mode: must be fsx or managed for Megatron, got direct; Megatron writes to a folder")
     wanted = {"--save": folder, "--load": folder} if folder else {}
@@ -25,7 +25,7 @@ def main():
         raise SystemExit(f"MEGATRON_PATH: must be a folder with {script.name}, got {home}; put Megatron-LM into code.source or the image")
     given = sys.argv[1:]
     sys.argv = [str(script), *given, *checkpoint_flags(given, os.environ.get("SLIPWAY_CHECKPOINT_URI", ""))]
-    # As `python script` would: Megatron imports its own packages from its folder.
+    # As with `python script`: Megatron imports its packages from its own folder.
     sys.path.insert(0, str(home))
     runpy.run_path(str(script), run_name="__main__")
 

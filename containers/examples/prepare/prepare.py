@@ -1,7 +1,7 @@
-"""Share-nothing data preparation: with s3DataDistribution ShardedByS3Key every host sees its own part of the keys. No communication.
+"""Data preparation without communication: with s3DataDistribution ShardedByS3Key, every host gets its own part of the keys.
 
-Each text file of channel `raw` becomes one file of unique, stripped lines under SM_OUTPUT_DATA_DIR/<host>/, so that no two hosts write
-the same name. The files of a host are shared out to its cores.
+Each text file of channel `raw` becomes one file of unique, stripped lines under SM_OUTPUT_DATA_DIR/<host>/, so that hosts do not overwrite
+each other's files. The CPU cores of a host process its files in parallel.
 """
 
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def prepare(source, target):
-    """Writes the unique, non-empty lines of `source` in their order; returns how many came in and went out."""
+    """Writes the unique, non-empty lines of `source` in their original order; returns the number of lines read and written."""
     lines = source.read_text(encoding="utf-8", errors="replace").splitlines()
     kept = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
     target.parent.mkdir(parents=True, exist_ok=True)

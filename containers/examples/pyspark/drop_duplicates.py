@@ -1,7 +1,7 @@
-"""Drops lines that occur twice from raw text, before it is tokenised. Runs under smspark-submit.
+"""Removes duplicate lines from raw text before tokenization. Runs under smspark-submit.
 
-The channel is on every instance (FullyReplicated), so executors read it as local files; what each of them writes below the output
-folder is uploaded from its own instance.
+Every instance has the complete channel (FullyReplicated), so executors read it as local files. Each instance uploads the files that its
+executors write to the output folder.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""A small language model under Ray Train: data parallel over all GPUs of the cluster (gloo on CPUs), resuming from its own checkpoint.
+"""A small language model under Ray Train: data parallel over all GPUs of the cluster (gloo on CPUs); resumes from its own checkpoint.
 
-Runs once, on the first host; Ray starts the workers on all of them. `step=` lines of worker 0 reach the log, where
-progress.stepRegex reads them. Checkpoints go to /opt/ml/checkpoints of worker 0's host, which checkpoints.mode managed carries.
-Channel `train`: flat token files (*.bin); without it, the batches are random.
+Runs once, on the first host; Ray starts the workers on all hosts. Worker 0 prints `step=` lines to the log, which progress.stepRegex
+matches. Checkpoints are written to /opt/ml/checkpoints on worker 0's host, which checkpoints.mode managed synchronizes with S3. Channel
+`train` contains flat token files (*.bin); without the channel, a synthetic sequence is used.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def arguments():
 
 
 def tokens_of(settings):
-    """All tokens of the channel; a repeating sequence, which can be learned, where there is none."""
+    """All tokens of the channel; without a channel, a repeating sequence, which can be learned."""
     folder = os.environ.get("SM_CHANNEL_TRAIN")
     if folder is None:
         return torch.arange(1 << 16) * 7 % settings["vocab_size"]
@@ -41,14 +41,16 @@ def tokens_of(settings):
 
 
 def newest(folder):
-    """The steps that were done and the checkpoint that was written then; None without one."""
+    """(step, content) of the newest checkpoint; None if there is none."""
     found = max(folder.glob("step-*.pt"), key=lambda path: int(path.stem[5:]), default=None)
     return found and (int(found.stem[5:]), torch.load(found, map_location="cpu", weights_only=True))
 
 
 def resume(folder, model, optimizer, device):
-    """Loads the checkpoint that worker 0 finds; the steps that were done, 0 without one. Every worker loads it, because workers on other
-    hosts may have none, and the wrapper of the model spreads its weights but not the optimizer's moments."""
+    """Loads worker 0's newest checkpoint. Returns its step, 0 if there is none.
+
+    Every worker loads it: other hosts may have no copy, and DDP broadcasts the weights but not the optimizer's moments.
+    """
     held = [newest(folder) if get_context().get_world_rank() == 0 else None]
     torch.distributed.broadcast_object_list(held, src=0, device=device)
     if held[0] is None:
@@ -60,7 +62,7 @@ def resume(folder, model, optimizer, device):
 
 
 def save(folder, step, model, optimizer):
-    """Written beside and renamed: a checkpoint that exists is whole."""
+    """Writes a temporary file and renames it, so that every existing checkpoint is complete."""
     folder.mkdir(parents=True, exist_ok=True)
     part = folder / f"step-{step}.part"
     torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, part)
@@ -68,7 +70,7 @@ def save(folder, step, model, optimizer):
 
 
 def train(settings):
-    """One worker; Ray Train has set up torch.distributed."""
+    """Runs one worker; Ray Train has initialized torch.distributed."""
     rank, device, folder = get_context().get_world_rank(), get_device(), Path(settings["checkpoints"])
     torch.manual_seed(42)
     width, vocabulary, length = settings["width"], settings["vocab_size"], settings["sequence_length"]

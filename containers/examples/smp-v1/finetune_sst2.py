@@ -1,7 +1,7 @@
-"""GPT-J 6B fine-tuned on GLUE sst2 with SMP v1 in FP16: tensor or pipeline parallel, as the job's mp_parameters say.
+"""Fine-tunes GPT-J 6B on GLUE sst2 with SMP v1 in FP16, with tensor or pipeline parallelism according to the job's mp_parameters.
 
-Channels `train` and `test` hold GLUE's own files (train.tsv, dev.tsv: a header, then sentence<TAB>label).
-Pipeline variant: tensor_parallel_degree 1, pipeline_parallel_degree 2; the library partitions the model itself (auto_partition).
+Channels `train` and `test` contain GLUE's files (train.tsv, dev.tsv: a header, then sentence<TAB>label).
+Pipeline variant: tensor_parallel_degree 1, pipeline_parallel_degree 2; the library partitions the model (auto_partition).
 """
 
 import argparse
@@ -24,7 +24,7 @@ def arguments():
     parser.add_argument("--train-batch-size", type=int, default=32, help="per tensor-parallel group with prescaled_batch")
     parser.add_argument("--max-context-width", type=int, default=2048)
     parser.add_argument("--learning-rate", type=float, default=2e-5)
-    # The toolkit hands every hyperparameter over, mp_parameters too.
+    # The toolkit passes all hyperparameters, including mp_parameters.
     return parser.parse_known_args()[0]
 
 
@@ -36,7 +36,7 @@ def sentences(channel):
 
 def loader(channel, tokenizer, args):
     texts = list(sentences(channel))
-    # With prescaled_batch the ranks of a tensor-parallel group read the same batch.
+    # With prescaled_batch, the ranks of a tensor-parallel group read the same batch.
     prescaled = smp.state.cfg.prescaled_batch
     replicas, replica = (smp.rdp_size(), smp.rdp_rank()) if prescaled else (smp.dp_size(), smp.dp_rank())
     sampler = DistributedSampler(texts, num_replicas=replicas, rank=replica, drop_last=True)
@@ -46,7 +46,7 @@ def loader(channel, tokenizer, args):
         labels = made["input_ids"].masked_fill(made["attention_mask"] == 0, -100)
         return made["input_ids"], made["attention_mask"], labels
 
-    # Every batch has the same size: it must be divisible by microbatches.
+    # The batch size must be constant and divisible by the number of microbatches.
     return DataLoader(texts, batch_size=args.train_batch_size, sampler=sampler, collate_fn=collate, drop_last=True)
 
 
@@ -76,7 +76,7 @@ def main():
     with smp.model_creation(tensor_parallelism=smp.tp_size() > 1, dtype=dtype):
         model = AutoModelForCausalLM.from_pretrained(args.model_name_or_path)
     model = smp.DistributedModel(model)
-    # After the wrapper, which replaces the modules that it distributes.
+    # Created after the wrapper, which replaces the modules that it distributes.
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.learning_rate)
     scaling = {"static_loss_scale": None, "dynamic_loss_scale": True} if smp.state.cfg.fp16 else {}
     optimizer = smp.DistributedOptimizer(optimizer, **scaling)

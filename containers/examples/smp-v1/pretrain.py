@@ -1,6 +1,6 @@
-"""GPT-2 or GPT-NeoX from scratch with SMP v1: pipeline, tensor or sharded data parallel, as the job's mp_parameters say.
+"""Trains GPT-2 or GPT-NeoX from scratch with SMP v1: pipeline, tensor or sharded data parallel according to the job's mp_parameters.
 
-Channel `train` holds flat token files (*.bin, `--token-dtype`), as the tokenise run writes them.
+Channel `train` contains flat token files (*.bin, `--token-dtype`) in the format of tokenization runs.
 """
 
 import argparse
@@ -14,12 +14,12 @@ import torch
 from torch.utils.data import DataLoader, Dataset, DistributedSampler
 from transformers import AutoModelForCausalLM, GPT2Config, GPTNeoXConfig
 
-#: Class names of one transformer block, before and after the library distributed it.
+#: Class names of a transformer block, before and after the library distributes it.
 BLOCKS = ("GPT2Block", "GPTNeoXLayer", "DistributedTransformerLayer")
 
 
 class TokenBlocks(Dataset):
-    """Blocks of `length` tokens; a block never crosses two files."""
+    """Blocks of `length` tokens; a block never spans two files."""
 
     def __init__(self, folder, length, dtype):
         self.shards = [np.memmap(path, dtype=dtype, mode="r") for path in sorted(Path(folder).glob("*.bin"))]
@@ -48,7 +48,7 @@ def arguments():
     parser.add_argument("--learning-rate", type=float, default=1e-4)
     parser.add_argument("--max-steps", type=int, default=1000)
     parser.add_argument("--token-dtype", default="uint16")
-    # The toolkit hands every hyperparameter over, mp_parameters too.
+    # The toolkit passes all hyperparameters, including mp_parameters.
     return parser.parse_known_args()[0]
 
 
@@ -78,7 +78,7 @@ def main():
     torch.manual_seed(42)
 
     dtype = torch.float16 if settings.fp16 else torch.bfloat16 if settings.bf16 else torch.get_default_dtype()
-    # Sharded data parallelism with tensor parallelism distributes the embedding too.
+    # With tensor parallelism, sharded data parallelism also distributes the embedding.
     both = settings.sharded_data_parallel_degree > 1 and smp.tp_size() > 1
     with smp.model_creation(tensor_parallelism=smp.tp_size() > 1, dtype=dtype, distribute_embedding=both):
         model = AutoModelForCausalLM.from_config(config(args))
@@ -98,7 +98,7 @@ def main():
     for step, ids in enumerate(itertools.islice(loader, args.max_steps)):
         optimizer.zero_grad()
         loss = train_step(model, ids.to(device)).reduce_mean()
-        # Sharded data parallelism clips by itself (sdp_gradient_clipping).
+        # Sharded data parallelism clips gradients itself (sdp_gradient_clipping).
         if settings.fp16 and settings.sharded_data_parallel_degree == 1:
             optimizer.clip_master_grads(1.0)
         optimizer.step()

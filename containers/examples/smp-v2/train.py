@@ -1,8 +1,8 @@
-"""Llama, Mistral or Mixtral from scratch with SMP v2 (torch.sagemaker) on PyTorch FSDP.
+"""Trains Llama, Mistral or Mixtral from scratch with SMP v2 (torch.sagemaker) on PyTorch FSDP.
 
-The model's sizes and the checkpoint's place come from the job file, the degrees from mp_parameters. Activation offloading and its
-loading horizon are mp_parameters too; they act because the script checkpoints activations and wraps the root in offload_wrapper.
-Channel `train` holds flat token files (*.bin).
+The model sizes and the checkpoint location come from the job file, the degrees of parallelism from mp_parameters. Activation offloading and
+its loading horizon are mp_parameters as well; they take effect because the script checkpoints activations and wraps the root module in
+offload_wrapper. Channel `train` contains flat token files (*.bin).
 """
 
 import argparse
@@ -29,7 +29,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, MistralConfig, Mixtr
 
 
 class TokenBlocks(Dataset):
-    """Blocks of `length` tokens; a block never crosses two files."""
+    """Blocks of `length` tokens; a block never spans two files."""
 
     def __init__(self, folder, length, dtype):
         self.shards = [np.memmap(path, dtype=dtype, mode="r") for path in sorted(Path(folder).glob("*.bin"))]
@@ -75,7 +75,7 @@ def model_config(shape, args):
     }
     if args.model_type == "mixtral":
         return MixtralConfig(**sizes, num_local_experts=shape["experts"], num_experts_per_tok=shape["expertsPerToken"], sliding_window=None)
-    # A sliding window excludes context parallelism and FP8.
+    # A sliding window is not supported with context parallelism and FP8.
     return MistralConfig(**sizes, sliding_window=None) if args.model_type == "mistral" else LlamaConfig(**sizes)
 
 
@@ -91,7 +91,7 @@ def build(shape, args, device):
     with torch.device("meta") if args.delayed_param else contextlib.nullcontext():
         model = AutoModelForCausalLM.from_config(model_config(shape, args))
     model = tsm.transform(model, config=moe_config(args))
-    # transform replaces the layers by classes of its own: the longest list of modules is that of the layers.
+    # transform replaces the layers by its own classes; the longest ModuleList contains the layers.
     block = type(max((module for module in model.modules() if isinstance(module, torch.nn.ModuleList)), key=len)[0])
     initer = DelayedParamIniter(model) if args.delayed_param else None
     with initer.validate_params_and_buffers_inited() if initer else contextlib.nullcontext():
@@ -104,7 +104,7 @@ def build(shape, args, device):
             limit_all_gathers=True,
             use_orig_params=True,
             param_init_fn=initer.get_param_init_fn() if initer else None,
-            # SMP's FSDP ties weights after it initialised them; PyTorch's has no such argument.
+            # The FSDP of SMP ties weights after their initialization; PyTorch's FSDP has no such argument.
             post_param_init_fn=initer.get_post_param_init_fn() if initer else None,
         )
     apply_activation_checkpointing(model, check_fn=lambda module: isinstance(module, block))
@@ -121,7 +121,7 @@ def forward_precision(args):
 
 
 def context_part(tokens_BT, size, rank):
-    """This rank's part of the sequence: chunks r and 2 size - 1 - r of 2 size, so that causal attention costs every rank the same."""
+    """This rank's part of the sequence: chunks r and 2 size - 1 - r of 2 size, so that causal attention has the same cost on every rank."""
     if size == 1:
         return tokens_BT
     chunks = tokens_BT.chunk(2 * size, dim=1)
@@ -129,7 +129,7 @@ def context_part(tokens_BT, size, rank):
 
 
 def replica():
-    """(rank, size) among the ranks that read different data: those of one tensor or context group read the same."""
+    """(rank, size) among the ranks that read different data; the ranks of a tensor or context parallel group read the same data."""
     mine = (getattr(tsm.state, "tp_rank", 0), getattr(tsm.state, "cp_rank", 0))
     all_coordinates = [None] * dist.get_world_size()
     dist.all_gather_object(all_coordinates, mine)
@@ -146,7 +146,7 @@ def save(model, optimizer, step, uri):
 
 
 def commit(folder, step):
-    """COMMITTED.json, written last: without it the checkpoint does not exist."""
+    """Writes COMMITTED.json last; a checkpoint without it is incomplete."""
     record = json.dumps({"schema": 1, "runId": os.environ["SLIPWAY_RUN_ID"], "step": step, "format": "smp", "objects": []}).encode()
     if not folder.startswith("s3://"):
         (Path(folder) / "COMMITTED.json").write_bytes(record)

@@ -1,7 +1,8 @@
 """Plain PyTorch DDP under any launcher that sets RANK, LOCAL_RANK and WORLD_SIZE; resumes from its own newest checkpoint.
 
-Nothing here knows Slipway: `progress.stepRegex: "step=(\\d+)"` reads the log, checkpoints.mode managed carries /opt/ml/checkpoints.
-Under mpirun with SMDDP (`--backend smddp`) the ranks come from Open MPI's variables. Channel `train` holds flat token files (*.bin).
+The script does not depend on Slipway: `progress.stepRegex: "step=(\\d+)"` matches its log lines, and checkpoints.mode managed synchronizes
+/opt/ml/checkpoints with S3. Under mpirun with SMDDP (`--backend smddp`) the ranks come from Open MPI's variables. Channel `train` contains
+flat token files (*.bin).
 """
 
 import argparse
@@ -18,14 +19,14 @@ from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 
 def default_backend():
-    """NCCL on GPUs; on Trainium the backend that TorchNeuron registers; gloo elsewhere."""
+    """NCCL on GPUs, the backend of TorchNeuron on Trainium, otherwise gloo."""
     if torch.cuda.is_available():
         return "nccl"
     return "neuron" if importlib.util.find_spec("torch_neuronx") else "gloo"
 
 
 def device_of(backend, local_rank):
-    """The device of this rank. The Neuron runtime gives every process a NeuronCore of its own."""
+    """The device of this rank. The Neuron runtime assigns a NeuronCore to every process."""
     if backend == "neuron":
         import torch_neuronx  # noqa: F401  (registers the device and the backend)
 
@@ -45,7 +46,7 @@ def arguments():
     parser.add_argument("--vocab-size", type=int, default=50257)
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
-    parser.add_argument("--max-steps", type=int, default=0, help="0: whole epochs")
+    parser.add_argument("--max-steps", type=int, default=0, help="0: no limit")
     parser.add_argument("--save-every", type=int, default=100)
     parser.add_argument("--token-dtype", default="uint16")
     parser.add_argument("--checkpoints", type=Path, default=Path("/opt/ml/checkpoints"))
@@ -60,7 +61,7 @@ def dataset(args):
 
 
 def resume(folder, state):
-    """Loads the newest checkpoint into `state`'s objects; the step it was saved at, 0 without one."""
+    """Loads the newest checkpoint into the objects of `state`. Returns its step, 0 if there is none."""
     newest = max(folder.glob("step-*.pt"), key=lambda path: int(path.stem[5:]), default=None)
     if newest is None:
         return 0
@@ -71,7 +72,7 @@ def resume(folder, state):
 
 
 def save(folder, step, state):
-    """Written beside and renamed: a checkpoint that exists is whole."""
+    """Writes a temporary file and renames it, so that every existing checkpoint is complete."""
     folder.mkdir(parents=True, exist_ok=True)
     part = folder / f"step-{step}.part"
     torch.save({name: holder.state_dict() for name, holder in state.items()}, part)
@@ -112,7 +113,7 @@ def main():
                 print(f"step={step} loss={loss.item():.4f}", flush=True)
                 if step % args.save_every == 0:
                     save(args.checkpoints, step, state)
-    # No rank exits while another rank still needs it.
+    # A rank must not exit while another rank communicates with it.
     dist.barrier()
     dist.destroy_process_group()
 

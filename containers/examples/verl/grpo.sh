@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# GRPO of verl on the Ray cluster that the driver has started (RAY_ADDRESS): actor, rollout and reference share every GPU.
-# Arguments of the run file are added as Hydra overrides: `--name value` becomes `name=value`, and `--name` alone, which is how `true`
-# arrives, `name=true`; `false` does not arrive: write it as "false". Options: https://verl.readthedocs.io,
-# examples/grpo_trainer of github.com/volcengine/verl (2026-11-22). A test holds them against verl 0.9.1; verl itself needs GPUs and was not run.
+# GRPO with verl on the Ray cluster of the driver (RAY_ADDRESS): actor, rollout and reference model share every GPU.
+# Arguments of the run file become Hydra overrides: `--name value` becomes `name=value`, and `--name` alone, which stands for `true`,
+# becomes `name=true`. `false` is not passed on; write "false" as a string. Options: https://verl.readthedocs.io,
+# examples/grpo_trainer of github.com/volcengine/verl (2026-11-22). A test checks the options with verl 0.9.1; verl itself needs GPUs and
+# was not run.
 set -euo pipefail
 
 overrides=()

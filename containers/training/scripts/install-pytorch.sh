@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the virtual environment $1 with PyTorch PYTORCH_VERSION; its wheel carries NCCL. Nothing is left in a cache.
+# Creates the virtual environment $1 with PyTorch PYTORCH_VERSION; its wheel contains NCCL. Does not leave a cache.
 set -euo pipefail
 folder=${1:?must be the folder of the virtual environment}
 version=${PYTORCH_VERSION:?must name a release of PyTorch}

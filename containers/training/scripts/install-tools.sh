@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Adds to the Python $1 what the trainer and the driver use where it is there: AWS's S3 connector for checkpoints, py-spy for the stacks
-# of a hung rank. Both are optional: without access to a package index the image is built without them, and says so.
+# Installs optional packages of the trainer and the driver into the Python $1: AWS's S3 connector for checkpoints, and py-spy for the
+# stacks of a hung rank. Without access to a package index, the image is built without them, and a message is printed.
 set -euo pipefail
 readonly PACKAGES=(s3torchconnector==1.5.0 py-spy==0.4.3)
 python=${1:?must be the Python that runs the ranks}
 for package in "${PACKAGES[@]}"; do
-  # PyTorch must stay the image's own: the connector accepts any.
+  # The image's PyTorch must not be replaced: the connector accepts any version.
   if ! "$python" -m pip install --no-cache-dir --disable-pip-version-check --upgrade-strategy only-if-needed "$package"; then
-    echo "install-tools: $package could not be installed and is left out"
+    echo "install-tools: $package could not be installed; continuing without it"
   fi
 done

@@ -1,7 +1,7 @@
-"""Self-test of the environment's image, run as the last step of its build. Standard library, Python 3.8+; needs no GPU or EFA device.
+"""Self-test of the training image, the last step of its build. Standard library, Python 3.8+; needs no GPU or EFA device.
 
-Prints one JSON object with the versions found and writes it to `--output`. Every reason why jobs on EFA would fail, or would fall
-back to sockets without a word, goes to standard error, all of them together, and ends the build with 1.
+Prints the versions that it finds as one JSON object and writes them to `--output`. All problems because of which jobs on EFA would fail, or
+silently use sockets, are printed to standard error and end the build with exit code 1.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import sys
 from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-#: What NCCL opens unless NCCL_NET_PLUGIN names another: every wheel from 2.18 to 2.30 holds this name and no other (docs/image.md).
-#: Plugin 1.15 and later install libnccl-net-ofi.so and this one beside it.
+#: The file that NCCL opens unless NCCL_NET_PLUGIN is set: every wheel from 2.18 to 2.30 contains only this name (docs/image.md).
+#: Plugin 1.15 and later install both libnccl-net-ofi.so and this file.
 DEFAULT_PLUGIN = "libnccl-net.so"
 #: Libraries of the host's driver: mounted when a job starts, absent while an image is built.
 DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
-#: The plugin from 1.13 on refuses EFA below this (aws-ofi-nccl release notes).
+#: The minimum version of libfabric for plugin 1.13 and later (aws-ofi-nccl release notes).
 LEAST_LIBFABRIC = (1, 22)
 BAKED = {"FI_PROVIDER": "efa", "NCCL_PROTO": "simple"}
 TORCH_PROBE = (
@@ -39,21 +39,21 @@ TORCH_PROBE = (
 
 
 class Report(NamedTuple):
-    """`versions`: what was found; `problems`: why the build must end."""
+    """`versions`: the versions found; `problems`: the reasons why the build must fail."""
 
     versions: Dict[str, Optional[str]]
     problems: List[str]
 
 
 def loader_folders(environ: Mapping[str, str], cache: str) -> List[Path]:
-    """Folders that the dynamic loader searches: LD_LIBRARY_PATH, then those of `ldconfig -p` (`cache`)."""
+    """Folders that the dynamic loader searches: those of LD_LIBRARY_PATH, then those of `ldconfig -p` (`cache`)."""
     named = [Path(entry) for entry in environ.get("LD_LIBRARY_PATH", "").split(":") if entry]
     cached = [Path(found).parent for found in re.findall(r"=> (\S+)", cache)]
     return list(dict.fromkeys(named + cached))
 
 
 def plugin_name(environ: Mapping[str, str]) -> str:
-    """The file that NCCL will open: NCCL_NET_PLUGIN as a file name, or as the part of it between `libnccl-net-` and `.so`."""
+    """The file that NCCL opens. NCCL_NET_PLUGIN is a file name, or the part between `libnccl-net-` and `.so`."""
     asked = environ.get("NCCL_NET_PLUGIN", "")
     if not asked:
         return DEFAULT_PLUGIN
@@ -61,36 +61,36 @@ def plugin_name(environ: Mapping[str, str]) -> str:
 
 
 def find_plugin(folders: Sequence[Path], name: str = DEFAULT_PLUGIN) -> Optional[Path]:
-    """The plugin as NCCL would find it; a plugin outside these folders, or under another name, is as good as none."""
+    """The plugin that NCCL would find; None if it is outside these folders or has another name."""
     candidates = [Path(name)] if name.startswith("/") else [folder / name for folder in folders]
     return next((path for path in candidates if path.is_file()), None)
 
 
 def missing_libraries(ldd: str) -> List[str]:
-    """Libraries that `ldd` does not find, without those that the host's driver brings."""
+    """Libraries that `ldd` does not find, except those of the host's driver."""
     return [name for name in re.findall(r"^\s*(\S+) => not found", ldd, re.MULTILINE) if name not in DRIVER_LIBRARIES]
 
 
 def plugin_version(content: bytes) -> Optional[str]:
-    """Version from the line that the plugin logs first (`Initializing aws-ofi-nccl X`, `Using` up to 1.6)."""
+    """Version from the plugin's first log line (`Initializing aws-ofi-nccl X`, `Using` up to 1.6)."""
     found = re.search(rb"(?:Initializing|Using) aws-ofi-nccl (\d[\w.\-]*)", content)
     return found.group(1).decode() if found else None
 
 
 def libfabric_version(output: str) -> Optional[str]:
-    """Version from `fi_info --version`."""
+    """Version from the output of `fi_info --version`."""
     found = re.search(r"libfabric: *(\d\S*)", output)
     return found.group(1) if found else None
 
 
 def is_too_old(libfabric: str) -> bool:
-    """Whether the plugin would refuse this libfabric (`2.4.0amzn5.0` counts as 2.4)."""
+    """Whether this libfabric is too old for the plugin (`2.4.0amzn5.0` counts as 2.4)."""
     major, minor = (re.findall(r"\d+", libfabric) + ["0", "0"])[:2]
     return (int(major), int(minor)) < LEAST_LIBFABRIC
 
 
 def run(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-    """Runs `command`; one that does not exist answers like a shell would, with 127."""
+    """Runs `command`; exit code 127 if it does not exist, as in a shell."""
     try:
         return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     except OSError as error:
@@ -98,24 +98,24 @@ def run(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
 
 
 def load_problem(library: Path) -> Optional[str]:
-    """Why `library` cannot be loaded; None where it can, or where only the host's driver is missing."""
+    """Why `library` cannot be loaded; None if it can, or if only the host's driver is missing."""
     try:
         ctypes.CDLL(str(library))
         return None
     except OSError as error:
         missing = missing_libraries(run(["ldd", str(library)]).stdout)
         if missing:
-            return "%s: its libraries must be on the loader's path, got none for %s" % (library, ", ".join(missing))
+            return "%s: all its libraries must be on the loader's path, missing %s" % (library, ", ".join(missing))
         return None if any(name in str(error) for name in DRIVER_LIBRARIES) else "%s: must load, got %s" % (library, error)
 
 
 def check_plugin(folders: Sequence[Path], environ: Mapping[str, str]) -> Report:
-    """The NCCL plugin: there under the name that NCCL opens, AWS's, loadable, and with the CUDA runtime under the name that it opens."""
+    """Checks the NCCL plugin: it has the name that NCCL opens, is AWS's plugin, can be loaded, and finds the CUDA runtime."""
     name = plugin_name(environ)
     plugin = find_plugin(folders, name)
     if plugin is None:
         others = sorted({path.name for folder in folders for path in folder.glob("libnccl-net*.so")})
-        must = "must be on the loader's path (LD_LIBRARY_PATH, ldconfig), because NCCL opens that name and else uses TCP without a word"
+        must = "must be on the loader's path (LD_LIBRARY_PATH, ldconfig), because NCCL opens that name and otherwise silently uses TCP"
         return Report({"plugin": None}, ["%s: %s, got %s there" % (name, must, ", ".join(others) or "none")])
     content = plugin.read_bytes()
     problem = load_problem(plugin)
@@ -128,7 +128,7 @@ def check_plugin(folders: Sequence[Path], environ: Mapping[str, str]) -> Report:
 
 
 def check_libfabric() -> Report:
-    """`fi_info` runs, and its libfabric is one that the plugin takes."""
+    """Checks that `fi_info` runs and that the plugin supports its libfabric."""
     answer = run(["fi_info", "--version"])
     version = libfabric_version(answer.stdout)
     if answer.returncode != 0 or version is None:
@@ -140,7 +140,7 @@ def check_libfabric() -> Report:
 
 
 def check_torch(python: str) -> Report:
-    """PyTorch imports under the Python that will run the ranks, and is a build with CUDA."""
+    """Checks that PyTorch can be imported by the Python of the ranks and is a CUDA build."""
     answer = run([python, "-c", TORCH_PROBE])
     if answer.returncode != 0:
         return Report({"pytorch": None}, ["import torch: must work with %s, got %s" % (python, answer.stdout.strip()[-300:])])
@@ -151,13 +151,13 @@ def check_torch(python: str) -> Report:
 
 
 def check_variables(environ: Mapping[str, str]) -> Report:
-    """The variables that this image promises to bake."""
+    """Checks the variables that the image must set."""
     wrong = [name for name, value in BAKED.items() if environ.get(name) != value]
     return Report({}, ["%s: must be %s in the image, got %s" % (name, BAKED[name], environ.get(name)) for name in wrong])
 
 
 def check_shim(path: Path) -> Report:
-    """The hostname shim, where one was built, answers the name that it is given."""
+    """Checks that the hostname shim, if it was built, returns the configured name."""
     if not path.is_file():
         return Report({"hostnameShim": None}, [])
     environ = dict(os.environ, LD_PRELOAD=str(path), SM_CURRENT_HOST="algo-17")
@@ -168,7 +168,7 @@ def check_shim(path: Path) -> Report:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs all checks; 0 when the image is fit."""
+    """Runs all checks; returns 0 if there are no problems."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, required=True, help="file for the versions")
     parser.add_argument("--python", default="python3", help="Python that runs the ranks")

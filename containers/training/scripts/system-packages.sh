@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs Debian or Ubuntu packages and leaves no lists behind; `--purge` first removes what would stand in EFA's way.
-# A distribution's own RDMA packages and HPC-X clash with the installer's rdma-core and Open MPI.
+# Installs Debian or Ubuntu packages and deletes the package lists. `--purge` first removes packages that conflict with EFA:
+# the distribution's RDMA packages and HPC-X conflict with the installer's rdma-core and Open MPI.
 set -euo pipefail
 readonly ROOT=${IMAGE_ROOT:-}
 export DEBIAN_FRONTEND=noninteractive
@@ -17,5 +17,5 @@ apt-get install -y --no-install-recommends "$@"
 apt-get clean
 rm -rf "$ROOT/var/lib/apt/lists"
 mkdir -p "$ROOT/var/lib/apt/lists/partial"
-# A host key that is built in would be the same, and known, in every copy of the image; the launcher that needs ssh makes its own.
+# A host key in the image would be the same in every container and known to all its users. A launcher that needs ssh creates its own key.
 rm -f "$ROOT"/etc/ssh/ssh_host_*_key "$ROOT"/etc/ssh/ssh_host_*_key.pub

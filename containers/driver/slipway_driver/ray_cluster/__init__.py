@@ -1,1 +1,1 @@
-"""The Ray launcher: a cluster over all hosts of a job, and the entry point on the first."""
+"""The Ray launcher: a Ray cluster on all training hosts, with the entry point on the first host."""

@@ -1,4 +1,4 @@
-"""One host's part of a Ray launch: `python -m slipway_driver.ray_cluster STATE_FOLDER LAYOUT SCRIPT WORDS...`."""
+"""One host's part of a Ray start: `python -m slipway_driver.ray_cluster STATE_FOLDER LAYOUT SCRIPT WORDS...`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from slipway_driver.ray_cluster.worker import Worker
 
 
 def main(arguments: List[str]) -> int:
-    """Runs the head on the first host and a worker elsewhere, with state folder and settings as arguments; returns the exit code."""
+    """Runs the head on the first host or a worker on another host. Returns the exit code."""
     die_with_parent()
     state, settings = Path(arguments[0]), settings_of(os.environ, json.loads(arguments[1]))
     if settings.host == settings.hosts[0]:
@@ -26,7 +26,7 @@ def main(arguments: List[str]) -> int:
     try:
         return Worker(settings, state, os.environ).run()
     except PeerLost as error:
-        log("ray: the first host did not call: %s" % error)
+        log("ray: no connection to the first host: %s" % error)
         return TRY_AGAIN
 
 

@@ -1,4 +1,4 @@
-"""The first host of a Ray launch: Ray's head, the entry point, and a channel to every other host's part of the launch."""
+"""The first host of a Ray start: Ray's head node, the entry point, and a channel to every other host."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from slipway_driver.ray_cluster.settings import JOIN_SECONDS, RaySettings
 from slipway_driver.restart_policy import HARDWARE
 
 POLL_SECONDS = 0.1
-#: How long a failed entry point waits for the news that a host was lost: Ray may notice a moment before the channel does.
+#: How long a failed entry point waits for the report of a lost host: Ray may detect the loss before the channel does.
 NEWS_SECONDS = 2.0
 
 
 class Workers:
-    """Channels to the other hosts. Each host is notified when the head node of Ray is running, and of the result of the launch."""
+    """Channels to the other hosts. Each host is notified when Ray's head node is running, and when the entry point has ended."""
 
     def __init__(self, settings: RaySettings) -> None:
         self._secret, self._expected = settings.secret, set(settings.hosts[1:])
         self._channels: Dict[str, PeerChannel] = {}
         self._lock = threading.Lock()
         self._ray_is_up = False
-        #: How a host was lost, in the order in which it became known.
+        #: Lost hosts, in the order of detection.
         self.lost: "queue.Queue[LauncherEnd]" = queue.Queue()
         if self._expected:
             self._socket = socket.create_server((settings.bind_to, settings.control_port), backlog=len(self._expected))
@@ -52,7 +52,7 @@ class Workers:
         try:
             channel = accept(connection, self._secret)
         except PeerLost as error:
-            log("ray: a connection was refused: %s" % error)
+            log("ray: rejected a connection: %s" % error)
             return
         if channel.name not in self._expected:
             channel.close()
@@ -64,7 +64,7 @@ class Workers:
         self.lost.put(self._listen(channel))
 
     def _listen(self, channel: PeerChannel) -> LauncherEnd:
-        """Waits until the host reports that its part has ended, or stops reporting."""
+        """Waits until the host reports the end of its part, or until its connection is lost."""
         try:
             reason = str(channel.receive()["ended"])
             return LauncherEnd(TRY_AGAIN, "peer-lost", channel.name, reason)
@@ -76,29 +76,29 @@ class Workers:
         try:
             channel.send(message)
         except PeerLost:
-            pass  # The thread that listens has seen it as well.
+            pass  # The listening thread detects the loss as well.
 
     def ray_is_up(self) -> None:
-        """From now on the others may join."""
+        """Tells the other hosts, also those that connect later, to join the Ray cluster."""
         with self._lock:
             self._ray_is_up = True
             for channel in self._channels.values():
                 self._tell(channel, {"join": True})
 
     def end(self, code: int) -> None:
-        """The launch has ended: every other host's part ends too."""
+        """Tells every other host to end its part, with the exit code of the first host."""
         with self._lock:
             for channel in self._channels.values():
                 self._tell(channel, {"end": code})
 
 
 class JoinedHosts:
-    """Reads what slipway_driver.ray_cluster.nodes prints."""
+    """Reads the output of slipway_driver.ray_cluster.nodes."""
 
     def __init__(self, hosts: Sequence[str], environ: Mapping[str, str]) -> None:
         words = [sys.executable, "-B", "-u", "-m", "slipway_driver.ray_cluster.nodes", *hosts]
         self._process = subprocess.Popen(words, env=dict(environ), stdout=subprocess.PIPE, preexec_fn=die_with_parent)
-        #: Addresses by host.
+        #: Host to address.
         self.addresses: Dict[str, str] = {}
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -108,22 +108,22 @@ class JoinedHosts:
             try:
                 self.addresses = dict(json.loads(line))
             except ValueError:
-                continue  # A library's greeting.
+                continue  # Other output, for example of a library.
 
     @property
     def failed(self) -> bool:
-        """Whether it ended without having seen all hosts."""
+        """Whether the process has ended before all hosts had joined."""
         return self._process.poll() not in (None, 0)
 
     def stop(self) -> None:
-        """Kills the process that counts hosts, and waits for its end."""
+        """Kills the process and waits for its end."""
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
 
 
 class Head:
-    """One launch, seen from the first host."""
+    """One start of the ranks with Ray, on the first host."""
 
     def __init__(self, settings: RaySettings, state: Path, script: Sequence[str], environ: Mapping[str, str]) -> None:
         self._settings, self._state, self._script, self._environ = settings, state, list(script), environ
@@ -132,7 +132,7 @@ class Head:
         self._entry_point: "Optional[subprocess.Popen[bytes]]" = None
 
     def run(self) -> int:
-        """The exit code of the entry point, or of what kept it from running to its end."""
+        """Returns the exit code of the entry point, or TRY_AGAIN if the cluster fails."""
         signal.signal(signal.SIGTERM, self._on_sigterm)
         code = TRY_AGAIN
         try:
@@ -144,12 +144,13 @@ class Head:
         return code
 
     def _on_sigterm(self, _number: int, _frame: Any) -> None:
-        """The driver signals the entry point itself; before that has started there is nothing to save."""
+        """The driver signals the entry point directly. Before it has started there is nothing to save."""
         if self._entry_point is None:
             raise SystemExit(TRY_AGAIN)
 
     def _await_hosts(self) -> Optional[Dict[str, str]]:
-        """Names of all hosts by their address, once they have joined; None when they did not, and the state folder says why."""
+        """Waits until all hosts have joined and returns host names by address; None on failure, after writing the reason to the state
+        folder."""
         names, began = self._settings.hosts, time.monotonic()
         joined = JoinedHosts(names, self._environ)
         told = False
@@ -167,11 +168,12 @@ class Head:
             joined.stop()
 
     def _is_late(self, joined: JoinedHosts, began: float, head_is_up: bool) -> bool:
-        """Whether hosts have not joined in time: the first one since the launch began, the others since it is up."""
+        """Whether hosts have not joined in time. The limit for the head node starts at the beginning, that for the others once the head is
+        running."""
         limit = self._settings.join_seconds if head_is_up else JOIN_SECONDS
         missing = [name for name in self._settings.hosts if name not in joined.addresses]
         if joined.failed:
-            host, reason = self._settings.host, "Ray could not be asked which hosts have joined; its error stands in the log"
+            host, reason = self._settings.host, "the list of joined hosts could not be read from Ray; see the log for its error"
         elif missing and time.monotonic() >= began + limit:
             named = ", ".join(missing[:8])
             host, reason = missing[0], "hosts must join Ray within %d s; %s did not" % (limit, named)
@@ -181,7 +183,7 @@ class Head:
         return True
 
     def _is_lost(self) -> bool:
-        """Whether a host, or this host's own node of Ray, has ended; says why in the state folder."""
+        """Whether another host, or the Ray node of this host, has ended; writes the reason to the state folder."""
         if self._node.code is not None:
             write_launcher_end(self._state, self._node.unexpected_end(self._settings.host))
             return True
@@ -199,7 +201,7 @@ class Head:
         output.start()
         while entry_point.poll() is None:
             if self._is_lost():
-                entry_point.terminate()  # The shim passes it on, and kills the script 5 s later.
+                entry_point.terminate()  # The wrapper forwards the signal and kills the script 5 s later.
                 entry_point.wait()
                 return TRY_AGAIN
             time.sleep(POLL_SECONDS)
@@ -210,7 +212,7 @@ class Head:
         return code
 
     def _await_news(self) -> None:
-        """A script that fails because a host is gone is not to blame."""
+        """Waits for the report of a lost host, because such a loss also makes the script fail."""
         deadline = time.monotonic() + NEWS_SECONDS
         while not self._is_lost() and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)

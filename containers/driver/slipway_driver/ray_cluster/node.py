@@ -1,4 +1,4 @@
-"""The processes of Ray on one host: the words of `ray start`, its object store, and how it is stopped."""
+"""The Ray processes of one host: the `ray start` command, the object store size, and the shutdown."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from slipway_driver.rank import die_with_parent
 from slipway_driver.ray_cluster.launch import HOST_RESOURCE, option_name
 from slipway_driver.restart_policy import HARDWARE
 
-#: Shares of Ray's default (30 % of the memory, at most 200 GB), and of the free part of /dev/shm, where NCCL keeps buffers too.
+#: The same shares as Ray's defaults: 30 % of the memory, at most 200 GB. NCCL also has buffers in /dev/shm, so only a part of it is used.
 MEMORY_SHARE, SHM_SHARE, MOST_BYTES = 0.3, 0.8, 200 * 10**9
-#: Ray refuses less (OBJECT_STORE_MINIMUM_MEMORY_BYTES of ray 2.60.0).
+#: Ray's minimum (OBJECT_STORE_MINIMUM_MEMORY_BYTES of ray 2.60.0).
 LEAST_BYTES = 75 * 2**20
-#: Sockets lie below the folder, and a socket's path has at most 107 characters on Linux: Ray's part of it takes up to 80.
+#: Ray creates sockets below the folder. A socket path has at most 107 characters on Linux, of which Ray uses up to 80.
 TEMPORARY, LONGEST_TEMPORARY = "/tmp", 24
-#: How `ray start` ends when it does not know an option, or the value of one.
+#: Exit code of `ray start` for an unknown option or an invalid value.
 USAGE_ERROR = 2
-#: Ray drains a node for as long as its tasks need, up to 30 s; here nothing runs any more that counts.
+#: Ray drains a node until its tasks have ended, up to 30 s. At this point no task needs to complete.
 STOP_SECONDS = 10.0
 TAIL_LINES = 20
 
 
 def memory_bytes(proc: Path = Path("/proc/meminfo"), cgroup: Path = Path("/sys/fs/cgroup/memory.max")) -> int:
-    """Memory that the container may use: what the host has available, or the limit of the container's group."""
+    """Memory available to the container in bytes: the host's available memory, or the cgroup limit if it is lower."""
     available = next(int(line.split()[1]) * 1024 for line in proc.read_text().splitlines() if line.startswith("MemAvailable:"))
     try:
         return min(available, int(cgroup.read_text()))
-    except (OSError, ValueError):  # "max", or another version of control groups.
+    except (OSError, ValueError):  # "max", or another version of cgroups.
         return available
 
 
 def object_store_bytes(memory: int, shared_memory: int, nodes_here: int = 1) -> Optional[int]:
-    """The size of one node's object store; None when /dev/shm is too small for any, and Ray must use a slower place."""
+    """Size of one node's object store in bytes; None if /dev/shm is too small, so that Ray uses the disk."""
     size = int(min(MEMORY_SHARE * memory, SHM_SHARE * shared_memory, MOST_BYTES) / nodes_here)
     return size if size >= LEAST_BYTES else None
 
 
 def free_shared_memory(folder: str = "/dev/shm") -> int:
-    """Free bytes of the container's shared memory; 0 without any."""
+    """Free bytes in the container's shared memory; 0 if there is none."""
     try:
         found = os.statvfs(folder)
     except OSError:
@@ -58,8 +58,8 @@ def free_shared_memory(folder: str = "/dev/shm") -> int:
 def start_words(
     where: Sequence[str], host: str, resources: Mapping[str, Any], parameters: Mapping[str, Any], python: str = sys.executable
 ) -> List[str]:
-    """`ray start` on one host. `where`: head or address. `resources`: options with the driver's values; `parameters`: the run file's,
-    which win."""
+    """The `ray start` command. `where`: the head or address option; `resources`: options set by the driver; `parameters`: options of the
+    run file, which take precedence."""
     given = {option_name(name): value for name, value in parameters.items()}
     own = given.pop("resources", None)
     labels = {HOST_RESOURCE + host: 1, **(own if isinstance(own, dict) else {})}
@@ -74,13 +74,13 @@ def _text(value: Any) -> str:
 
 
 def temporary_folder() -> str:
-    """Where Ray keeps its session: the usual place for temporary files, unless its name is too long for Ray's sockets."""
+    """Folder for Ray's session: the system's temporary folder, unless its path is too long for Ray's sockets."""
     usual = tempfile.gettempdir()
     return usual if len(usual) <= LONGEST_TEMPORARY else TEMPORARY
 
 
 class RayNode:
-    """`ray start --block` and all that it starts, which die with this process."""
+    """`ray start --block` and its child processes, which end with this process."""
 
     def __init__(self, words: Sequence[str], environ: Mapping[str, str]) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="ray-", dir=temporary_folder()))
@@ -93,28 +93,28 @@ class RayNode:
 
     @property
     def code(self) -> Optional[int]:
-        """How `ray start` ended; None while it runs."""
+        """Exit code of `ray start`; None while it runs."""
         return self._process.poll()
 
     def unexpected_end(self, host: str) -> LauncherEnd:
-        """Why the processes of this host ended unexpectedly; includes their last output."""
+        """The failure after the Ray processes of this host ended unexpectedly. Logs their last output."""
         code, lines = shell_code(self.code or 0), self._last_lines()
         for line in lines:
             log("ray: %s" % line)
         if code == USAGE_ERROR:
             said = next((line for line in reversed(lines) if line.strip()), "")
             return LauncherEnd(ENVIRONMENT, class_of(ENVIRONMENT), host, "distribution.parameters: ray start refused an option: %s" % said)
-        return LauncherEnd(TRY_AGAIN, HARDWARE, host, "Ray's own processes ended with %d" % code)
+        return LauncherEnd(TRY_AGAIN, HARDWARE, host, "Ray's processes exited with code %d" % code)
 
     def _last_lines(self) -> List[str]:
-        """Of `ray start` and its node manager."""
+        """The last output lines of `ray start` and of its node manager."""
         found: List[str] = []
         for path in [self._log, *sorted(self.folder.glob("session_2*/logs/raylet.err"))]:
             found += path.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL_LINES:]
         return found
 
     def stop(self, seconds: float = STOP_SECONDS) -> None:
-        """Ends all processes of the node; by force after `seconds`."""
+        """Ends all processes of the node; kills them after `seconds`."""
         if self.code is None:
             self._process.terminate()
             try:

@@ -1,6 +1,6 @@
-"""Which hosts have joined, as Ray itself says: `python -m slipway_driver.ray_cluster.nodes HOST...`.
+"""Prints which hosts have joined the Ray cluster: `python -m slipway_driver.ray_cluster.nodes HOST...`.
 
-Prints one line of JSON, {host: address}, whenever it changes, and ends once all hosts are there.
+Prints one line of JSON, {host: address}, at every change, and exits once all hosts have joined.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ POLL_SECONDS = 0.5
 
 
 def joined(nodes: Sequence[Dict[str, Any]]) -> Dict[str, str]:
-    """Addresses of the live nodes of `ray.nodes()`, by the host that each names among its resources."""
+    """Addresses of the live nodes in `ray.nodes()`, by the host name in their custom resource."""
     return {
         resource[len(HOST_RESOURCE) :]: str(node["NodeManagerAddress"])
         for node in nodes
@@ -28,7 +28,7 @@ def joined(nodes: Sequence[Dict[str, Any]]) -> Dict[str, str]:
 
 
 def _connect() -> Any:
-    """The module ray, connected as soon as the head answers."""
+    """Returns the module ray, connected to the head node. Retries until the connection succeeds."""
     import ray
 
     while True:
@@ -40,7 +40,7 @@ def _connect() -> Any:
 
 
 def main(hosts: List[str]) -> int:
-    """Prints the hosts that have joined, a line of JSON at each change, until all of `hosts` have; returns the exit code."""
+    """Prints the joined hosts as a line of JSON at each change, until all of `hosts` have joined. Returns the exit code."""
     die_with_parent()
     ray, told = _connect(), {}
     while not set(hosts) <= set(told):

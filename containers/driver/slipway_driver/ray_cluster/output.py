@@ -1,4 +1,4 @@
-"""Output of Ray's workers: on the first host with the name of the host that wrote it, elsewhere what the EFA verdict needs."""
+"""Output of Ray's workers: the first host adds host names to it; other hosts print only the lines that the EFA verdict needs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from typing import IO, Dict, List, Mapping
 from slipway_driver.efa_verdict import is_about_network
 from slipway_driver.progress import PREFIX
 
-#: How Ray labels a worker's line: `(name pid=12, ip=10.0.0.7) text`, without `ip` for workers of the same host (print_worker_logs of
-#: ray/_private/worker.py, ray 2.60.0), perhaps coloured.
+#: Ray's label of a worker's line: `(name pid=12, ip=10.0.0.7) text`, without `ip` for workers on the same host (print_worker_logs of
+#: ray/_private/worker.py, ray 2.60.0), possibly with color codes.
 _LABEL = re.compile(r"^(?:\x1b\[\d+m)?\((?P<who>[^()]*?pid=\d+)(?:, ip=(?P<ip>[^()\s]+))?\)(?:\x1b\[0m)? (?P<text>.*)$")
 
 
 def with_host(line: str, own_host: str, hosts: Mapping[str, str]) -> str:
-    """A worker's line with its host's name in front; progress lines bare, because readers look for them at the start of a line.
+    """Prefixes a worker's line with its host name. The label of a progress line is removed because readers expect progress lines at the
+    start of a line.
 
-    `hosts`: names by address.
+    `hosts`: host names by address.
     """
     found = _LABEL.match(line)
     if found is None:
@@ -30,19 +31,19 @@ def with_host(line: str, own_host: str, hosts: Mapping[str, str]) -> str:
 
 
 def write_line(line: str) -> None:
-    """One write a line: several threads share the pipe to the driver."""
+    """Writes the line with one call, because several threads share the pipe to the driver."""
     os.write(1, (line + "\n").encode("utf-8", "replace"))
 
 
 class Repeats:
-    """Leaves out what a worker says again and again: parts of Ray do so for as long as the dashboard is off."""
+    """Suppresses repeated lines of a worker; parts of Ray print such lines while the dashboard is disabled."""
 
     def __init__(self) -> None:
         self._last: Dict[str, str] = {}
         self._more: Dict[str, int] = {}
 
     def shown(self, line: str) -> List[str]:
-        """The lines to show for `line`: none for a repetition, and how many there were once the worker says something else."""
+        """The lines to print for `line`: none for a repetition; before the next different line, the number of repetitions."""
         found = _LABEL.match(line)
         if found is None:
             return [line]
@@ -57,7 +58,7 @@ class Repeats:
 
 
 def pump(source: "IO[bytes]", own_host: str, hosts: Mapping[str, str]) -> None:
-    """The entry point's output, which Ray has mixed with that of all workers, until its end."""
+    """Prints the output of the entry point, into which Ray merges the output of all workers, until it ends."""
     repeats = Repeats()
     for raw in iter(source.readline, b""):
         for line in repeats.shown(raw.decode("utf-8", "replace").rstrip("\r\n")):
@@ -65,14 +66,14 @@ def pump(source: "IO[bytes]", own_host: str, hosts: Mapping[str, str]) -> None:
 
 
 class NetworkLines:
-    """What this host's workers say of their network: Ray shows their output on the first host alone, and each host has a verdict."""
+    """Network lines of this host's workers. Ray prints their output only on the first host, but every host determines an EFA verdict."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._read: Dict[Path, int] = {}
 
     def look(self) -> None:
-        """Prints the lines that have come since the last look."""
+        """Prints the new lines since the last call."""
         for path in sorted(self._folder.glob("session_2*/logs/worker-*")):
             for line in self._new_lines(path):
                 if is_about_network(line):

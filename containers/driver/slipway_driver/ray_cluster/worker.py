@@ -1,4 +1,4 @@
-"""Every other host of a Ray launch: a node that joins once the head is up, and ends when the first host says so."""
+"""Every other host of a Ray start: a node that joins once the head is running, and ends on request of the first host."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from slipway_driver.ray_cluster.output import NetworkLines
 from slipway_driver.ray_cluster.settings import RaySettings
 
 POLL_SECONDS = 0.1
-#: How often the workers' output is searched for lines about the network.
+#: How often the workers' output is searched for network lines.
 LOOK_SECONDS = 1.0
 
 
 class Worker:
-    """One launch, seen from a host that is not the first. To the driver it is the one rank of its host."""
+    """One start of the ranks with Ray, on a host other than the first. The driver treats it as the only rank of the host."""
 
     def __init__(self, settings: RaySettings, state: Path, environ: Mapping[str, str]) -> None:
         self._settings, self._state, self._environ = settings, state, environ
@@ -32,7 +32,7 @@ class Worker:
         self._joined = False
 
     def run(self) -> int:
-        """0 when the launch ended well."""
+        """Runs this host's part; 0 if the entry point succeeded."""
         signal.signal(signal.SIGTERM, self._on_sigterm)
         write_pid(self._state, 0, os.getpid())
         settings = self._settings
@@ -42,7 +42,7 @@ class Worker:
         return self._leave(order) if order is None or "end" in order else self._serve(channel)
 
     def _on_sigterm(self, _number: int, _frame: Any) -> None:
-        """The entry point may still need this host while it saves: the first host says when it has ended."""
+        """The entry point may need this host while it saves, so the node keeps running until the first host ends it."""
         if not self._joined:
             raise SystemExit(TRY_AGAIN)
 
@@ -55,7 +55,7 @@ class Worker:
                 return
 
     def _serve(self, channel: PeerChannel) -> int:
-        """From joining to the end of the launch, or of this host's own part in it."""
+        """Runs the Ray node until the first host ends it or it fails."""
         self._joined = True
         node = RayNode(self._settings.words(head=False), self._environ)
         network, looked_at = NetworkLines(node.folder), 0.0
@@ -75,7 +75,7 @@ class Worker:
             node.stop()
 
     def _broken(self, node: RayNode, channel: PeerChannel) -> int:
-        """Ray's processes on this host ended by themselves: this host reports it, and the first one ends the launch."""
+        """Reports that the Ray processes of this host ended unexpectedly; the first host then ends the job's ranks."""
         end = node.unexpected_end(self._settings.host)
         write_launcher_end(self._state, end)
         try:
@@ -85,14 +85,14 @@ class Worker:
         return end.code
 
     def _leave(self, order: Optional[Mapping[str, Any]]) -> int:
-        """The launch has ended elsewhere. `order` None: the first host is gone."""
+        """Records the end that the first host has requested. `order` None: the connection to the first host was lost."""
         if order is None:
-            reason = "the first host's part of the launch is gone"
+            reason = "the connection to the first host was lost"
             write_launcher_end(self._state, LauncherEnd(TRY_AGAIN, "peer-lost", self._settings.hosts[0], reason))
             return TRY_AGAIN
         code = int(order.get("end", TRY_AGAIN))
         rank = self._settings.hosts.index(self._settings.host)
-        # A failed entry point is the first host's to report; this one only followed.
+        # The first host reports a failed entry point, so this host records only a consequence.
         end = {"code": 0} if code == 0 else {"code": -signal.SIGTERM, "tornDown": True}
         write_record(self._state, 0, {"rank": rank, "localRank": 0, "endedAt": time.time(), **end})
         return 0 if code == 0 else TRY_AGAIN
