@@ -19,10 +19,10 @@ from slipway_trainer.world import World
 
 
 def run(words: list[str]) -> int:
-    """The whole life of a rank; returns its exit code. Raises TrainerError for reasons that have a code of their own."""
+    """Runs training on this rank and returns its exit code. Raises TrainerError for errors with their own exit code."""
     settings = read_settings(words)
     arguments = settings.arguments
-    # Before anything of CUDA, of a network or of threads.
+    # Must be forked before CUDA, network connections and threads are initialized.
     saver = SaverProcess.start() if writes_beside(settings) else None
     bind_to_gpu()
     world = World(settings.collectives, arguments.collective_timeout_seconds, arguments.steady_timeout_seconds, saver)
@@ -35,7 +35,7 @@ def run(words: list[str]) -> int:
         if code == 0 and (arguments.export_weights or arguments.export_adapter):
             trainer.export(Path(os.environ["SM_MODEL_DIR"]), weights)
     except BaseException as error:
-        # An error of the script is 1, as Python itself ends with it.
+        # Other exceptions have exit code 1, as in Python itself.
         trainer.fail(error.code if isinstance(error, TrainerError) else 1)
         raise
     trainer.close(code)
@@ -44,19 +44,19 @@ def run(words: list[str]) -> int:
 
 
 def writes_beside(settings: RunSettings) -> bool:
-    """Whether this run's checkpoints are written by a process of their own: those of a state that stays where it is."""
+    """Whether a separate process writes this run's checkpoints. It requires that the state tensors stay at the same address."""
     return bool(settings.checkpoints.uri) and backend_name(settings, torch.__version__) == "fsdp2"
 
 
 def bind_to_gpu() -> None:
-    """Before the first thread of a library: those that exist already stay where they are."""
+    """Binds the rank to the CPUs of its GPU, before a library creates threads: existing threads would keep their binding."""
     local_rank = int(os.environ.get("LOCAL_RANK", "0"))
     if torch.cuda.is_available() and local_rank < torch.cuda.device_count():
         bind_near(pci_address_of(torch.cuda.get_device_properties(local_rank)), os.environ)
 
 
 def leave(code: int) -> None:
-    """Ends the process at once: after an error, threads of collectives would keep an ordinary exit waiting for ranks that are gone."""
+    """Ends the process immediately. After an error, threads of collectives would let a normal exit wait for ranks that have ended."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

@@ -1,5 +1,6 @@
-"""Adapters in the format of PEFT: adapter_model.safetensors and adapter_config.json
-(https://huggingface.co/docs/peft/developer_guides/checkpoint, 2026-11-22)."""
+"""Exports adapters in PEFT's format: adapter_model.safetensors and adapter_config.json
+(https://huggingface.co/docs/peft/developer_guides/checkpoint, 2026-11-22).
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,12 +14,12 @@ from slipway_trainer.published_names import published_name
 from slipway_trainer.safetensors import write_file
 from slipway_trainer.settings import RunSettings
 
-#: PEFT's names of the two matrices.
+#: PEFT's names of the two LoRA matrices.
 _MATRICES = {"lora_a": "lora_A", "lora_b": "lora_B"}
 
 
 def adapter_name(name: str, architecture: Architecture) -> str:
-    """PEFT's name of one of our `lora_a` and `lora_b`: a pure function of the published name of the layer's weight."""
+    """PEFT's name for a `lora_a` or `lora_b` parameter, derived from the published name of the layer's weight."""
     layer, _, kind = name.rpartition(".")
     published = published_name(f"{layer}.weight", architecture).removesuffix(".weight")
     return f"base_model.model.{published}.{_MATRICES[kind]}.weight"
@@ -27,8 +28,8 @@ def adapter_name(name: str, architecture: Architecture) -> str:
 def export_adapter(
     whole: Iterable[tuple[str, Tensor]], shapes: Mapping[str, Sequence[int]], folder: Path, settings: RunSettings, rank: int
 ) -> None:
-    """Writes the adapter on rank 0, in float32, into `adapter/` of the folder: transformers would add one that lies beside merged weights
-    to them. Every rank must walk through `whole`."""
+    """Writes the adapter in float32 to `adapter/` in the folder, on rank 0. Next to merged weights, transformers would apply the adapter a
+    second time. All ranks must iterate over `whole`, which uses collectives."""
     if rank != 0:
         for _name, _tensor in whole:
             pass

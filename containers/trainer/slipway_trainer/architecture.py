@@ -1,4 +1,4 @@
-"""The shape of a model: the fields of job.json's `model`, in Python's spelling. No PyTorch here."""
+"""The architecture of a model: the fields of `model` in job.json. Does not import PyTorch."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from slipway_trainer.rope_scaling import RopeScaling, read_rope_scaling
 
 @dataclass(frozen=True)
 class Architecture:
-    """Shape of a decoder-only transformer."""
+    """Architecture of a decoder-only transformer."""
 
     layers: int
     hidden_size: int
@@ -27,30 +27,30 @@ class Architecture:
     experts_per_token: int = 0
     #: Inner size of an expert; 0 = ffn_hidden_size.
     expert_ffn_hidden_size: int = 0
-    #: Layers without experts.
+    #: Indices of the layers without experts.
     dense_layers: tuple[int, ...] = ()
     routing: Routing = Routing()
-    #: Inner size of what every token visits beside its experts; 0 = nothing.
+    #: Inner size of the shared experts together; 0 = none.
     shared_ffn_hidden_size: int = 0
     rope_scaling: RopeScaling | None = None
     norm_placement: str = "pre"
     qk_norm: bool = False
     attention_bias: bool = False
     window: Window | None = None
-    #: Layers without rotary positions.
+    #: Indices of the layers without rotary positions.
     unrotated_layers: tuple[int, ...] = ()
-    #: A learned score per head that takes attention and gives nothing (arXiv 2309.17453).
+    #: A learned logit per head that takes part in the softmax and has no value (arXiv 2309.17453).
     attention_sinks: bool = False
     latent: Latent | None = None
     attention_softcap: float | None = None
     final_softcap: float | None = None
     embedding_scale: float = 1.0
-    #: Modules that predict further tokens (DeepSeek-V3, arXiv 2412.19437, section 2.2).
+    #: Multi-token prediction modules (DeepSeek-V3, arXiv 2412.19437, section 2.2).
     mtp_layers: int = 0
     family: Family = Family()
 
     def has_window(self, layer: int) -> bool:
-        """Whether attention of this layer (from 0) sees a window only."""
+        """Whether attention in this layer (from 0) is limited to a window."""
         return self.window is not None and self.window.has(layer)
 
     def has_experts(self, layer: int) -> bool:
@@ -58,7 +58,7 @@ class Architecture:
         return self.experts > 0 and layer not in self.dense_layers
 
     def has_qk_norm(self, layer: int) -> bool:
-        """Norms without weights stand only where positions turn queries and keys."""
+        """Whether this layer (from 0) has norms of queries and keys. Norms without weights exist only in layers with rotary positions."""
         return self.qk_norm and not (self.family.qk_norm == "weightless" and layer in self.unrotated_layers)
 
     @property
@@ -68,12 +68,12 @@ class Architecture:
 
     @property
     def rotary_size(self) -> int:
-        """Elements of a head that positions turn."""
+        """Number of elements of a head to which rotary positions apply."""
         return self.head_size if self.latent is None else self.latent.rope_head_size
 
     @property
     def score_scale(self) -> float:
-        """What scores are multiplied by."""
+        """The factor of the attention scores."""
         if self.family.attention_scale is not None:
             return self.family.attention_scale
         with_scaling = self.latent is not None and self.rope_scaling is not None
@@ -85,7 +85,7 @@ class Architecture:
         return self.attention_bias if self.family.output_bias is None else self.family.output_bias
 
     def split_sizes(self) -> dict[str, int]:
-        """What tensor parallelism divides among its ranks. Zero divides by any number."""
+        """The sizes that tensor parallelism divides among its ranks, by option name. A size of 0 is divisible by any number."""
         return {
             "attentionHeads": self.attention_heads,
             "kvHeads": self.kv_heads,
@@ -95,12 +95,12 @@ class Architecture:
         }
 
     def unsplit_parts(self) -> list[str]:
-        """What tensor parallelism does not split."""
+        """The parts that tensor parallelism does not support, by option name."""
         found = {"mtpLayers": self.mtp_layers > 0}
         return [name for name, has in found.items() if has]
 
     def parts(self) -> list[str]:
-        """What this shape has beyond Llama's and Mixtral's: libraries with models of their own do not compute it."""
+        """The parts that Llama and Mixtral do not have, by option name. Libraries with their own models do not support them."""
         found = {
             "qkNorm": self.qk_norm,
             "attentionBias": self.attention_bias or self.has_output_bias,
@@ -129,7 +129,7 @@ class Architecture:
         return [name for name, has in found.items() if has]
 
 
-#: Parts of a shape that this trainer does not compute; lib/rules/model/builtin-model.ts refuses them before instances start.
+#: Parts that this trainer does not support; lib/rules/model/builtin-model.ts rejects them before instances start.
 _UNKNOWN_TRAITS = ("mlpBias", "headBias", "routingBiasIsParameter", "untrained")
 _UNKNOWN_FACTORS = ("residualScale", "logitScale")
 NORMS = ("rms", "rms-offset")
@@ -139,7 +139,7 @@ SCORES = ("softmax", "sigmoid")
 
 
 def read_architecture(raw: Mapping[str, Any] | None, count: Callable[..., int], issues: list[str]) -> Architecture:
-    """Checked shape. `count(key, default)` answers a whole number of at least 1 and remembers what is wrong with it."""
+    """Returns the architecture; adds errors to `issues`. `count(key, default)` returns a whole number of at least 1 and records errors."""
     values = raw or {}
     family = values.get("family") or {}
     heads, hidden, layers = count("attentionHeads"), count("hiddenSize"), count("layers")
@@ -198,7 +198,7 @@ def _dense_layers(raw: "int | list[int] | None") -> tuple[int, ...]:
 
 
 def _inferred(values: Mapping[str, Any]) -> str:
-    """The family that has just these parts, for a shape that a run file writes: it decides the names of an export."""
+    """The model family of an architecture written in a run file; it determines the parameter names of an export."""
     if values.get("qkNorm"):
         return "qwen3_moe" if values.get("experts") else "qwen3"
     return "mistral" if values.get("slidingWindow") else ""

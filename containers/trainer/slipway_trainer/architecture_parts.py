@@ -1,4 +1,4 @@
-"""Parts of a model's shape that have fields of their own, in the words of job.json's `model`. No PyTorch here."""
+"""Parts of an architecture with several fields, named as in `model` of job.json. Does not import PyTorch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Temperature:
-    """How queries grow with their position (Llama 4; arXiv 2501.19399)."""
+    """Position-dependent scale of the queries (Llama 4; arXiv 2501.19399)."""
 
     scale: float
     floor: int
@@ -15,34 +15,34 @@ class Temperature:
 
 @dataclass(frozen=True)
 class Family:
-    """What only some families of models have; the fields of `model.family`."""
+    """Properties of specific model families: the fields of `model.family`."""
 
     model_type: str = ""
-    #: rms, or rms-offset: weights of norms are offsets from one (Gemma).
+    #: "rms", or "rms-offset": the weights of norms are offsets from one (Gemma).
     norm: str = "rms"
-    #: What the norm of queries and keys spans: each head, or the whole projection (OLMo 2); weightless: each head, and it has no weights.
+    #: Span of the norm of queries and keys: "head", "whole" (the whole projection, OLMo 2), or "weightless" (each head, without weights).
     qk_norm: str = "head"
-    #: Bias of attention's output projection; None = as attention_bias.
+    #: Bias of the output projection of attention; None = as attention_bias.
     output_bias: bool | None = None
-    #: None = silu for a gated feed-forward block, gelu for a plain one.
+    #: None = silu for a gated MLP, gelu otherwise.
     activation: str | None = None
-    #: What scores are multiplied by; None = 1 / sqrt(head_size).
+    #: Factor of the attention scores; None = 1 / sqrt(head_size).
     attention_scale: float | None = None
-    #: Theta of rotary positions in layers with a window; None = as in all layers.
+    #: Theta of the rotary positions in layers with a window; None = as in all layers.
     local_rope_theta: float | None = None
-    #: Neighbouring elements of a head turn together, instead of its halves.
+    #: Rotary positions apply to neighboring elements of a head instead of its two halves.
     interleaved_rope: bool = False
     #: Biases of all projections of an expert, and of the router.
     expert_bias: bool = False
     router_bias: bool = False
     #: Queries of layers without rotary positions are multiplied by 1 + scale * ln(1 + floor((position + 1) / floor)).
     temperature: Temperature | None = None
-    #: A sigmoid of the token weighs what the shared experts add.
+    #: The output of the shared experts is multiplied by a sigmoid of the token.
     shared_expert_gate: bool = False
 
 
 def read_family(raw: Mapping[str, Any]) -> Family:
-    """What a model family does otherwise, from `model.family` of job.json, defaults filled."""
+    """Reads `model.family` of job.json and fills in defaults."""
     heat = raw.get("attentionTemperature")
     return Family(
         model_type=str(raw.get("modelType", "")),
@@ -62,10 +62,10 @@ def read_family(raw: Mapping[str, Any]) -> Family:
 
 @dataclass(frozen=True)
 class Window:
-    """Layers whose queries see only the last `size` positions, themselves included; or those of their own chunk of `size` positions."""
+    """A sliding window of the last `size` positions, including the query's own, or chunks of `size` positions."""
 
     size: int
-    #: all, alternate (beginning with a window), or numbers of layers.
+    #: "all", "alternate" (the first layer has a window), or layer indices.
     pattern: str | tuple[int, ...]
     chunked: bool = False
 
@@ -77,7 +77,7 @@ class Window:
 
 
 def read_window(raw: Mapping[str, Any] | None, chunk: Mapping[str, Any] | None) -> Window | None:
-    """`chunk`: `attentionChunk` of the family."""
+    """Reads the window. `chunk`: `attentionChunk` of the family."""
     if chunk:
         return Window(int(chunk["size"]), tuple(chunk["layers"]), chunked=True)
     if not raw:
@@ -88,7 +88,7 @@ def read_window(raw: Mapping[str, Any] | None, chunk: Mapping[str, Any] | None) 
 
 @dataclass(frozen=True)
 class Latent:
-    """Sizes of multi-head latent attention (DeepSeek-V2, arXiv 2405.04434): one head each, but for the two ranks."""
+    """Sizes of multi-head latent attention (DeepSeek-V2, arXiv 2405.04434): two ranks, and the sizes of one head."""
 
     kv_rank: int
     nope_head_size: int
@@ -99,7 +99,7 @@ class Latent:
 
     @property
     def head_size(self) -> int:
-        """Of queries and keys."""
+        """Size of a head of queries and keys."""
         return self.nope_head_size + self.rope_head_size
 
 
@@ -113,26 +113,26 @@ def read_latent(raw: Mapping[str, Any] | None) -> Latent | None:
 
 @dataclass(frozen=True)
 class Routing:
-    """Which experts a token visits, and what their results are multiplied by."""
+    """How tokens are assigned to experts, and how expert outputs are weighted."""
 
-    #: What becomes of the router's outputs before the best are taken: softmax or sigmoid.
+    #: Function of the router logits before the top-k: softmax or sigmoid.
     score: str = "softmax"
-    #: Weights of the chosen experts are divided by their sum.
+    #: The weights of the chosen experts are divided by their sum.
     normalises: bool = True
-    #: A bias per expert is added for the choice alone (DeepSeek-V3, arXiv 2412.19437, section 2.1.2).
+    #: A bias per expert is added only for the choice of experts (DeepSeek-V3, arXiv 2412.19437, section 2.1.2).
     has_bias: bool = False
-    #: Experts stand in so many groups, and a token may visit those of `top_groups` groups.
+    #: Number of groups of experts; a token may use experts of `top_groups` groups.
     groups: int = 1
     top_groups: int = 1
-    #: Experts of a group whose scores make that of the group: the best (DeepSeek-V2), or the two best (V3).
+    #: Number of highest expert scores that are summed to the score of a group: 1 (DeepSeek-V2) or 2 (V3).
     deciding_experts: int = 2
-    #: Weights are multiplied by it in the end.
+    #: Factor of the final weights.
     scaling: float = 1.0
-    #: What an expert is given is multiplied by its weight, instead of what it gives (Llama 4).
+    #: The weight multiplies the input of an expert instead of its output (Llama 4).
     weighs_inputs: bool = False
 
     def parts(self) -> dict[str, bool]:
-        """What Mixtral's routing does not have, by name."""
+        """Parts that Mixtral's routing does not have, by option name."""
         return {
             f"routing.score {self.score}": self.score != "softmax",
             "routing.normalise false": not self.normalises,
@@ -144,7 +144,7 @@ class Routing:
 
 
 def read_routing(raw: Mapping[str, Any] | None, family: Mapping[str, Any]) -> Routing:
-    """How tokens choose experts, from job.json, defaults filled."""
+    """Reads the routing from job.json and fills in defaults."""
     values = raw or {}
     groups = int(values.get("groups") or 1)
     return Routing(

@@ -1,4 +1,4 @@
-"""The trainer's own arguments, which a run file gives as `code.arguments`."""
+"""Command line arguments of the trainer, set in a run file as `code.arguments`."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 
 class _Parser(argparse.ArgumentParser):
-    """Collects its complaint instead of leaving, so that it is shown with those about job.json."""
+    """Collects errors instead of exiting, so that they are reported together with those of job.json."""
 
     def __init__(self, issues: list[str], **options: Any) -> None:
         super().__init__(**options)
@@ -22,12 +22,12 @@ class _Stop(Exception):
 
 
 def _add_optimizer(add: Callable[..., object]) -> None:
-    """Learning rate, AdamW and clipping."""
+    """Learning rate schedule, AdamW and gradient clipping."""
     add("--learning-rate", type=float, default=3e-4, help="highest learning rate, reached after the warm-up")
-    add("--minimum-learning-rate-ratio", type=float, default=0.1, help="last learning rate as a share of the highest")
+    add("--minimum-learning-rate-ratio", type=float, default=0.1, help="final learning rate as a share of the highest")
     add("--warmup-steps", type=int, default=None, help="default: 1 %% of the steps")
-    add("--schedule", choices=("cosine", "wsd", "constant"), default="cosine", help="after the warm-up; wsd: flat, then linear")
-    add("--decay-share", type=float, default=0.2, help="wsd: the share of the steps in which the rate falls")
+    add("--schedule", choices=("cosine", "wsd", "constant"), default="cosine", help="after the warm-up; wsd: constant, then linear decay")
+    add("--decay-share", type=float, default=0.2, help="wsd: the share of the steps in which the rate decays")
     add("--weight-decay", type=float, default=0.1, help="not applied to norms")
     add("--beta1", type=float, default=0.9)
     add("--beta2", type=float, default=0.95)
@@ -36,7 +36,7 @@ def _add_optimizer(add: Callable[..., object]) -> None:
 
 
 def _add_loss(add: Callable[..., object]) -> None:
-    """What the loss is made of."""
+    """Terms of the loss."""
     add("--z-loss", type=float, default=0.0, help="weight of the squared log-partition of the softmax")
     add(
         "--mtp-loss",
@@ -44,12 +44,12 @@ def _add_loss(add: Callable[..., object]) -> None:
         default=0.3,
         help="weight of the mean loss of modules that predict further tokens (mtpLayers); DeepSeek-V3: 0.3, and 0.1 in the last third",
     )
-    add("--balance-loss", type=float, default=0.0, help="weight of the loss of balance between experts; published: 0.0001 to 0.01")
+    add("--balance-loss", type=float, default=0.0, help="weight of the load-balancing loss of experts; published: 0.0001 to 0.01")
     add(
         "--balance-loss-over",
         choices=("sequence", "micro-batch"),
         default="sequence",
-        help="tokens over which experts are to be in balance: of each sequence (DeepSeek-V3), or of a micro-batch (Switch Transformers)",
+        help="tokens over which the load is balanced: each sequence (DeepSeek-V3) or a micro-batch (Switch Transformers)",
     )
     add("--router-z-loss", type=float, default=0.0, help="weight of the squared log-partition of the router; published: 0.001")
     add(
@@ -58,15 +58,15 @@ def _add_loss(add: Callable[..., object]) -> None:
         default=0.0,
         help="by how much a step moves the routing bias of experts with more tokens than the mean down, of others up; published: 0.001",
     )
-    add("--beta", type=float, default=0.1, help="with objective dpo: how much the model is held to its starting weights")
+    add("--beta", type=float, default=0.1, help="with objective dpo: strength of the penalty for deviations from the initial weights")
 
 
 def _add_data_and_intervals(add: Callable[..., object]) -> None:
-    """Channels, and how often a run evaluates, logs and saves."""
+    """Channels, and the intervals of evaluation, logging and saving."""
     add("--data-channel", default="train", help="channel with the token shards")
     add("--eval-channel", default="", help="channel with shards to evaluate on")
-    add("--eval-every-steps", type=int, default=0, help="0 = only after the last step, as after every run with an eval-channel")
-    add("--eval-batches", type=int, default=20, help="global batches of an evaluation, at most as many as the channel fills")
+    add("--eval-every-steps", type=int, default=0, help="0 = only after the last step; every run with an eval-channel evaluates then")
+    add("--eval-batches", type=int, default=20, help="global batches of an evaluation, limited by the size of the channel")
     add("--log-every-steps", type=int, default=1)
     add("--save-every-steps", type=int, default=0, help="instead of an interval in minutes")
 
@@ -86,12 +86,12 @@ def _add_samples(add: Callable[..., object]) -> None:
 
 
 def _add_step(add: Callable[..., object]) -> None:
-    """What follows from bad losses, in how many pieces the loss is computed, and how long a step may take."""
+    """Actions on bad losses, chunking of the loss, and time limits of a step."""
     add(
         "--loss-spike-factor",
         type=float,
         default=0.0,
-        help="leave with 73 when the loss is this many times its recent mean; 0 = off",
+        help="exit with 73 when the loss is this many times its recent mean; 0 = off",
     )
     add(
         "--loss-policy",
@@ -102,24 +102,24 @@ def _add_step(add: Callable[..., object]) -> None:
     )
     add("--loss-chunks", type=int, default=0, help="compute the loss in this many pieces of the sequence; 0 = by vocabulary size")
     add("--minimum-step-seconds", type=float, default=0.0, help="wait so that a step takes at least this long (demos and tests)")
-    add("--collective-timeout-seconds", type=float, default=600.0, help="until a collective that does not come back ends the job")
+    add("--collective-timeout-seconds", type=float, default=600.0, help="timeout of a collective, after which the job ends")
     add(
         "--steady-timeout-seconds",
         type=float,
         default=150.0,
-        help="the same once steps follow each other, at least five of them; 0 = never shorter",
+        help="the same after at least five regular steps; 0 = no shorter timeout",
     )
 
 
 def _add_reports_and_exports(add: Callable[..., object]) -> None:
-    """What a run reports beside its progress and what it exports, and between them the backend and its layers."""
+    """Reports, profiling, the backend and exports."""
     add("--tensorboard", action="store_true", help="progress also as TensorBoard events; the image must have tensorboard")
     add("--mlflow", action="store_true", help="progress also to the MLflow server of MLFLOW_TRACKING_URI; the image must have mlflow")
     add("--wandb", action="store_true", help="progress also to Weights & Biases, as its WANDB_* variables say; the image must have wandb")
-    add("--profile", action="store_true", help="a trace of a few steps of rank 0 by PyTorch's profiler, beside the run's heartbeat in S3")
-    add("--profile-after-steps", type=int, default=10, help="steps of each start that are left out of the trace: they compile and allocate")
+    add("--profile", action="store_true", help="a trace of a few steps of rank 0 by PyTorch's profiler, next to the run's heartbeat in S3")
+    add("--profile-after-steps", type=int, default=10, help="steps of each start before the trace, which compile and allocate")
     add("--profile-steps", type=int, default=3, help="steps in the trace")
-    add("--recompute-layers", type=int, default=1, help="with activationCheckpointing full: so many layers are recomputed together")
+    add("--recompute-layers", type=int, default=1, help="with activationCheckpointing full: number of layers that are recomputed together")
     add("--backend", choices=("auto", "fsdp1", "fsdp2"), default="auto", help="auto: fsdp2, but fsdp1 before PyTorch 2.6 and for SMDDP")
     add("--host-check-seconds", type=float, default=60.0, help="how often hosts are compared to find a slow one; 0 = never")
     add("--export-weights", action="store_true", help="at the end, write model.safetensors and config.json to the model folder")
@@ -134,7 +134,7 @@ def _parser(issues: list[str]) -> argparse.ArgumentParser:
 
 
 def parse_arguments(words: Sequence[str], issues: list[str]) -> argparse.Namespace:
-    """The arguments, with complaints added to `issues`. An unknown argument is one: silence would hide a typing error."""
+    """Parses the arguments; errors are added to `issues`. An unknown argument is an error, to detect typos."""
     parser = _parser(issues)
     try:
         return parser.parse_args(list(words))

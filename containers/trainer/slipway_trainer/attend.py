@@ -1,4 +1,4 @@
-"""Softmax attention of given queries, keys and values, in PyTorch's fused kernels where they can. Shape suffixes as in model.py."""
+"""Softmax attention of given queries, keys and values, with PyTorch's fused kernels where possible. Shape suffixes as in model.py."""
 
 from typing import TYPE_CHECKING
 
@@ -12,12 +12,12 @@ from slipway_trainer import flex
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
 
-#: Elements by which heads grow for a sink: kernels ask for sizes that are multiples of it.
+#: Number of elements added to a head for a sink: kernels require head sizes that are multiples of 8.
 _ELEMENTS = 8
 
 
 def own_part(sinks_H: Tensor | None) -> Tensor | None:
-    """Of the heads that this rank has, where tensor parallelism splits them."""
+    """The sinks of this rank's heads, if tensor parallelism shards them."""
     return sinks_H.to_local() if isinstance(sinks_H, DTensor) else sinks_H
 
 
@@ -31,8 +31,8 @@ def attend(
     softcap: float | None = None,
     sinks_H: Tensor | None = None,
 ) -> Tensor:
-    """Values mixed by the softmax of scores. `mask_LL` as Attention has it; `scale`: what scores are multiplied by. Heads of values may
-    have another size than those of queries and keys."""
+    """Attention output. `mask_LL`: as in Attention; `scale`: factor of the scores. The head size of values may differ from that of queries
+    and keys."""
     if mask_LL is not None and not isinstance(mask_LL, Tensor):
         return flex.attend(q_BHLE, k_BKLE, v_BKLE, mask_LL, scale, softcap, sinks_H)
     if softcap is not None:
@@ -45,7 +45,8 @@ def attend(
 
 def _fused(q_BHLE: Tensor, k_BKLE: Tensor, v_BKLE: Tensor, mask_LL: Tensor | None, scale: float) -> Tensor:
     if mask_LL is not None:
-        # PyTorch's memory-efficient kernel takes a mask but no groups (sdp_utils.cpp); with both, all scores would be in memory.
+        # PyTorch's memory-efficient kernel supports a mask, but not together with GQA (sdp_utils.cpp); the fallback would materialize all
+        # scores.
         k_BKLE, v_BKLE = _repeated(k_BKLE, q_BHLE.size(1)), _repeated(v_BKLE, q_BHLE.size(1))
     return F.scaled_dot_product_attention(
         q_BHLE,
@@ -59,17 +60,17 @@ def _fused(q_BHLE: Tensor, k_BKLE: Tensor, v_BKLE: Tensor, mask_LL: Tensor | Non
 
 
 def _repeated(x_BKLE: Tensor, heads: int) -> Tensor:
-    """Keys or values for each query head: every head of a group has the same."""
+    """Repeats the key or value heads (K) for each query head (H) of their group."""
     groups = heads // x_BKLE.size(1)
     return x_BKLE if groups == 1 else x_BKLE.repeat_interleave(groups, 1)
 
 
 def _with_sinks(q_BHLE: Tensor, k_BKLE: Tensor, v_BKLE: Tensor, mask_LL: Tensor | None, scale: float, sinks_H: Tensor) -> Tensor:
-    """Attention in which each head has one more score, its sink, that takes its share of the softmax and adds nothing.
+    """Attention with sinks: each head has an additional logit that takes part in the softmax and has no value.
 
-    The sink is the score of one more position at the beginning, whose value is zero: queries get an element with the sink, which meets one
-    in that position's key alone. So no score has to be in memory, and heads of a group may share the position. Values get as many elements,
-    because FlashAttention takes heads of one size only.
+    The sink is implemented as one more position at the beginning, whose value is zero. Queries get an additional element that contains the
+    sink; the corresponding element of keys is one at that position and zero elsewhere. Therefore scores need not be materialized, and the
+    heads of a group share the position. Values are padded as well, because FlashAttention requires equal head sizes.
     """
     size, of_values = q_BHLE.size(-1), v_BKLE.size(-1)
     sinks_BHL1 = (sinks_H / scale).to(q_BHLE.dtype)[None, :, None, None].expand(*q_BHLE.shape[:3], 1)
@@ -91,7 +92,7 @@ def _capped(
     cap: float,
     sinks_H: Tensor | None,
 ) -> Tensor:
-    """Attention whose scores pass through cap * tanh(score / cap). No fused kernel of PyTorch has this: the scores are in memory."""
+    """Attention with soft-capped scores, cap * tanh(score / cap). PyTorch has no fused kernel for it, so the scores are materialized."""
     k_BHLE, v_BHLE = _repeated(k_BKLE, q_BHLE.size(1)), _repeated(v_BKLE, q_BHLE.size(1))
     scores_BHLL = (q_BHLE @ k_BHLE.transpose(2, 3)) * scale
     scores_BHLL = torch.tanh(scores_BHLL / cap) * cap

@@ -1,4 +1,4 @@
-"""Causal self-attention: grouped key/value heads, norms of queries and keys, windows, sinks and capped scores.
+"""Causal self-attention with grouped key/value heads, norms of queries and keys, windows, sinks and soft-capped scores.
 
 Shape suffixes as in model.py.
 """
@@ -14,7 +14,7 @@ from slipway_trainer.rope import rotate
 
 
 class Attention(nn.Module):
-    """One layer's attention."""
+    """The attention of one layer."""
 
     def __init__(self, shape: Architecture, context: ContextParallel | None, layer: int = 0) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Attention(nn.Module):
         self.k_norm = _norm(shape, keys) if shape.has_qk_norm(layer) else None
 
     def _heads(self, x_BLX: Tensor, norm: nn.Module | None = None) -> Tensor:
-        """The heads of a projection, behind their norm. -1: under tensor parallelism a rank has only its share of the heads."""
+        """Splits a projection into heads and applies the norm. -1: under tensor parallelism a rank has only its share of the heads."""
         if norm is not None and self.norms_whole:
             x_BLX = norm(x_BLX)
         x_BLHE = x_BLX.unflatten(-1, (-1, self.head_size))
@@ -47,9 +47,12 @@ class Attention(nn.Module):
         mask_LL: Tensor | None = None,
         temperature_L1: Tensor | None = None,
     ) -> Tensor:
-        """`mask_LL`: what is added to the scores of a query (row) and its keys, (L, L) or for each sequence its own (B, 1, L, L), see
-        `summand`; None = a query sees itself and all before it. With context parallelism queries are this rank's, keys all. Capped scores
-        need a mask. Without cosine and sine a layer knows no positions; `temperature_L1` is what queries are multiplied by."""
+        """Returns the attention output (B, L, D).
+
+        `mask_LL`: summand of the scores of a query (row) and its keys, of shape (L, L) or per sequence (B, 1, L, L), see `summand`; None
+        for causal attention. With context parallelism, rows are this rank's queries and columns all keys. Soft-capped scores require a
+        mask. Without cosine and sine, the layer has no positions. `temperature_L1`: factor of the queries.
+        """
         q_BHLE = rotate(self._heads(self.q_proj(x_BLD), self.q_norm), cos_LE, sin_LE, self.interleaved)
         k_BKLE = rotate(self._heads(self.k_proj(x_BLD), self.k_norm), cos_LE, sin_LE, self.interleaved)
         v_BKLE = self._heads(self.v_proj(x_BLD))
@@ -61,7 +64,7 @@ class Attention(nn.Module):
 
 
 def _norm(shape: Architecture, whole_size: int) -> nn.Module:
-    """Of queries or keys; `whole_size` is that of all heads."""
+    """The norm of queries or keys; `whole_size`: the size of all heads together."""
     if shape.family.qk_norm == "weightless":
         return WeightlessNorm(shape.norm_epsilon)
     return norm_of(shape, whole_size if shape.family.qk_norm == "whole" else shape.head_size)

@@ -1,4 +1,4 @@
-"""What a way to distribute the model must offer the training loop."""
+"""The interface between the training loop and a distribution library."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -12,42 +12,44 @@ from slipway_trainer.layout import Layout
 
 
 class Backend(Protocol):
-    """One distribution library. The loop never asks which one it has."""
+    """One distribution library. The training loop does not depend on which one it is."""
 
     layout: Layout
     device: torch.device
     model: nn.Module
     optimizer: torch.optim.Optimizer
-    #: Rank among those that see different samples.
+    #: Index of this rank among the ranks that read different samples.
     data_rank: int
-    #: Shapes of the whole parameters by name, whatever part of them this rank holds.
+    #: Shapes of the full parameters by name, regardless of how they are sharded.
     shapes: dict[str, torch.Size]
-    #: Whether `state` always gives the same tensors, which stand still between two optimizer steps whatever the model does meanwhile.
+    #: Whether `state` always returns the same tensors, which only an optimizer step changes.
     state_stays: bool
-    #: None: checkpoints are those of `state`, in DCP's format.
+    #: None: `state` is saved in DCP's format.
     library_checkpoints: LibraryCheckpoints | None
 
     def state(self) -> dict[str, Tensor]:
-        """Everything that a checkpoint holds of model and optimizer, by stable names, as sharded tensors."""
+        """The complete state of model and optimizer as sharded tensors, by stable names."""
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Takes back what `state` gave, after a checkpoint was loaded into it."""
+        """Restores the state from the tensors of `state`, after a checkpoint was loaded into them."""
 
     def whole_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """Every parameter in full, by name, one at a time; every rank must walk through it at the same time."""
+        """Yields every full parameter by name, one at a time. All ranks must iterate together, because this uses collectives."""
 
     def forward_backward(self, batch: MicroBatch, share: float | Tensor, last: bool) -> Tensor:
-        """One micro-step: adds gradients of `share` times the objective; returns the objective, detached. `last`: gradients are synced."""
+        """One micro-step: adds the gradients of `share` times the objective; returns the objective, detached. `last`: gradients are reduced
+        across ranks."""
 
     def evaluate(self, batch: MicroBatch) -> Tensor:
-        """Loss without gradients."""
+        """The loss of a micro-batch, without gradients."""
 
     def next_tokens(self, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
-        """The likeliest token behind position `last_B` of each row, (B); what stands behind it in the row is not looked at. Every rank has
-        the same rows."""
+        """The most likely token after position `last_B` of each row, (B); later tokens of a row are ignored. All ranks must pass the same
+        rows."""
 
     def clip(self, max_norm: float) -> Tensor:
-        """Clips gradients to `max_norm` (0: only measures) and returns their norm before. DeepSpeed's step happens here too."""
+        """Clips gradients to `max_norm` (0: no clipping) and returns their norm before clipping. DeepSpeed also runs the optimizer step
+        here."""
 
     def close(self) -> None:
-        """Frees what outlives the process group otherwise."""
+        """Releases resources before the process group is destroyed."""

@@ -1,14 +1,14 @@
-"""Which backend carries a run, and what it cannot do. No PyTorch here, so that run files can be checked without it."""
+"""Selects the backend of a run and checks its limits. Does not import PyTorch, so that run files can be checked without it."""
 
 from slipway_trainer.exits import Settings
 from slipway_trainer.settings import RunSettings
 
-#: The first PyTorch whose FSDP2 this trainer uses.
+#: The first PyTorch version with which this trainer uses FSDP2.
 FSDP2_SINCE = (2, 6)
 
 
 def backend_name(settings: RunSettings, torch_version: str) -> str:
-    """The name of the backend. Raises Settings for what it cannot do."""
+    """The name of the backend. Raises Settings with every option that the backend does not support."""
     if settings.library in ("smp-v2", "deepspeed"):
         name, why = settings.library, "this library"
     else:
@@ -26,16 +26,16 @@ def backend_name(settings: RunSettings, torch_version: str) -> str:
 
 
 def compiles(settings: RunSettings, device_type: str) -> bool:
-    """Whether FSDP2's blocks and loss are compiled. Unless the run says, on GPUs, for dense models without tensor parallelism: the shapes
-    of experts depend on the data, and PyTorch 2.15 compiles blocks of tensor-parallel matrices to other results. lib/distribution/fsdp.ts
-    plans by the same rule."""
+    """Whether FSDP2's blocks and loss are compiled. By default, only dense models on GPUs without tensor parallelism are: the shapes of
+    experts depend on the data, and with PyTorch 2.15, compiled tensor-parallel blocks give different results. lib/distribution/fsdp.ts has
+    the same rule."""
     if settings.parallel.compile is not None:
         return settings.parallel.compile
     return device_type == "cuda" and not settings.architecture.experts and settings.parallel.tensor == 1
 
 
 def _beyond(settings: RunSettings, name: str) -> list[tuple[str, object, object]]:
-    """What a backend cannot do: (option, what it must be, what it is)."""
+    """Violated limits of a backend: (option, allowed value, actual value)."""
     limits = [
         *_limits(settings, name),
         *_objective(settings, name),
@@ -48,7 +48,7 @@ def _beyond(settings: RunSettings, name: str) -> list[tuple[str, object, object]
 
 
 def _balance(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:
-    """What goes with the balance of experts. lib/rules/model/expert-balance.ts has the same."""
+    """Limits of the load balancing of experts. lib/rules/model/expert-balance.ts has the same limits."""
     given, shape, parallel = settings.arguments, settings.architecture, settings.parallel
     rate = given.routing_bias_rate
     found: list[tuple[str, object, object, bool]] = [
@@ -68,7 +68,7 @@ def _balance(settings: RunSettings, name: str) -> list[tuple[str, object, object
 
 
 def _further_tokens(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:
-    """What goes with modules that predict further tokens. lib/rules/model/further-tokens.ts has the same."""
+    """Limits of multi-token prediction. lib/rules/model/further-tokens.ts has the same limits."""
     training, modules, weight = settings.training, settings.architecture.mtp_layers, settings.arguments.mtp_loss
     if not modules:
         return []
@@ -82,7 +82,7 @@ def _further_tokens(settings: RunSettings, name: str) -> list[tuple[str, object,
 
 
 def _samples(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:
-    """What goes with sample generations. lib/rules/model/samples.ts has the same."""
+    """Limits of sample generations. lib/rules/model/samples.ts has the same limits."""
     given, length = settings.arguments, settings.training.sequence_length
     count, tokens, prompt = given.samples, given.sample_tokens, given.sample_prompt_tokens
     room = length - prompt if settings.training.objective == "pretrain" else length - 1
@@ -95,7 +95,7 @@ def _samples(settings: RunSettings, name: str) -> list[tuple[str, object, object
 
 
 def _document_mask(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:
-    """What goes with `documentMask`. lib/rules/model/document-mask.ts has the same."""
+    """Limits of `documentMask`. lib/rules/model/document-mask.ts has the same limits."""
     training = settings.training
     if not training.document_mask:
         return []
@@ -106,7 +106,7 @@ def _document_mask(settings: RunSettings, name: str) -> list[tuple[str, object, 
 
 
 def _objective(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:
-    """What goes with the objective of fine-tuning. lib/rules/model/objective.ts has the same."""
+    """Limits of the objectives of fine-tuning. lib/rules/model/objective.ts has the same limits."""
     parallel, training, objective = settings.parallel, settings.training, settings.training.objective
     if objective == "pretrain":
         return []
@@ -121,7 +121,7 @@ def _objective(settings: RunSettings, name: str) -> list[tuple[str, object, obje
     ]
 
 
-#: Layers of an expert, and what stands beside experts. lib/rules/model/builtin-layout.ts has the same.
+#: Layers inside experts, and the router and gate of a mixture. lib/rules/model/builtin-layout.ts has the same list.
 _OF_MIXTURES = ("gate_proj", "up_proj", "down_proj", "router", "shared_gate")
 
 
@@ -142,7 +142,7 @@ def _limits(settings: RunSettings, name: str) -> list[tuple[str, object, object,
         "fsdp2": [
             ("tensor_parallel_degree", "1 with expert_parallel_degree", parallel.tensor, parallel.expert > 1 and parallel.tensor > 1),
             ("training.lora.targets", "layers outside experts with tensor parallelism", adapted, bool(adapted) and parallel.tensor > 1),
-            # PyTorch 2.15 compiles them, and the losses are others (0.08 after 20 steps of a small model on a CPU).
+            # With PyTorch 2.15, the losses of a compiled model differ (by 0.08 after 20 steps of a small model on a CPU).
             ("compile", "False with tensor parallelism", True, parallel.compile is True and parallel.tensor > 1),
             ("training.precision", "bf16 with tensor parallelism", "fp8", training.precision == "fp8" and parallel.tensor > 1),
         ],
@@ -152,7 +152,7 @@ def _limits(settings: RunSettings, name: str) -> list[tuple[str, object, object,
             *only_fsdp2,
         ],
         "smp-v2": [*only_fsdp2, whole_layers],
-        # Its engine would round the bias to the precision of the run, and its checkpoints leave it out.
+        # Its engine would round the bias to the precision of the run, and its checkpoints do not contain it.
         "deepspeed": [*only_fsdp2, whole_layers, ("model.routing.bias", False, True, settings.architecture.routing.has_bias)],
     }
     return by_backend[name]

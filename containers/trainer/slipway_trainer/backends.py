@@ -1,4 +1,4 @@
-"""Which backend carries a run. Each is imported only when it is chosen: no image has the libraries of all of them."""
+"""Creates the backend of a run. Each backend is imported only when it is used, because no image has all libraries."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from slipway_trainer.settings import RunSettings
 
 
 def build_backend(settings: RunSettings, layout: Layout, device: torch.device, weights: Path | None) -> Backend:
-    """The backend of this rank, with its model on the device."""
+    """The backend of this rank, with its model on the device. Raises Settings if the backend does not support the run."""
     name = backend_name(settings, torch.__version__)
     if name == "deepspeed":
         from slipway_trainer.deepspeed_backend import DeepSpeedBackend
@@ -35,7 +35,7 @@ def build_backend(settings: RunSettings, layout: Layout, device: torch.device, w
 
 
 def require_float8(recipe: str | None, device: torch.device) -> None:
-    """Raises Settings where the GPU, or this PyTorch on it, cannot compute the recipe."""
+    """Raises Settings if the GPU, or this PyTorch version on it, does not support the recipe."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     if not float8.supported(device):
         raise Settings([f"training.precision: must be bf16 on {name}, which has no float8, got fp8; set training.precision: bf16"])

@@ -1,10 +1,10 @@
-"""Balance of a mixture of experts: how many tokens each expert gets, and what can keep these numbers even.
+"""Load balancing of a mixture of experts: counts the tokens of each expert, and balances them if requested.
 
-Three published means, each off unless an argument asks: a loss of balance (Switch Transformers, arXiv 2101.03961, section 2.2, over the
-tokens of a micro-batch; DeepSeek-V3, arXiv 2412.19437, equations 17 to 20, over those of each sequence), a loss of the router's logits
-(ST-MoE, arXiv 2202.08906, equation 5), and a bias of the choice that moves against the load (DeepSeek-V3, section 2.1.2).
+Three published methods, each disabled by default: a load-balancing loss (Switch Transformers, arXiv 2101.03961, section 2.2, over the
+tokens of a micro-batch; DeepSeek-V3, arXiv 2412.19437, equations 17 to 20, over the tokens of each sequence), a z-loss of the router's
+logits (ST-MoE, arXiv 2202.08906, equation 5), and a routing bias that is adjusted by the load (DeepSeek-V3, section 2.1.2).
 
-Shape suffixes as in feed_forward.py; B sequences, L positions of one, Y layers with experts.
+Shape suffixes as in feed_forward.py; B sequences, L positions of one sequence, Y layers with experts.
 """
 
 import argparse
@@ -19,8 +19,8 @@ from slipway_trainer.feed_forward import ExpertMixture
 
 
 class _Attached(torch.autograd.Function):
-    """Weights as they are; the backward pass also reaches a loss that nothing else holds, and counts the visits: once for each micro-batch,
-    however often its forward pass is computed."""
+    """Returns the weights unchanged. The backward pass also computes the gradients of `loss`, which is not part of the output, and adds the
+    token counts: once per micro-batch, even if the forward pass is recomputed."""
 
     @staticmethod
     def forward(ctx: Any, weights_TN: Tensor, loss: Tensor, visits_X: Tensor, counts_X: Tensor) -> Tensor:
@@ -36,7 +36,8 @@ class _Attached(torch.autograd.Function):
 
 
 def balance_loss(logits_BLX: Tensor, chosen_BLN: Tensor, routing: Routing) -> Tensor:
-    """1 where every expert gets as much in every sequence, more where some get more. Gradients flow through the scores, not the counts."""
+    """The load-balancing loss: 1 if every expert has the same load in every sequence, otherwise greater. Gradients flow through the scores,
+    not the counts."""
     scores_BLX = logits_BLX.sigmoid() if routing.score == "sigmoid" else logits_BLX.softmax(-1)
     shares_BX = (scores_BLX / scores_BLX.sum(-1, keepdim=True)).mean(1)
     chosen_BA = chosen_BLN.flatten(1)
@@ -45,22 +46,22 @@ def balance_loss(logits_BLX: Tensor, chosen_BLN: Tensor, routing: Routing) -> Te
 
 
 def router_z_loss(logits_BLX: Tensor) -> Tensor:
-    """Mean square of the log of the sum of exponentials, a scalar. `logits_BLX`: batch, position, expert."""
+    """The router z-loss: mean squared logsumexp of `logits_BLX`, a scalar."""
     return logits_BLX.logsumexp(-1).square().mean()
 
 
 @dataclass(frozen=True)
 class LayerBalance:
-    """What one layer adds to a micro-batch. Weights are those of the micro-batch: of a step divided by its number of them."""
+    """The load-balancing losses of one layer. The weights are those of a step divided by the number of micro-batches."""
 
     balance_weight: float
     per_sequence: bool
     z_weight: float
-    #: Tokens that each expert got since the last step.
+    #: Number of tokens per expert since the last optimizer step.
     counts_X: Tensor
 
     def attached(self, weights_TN: Tensor, logits_TX: Tensor, chosen_TN: Tensor, visits_X: Tensor, routing: Routing, rows: int) -> Tensor:
-        """The weights of the chosen experts, with this layer's losses behind them. `rows`: sequences of the micro-batch."""
+        """The weights of the chosen experts, with this layer's losses attached. `rows`: number of sequences of the micro-batch."""
         rows = rows if self.per_sequence else 1
         logits_BLX, loss = logits_TX.unflatten(0, (rows, -1)), logits_TX.new_zeros(())
         if self.balance_weight:
@@ -68,15 +69,15 @@ class LayerBalance:
         if self.z_weight:
             loss = loss + self.z_weight * router_z_loss(logits_BLX)
         if not (weights_TN.requires_grad or loss.requires_grad):
-            # No backward pass reaches a router behind frozen layers. Where its block is recomputed all its visits count twice, which leaves
-            # their proportions.
+            # There is no backward pass through a router behind frozen layers. If its block is recomputed, all tokens are counted twice,
+            # which does not change the proportions.
             self.counts_X.add_(visits_X)
             return weights_TN
         return _Attached.apply(weights_TN, loss, visits_X, self.counts_X)
 
 
 class ExpertBalance:
-    """The layers with experts of a model that trains, counted from now on."""
+    """Counts the tokens of each expert in all layers of a model, and applies the routing bias."""
 
     def __init__(self, model: nn.Module, arguments: argparse.Namespace, micro_steps: int, device: torch.device) -> None:
         self._layers = [module for module in model.modules() if isinstance(module, ExpertMixture)]
@@ -91,7 +92,7 @@ class ExpertBalance:
             )
 
     def take(self) -> Tensor:
-        """(Y, X): tokens of this rank that each expert got since the last call."""
+        """(Y, X): number of this rank's tokens per expert since the last call."""
         taken = torch.stack(self._counts)
         for counts_X in self._counts:
             counts_X.zero_()
@@ -99,7 +100,8 @@ class ExpertBalance:
 
     @torch.no_grad()
     def move_bias(self, loads_YX: Tensor, bad: Tensor) -> None:
-        """The bias of experts that got more than the mean of all ranks falls, that of others rises; none moves when `bad` is not zero."""
+        """Decreases the bias of experts with a load above the mean over all ranks and increases that of the others; does nothing if `bad`
+        is not zero."""
         if not self._rate:
             return
         moved_YX = self._rate * (loads_YX.mean(1, keepdim=True) - loads_YX).sign() * (bad == 0)
@@ -108,6 +110,6 @@ class ExpertBalance:
 
 
 def expert_balance(model: nn.Module, arguments: argparse.Namespace, micro_steps: int, device: torch.device) -> ExpertBalance | None:
-    """None for a model without experts of ours."""
+    """The load balancing of a model; None if it has no experts of this trainer."""
     has_experts = any(isinstance(module, ExpertMixture) for module in model.modules())
     return ExpertBalance(model, arguments, micro_steps, device) if has_experts else None

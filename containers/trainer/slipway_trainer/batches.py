@@ -1,4 +1,4 @@
-"""Micro-batches of one data-parallel rank."""
+"""Micro-batches of a data-parallel rank."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,14 +16,15 @@ from slipway_trainer.order import positions_of_rank, seed_of
 from slipway_trainer.settings import RunSettings, Training
 from slipway_trainer.sources import Source
 
-#: A channel, and one of its samples.
+#: Name of a channel, and index of one of its samples.
 Sample = tuple[str, int]
 
 
 class MicroBatch(NamedTuple):
-    """What one rank computes at once. `targets_BL`: IGNORED where the loss is on none; `documents_BL`: None = each row is one document.
+    """The input of one forward pass. `targets_BL`: IGNORED where no loss is computed; `documents_BL`: document index, None if each row is
+    one document.
 
-    Rows of preferences alternate: a chosen one, then the rejected one of its pair.
+    Rows of preference pairs alternate: a chosen row, then the rejected row of the same pair.
     """
 
     tokens_BL: Tensor
@@ -32,10 +33,11 @@ class MicroBatch(NamedTuple):
 
 
 class Batches:
-    """The training data of a rank. Any step can be asked for at any time."""
+    """The training data of a rank, with random access by step."""
 
     def __init__(self, folders: Path | Mapping[str, Path], training: Training, vocabulary_size: int, rank: int, ranks: int) -> None:
-        """`folders`: that of the only channel, or those of the channels of the run's mixture."""
+        """`folders`: that of the only channel, or those of the channels of the mixture by name. Raises Settings if channels cannot be
+        combined."""
         self._mixture = Mixture(training.mixture, training.global_batch_size) if isinstance(folders, Mapping) else None
         if isinstance(folders, Mapping):
             seeds = {name: seed_of(name, training.seed) for name in folders}
@@ -45,28 +47,29 @@ class Batches:
         ends = {source.end_of_text for source in self._sources.values()}
         if training.document_mask and len(ends) > 1:
             raise Settings([f"training.documentMask: must go with channels of one endOfText, got {', '.join(map(str, sorted(ends)))}"])
-        #: The token that ends a document; None where the shards do not say it, or the channels have several.
+        #: The token that ends a document; None if the shards do not define it or the channels differ.
         self.end_of_text = ends.pop() if len(ends) == 1 else None
         names = {source.tokenizer for source in self._sources.values()}
-        #: The name of the data's tokenizer, likewise.
+        #: Name of the data's tokenizer; None if the channels differ.
         self.tokenizer = names.pop() if len(names) == 1 else None
         self._training, self._rank, self._ranks = training, rank, ranks
         self.micro_steps = training.global_batch_size // (training.micro_batch_size * ranks)
-        #: The samples of the global batch that was asked for last, in a mixture.
+        #: In a mixture: the step that was last requested, and the samples of its global batch.
         self._mixed: tuple[int, list[Sample]] = (-1, [])
 
     @property
     def samples(self) -> int:
-        """Samples of one epoch of all channels."""
+        """Number of samples in one epoch of all channels."""
         return sum(source.samples for source in self._sources.values())
 
     @property
     def digest(self) -> str:
-        """Of the token shards: another data set has another one."""
+        """Digest of the token shards; it identifies the data set."""
         return _digest(self._sources) if self._mixture else next(iter(self._sources.values())).digest
 
     def seen(self, step: int) -> tuple[int, str]:
-        """`samples` and `digest` of the channels of a mixture from which samples come before a step: those of later phases may change."""
+        """`samples` and `digest` of the channels of a mixture that are used before `step`: channels that are used only later may still
+        change."""
         drawn = self.drawn(step)
         sources = {name: source for name, source in self._sources.items() if drawn[name]}
         return sum(source.samples for source in sources.values()), _digest(sources)
@@ -77,7 +80,7 @@ class Batches:
         return self._mixture is not None
 
     def warnings(self, channel: str) -> list[str]:
-        """What was cut to the length of a row. `channel`: the name of the only one."""
+        """Messages about documents that were truncated to the row length. `channel`: the name of the only channel."""
         length, what = self._training.sequence_length, "pairs" if self._training.objective == "dpo" else "documents"
         return [
             f"warning: channel {name or channel}: {source.cut.documents} documents are longer than sequenceLength {length} and were cut to "
@@ -87,19 +90,19 @@ class Batches:
         ]
 
     def drawn(self, step: int) -> dict[str, int]:
-        """How many samples of each channel come before a step; the only channel has the name ''."""
+        """Number of samples of each channel before `step`; the key of an only channel is ''."""
         return self._mixture.drawn(step) if self._mixture is not None else {"": step * self._training.global_batch_size}
 
     def epochs(self, step: int) -> dict[str, float]:
-        """How often each channel has been seen before a step."""
+        """Number of epochs of each channel before `step`."""
         return {name: count / self._sources[name].samples for name, count in self.drawn(step).items()}
 
     def epoch(self, step: int) -> int:
-        """The epoch in which a step begins; in a mixture that of the channel which is seen most often."""
+        """The epoch of a step; in a mixture, the highest epoch of all channels."""
         return max(self._sources[name].epoch(count) for name, count in self.drawn(step).items())
 
     def numbers(self, step: int, micro_step: int) -> list[Sample]:
-        """The samples of a micro-batch. Not for several threads at once."""
+        """The samples of a micro-batch. Not thread-safe."""
         training = self._training
         positions = positions_of_rank(step, micro_step, self._rank, self._ranks, training.micro_batch_size, training.global_batch_size)
         if self._mixture is None:
@@ -110,7 +113,7 @@ class Batches:
         return [(name, self._sources[name].number(position)) for name, position in chosen]
 
     def first_samples(self, count: int) -> Iterator[Tensor]:
-        """At most so many samples, the first ones of all channels in turn. Raises DataFailed."""
+        """Yields at most `count` samples: the first ones of all channels, in turn. Raises DataFailed."""
         turns = [(name, number) for number in range(count) for name, source in self._sources.items() if number < source.samples]
         for name, number in turns[:count]:
             yield self._read(name, number)
@@ -122,20 +125,21 @@ class Batches:
             raise DataFailed(f"a sample could not be read: {error}") from error
 
     def rows(self, numbers: Sequence[Sample]) -> Tensor:
-        """Samples as one tensor for `split`, read from the shards. Raises DataFailed. Threads may share it."""
+        """Reads samples from the shards into one tensor for `split`. Raises DataFailed. Thread-safe."""
         samples = [self._read(name, number) for name, number in numbers]
         return trimmed(samples) if self._training.objective == "dpo" else torch.stack(samples)
 
     def split(self, rows: Tensor) -> MicroBatch:
-        """What `rows` gave, by its meaning."""
+        """Splits the result of `rows` into tokens, targets and documents."""
         if self._training.objective == "pretrain":
             return self._split_text(rows)
         documents_BL = rows[:, DOCUMENT] if self._training.objective == "sft" else None
         return MicroBatch(rows[:, TOKENS], rows[:, TARGETS], documents_BL)
 
     def _split_text(self, rows: Tensor) -> MicroBatch:
-        """With `documentMask` a document begins behind each end of text, and its first token is no target: it has nothing before it. That
-        is what Megatron-LM's --reset-position-ids, --reset-attention-mask and --eod-mask-loss do together, and TRL's packing."""
+        """Splits text into tokens and targets. With `documentMask`, each end-of-text token ends a document, and the first token of the next
+        document is not a target, because it has no context. This is equivalent to Megatron-LM's --reset-position-ids,
+        --reset-attention-mask and --eod-mask-loss together, and to TRL's packing."""
         tokens_BL, targets_BL = rows[:, :-1], rows[:, 1:]
         if not self._training.document_mask:
             return MicroBatch(tokens_BL, targets_BL)
@@ -144,7 +148,7 @@ class Batches:
         return MicroBatch(tokens_BL, targets_BL.masked_fill(ends_BL, IGNORED), documents_BL)
 
     def micro_batch(self, step: int, micro_step: int, device: torch.device) -> MicroBatch:
-        """The micro-batch of a step."""
+        """The micro-batch of a step on the device. Raises DataFailed."""
         rows = self.rows(self.numbers(step, micro_step))
         if device.type == "cuda":
             rows = rows.pin_memory().to(device, non_blocking=True)
@@ -156,7 +160,7 @@ def _digest(sources: Mapping[str, Source]) -> str:
 
 
 def training_folders(settings: RunSettings, environ: Mapping[str, str]) -> Path | dict[str, Path]:
-    """The folder of the channel that a run trains on, or those of its mixture. Raises Settings when one is not there."""
+    """The folder of the training channel, or those of the mixture by name. Raises Settings if a channel does not exist."""
     training = settings.training
     if not training.mixture:
         return channel_folder(settings.arguments.data_channel, dict(environ))
@@ -165,7 +169,7 @@ def training_folders(settings: RunSettings, environ: Mapping[str, str]) -> Path 
 
 
 def say_data(batches: Batches, evaluation: Batches | None, settings: RunSettings) -> None:
-    """Prints what a mixture will have taken of its channels in the end, and a warning for each channel of which documents were cut."""
+    """Prints the number of epochs of each channel of a mixture, and a warning for each channel with truncated documents."""
     arguments, steps = settings.arguments, settings.training.steps
     if batches.mixed:
         epochs = ", ".join(f"{name} {count:.2f}" for name, count in batches.epochs(steps).items())
@@ -176,7 +180,7 @@ def say_data(batches: Batches, evaluation: Batches | None, settings: RunSettings
 
 
 def channel_folder(name: str, environ: "dict[str, str]", option: str = "--data-channel") -> Path:
-    """The folder of a channel that an option names. Raises Settings when the run has none of that name."""
+    """The folder of channel `name`. Raises Settings with `option` if the run has no such channel."""
     folder = environ.get("SM_CHANNEL_" + name.upper())
     if not folder:
         known = sorted(key.removeprefix("SM_CHANNEL_").lower() for key in environ if key.startswith("SM_CHANNEL_"))

@@ -1,7 +1,8 @@
-"""Context parallelism: each rank holds part of every sequence and gathers keys and values for attention.
+"""Context parallelism: each rank holds a part of every sequence and gathers keys and values for attention.
 
-A sequence is cut into 2 * ranks pieces; rank r holds pieces r and 2 * ranks - 1 - r, so that causal attention costs every rank the same
-(the scheme of Llama 3, arXiv 2407.21783 section 3.3.2). Shape suffixes as in model.py; S is the part of L that a rank holds.
+A sequence is split into 2 * ranks chunks; rank r holds chunks r and 2 * ranks - 1 - r, so that causal attention has the same cost on every
+rank (the scheme of Llama 3, arXiv 2407.21783 section 3.3.2). Shape suffixes as in model.py; S is this rank's part of L, and P one of its
+chunks.
 """
 
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from slipway_trainer.layout import Layout, context_ranks
 
 
 class _Gather(torch.autograd.Function):
-    """Parts of all ranks, stacked in a new first dimension; in the backward pass each rank gets the sum of its part's gradients."""
+    """All-gather of shards, stacked in a new first dimension; the backward pass is a reduce-scatter of the gradients."""
 
     @staticmethod
     def forward(ctx: Any, part: Tensor, group: dist.ProcessGroup) -> Tensor:
@@ -31,12 +32,12 @@ class _Gather(torch.autograd.Function):
 
 
 def pieces_of(rank: int, ranks: int) -> tuple[int, int]:
-    """Which two pieces of a sequence a rank holds."""
+    """Indices of the two chunks that a rank holds."""
     return rank, 2 * ranks - 1 - rank
 
 
 def sequence_part(x_BL: Tensor, rank: int, ranks: int) -> Tensor:
-    """A rank's positions of a tensor whose second dimension is the sequence."""
+    """The positions of a rank in a tensor whose second dimension is the sequence."""
     pieces = x_BL.chunk(2 * ranks, dim=1)
     first, second = pieces_of(rank, ranks)
     return torch.cat((pieces[first], pieces[second]), dim=1)
@@ -44,18 +45,18 @@ def sequence_part(x_BL: Tensor, rank: int, ranks: int) -> Tensor:
 
 @dataclass(frozen=True)
 class ContextParallel:
-    """The ranks that share a sequence, and which of them this is."""
+    """The group of ranks that share a sequence, and the index of this rank in it."""
 
     group: dist.ProcessGroup
     rank: int
     ranks: int
 
     def part(self, x_BL: Tensor) -> Tensor:
-        """This rank's positions of a tensor whose second dimension is the sequence."""
+        """The positions of this rank in a tensor whose second dimension is the sequence."""
         return sequence_part(x_BL, self.rank, self.ranks)
 
     def positions(self, length: int, device: torch.device) -> Tensor:
-        """The positions that this rank holds, in the order in which it holds them."""
+        """The position indices of this rank, in its order, (S)."""
         return self.part(torch.arange(length, device=device).unsqueeze(0)).squeeze(0)
 
     def _whole(self, x_BKSE: Tensor) -> Tensor:
@@ -76,14 +77,14 @@ class ContextParallel:
         softcap: float | None = None,
         sinks_H: Tensor | None = None,
     ) -> Tensor:
-        """As attend.attend: this rank's queries over the keys and values of the whole sequence. Sinks need a mask here."""
+        """Like attend.attend, with this rank's queries and the keys and values of the whole sequence. Sinks require a mask."""
         if mask_SL is None:
             return self._causal(q_BHSE, k_BKSE, v_BKSE, scale)
         return attend(q_BHSE, self._whole(k_BKSE), self._whole(v_BKSE), mask_SL, scale, softcap=softcap, sinks_H=sinks_H)
 
     def _causal(self, q_BHSE: Tensor, k_BKSE: Tensor, v_BKSE: Tensor, scale: float) -> Tensor:
-        """Without a mask each piece sees the keys up to its end, in a kernel that skips what is later."""
-        # Not at the top: it brings the compiler along, most of a second that only runs with long sequences need to pay.
+        """Without a mask, each chunk attends to the keys up to its end, with a kernel that skips later keys."""
+        # Imported here because it imports the compiler, which takes most of a second.
         from torch.nn.attention.bias import causal_lower_right
 
         k_BKLE, v_BKLE = self._whole(k_BKSE), self._whole(v_BKSE)
@@ -99,7 +100,8 @@ class ContextParallel:
 
 
 def context_parallel(layout: Layout) -> ContextParallel | None:
-    """This rank's part in context parallelism; every rank must call this. None where sequences are not split."""
+    """The context parallelism of this rank; None if sequences are not split. All ranks must call this function, because it creates
+    groups."""
     if layout.context == 1:
         return None
     group, _ = dist.new_subgroups_by_enumeration(context_ranks(layout), backend=dist.get_backend())

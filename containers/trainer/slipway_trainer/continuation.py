@@ -1,4 +1,4 @@
-"""What a checkpoint remembers of the run that wrote it, and what a run that continues from it must have in common."""
+"""The facts about a run that a checkpoint contains, and the checks before a run continues from a checkpoint."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from slipway_trainer.rope_scaling import RopeScaling
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.skips import batches_behind
 
-#: Where a run file says what a checkpoint remembers under `data`.
+#: Fields of `data` in a checkpoint, with the option or data that determines them.
 _DATA = {
     "objective": "training.objective",
     "documentMask": "training.documentMask",
@@ -23,27 +23,27 @@ _DATA = {
     "drawn": "training.mixture up to the checkpoint, in samples of each channel",
 }
 
-#: Parts of a shape that have fields of their own, by their name in a record.
+#: Dataclasses of the nested fields of an architecture, by their name in a checkpoint.
 _PARTS: dict[str, type] = {"routing": Routing, "rope_scaling": RopeScaling, "window": Window, "latent": Latent, "family": Family}
 
 
 def _defaults(kind: type) -> dict[str, Any]:
-    """As a record has them."""
+    """The default values of a dataclass, as JSON values."""
     found = {field.name: field.default for field in fields(kind) if field.default is not MISSING}
     return json.loads(json.dumps({name: asdict(value) if is_dataclass(value) else value for name, value in found.items()}))
 
 
 def _complete(model: Mapping[str, Any]) -> dict[str, Any]:
-    """What a record does not say of a model, because an older version wrote it, is what that version computed."""
+    """Adds the fields that an older version did not write, with the values that correspond to its behavior."""
     found = _defaults(Architecture) | model
     if "normalises_routing" in found:
-        # Routing once was this field alone.
+        # Older versions stored this field instead of `routing`.
         found["routing"] = {"normalises": found.pop("normalises_routing")}
     return found | {name: _defaults(kind) | found[name] for name, kind in _PARTS.items() if found.get(name)}
 
 
 def _recorded(shape: Architecture) -> dict[str, Any]:
-    """As a record has it: lists where the architecture has tuples."""
+    """The architecture as JSON values: lists instead of tuples."""
     found = json.loads(json.dumps(asdict(shape)))
     return {name: value for name, value in found.items() if value is not None}
 
@@ -53,22 +53,22 @@ def _above_zero(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 class Continuation:
-    """One run's data and model as checkpoints remember them."""
+    """The data and model of a run, as checkpoints record them."""
 
     def __init__(self, settings: RunSettings, batches: Batches) -> None:
         self._settings, self._batches = settings, batches
         training = settings.training
         self._tokens_per_step = training.tokens_per_step
-        # Tokens and steps of the checkpoint that another sequence length may have counted.
+        # Tokens and steps of the checkpoint, which may have been counted with another sequence length.
         self._tokens_before, self._steps_before = 0, 0
         self._model = _recorded(settings.architecture)
 
     def tokens(self, step: int) -> int:
-        """Tokens trained on when `step` steps are done."""
+        """Number of training tokens after `step` steps."""
         return self._tokens_before + (step - self._steps_before) * self._tokens_per_step
 
     def facts(self, step: int) -> dict[str, Any]:
-        """The fields of COMMITTED.json that the run and its data decide."""
+        """The fields of COMMITTED.json that describe the run and its data."""
         training, batches = self._settings.training, self._batches
         behind = batches_behind(training.skips, step)
         samples, digest = batches.seen(behind) if batches.mixed else (batches.samples, batches.digest)
@@ -90,10 +90,10 @@ class Continuation:
         }
 
     def take(self, record: Mapping[str, Any]) -> list[str]:
-        """Continues from a checkpoint's record. Returns what differs in a checkpoint of another run, which may differ on purpose.
+        """Continues from the record of a checkpoint. Returns the differences to a checkpoint of another run, which may be intended.
 
-        Raises Settings for a checkpoint of this run that was written with other data or another model, and for any whose data position
-        this run cannot take over. What an older checkpoint does not say is not compared.
+        Raises Settings if a checkpoint of this run was written with other data or another model, or if the data position of any checkpoint
+        does not match this run. Fields that an older checkpoint does not contain are not compared.
         """
         step = int(record["step"])
         self._tokens_before, self._steps_before = int(record.get("tokens", self.tokens(step))), step
@@ -102,7 +102,7 @@ class Continuation:
         found = {name: data.get(name) for name in position}
         if found != position:
             raise Settings(
-                [f"training: seed and globalBatchSize must be those of the checkpoint, whose data position is {found}, got {position}"]
+                [f"training: seed and globalBatchSize must be those of the checkpoint with data position {found}, got {position}"]
             )
         differences = [
             f"{option}: must be that of the checkpoint, {data[name]}, got {own['data'].get(name)}"
@@ -115,7 +115,8 @@ class Continuation:
         return differences
 
     def _is_same(self, name: str, before: Any, now: Any) -> bool:
-        """Whether a checkpoint has the run's data. Older ones name all channels of a mixture, also those of which nothing was taken yet."""
+        """Whether a field is unchanged. Older checkpoints contain all channels of a mixture, including those of which no samples were
+        used."""
         if name == "drawn":
             return now is not None and _above_zero(before) == now
         whole = {"samples": self._batches.samples, "digest": self._batches.digest} if self._batches.mixed else {}
