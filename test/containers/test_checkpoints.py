@@ -218,7 +218,7 @@ def test_an_older_checkpoint_that_is_named_is_meant_until_the_attempt_has_writte
         fake_checkpoint(own, step)
     found, complaints = find_resume(own, str(tmp_path / "step-8"), 2)
     assert found is not None and found.committed.step == 8
-    assert complaints == [f"{own.uri}/step-12: is of attempt 1 and newer than step 8, from which this attempt was told to go on"]
+    assert complaints == [f"{own.uri}/step-12: is of attempt 1 and newer than step 8, from which this attempt must continue"]
     fake_checkpoint(own, 10, attempt=2)
     found, _ = find_resume(own, str(tmp_path / "step-8"), 2)
     assert found is not None and found.committed.step == 10

@@ -1,4 +1,5 @@
-"""DeepSpeed ZeRO, stages 1 to 3. Its engine steps, clips and writes checkpoints; the run file's JSON configures it."""
+"""The backend for DeepSpeed ZeRO, stages 1 to 3. DeepSpeed's engine runs the optimizer, clips gradients and writes checkpoints; the run
+file contains its JSON configuration."""
 
 import json
 import os
@@ -28,7 +29,7 @@ from slipway_trainer.weights import PublishedWeights, published_of
 
 
 def engine_config(settings: RunSettings, layout: Layout, environ: Mapping[str, str]) -> dict[str, Any]:
-    """DeepSpeed's configuration: the run's own, with what the trainer decides filled in."""
+    """The configuration of DeepSpeed: that of the run, with the settings that the trainer determines. Raises Settings for conflicts."""
     given = environ.get("SLIPWAY_DEEPSPEED_CONFIG")
     config = dict(json.loads(given) if given else settings.job["distribution"].get("parameters") or {})
     config.pop("dist_backend", None)
@@ -42,14 +43,14 @@ def engine_config(settings: RunSettings, layout: Layout, environ: Mapping[str, s
         "gradient_accumulation_steps": training.global_batch_size // (training.micro_batch_size * layout.data_ranks),
         "gradient_clipping": settings.arguments.clip_norm,
         "bf16": {"enabled": training.precision == "bf16"},
-        # torch's own AdamW: no compiler is needed in the image.
+        # PyTorch's AdamW, because DeepSpeed's own needs a compiler in the image.
         "zero_allow_untested_optimizer": True,
     }
     return config | decided
 
 
 class _EngineOptimizer:
-    """What the loop sees of the optimizer: the engine steps by itself when gradients are clipped."""
+    """The optimizer interface for the training loop: the engine runs the optimizer step in `clip`."""
 
     def __init__(self, optimizer: Any) -> None:
         self._optimizer = optimizer
@@ -63,7 +64,7 @@ class _EngineOptimizer:
 
 
 class _EngineCheckpoints:
-    """One folder of a checkpoint is one `tag` of DeepSpeed's."""
+    """Saves each checkpoint folder as a `tag` of DeepSpeed."""
 
     format = "deepspeed"
 
@@ -80,7 +81,7 @@ class _EngineCheckpoints:
 
 
 class DeepSpeedBackend:
-    """The trainer's model in DeepSpeed's engine."""
+    """The trainer's model in a DeepSpeed engine."""
 
     state_stays = False
 
@@ -93,7 +94,7 @@ class DeepSpeedBackend:
         deepspeed.init_distributed(dist_backend=dist.get_backend())
         self._objective = Objective(settings, None, device)
         whole_stage = config.get("zero_optimization", {}).get("stage", 0) == 3
-        # ZeRO-3 cuts parameters as they are made: no rank ever holds the whole model.
+        # ZeRO-3 partitions parameters as they are created, so that no rank holds the whole model.
         with deepspeed.zero.Init(config_dict_or_path=config) if whole_stage else nullcontext():
             module = Transformer(settings.architecture)
         if settings.training.lora is not None:
@@ -134,7 +135,7 @@ class DeepSpeedBackend:
 
     def forward_backward(self, batch: MicroBatch, share: float | Tensor, last: bool) -> Tensor:
         loss = self._objective(self.model, batch)
-        # The engine divides by the number of micro-steps, which is what `share` says.
+        # The engine divides by the number of micro-steps, which corresponds to `share`.
         self.model.backward(loss)
         if not last:
             self.model.step()
@@ -149,7 +150,8 @@ class DeepSpeedBackend:
         return self._objective.next_tokens(self.model, tokens_BL, last_B)
 
     def clip(self, max_norm: float) -> Tensor:
-        """The engine's step, which clips by the configured norm. A norm that is not finite ends the run before anything is saved."""
+        """Runs the engine's step, which clips to the configured norm. The caller ends the run before the next save if the norm is not
+        finite."""
         self.model.step()
         return torch.as_tensor(self.model.get_global_grad_norm())
 
@@ -158,5 +160,5 @@ class DeepSpeedBackend:
 
 
 def _whole_shape(parameter: nn.Parameter) -> torch.Size:
-    """`ds_shape` is what ZeRO-3 leaves of a parameter that it has cut."""
+    """The shape of a parameter before ZeRO-3 partitioned it (`ds_shape`)."""
     return torch.Size(getattr(parameter, "ds_shape", parameter.shape))

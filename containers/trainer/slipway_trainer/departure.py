@@ -1,4 +1,4 @@
-"""Reasons to leave early: SIGTERM, the deadline of the attempt, and the control plane's request to hand over."""
+"""Reasons to end an attempt early: SIGTERM, its deadline, and the control plane's hand-over request."""
 
 import os
 import signal
@@ -8,9 +8,9 @@ from typing import Any
 
 
 class Departure:
-    """Remembers a SIGTERM, knows when the deadline is too near for another step and a save, and sees the request to hand over.
+    """Records SIGTERM, checks the deadline, and detects the hand-over request.
 
-    `request` is the file that the driver writes when the control plane asks; empty = it never does.
+    `request`: the file that the driver writes on a hand-over request; empty = none.
     """
 
     def __init__(self, deadline: float | None, request: str = "", clock: Callable[[], float] = time.time) -> None:
@@ -18,7 +18,7 @@ class Departure:
         self.asked = False
 
     def listen(self) -> None:
-        """From now on SIGTERM means: save and leave."""
+        """Installs a SIGTERM handler that sets `asked`."""
 
         def on_sigterm(_number: int, _frame: Any) -> None:
             self.asked = True
@@ -26,8 +26,8 @@ class Departure:
         signal.signal(signal.SIGTERM, on_sigterm)
 
     def due(self, step_seconds: float, save_seconds: float) -> bool:
-        """Whether the attempt must end soon: asked to, or with room for only two more steps and two saves after the one at hand and the one
-        that is launched before the result is read."""
+        """Whether the attempt must save and exit now: on a hand-over request, or if the time until the deadline is only sufficient for the
+        current step, the step that is launched before its result is read, two more steps, and two saves."""
         if self._request and os.path.exists(self._request):
             return True
         if self._deadline is None:

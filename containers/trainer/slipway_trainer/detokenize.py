@@ -1,22 +1,22 @@
-"""Token ids to text, for people to read. No PyTorch here."""
+"""Decodes token ids to text for people to read. Does not import PyTorch."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from slipway_trainer.exits import Settings
 
-#: `text(ids)`; None = nothing here knows the tokens of the data.
+#: `text(ids)`; None = no tokenizer for the data is available.
 Detokenizer = Callable[[Sequence[int]], str] | None
 OPTION = "--sample-tokenizer"
-#: Tokens of the byte tokenizer that are bytes; those above are special ones.
+#: Token ids of the byte tokenizer below this are bytes, those above are special tokens.
 _BYTES = 256
 
 
 def find_detokenizer(asked: str, of_data: str | None, weights: Path | None) -> Detokenizer:
-    """The one that a run names: `byte`, or the path of a tokenizer.json. Where it names none, the byte tokenizer for data made by it, else
-    tokenizer.json beside the starting weights, if there is one and the image can read it.
+    """The requested detokenizer: `byte`, or the path of a tokenizer.json. By default, the byte tokenizer if the data was tokenized with it,
+    otherwise tokenizer.json next to the initial weights if it exists and can be read.
 
-    `of_data`: the tokenizer's name in the index of the shards. Raises Settings for one that is named and cannot be read.
+    `of_data`: the tokenizer's name in the index of the shards. Raises Settings if a requested tokenizer cannot be read.
     """
     if asked == "byte" or (not asked and of_data == "byte"):
         return _bytes_as_text
@@ -45,6 +45,6 @@ def _from_file(path: Path) -> Detokenizer:
         raise Settings([issue]) from error
     try:
         loaded = Tokenizer.from_file(str(path))
-    except Exception as error:  # The package raises Exception itself.
+    except Exception as error:  # The package raises plain Exception.
         raise Settings([f"{OPTION}: must be a tokenizer.json that the image's `tokenizers` package reads, got {path} ({error})"]) from error
     return lambda ids: loaded.decode(list(ids), skip_special_tokens=True)

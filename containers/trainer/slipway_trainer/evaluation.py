@@ -1,4 +1,4 @@
-"""The loss of a model on its evaluation channel."""
+"""Computes the loss of a model on the evaluation channel."""
 
 from collections.abc import Callable
 
@@ -14,8 +14,8 @@ from slipway_trainer.world import World
 def evaluation_loss(
     backend: Backend, evaluation: Batches, settings: RunSettings, world: World, on_batch: Callable[[], None] = lambda: None
 ) -> float:
-    """Mean loss over the first global batches of the evaluation channel; every rank must call this. `on_batch`: after each."""
-    # Whole global batches, each sample once: the same samples whatever the number of ranks.
+    """Mean loss over the first global batches of the evaluation channel. All ranks must call it. `on_batch` is called after each batch."""
+    # Complete global batches, each sample once, so that the samples do not depend on the number of ranks.
     whole = evaluation.samples // settings.training.global_batch_size
     batches = max(1, min(settings.arguments.eval_batches, whole))
     total, divisor = torch.zeros((), device=world.device), torch.zeros((), device=world.device)

@@ -1,7 +1,7 @@
-"""Samples of post-training data: rows of packed documents, and pairs of preferred and rejected ones.
+"""Samples of post-training data: rows of packed documents, and preference pairs.
 
-What a sample holds: tokens, targets (the next token, or IGNORED where the loss is on none) and documents (which of the row's documents a
-position belongs to). Documents are never split; what is longer than a row is cut.
+A sample contains tokens, targets (the next token, or IGNORED where no loss is computed) and the document index of each position. Documents
+are never split; documents that are longer than a row are truncated.
 """
 
 import threading
@@ -18,24 +18,25 @@ from slipway_trainer.loss import IGNORED
 from slipway_trainer.packing import packed
 from slipway_trainer.shard_format import DOCUMENTS, MASK, WIDTHS, ShardIndex
 
-#: Rows of a sample.
+#: Indices of the first dimension of a sample.
 TOKENS, TARGETS, DOCUMENT = range(3)
 
 
 @dataclass(frozen=True)
 class Cut:
-    """How many documents are longer than a row, and how many of them (or pairs with one) were left out: nothing to train on is left."""
+    """The number of documents that are longer than a row, and the number of documents (or pairs) that were dropped because truncation left
+    no targets."""
 
     documents: int
     left_out: int
 
 
 class Documents:
-    """The documents of all shards, each with its loss mask. A shard is read whole when its first document is asked for, and kept."""
+    """The documents of all shards with their loss masks. Shards are loaded into memory when they are first used."""
 
     def __init__(self, index: ShardIndex) -> None:
         self._shards, self._width = index.shards, WIDTHS[index.dtype]
-        #: For each document: its shard, where it begins in it, its tokens, and its first target.
+        #: For each document: its shard, its offset in the shard, its length in tokens, and the index of its first target.
         self._shard, self._begins, self.lengths, self.first_targets = array("I"), array("Q"), array("I"), array("I")
         for number, shard in enumerate(self._shards):
             begin, listed = 0, array("I", _read(shard.path.with_suffix(DOCUMENTS)))
@@ -51,12 +52,12 @@ class Documents:
         self._reading = threading.Lock()
 
     def fill(self, sample: Tensor, begin: int, number: int, limit: int) -> int:
-        """Puts the first `limit` tokens of a document into a sample (3, L) from `begin` on; returns where it ends."""
+        """Copies the first `limit` tokens of a document into a sample (3, L) at `begin`; returns the end index."""
         tokens, mask = self._contents(self._shard[number])
         count = min(self.lengths[number], limit)
         here = slice(self._begins[number], self._begins[number] + count)
         sample[TOKENS, begin : begin + count] = _signed_to_ids(tokens[here])
-        # A position's target is the token behind it; the last one of a document has none.
+        # The target of a position is the next token; the last position of a document has none.
         behind = sample[TOKENS, begin + 1 : begin + count]
         sample[TARGETS, begin : begin + count - 1] = torch.where(mask[here][1:] == 1, behind, IGNORED)
         return begin + count
@@ -78,7 +79,7 @@ def _read(path: Path) -> bytearray:
 
 
 def _signed_to_ids(tokens: Tensor) -> Tensor:
-    """uint16 was read as int16: not every PyTorch that this runs on knows uint16."""
+    """Restores uint16 ids that were read as int16, because older PyTorch versions do not have uint16."""
     return tokens.long() & 0xFFFF if tokens.dtype == torch.int16 else tokens.long()
 
 
@@ -89,7 +90,7 @@ def _empty(length: int) -> Tensor:
 
 
 class PackedRows:
-    """Rows of `length` tokens, each with as many whole documents as fit."""
+    """Rows of `length` tokens, each packed with complete documents."""
 
     def __init__(self, index: ShardIndex, length: int) -> None:
         self._documents, self._length, self.digest = Documents(index), length, index.digest
@@ -103,7 +104,7 @@ class PackedRows:
             raise DataFailed(f"the shards hold no document with a target among its first {length} tokens")
 
     def sample(self, number: int) -> Tensor:
-        """(3, L). What no document fills is a document of its own, without targets."""
+        """Returns (3, L). Padding at the end is a document of its own without targets."""
         sample, end = _empty(self._length), 0
         for place, document in enumerate(self._rows[number]):
             begin, end = end, self._documents.fill(sample, end, document, self._length)
@@ -113,7 +114,7 @@ class PackedRows:
 
 
 class Pairs:
-    """Pairs of a chosen and a rejected document, each in a row of its own."""
+    """Pairs of a chosen and a rejected document, in separate rows."""
 
     def __init__(self, index: ShardIndex, length: int) -> None:
         self._documents, self._length, self.digest = Documents(index), length, index.digest
@@ -125,7 +126,7 @@ class Pairs:
             raise DataFailed(f"the shards hold no pair with targets among the first {length} tokens of both")
 
     def sample(self, number: int) -> Tensor:
-        """(2, 3, L): the chosen and the rejected one."""
+        """Returns (2, 3, L): the chosen and the rejected document."""
         both = torch.stack([_empty(self._length), _empty(self._length)])
         for place in range(2):
             self._documents.fill(both[place], 0, self._pairs[number] + place, self._length)
@@ -133,14 +134,14 @@ class Pairs:
 
 
 def trimmed(pairs: Sequence[Tensor]) -> Tensor:
-    """Pairs (2, 3, L) as rows (B, 3, C) without most of the positions that none of them needs: padding costs as much as tokens do."""
+    """Converts pairs (2, 3, L) to rows (B, 3, C) and removes most of the padding, which would cost as much as other tokens."""
     rows = torch.cat(list(pairs))
     needed = int((rows[:, TARGETS] != IGNORED).any(dim=0).nonzero().max()) + 1
     return rows[:, :, : min(rows.size(2), row_length(needed))]
 
 
 def row_length(needed: int) -> int:
-    """The next of few lengths, eight for each doubling from 1,024 tokens on: a kernel is compiled for each length that occurs, and at most
-    an eighth of a row is padding. All are multiples of 128."""
+    """Rounds up to one of a few lengths, eight per power of two from 1,024 tokens, all multiples of 128. This limits the number of compiled
+    kernels, and padding to an eighth of a row."""
     step = max(128, 1 << (needed - 1).bit_length() >> 4)
     return -(-needed // step) * step

@@ -1,4 +1,4 @@
-"""How the trainer ends: the codes of the runtime contract, and the errors that carry them."""
+"""Exit codes of the trainer according to the runtime contract, and the exceptions that carry them."""
 
 import sys
 
@@ -11,7 +11,7 @@ ENVIRONMENT = 77
 
 
 class TrainerError(Exception):
-    """A reason to leave, with the exit code that tells the control plane what to do about it."""
+    """An error that ends the trainer, with its exit code."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(reason)
@@ -19,7 +19,7 @@ class TrainerError(Exception):
 
 
 class Settings(TrainerError):
-    """The run asks for something that cannot be; a person must look. Carries every complaint at once."""
+    """The settings of the run are invalid. Contains all issues."""
 
     def __init__(self, issues: list[str]) -> None:
         super().__init__(ENVIRONMENT, "; ".join(issues))
@@ -40,14 +40,14 @@ class DataFailed(TrainerError):
 
 
 class LossFailed(TrainerError):
-    """The loss is not finite, or jumped beyond what the policy allows."""
+    """The loss is not finite, or has increased more than the loss policy allows."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(LOSS, reason)
 
 
 def complain(error: TrainerError) -> int:
-    """Writes the reason where the driver looks for the first error and returns the exit code."""
+    """Prints the reason in the format that the driver recognizes as the first error, and returns the exit code."""
     sys.stderr.write(f"slipway_trainer: error: {error}\n")
     sys.stderr.flush()
     return error.code

@@ -1,6 +1,6 @@
-"""Expert parallelism: each rank of a group holds a share of the experts; tokens travel to them and back.
+"""Expert parallelism: each rank of a group holds a part of the experts; tokens are exchanged with all-to-all.
 
-Shape suffixes as in feed_forward.py; G ranks of the group, H experts that one of them holds.
+Shape suffixes as in feed_forward.py; G ranks of the group, H experts of one rank.
 """
 
 import re
@@ -17,7 +17,8 @@ from slipway_trainer.layout import Layout
 
 
 class _Exchange(torch.autograd.Function):
-    """Rows to other ranks: the first `sent[0]` to rank 0 of the group and so on; gradients take the way back, `scale` times as large."""
+    """All-to-all of rows: the first `sent[0]` rows go to rank 0 of the group, and so on. The backward pass returns the gradients,
+    multiplied by `scale`."""
 
     @staticmethod
     def forward(ctx: Any, rows_AD: Tensor, sent: list[int], received: list[int], group: dist.ProcessGroup, scale: float) -> Tensor:
@@ -37,12 +38,12 @@ def _all_to_all(rows: Tensor, sent: list[int], received: list[int], group: dist.
 
 @dataclass(frozen=True)
 class ExpertParallel:
-    """The ranks that share one set of experts, and which of them this is."""
+    """The group of ranks that share one set of experts, and the index of this rank in it."""
 
     group: dist.ProcessGroup
     rank: int
     ranks: int
-    #: The ranks that hold the same experts, over which FSDP cuts them.
+    #: The ranks that hold the same experts, over which FSDP shards them.
     mesh: DeviceMesh
 
     def holder(self, parameter_name: str, experts: int) -> int | None:
@@ -51,20 +52,21 @@ class ExpertParallel:
         return int(found.group(1)) // (experts // self.ranks) if found else None
 
     def held(self, experts: int) -> range:
-        """The experts of this rank: neighbours, so that rows sorted by expert are sorted by rank too."""
+        """The expert indices of this rank. They are consecutive, so that rows sorted by expert are also sorted by rank."""
         share = experts // self.ranks
         return range(self.rank * share, (self.rank + 1) * share)
 
     def visit(self, experts: Callable[[Tensor, Tensor], Tensor], x_AD: Tensor, visits_X: Tensor) -> Tensor:
-        """Sends rows that are sorted by expert to the ranks that hold them and brings the results back in the same order."""
+        """Sends rows sorted by expert to the ranks of the experts and returns the results in the same order. `visits_X`: rows per
+        expert."""
         sent_GH = visits_X.view(self.ranks, -1)
         received_GH = torch.empty_like(sent_GH)
         dist.all_to_all_single(received_GH, sent_GH.contiguous(), group=self.group)
         sent, received = sent_GH.sum(1).tolist(), received_GH.sum(1).tolist()
-        # FSDP takes the mean over ranks that hold the same expert; tokens of the whole group are in it already. So gradients are
-        # smaller by the size of the group inside the experts, and outside as they were.
+        # FSDP averages over the ranks that hold the same expert, although their gradients already contain the tokens of the whole group.
+        # Therefore gradients are divided by the group size inside the experts, and the division is reversed outside.
         x_RD = _Exchange.apply(x_AD, sent, received, self.group, float(self.ranks))
-        # They come sorted by sender; an expert takes those of all senders at once.
+        # The rows arrive sorted by sender; they are sorted by expert.
         expert_R = torch.arange(received_GH.numel(), device=x_RD.device).remainder(received_GH.size(1))
         order_R = expert_R.repeat_interleave(received_GH.flatten()).argsort(stable=True)
         out_RD = experts(x_RD[order_R], received_GH.sum(0))
@@ -72,7 +74,7 @@ class ExpertParallel:
 
 
 def expert_parallel(layout: Layout, device_type: str) -> ExpertParallel | None:
-    """This rank's part in expert parallelism; every rank must call this. Neighbouring ranks share one set of experts."""
+    """The expert parallelism of this rank; None if it is not used. All ranks must call it. Neighboring ranks share one set of experts."""
     if layout.expert == 1:
         return None
     sizes = (layout.replicate, layout.shard * layout.context // layout.expert, layout.expert)

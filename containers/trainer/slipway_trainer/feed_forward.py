@@ -1,8 +1,8 @@
-"""Feed-forward blocks: dense ones, and mixtures of experts (Mixtral, arXiv 2401.04088), some of which every token visits (DeepSeekMoE,
+"""Feed-forward blocks: dense blocks, and mixtures of experts (Mixtral, arXiv 2401.04088), optionally with shared experts (DeepSeekMoE,
 arXiv 2401.06066).
 
-Shape suffixes: T tokens of a micro-batch (B * L), X experts, N experts that one token visits, A = T * N visits, R visits that this rank
-computes; others as in model.py.
+Shape suffixes: T tokens of a micro-batch (B * L), X experts, N experts per token, A = T * N token-expert assignments, R assignments that
+this rank computes; others as in model.py.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from slipway_trainer.expert_parallel import ExpertParallel
 from slipway_trainer.routing import Router, chosen_experts
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"silu": F.silu, "gelu": F.gelu, "gelu-tanh": partial(F.gelu, approximate="tanh")}
-#: GPT-OSS's activation: where gate and up projection are cut off, and the gain of the gate's sigmoid.
+#: GPT-OSS's activation: the clamp of the gate and up projections, and the factor in the gate's sigmoid.
 _LIMIT, _GAIN = 7.0, 1.702
 
 
@@ -29,7 +29,7 @@ def _clamped_swiglu(gate: Tensor, up: Tensor) -> Tensor:
 
 
 class FeedForward(nn.Module):
-    """Three matrices with a gate, SwiGLU unless `activation` says otherwise; or two, with GELU."""
+    """A gated block with three matrices (SwiGLU by default), or a block with two matrices (GELU by default)."""
 
     def __init__(self, hidden_size: int, inner_size: int, gated: bool, activation: str | None = None, bias: bool = False) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class FeedForward(nn.Module):
         return self.down_proj(self.activated(gate_BLF, self.up_proj(x_BLD)))
 
     def activated(self, gate_BLF: Tensor | None, up_BLF: Tensor) -> Tensor:
-        """What the last matrix gets of the results of the others."""
+        """The input of the down projection: the activation of the gate and up projections."""
         if gate_BLF is None:
             return ACTIVATIONS[self._activation](up_BLF)
         if self._activation == "clamped-swiglu":
@@ -52,7 +52,7 @@ class FeedForward(nn.Module):
 
 
 class Experts(nn.Module):
-    """The experts that this rank holds, by their number in the whole model. Not a ModuleDict: FSDP2 takes none before PyTorch 2.12."""
+    """The experts of this rank, named by their index in the model. Not a ModuleDict, which FSDP2 does not support before PyTorch 2.12."""
 
     def __init__(self, experts: Mapping[str, FeedForward]) -> None:
         super().__init__()
@@ -60,7 +60,8 @@ class Experts(nn.Module):
             self.add_module(number, expert)
 
     def forward(self, x_RD: Tensor, visits_H: Tensor) -> Tensor:
-        """Rows are sorted by expert; `visits_H`: how many each has. One with none still takes part: its gradients must exist."""
+        """Applies the experts to rows that are sorted by expert; `visits_H`: rows per expert. Experts without rows also run, so that they
+        get gradients."""
         experts = list(self.children())
         if grouped.suits(x_RD, experts):
             return grouped.visit(x_RD, experts, visits_H)
@@ -69,18 +70,18 @@ class Experts(nn.Module):
 
 
 class ExpertMixture(nn.Module):
-    """A router sends each token to N of X experts; with expert parallelism some of them are on other ranks. Shared experts stand beside
-    them as one block, which every token visits."""
+    """A router assigns each token to N of X experts; with expert parallelism, experts are distributed over ranks. All tokens also pass
+    through the shared experts, which are one block."""
 
     def __init__(self, shape: Architecture, parallel: ExpertParallel | None = None) -> None:
         super().__init__()
         self.per_token, self.total, self.parallel, self.routing = shape.experts_per_token, shape.experts, parallel, shape.routing
-        #: balance.py sets it where loads are counted.
+        #: Set by balance.py if the load of the experts is counted.
         self.balance: Any = None
-        #: Of how many summands, one on each rank, the result is the sum: more than 1 where tensor parallelism splits it.
+        #: Number of ranks whose outputs are summed; more than 1 under tensor parallelism.
         self.summands = 1
         self.router = Router(shape.hidden_size, shape.experts, bias=shape.family.router_bias)
-        # It is set by those who trained the model, and no gradient reaches it.
+        # Not trained with gradients: loaded from published weights, or adjusted by balance.py.
         self.register_buffer("choice_bias", torch.zeros(shape.experts) if shape.routing.has_bias else None)
         held = parallel.held(shape.experts) if parallel is not None else range(shape.experts)
         block = partial(FeedForward, gated=shape.gated_mlp, activation=shape.family.activation)
@@ -99,7 +100,7 @@ class ExpertMixture(nn.Module):
         return routed_BLD + (shared_BLD if self.shared_gate is None else self.shared_gate(x_BLD).sigmoid() * shared_BLD)
 
     def _routed(self, x_BLD: Tensor) -> Tensor:
-        """The weighted sum of what each token's experts make of it."""
+        """The weighted sum of the outputs of each token's experts."""
         x_TD = x_BLD.flatten(0, 1)
         logits_TX = self.router(x_TD).float()
         weights_TN, chosen_TN = chosen_experts(logits_TX, self.routing, self.per_token, self.choice_bias)
@@ -117,13 +118,13 @@ class ExpertMixture(nn.Module):
         return torch.zeros_like(x_TD).index_add(0, tokens_A, out_AD).view_as(x_BLD)
 
     def _visit(self, x_AD: Tensor, visits_X: Tensor) -> Tensor:
-        """What the experts make of rows that are sorted by expert, in the same order."""
+        """Applies the experts to rows that are sorted by expert, and keeps their order."""
         if self.parallel is None:
             return self.experts(x_AD, visits_X)
         return self.parallel.visit(self.experts, x_AD, visits_X)
 
 
 def _visits(chosen_TN: Tensor, experts: int) -> Tensor:
-    """How many tokens visit each expert. (bincount would make the host wait for the largest number.)"""
+    """The number of tokens per expert. (bincount would synchronize with the host to read the maximum.)"""
     chosen_A = chosen_TN.flatten()
     return chosen_A.new_zeros(experts).scatter_add_(0, chosen_A, torch.ones_like(chosen_A))

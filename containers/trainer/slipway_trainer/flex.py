@@ -1,8 +1,8 @@
-"""Attention with a mask in one kernel that skips what the mask leaves out: PyTorch's FlexAttention (arXiv 2412.05496), on GPUs.
+"""Attention with masks in a fused kernel: PyTorch's FlexAttention (arXiv 2412.05496), on GPUs.
 
-What a query sees is a function of positions, so no mask of length x length is ever in memory, and blocks of keys that no query of a block
-sees are not computed: a window of 128 tokens costs what it holds and not the square of the sequence. Scores may be capped inside the
-kernel, and sinks need its sums of exponentials alone. Shape suffixes as in model.py; S queries of this rank, L positions of the sequence.
+The mask is a function of positions, so no mask of size L x L is materialized, and blocks that are completely masked are skipped: the cost
+of a window is proportional to its size. The kernel supports soft-capped scores; sinks need only its logsumexp. Shape suffixes as in
+model.py; S queries of this rank, L positions of the sequence.
 """
 
 from collections.abc import Callable
@@ -17,13 +17,13 @@ from torch import Tensor
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
 
-#: Sizes of heads that the kernels take are multiples of it.
+#: The kernels support head sizes that are multiples of this.
 _MULTIPLE = 16
-#: Kernels that one run may have compiled: for layers with and without a window, with and without gradients, for each micro-batch size and
-#: each length of preference pairs (examples.row_length: 48 of them up to 32,768 tokens). PyTorch's own limits are 8 and 256 for all
-#: functions together, behind which it would compute with all scores in memory (52 GiB at 8,192 tokens, seen on an H200).
+#: Limit on the kernels that are compiled in a run: for layers with and without a window, with and without gradients, for each micro-batch
+#: size and each length of preference pairs (examples.row_length: 48 up to 32,768 tokens). PyTorch's default limits are 8 per function and
+#: 256 for all functions together; beyond them it would fall back to materializing all scores (52 GiB at 8,192 tokens, measured on an H200).
 _MOST_KERNELS = 256
-#: The first PyTorch whose FlexAttention has been compared with the other kernels (npm run test:gpu).
+#: The first PyTorch version whose FlexAttention was compared with the other kernels (npm run test:gpu).
 _SINCE = (2, 11)
 
 
@@ -34,13 +34,13 @@ def _is_here() -> bool:
 
 
 def suits(device: torch.device, *head_sizes: int) -> bool:
-    """Whether layers with a mask compute with it here."""
+    """Whether layers with a mask use FlexAttention on this device."""
     return device.type == "cuda" and _is_here() and not any(size % _MULTIPLE for size in head_sizes)
 
 
 @cache
 def _compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    # Not at the top: it brings the compiler along.
+    # Imported here because it imports the compiler.
     from torch._dynamo import config
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
@@ -51,9 +51,8 @@ def _compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 @dataclass(frozen=True)
 class Sees:
-    """Whether a query sees a key, as FlexAttention asks: up to itself, of its document, of the `window` positions that end with it, and of
-    its chunk of `chunk` positions. `queries_S`: where queries stand among the keys; None = they are all there. `positions_BL`: those
-    within documents."""
+    """Decides whether a query attends to a key: causal, in the same document, within `window` positions, in the same chunk of `chunk`
+    positions. `queries_S`: positions of the queries, None = all positions; `positions_BL`: positions within documents."""
 
     documents_BL: Tensor | None
     queries_S: Tensor | None
@@ -62,7 +61,7 @@ class Sees:
     positions_BL: Tensor | None
 
     def function(self) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
-        """Of a batch's row, a head, a query and a key. The compiler takes plain functions."""
+        """The mask function of batch row, head, query and key, as a closure because the compiler needs a plain function."""
         documents_BL, queries_S, positions_BL, window, chunk = (
             self.documents_BL, self.queries_S, self.positions_BL, self.window, self.chunk,
         )  # fmt: skip
@@ -84,7 +83,8 @@ class Sees:
 
 
 def blocks(sees: Sees, rows: int | None, queries: int, keys: int, device: torch.device) -> "BlockMask":
-    """What the kernel reads: which blocks of keys each block of queries sees, wholly or in part. `rows`: None where all are alike."""
+    """The block mask of the kernel: for each block of queries, the full and partial blocks of keys. `rows`: batch size; None if all rows
+    are equal."""
     return _compiled()[1](sees.function(), rows, None, queries, keys, device=device)
 
 
@@ -97,7 +97,7 @@ def attend(
     softcap: float | None,
     sinks_H: Tensor | None,
 ) -> Tensor:
-    """As attend.attend with a mask."""
+    """Like attend.attend, with a block mask."""
     from torch.nn.attention.flex_attention import AuxRequest
 
     def capped(score: Tensor, *_place: Tensor) -> Tensor:
@@ -108,6 +108,6 @@ def attend(
     if sinks_H is None:
         return _compiled()[0](q_BHSE, k_BKLE, v_BKLE, **options)
     mixed_BHSE, aux = _compiled()[0](q_BHSE, k_BKLE, v_BKLE, **options, return_aux=AuxRequest(lse=True))
-    # A sink is one more term of the sum in the softmax: values get what it leaves.
+    # A sink is one more term of the softmax's denominator, which scales the output.
     share_BHS1 = torch.sigmoid(aux.lse - sinks_H.float()[None, :, None]).unsqueeze(-1)
     return mixed_BHSE * share_BHS1.to(mixed_BHSE.dtype)

@@ -1,8 +1,8 @@
-"""Linear layers whose matrix products run in float8: e4m3 for activations and weights, e5m2 for gradients (arXiv 2209.05433).
+"""Linear layers with float8 matrix products: e4m3 for activations and weights, e5m2 for gradients (arXiv 2209.05433).
 
-Each tensor is scaled by its own largest value of the moment, so that nothing has to be kept between steps; with the recipe `rowwise` each
-row of a product's operands is, and gradients are e4m3 too, as the rowwise kernels and torchao have it. Weights, sums, norms, embeddings,
-head, routers and experts stay as they are. Shape suffixes as in model.py; T = B * L.
+Each tensor is scaled by its current absolute maximum (dynamic scaling), so that no state is kept between steps. With the recipe `rowwise`,
+each row of an operand is scaled separately and gradients also use e4m3, as in torchao. Master weights, accumulation, norms, embeddings,
+head, routers and experts keep their precision. Shape suffixes as in model.py; T = B * L.
 """
 
 import torch
@@ -11,17 +11,17 @@ from torch import Tensor, nn
 
 from slipway_trainer.feed_forward import Experts
 
-#: What the kernels ask of every dimension.
+#: The kernels require dimensions that are multiples of this.
 MULTIPLE = 16
 
 
 def supported(device: torch.device) -> bool:
-    """Ada, Hopper and later; torch also has a kernel for CPUs, for tests."""
+    """Whether the device supports float8: Ada, Hopper and later. PyTorch also has a CPU kernel, which tests use."""
     return device.type == "cpu" or torch.cuda.get_device_capability(device) >= (8, 9)
 
 
 def _to_float8(x: Tensor, dtype: torch.dtype, by_row: bool = False) -> tuple[Tensor, Tensor]:
-    """The tensor, or each row of it, in float8, and the factors that undo the scaling."""
+    """Returns the tensor in float8 and the inverse of its scale, for the whole tensor or for each row."""
     largest = torch.finfo(dtype).max
     top = x.abs().amax(dim=-1, keepdim=True) if by_row else x.abs().amax()
     scale = top.float().clamp(min=1e-12) / largest
@@ -29,14 +29,14 @@ def _to_float8(x: Tensor, dtype: torch.dtype, by_row: bool = False) -> tuple[Ten
 
 
 def _product(a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor], dtype: torch.dtype, fast: bool) -> Tensor:
-    """a @ b; the kernel wants rows of `a` and columns of `b` to lie together."""
+    """a @ b. The kernel requires `a` in row-major and `b` in column-major order."""
     (a8, a_scale), (b8, b_scale) = a, b
     columns = b8.t().contiguous().t()
     return torch._scaled_mm(a8.contiguous(), columns, scale_a=a_scale, scale_b=b_scale, out_dtype=dtype, use_fast_accum=fast)
 
 
 def _product_by_row(a: Tensor, b: Tensor, dtype: torch.dtype) -> Tensor:
-    """a @ b.T with a scale for each row of both. The kernels give bfloat16."""
+    """a @ b.T with a scale for each row of both. The kernels return bfloat16."""
     (a8, a_scale), (b8, b_scale) = _to_float8(a, torch.float8_e4m3fn, True), _to_float8(b, torch.float8_e4m3fn, True)
     scale_b = b_scale.t().contiguous()
     product = torch._scaled_mm(
@@ -46,7 +46,7 @@ def _product_by_row(a: Tensor, b: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def scales_rows(device: torch.device) -> bool:
-    """Whether the kernels of this PyTorch have a scale for each row here: on Ada and Blackwell they came after those of Hopper
+    """Whether this PyTorch has rowwise-scaled kernels for the device: those for Ada and Blackwell were added after those for Hopper
     (pytorch#144348, pytorch#147645)."""
     ones = torch.ones(128, 128, device=device)
     try:
@@ -74,7 +74,7 @@ class _Float8Product(torch.autograd.Function):
 
 
 class _RowwiseProduct(torch.autograd.Function):
-    """Operands are kept as they came: each product scales them along another dimension."""
+    """Saves the unscaled operands, because each product scales them along another dimension."""
 
     @staticmethod
     def forward(ctx, x_TD: Tensor, weight_FD: Tensor) -> Tensor:
@@ -89,12 +89,12 @@ class _RowwiseProduct(torch.autograd.Function):
         return to_x_TD, to_weight_FD
 
 
-#: Products by what shares a scale, as `training.fp8Recipe` names it.
+#: Matrix products by their scaling, named as in `training.fp8Recipe`.
 RECIPES = {"tensorwise": _Float8Product, "rowwise": _RowwiseProduct}
 
 
 class Float8Linear(nn.Linear):
-    """A linear layer. Where the number of rows does not suit the kernels it is an ordinary one."""
+    """A float8 linear layer; it falls back to an ordinary one if the kernels do not support the number of rows."""
 
     recipe = "tensorwise"
 
@@ -107,7 +107,7 @@ class Float8Linear(nn.Linear):
 
 
 def apply_float8(module: nn.Module, recipe: str) -> None:
-    """Replaces the plain linear layers whose sizes suit the kernels; parameters keep their names."""
+    """Replaces the plain linear layers whose sizes the kernels support; parameters keep their names."""
     for name, child in list(module.named_children()):
         if isinstance(child, Experts):
             continue

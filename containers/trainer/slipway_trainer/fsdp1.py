@@ -1,6 +1,6 @@
-"""FSDP1 (`FullyShardedDataParallel`): for PyTorch 2.1-2.5, for SMDDP, and as the base of SMP v2.
+"""The FSDP1 backend (`FullyShardedDataParallel`): for PyTorch 2.1-2.5, for SMDDP, and as the base of SMP v2.
 
-Process groups are stated and no device mesh is made, because SMDDP serves the groups that it is given and nothing else.
+Process groups are passed explicitly and no device mesh is created, because SMDDP supports only explicit groups.
 """
 
 from collections.abc import Iterator
@@ -35,20 +35,20 @@ from slipway_trainer.settings import RunSettings
 from slipway_trainer.sharding import named_tensors
 from slipway_trainer.weights import published_of
 
-#: The dtype of the computation by the run's precision; parameters and their sums stay in fp32.
+#: Compute dtype by the run's precision; parameters and gradient reduction stay in fp32.
 COMPUTE = {"bf16": torch.bfloat16, "fp32": torch.float32}
 _WRAPPERS = ("_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")
 
 
 def plain_name(name: str) -> str:
-    """A parameter's name without what wrapping added to it."""
+    """The parameter name without the prefixes of wrapper modules."""
     for wrapper in _WRAPPERS:
         name = name.replace(wrapper, "")
     return name
 
 
 class Fsdp1Backend:
-    """Parameters as flat shards, one per layer; the same numbers as FSDP2 and the same checkpoints."""
+    """Parameters in flat shards, one per layer. Numerical results and checkpoints are the same as with FSDP2."""
 
     library_checkpoints = None
     state_stays = False
@@ -94,7 +94,8 @@ class Fsdp1Backend:
         )
 
     def _sharding(self) -> tuple[ShardingStrategy, Any]:
-        """How parameters are cut, and the groups of it: of a hybrid (those that share a copy, those that hold the same shard)."""
+        """The sharding strategy and its process groups: for hybrid sharding, the ranks of one replica, and the ranks with the same
+        shard."""
         layout, keep = self.layout, not self._settings.parallel.reshard_after_forward
         shards = layout.shard * layout.context
         if shards == 1:
@@ -108,7 +109,7 @@ class Fsdp1Backend:
         return (ShardingStrategy._HYBRID_SHARD_ZERO2 if keep else ShardingStrategy.HYBRID_SHARD), groups
 
     def _first_values(self, root: nn.Module) -> Any:
-        """Fills one module's own parameters and buffers while they are still whole; FSDP calls it just before it cuts them."""
+        """Returns a function that initializes a module's own parameters and buffers; FSDP calls it before it shards them."""
         names = {id(module): prefix for prefix, module in root.named_modules()}
         layers, seed = self._settings.architecture.layers, self._settings.training.seed
 
@@ -160,18 +161,18 @@ class Fsdp1Backend:
 
     def whole_tensors(self) -> Iterator[tuple[str, Tensor]]:
         units = [(name, unit) for name, unit in self.model.named_modules() if isinstance(unit, FullyShardedDataParallel)]
-        # Inner units come after those that hold them.
+        # Inner units come after the units that contain them.
         owner = {plain_name(f"{prefix}.{name}").lstrip("."): unit for prefix, unit in units for name, _ in unit.named_parameters()}
         for _prefix, unit in units:
             with FullyShardedDataParallel.summon_full_params(unit, recurse=False, writeback=False):
                 for name, parameter in self.model.named_parameters():
                     if owner[plain_name(name)] is unit:
-                        # A copy: FSDP gives the memory of its own back when the unit closes.
+                        # A copy, because FSDP frees the full parameter when the context ends.
                         yield plain_name(name), parameter.detach().clone()
         yield from ((plain_name(name), buffer) for name, buffer in self.model.named_buffers() if plain_name(name) in self.shapes)
 
     def forward_backward(self, batch: MicroBatch, share: float | Tensor, last: bool) -> Tensor:
-        # FSDP1 under no_sync keeps gradients whole on every rank until the last micro-step.
+        # With no_sync, FSDP1 keeps the full gradients on every rank until the last micro-step.
         with self.model.no_sync() if self._settings.parallel.no_sync and not last else nullcontext():
             loss = self._objective(self.model, batch)
             (loss * share).backward()
@@ -189,4 +190,4 @@ class Fsdp1Backend:
         return self.model.clip_grad_norm_(max_norm if max_norm > 0 else float("inf"))
 
     def close(self) -> None:
-        """Nothing outlives the process group."""
+        """Does nothing: there are no resources besides the process group."""

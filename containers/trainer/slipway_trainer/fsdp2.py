@@ -1,4 +1,4 @@
-"""The default backend: FSDP2 (`fully_shard`) over a mesh of replicate x shard x context x tensor ranks. PyTorch 2.6 and later."""
+"""The default backend: FSDP2 (`fully_shard`) on a mesh of replicate x shard x context x tensor ranks. PyTorch 2.6 and later."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -35,7 +35,7 @@ _COMPUTE = {"bf16": torch.bfloat16, "fp8": torch.bfloat16, "fp32": torch.float32
 
 
 class Fsdp2Backend:
-    """Parameters, gradients and optimizer state sharded over the data-parallel ranks; compute in the run's precision."""
+    """Parameters, gradients and optimizer state are sharded over the data-parallel ranks; computation uses the run's precision."""
 
     library_checkpoints = None
     state_stays = True
@@ -60,14 +60,14 @@ class Fsdp2Backend:
         self._objective = Objective(settings, context, device, self._compiled, tensor, self._reference(published))
 
     def _fill(self, model: Transformer, published: PublishedWeights | None) -> None:
-        """The starting weights, in the parts of them that this rank holds."""
+        """Initializes this rank's shards: the published weights, or random values."""
         model.to_empty(device=self.device)
         initialise(model, self._settings.architecture.layers, self._settings.training.seed, self.device)
         if published is not None:
             load_weights(model, published)
 
     def _reference(self, published: PublishedWeights | None) -> Reference | None:
-        """The starting weights for preferences, in the precision of the computation: what FSDP would cast them to for each layer."""
+        """The reference model of DPO: the initial weights in the compute precision, to which FSDP would cast them for each layer."""
         training = self._settings.training
         if training.objective != "dpo":
             return None
@@ -75,7 +75,7 @@ class Fsdp2Backend:
             return WithoutAdapters()
         copy = self._module(None, None).requires_grad_(False)
         for parameter in copy.parameters():
-            # Buffers stay what they are, as FSDP leaves those of the model that trains.
+            # Buffers keep their dtype, as in the trained model.
             parameter.data = parameter.data.to(_COMPUTE[training.precision])
         self._distribute(copy)
         self._fill(copy, published)
@@ -92,13 +92,14 @@ class Fsdp2Backend:
         return module
 
     def _data_mesh(self) -> DeviceMesh:
-        """The ranks over which FSDP shards. The mesh joins `shard` and `context`: ranks that share a sequence average gradients too."""
+        """The mesh over which FSDP shards. It includes context parallelism, because ranks that share a sequence also average their
+        gradients."""
         return self.mesh["shard"] if self.layout.replicate == 1 else self.mesh["replicate", "shard"]
 
     def _distribute(self, model: Transformer) -> None:
         training, parallel = self._settings.training, self._settings.parallel
         mesh = self._data_mesh()
-        # Inputs are not cast: hidden states are of the compute type already, and the tables of rotary positions must stay in float32.
+        # Inputs are not cast: hidden states already have the compute dtype, and the tables of rotary positions must stay in float32.
         policy = MixedPrecisionPolicy(param_dtype=_COMPUTE[training.precision], reduce_dtype=torch.float32, cast_forward_inputs=False)
         reshard = parallel.reshard_after_forward
         if self.layout.tensor > 1:
@@ -126,7 +127,7 @@ class Fsdp2Backend:
         return tensors | optimizer_tensors(self.model, self.optimizer)
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """The tensors of `state` are the live ones."""
+        """Does nothing: `state` returns the tensors of the model and the optimizer themselves."""
 
     @torch.no_grad()
     def whole_tensors(self) -> Iterator[tuple[str, Tensor]]:
@@ -140,11 +141,12 @@ class Fsdp2Backend:
 
     def forward_backward(self, batch: MicroBatch, share: float | Tensor, last: bool) -> Tensor:
         if self._settings.parallel.no_sync:
-            # Until the last micro-step gradients stay unsharded and local, and parameters stay gathered.
+            # Until the last micro-step, gradients stay local and unsharded, and parameters stay gathered.
             self.model.set_requires_gradient_sync(last)
             self.model.set_reshard_after_backward(last)
         else:
-            # Gradients are scattered after every micro-step, so that no rank ever holds all of them; replicas are asked once a step.
+            # Gradients are reduce-scattered after every micro-step, so that no rank holds all of them, and all-reduced across replicas once
+            # per step.
             self.model.set_requires_all_reduce(last)
         loss = self._objective(self.model, batch)
         (loss * share).backward()
@@ -156,7 +158,7 @@ class Fsdp2Backend:
 
     @torch.no_grad()
     def next_tokens(self, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
-        # Rows of another length than those of training would be compiled again.
+        # Rows with a length other than that of training would cause a recompilation.
         with not_compiled(self.model.all_blocks()):
             return self._objective.next_tokens(self.model, tokens_BL, last_B)
 
@@ -167,13 +169,13 @@ class Fsdp2Backend:
         return clip_gradients(self.model.parameters(), max_norm, spread)
 
     def close(self) -> None:
-        """Nothing outlives the process group."""
+        """Does nothing: there are no resources besides the process group."""
 
 
 @contextmanager
 def not_compiled(modules: Iterable[nn.Module]) -> Iterator[None]:
-    """Runs modules on which `compile` was called as they are written. FlexAttention within them stays compiled, which PyTorch's stance
-    `force_eager` would compute with all scores in memory."""
+    """Temporarily disables `compile` of modules. FlexAttention in them stays compiled; with PyTorch's stance `force_eager` it would
+    materialize all scores."""
     compiled = {module: module._compiled_call_impl for module in modules}
     try:
         for module in compiled:

@@ -1,8 +1,8 @@
-"""Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): behind the model stand modules that predict a further token each.
+"""Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): additional modules after the model that predict further tokens.
 
-Module k joins what the one before made of a position to the embedding of the token k places on, sends it through a block like the last one
-of the model, and predicts the token behind that with the model's own head. Module 1 begins with what the model gives its head. Training
-alone computes them. Names are those of the published files, and so is the order of embedding and hidden state in the joining matrix.
+Module k combines the output of the previous module at a position with the embedding of the token k positions later, applies a block like
+the model's last one, and predicts the following token with the model's head. The input of module 1 is the input of the model's head. The
+modules are used only in training. Names are those of the published files, as is the order of embedding and hidden state in the projection.
 
 Shape suffixes as in model.py.
 """
@@ -20,14 +20,14 @@ from slipway_trainer.vocabulary_loss import IGNORED
 
 
 class Further(NamedTuple):
-    """What one module is given: for each position the token so many places on, and what its hidden states are to be good for."""
+    """The input of one module: the shifted tokens, and the loss of its hidden states."""
 
     tokens_BL: Tensor
     loss: Callable[[nn.Module, Tensor], Tensor]
 
 
 class PredictionModule(nn.Module):
-    """One module; `block` is a block of the model."""
+    """One module; `block` has the architecture of a block of the model."""
 
     def __init__(self, shape: Architecture, block: nn.Module) -> None:
         super().__init__()
@@ -37,14 +37,14 @@ class PredictionModule(nn.Module):
         self.norm = norm_of(shape, shape.hidden_size)
 
     def forward(self, x_BLD: Tensor, embedded_BLD: Tensor, *tables: Tensor | None) -> Tensor:
-        """What the head is given; also what the next module begins with."""
+        """Returns the input of the head (B, L, D), which is also the input of the next module."""
         joined_BLD = self.eh_proj(torch.cat((self.enorm(embedded_BLD), self.hnorm(x_BLD)), dim=-1))
         return self.norm(self.block(joined_BLD, *tables))
 
 
 def shifted(tokens_BL: Tensor, targets_BL: Tensor, places: int, documents_BL: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Of each position the token so many places on, and the target there. There is no target beyond the row, or in another document; what
-    stands for the tokens beyond the row is seen by no position that has one."""
+    """Shifts tokens and targets by `places` positions. Targets beyond the row or in another document are IGNORED; the padding of tokens is
+    never attended to by positions with a target."""
     tokens_BL = F.pad(tokens_BL[:, places:], (0, places))
     shifted_BL = targets_BL[:, places:]
     if documents_BL is not None:

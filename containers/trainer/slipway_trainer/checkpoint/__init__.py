@@ -1,1 +1,1 @@
-"""Sharded checkpoints that exist only once they are complete."""
+"""Sharded checkpoints that become visible only when they are complete."""

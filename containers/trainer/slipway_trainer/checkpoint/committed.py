@@ -1,4 +1,4 @@
-"""COMMITTED.json: the record that makes a checkpoint exist, how the newest one is found, and which old ones may go."""
+"""COMMITTED.json, which marks a checkpoint as complete; finding the newest complete checkpoint, and deleting old ones."""
 
 import json
 import re
@@ -10,14 +10,14 @@ from slipway_trainer.checkpoint.store import Listed, Store, Written, write_objec
 
 MARKER = "COMMITTED.json"
 SCHEMA = 1
-#: Whatever `keep` says: the last one may turn out to be unreadable.
+#: The minimum regardless of `keep`, because the newest checkpoint may turn out to be unreadable.
 LEAST_KEPT = 2
 _STEP = re.compile(r"^step-(\d+)/")
 
 
 @dataclass(frozen=True)
 class Committed:
-    """One complete checkpoint. `folder` is relative to the store; `objects` are names relative to the folder."""
+    """A complete checkpoint. `folder` is relative to the store; object keys in `record` are relative to the folder."""
 
     folder: str
     step: int
@@ -30,7 +30,7 @@ def folder_of(step: int) -> str:
 
 
 def committed_record(facts: Mapping[str, Any], objects: Sequence[Written], folder: str, format: str = "dcp") -> dict[str, Any]:
-    """The content of COMMITTED.json. Keys of objects are relative to the checkpoint's folder, so that it may be copied."""
+    """The content of COMMITTED.json. Object keys are relative to the checkpoint's folder, so that the folder can be copied."""
     listed = [_object(written, folder) for written in objects]
     return {"schema": SCHEMA, **facts, "format": format, "objects": sorted(listed, key=lambda entry: entry["key"])}
 
@@ -41,7 +41,7 @@ def _object(written: Written, folder: str) -> dict[str, Any]:
 
 
 def write_marker(store: Store, folder: str, record: Mapping[str, Any]) -> None:
-    """The last write of a checkpoint."""
+    """Writes the marker, which must be the last write of a checkpoint."""
     write_object(store, f"{folder}/{MARKER}", json.dumps(record, indent=1).encode())
 
 
@@ -56,7 +56,7 @@ def marked_folders(names: Sequence[str]) -> list[tuple[int, str]]:
 
 
 def parse_record(data: bytes) -> dict[str, Any] | None:
-    """A marker's content; None when it is not one."""
+    """Parses a marker; None if it is invalid."""
     try:
         record = json.loads(data)
         if record["schema"] != SCHEMA or not isinstance(record["step"], int):
@@ -67,13 +67,13 @@ def parse_record(data: bytes) -> dict[str, Any] | None:
 
 
 def missing_objects(record: Mapping[str, Any], folder: str, sizes: Mapping[str, int]) -> list[str]:
-    """Names of objects that the record lists and the store does not have in that size."""
+    """Keys of the objects in the record that are missing from the store or have another size."""
     prefix = folder + "/" if folder else ""
     return [entry["key"] for entry in record["objects"] if sizes.get(prefix + entry["key"]) != entry["bytes"]]
 
 
 def read_checkpoint(store: Store, folder: str, listed: Sequence[Listed]) -> tuple[Committed | None, str]:
-    """The complete checkpoint in a folder, or None and why it is not complete."""
+    """The complete checkpoint in a folder, or None and the reason."""
     name = f"{folder}/{MARKER}" if folder else MARKER
     sizes = {entry.name: entry.bytes for entry in listed}
     if name not in sizes:
@@ -88,7 +88,7 @@ def read_checkpoint(store: Store, folder: str, listed: Sequence[Listed]) -> tupl
 
 
 def newest_complete(store: Store, objection: Callable[[Mapping[str, Any]], str] = lambda _record: "") -> tuple[Committed | None, list[str]]:
-    """The newest complete checkpoint of a store to whose record there is no objection, and what was wrong with the newer ones."""
+    """The newest complete checkpoint for which `objection` returns an empty string, and the reasons why newer ones were rejected."""
     listed = list(store.list(""))
     complaints = []
     for _step, folder in marked_folders([entry.name for entry in listed]):
@@ -103,12 +103,12 @@ def newest_complete(store: Store, objection: Callable[[Mapping[str, Any]], str] 
 
 
 def to_delete(names: Sequence[str], keep: int) -> list[str]:
-    """Folders of complete checkpoints beyond the newest `keep`; never one of the newest two. Torn ones are left for inspection."""
+    """Folders of complete checkpoints beyond the newest `keep`, except the newest LEAST_KEPT. Incomplete ones are kept for inspection."""
     return [folder for _step, folder in marked_folders(names)[max(LEAST_KEPT, keep) :]]
 
 
 def delete_checkpoint(store: Store, folder: str) -> None:
-    """The marker first: a checkpoint that is half deleted must not count as complete."""
+    """Deletes a checkpoint, the marker first, so that a partly deleted checkpoint does not count as complete."""
     store.delete(f"{folder}/{MARKER}")
     for entry in list(store.list(folder + "/")):
         store.delete(entry.name)

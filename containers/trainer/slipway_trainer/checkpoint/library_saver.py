@@ -1,4 +1,4 @@
-"""Checkpoints that a library writes and reads by itself (SMP, DeepSpeed). The marker, and what is kept, are ours."""
+"""Checkpoints in the format of a library (SMP, DeepSpeed). This module writes the marker and deletes old checkpoints."""
 
 import time
 from collections.abc import Mapping
@@ -13,31 +13,31 @@ from slipway_trainer.exits import CheckpointFailed
 
 
 class LibraryCheckpoints(Protocol):
-    """A library's own way to write and read the whole state of model and optimizer. Every rank calls both."""
+    """Writes and reads the complete state of model and optimizer with a library. All ranks must call both methods."""
 
-    #: As COMMITTED.json names it.
+    #: The format in COMMITTED.json.
     format: str
 
     def write(self, uri: str) -> None:
-        """Writes a checkpoint below `uri`, and is done when this returns."""
+        """Writes a checkpoint below `uri`; it is complete when this returns."""
 
     def read(self, uri: str) -> None:
-        """Takes back what `write` wrote."""
+        """Restores the state from a checkpoint that `write` wrote."""
 
 
 class LibrarySaver:
-    """Saves that training waits for. The same calls as CheckpointSaver."""
+    """Saves synchronously. The interface is that of CheckpointSaver."""
 
     def __init__(self, store: Store, keep: int, group: dist.ProcessGroup, library: LibraryCheckpoints) -> None:
         self._store, self._keep, self._group, self._library = store, keep, group, library
         self._saved: Saved | None = None
 
     def start(self, step: int, _state: Mapping[str, Any], facts: Mapping[str, Any]) -> Saved | None:
-        """Writes a checkpoint by the library's own means and waits for it. Returns the save before it. Raises CheckpointFailed."""
+        """Writes a checkpoint with the library and waits for it. Returns the previous save. Raises CheckpointFailed."""
         before, self._saved = self._saved, None
         began, folder = time.monotonic(), folder_of(step)
         if dist.get_rank() == 0:
-            # A step that is written again after a resume must not look complete meanwhile.
+            # A step that is written again after a resume must not count as complete until the end.
             self._store.delete(f"{folder}/{MARKER}")
         dist.barrier(self._group)
         try:
@@ -52,20 +52,20 @@ class LibrarySaver:
         return before
 
     def _commit(self, folder: str, facts: Mapping[str, Any]) -> None:
-        """Sizes alone: a digest would mean to read everything again."""
+        """Writes the marker with sizes only: a digest would require reading all objects again."""
         objects = [Written(found.name, found.bytes, "") for found in self._store.list(folder + "/")]
         write_marker(self._store, folder, committed_record(facts, objects, folder, self._library.format))
         for old in to_delete([entry.name for entry in self._store.list("")], self._keep):
             delete_checkpoint(self._store, old)
 
     def finished(self) -> Saved | None:
-        """The last save, once; None when it was asked for before."""
+        """The last save, returned only once; None if it was already returned."""
         saved, self._saved = self._saved, None
         return saved
 
     def wait(self) -> Saved | None:
-        """As `finished`: no save is ever under way here."""
+        """Like `finished`: saves are synchronous."""
         return self.finished()
 
     def close(self) -> None:
-        """Nothing runs in the background."""
+        """Does nothing: there are no background threads."""

@@ -1,7 +1,7 @@
-"""What this host wrote of the newest checkpoints, kept on its own disk: a restart in place reads it there instead of from S3.
+"""Copies of this host's newest checkpoint objects on its own disk, from which a restart in place reads instead of from S3.
 
-A copy never makes a checkpoint exist. Only an object that a COMMITTED.json names, with the size and the digest that were computed while
-it was written, is read from here; everything else comes from the store.
+Copies do not make a checkpoint complete. A copy is read only if a COMMITTED.json lists the object with the same size and the digest that
+was computed while it was written; all other objects come from the store.
 """
 
 import re
@@ -13,15 +13,15 @@ from typing import Any, BinaryIO
 
 from slipway_trainer.checkpoint.store import Listed, ObjectWriter, Store, Written
 
-#: Objects of this many checkpoints stay; the newest may still be on its way to S3.
+#: Number of checkpoints whose copies are kept; the newest may not be completely uploaded yet.
 KEPT = 2
-#: What every rank leaves free on the disk; others write there too.
+#: Free disk space that the copies leave for other files.
 LEAST_FREE_BYTES = 4 << 30
 _FOLDER = re.compile(r"^step-(\d+)$")
 
 
 class _Copy:
-    """The local half of an object that is being written. Stops permanently at the first error, because the copy is optional."""
+    """The local copy of an object while it is written. It stops permanently at the first error, because the copy is optional."""
 
     def __init__(self, target: Path) -> None:
         self._target = target
@@ -65,7 +65,7 @@ class _Copy:
 
 
 def digest_file(copy: Path) -> Path:
-    """The file beside a copy that holds its SHA-256."""
+    """The file next to a copy that contains its SHA-256."""
     return copy.with_name(copy.name + ".sha256")
 
 
@@ -88,7 +88,7 @@ class _TeeWriter:
 
 
 class CopyingStore:
-    """A store whose written objects are also kept below `root`, and read from there once `trust` has compared them with a record."""
+    """A store with copies of the written objects below `root`. Copies are read after `trust` has compared them with a record."""
 
     def __init__(self, store: Store, root: Path) -> None:
         self._store, self._root = store, root
@@ -101,7 +101,7 @@ class CopyingStore:
         return _TeeWriter(self._store.open(name), _Copy(self._root / name))
 
     def _prune(self, file: str) -> None:
-        """Room for one more: this rank's files of older checkpoints go."""
+        """Deletes this rank's copies of older checkpoints, to make room for one more."""
         found = [(int(match.group(1)), path) for path in self._root.glob(f"step-*/{file}") if (match := _FOLDER.match(path.parent.name))]
         for _step, path in sorted(found, reverse=True)[KEPT - 1 :]:
             self._drop(path)
@@ -113,7 +113,7 @@ class CopyingStore:
             path.parent.rmdir()
 
     def trust(self, folder: str, record: Mapping[str, Any]) -> int:
-        """Compares the copies with what a COMMITTED.json lists; returns how many of its objects are here."""
+        """Compares the copies with the objects of a COMMITTED.json; returns the number of objects that can be read locally."""
         for entry in record["objects"]:
             name = f"{folder}/{entry['key']}"
             copy = self._root / name

@@ -1,6 +1,6 @@
-"""Reading DCP's `.metadata`, which is a pickle: only the classes that DCP itself writes there may be built.
+"""Reads DCP's `.metadata`, which is a pickle, with a restriction to the classes that DCP writes.
 
-A writer to the checkpoint prefix could otherwise run code on every trainer.
+Otherwise anyone with write access to the checkpoint prefix could execute code on every trainer.
 """
 
 import io
@@ -11,7 +11,7 @@ from torch.distributed.checkpoint.metadata import Metadata
 
 from slipway_trainer.exits import CheckpointFailed
 
-#: Module -> names. Dtypes and layouts are reached through torch's own small reducers.
+#: Module -> names. Dtypes and layouts are created with small functions of torch.
 ALLOWED = {
     "torch.distributed.checkpoint.metadata": {
         "Metadata",
@@ -29,7 +29,7 @@ ALLOWED = {
     },
     "torch.serialization": {"_get_layout"},
     "collections": {"OrderedDict"},
-    # DCP's own writer stores the folder that it wrote to.
+    # DCP's own writer stores the folder in which the checkpoint was written.
     "pathlib": {"PosixPath"},
 }  # fmt: skip
 
@@ -38,15 +38,15 @@ class _AllowListed(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if name in ALLOWED.get(module, ()):
             return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"{module}.{name} has no place in checkpoint metadata")
+        raise pickle.UnpicklingError(f"{module}.{name} is not allowed in checkpoint metadata")
 
 
 def read_metadata(data: bytes) -> Metadata:
-    """The metadata of a checkpoint. Raises CheckpointFailed for anything but DCP's own classes."""
+    """The metadata of a checkpoint. Raises CheckpointFailed for corrupt data and for classes other than DCP's."""
     try:
         found = _AllowListed(io.BytesIO(data)).load()
-    except Exception as error:  # A hostile or torn pickle may raise anything.
-        raise CheckpointFailed(f".metadata: refused or not readable ({error})") from error
+    except Exception as error:  # A malicious or corrupt pickle may raise any exception.
+        raise CheckpointFailed(f".metadata: could not be read ({error})") from error
     if not isinstance(found, Metadata):
         raise CheckpointFailed(f".metadata: must hold DCP's Metadata, got {type(found).__name__}")
     return found

@@ -1,13 +1,14 @@
-"""A process beside each rank that writes its checkpoints, so that training has the interpreter for itself meanwhile.
+"""A process for each rank that writes its checkpoints, so that saves do not compete with training for the GIL.
 
-It is forked before the rank has touched a GPU, a network or a thread of its own: it costs no second import of PyTorch, and no memory but
-what it writes. It learns once where the state's copy lies (shared_state.py) and which part of each tensor the rank holds, as DCP's own
-save plan, so that it needs neither the device nor the mesh of the run. The processes of all ranks form a group of their own, in which DCP
-saves as it would in the ranks.
+It is forked before the rank uses a GPU, the network or threads, so it needs no second import of PyTorch and no memory except for the data
+that it writes. During setup it receives the locations of the tensors in shared memory (shared_state.py) and the rank's shards as DCP's save
+plan, so it needs neither the device nor the mesh of the run. The processes of all ranks form a process group of their own, in which DCP
+saves as in the ranks.
 
-torch's own (`async_checkpointer_type=PROCESS`, PyTorch 2.15) is not used: it starts at the first save; it dies of the SIGTERM after which
-the last save is due; it goes on without its rank, into a checkpoint that the next start may be writing; and it opens shared memory again
-for each tensor of each save. Here SIGTERM and Ctrl-C do nothing, and the kernel ends the process with its rank.
+PyTorch's own implementation (`async_checkpointer_type=PROCESS`, PyTorch 2.15) is not used: it starts at the first save; it is killed by the
+SIGTERM after which the last save must be written; it continues after its rank has ended, in a checkpoint that the next start may be
+writing; and it opens shared memory again for each tensor of each save. This process ignores SIGTERM and Ctrl-C, and the kernel ends it with
+its rank.
 """
 
 import ctypes
@@ -37,31 +38,31 @@ from slipway_trainer.checkpoint.store import Store, open_store
 from slipway_trainer.checkpoint.writing import CheckpointWriter, first_reason
 from slipway_trainer.exits import CheckpointFailed
 
-#: prctl(2): the signal that a process gets when its parent dies.
+#: prctl(2): the signal that a process receives when its parent dies.
 PR_SET_PDEATHSIG = 1
-#: Until the processes of all ranks have met, and for how long one waits for the others' storage.
+#: Timeout for the creation of the process group, and for its collectives, which wait for the other processes' uploads.
 JOIN_TIMEOUT = timedelta(minutes=45)
-#: What ends a rank politely, and after which its last save is written.
+#: Signals that request a graceful end of the rank, after which its last save is written.
 _POLITE = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where checkpoints go. `copies`: the folder of this host that keeps copies; empty = none."""
+    """The destination of checkpoints. `copies`: the folder of this host for local copies; empty = none."""
 
     uri: str
     copies: str
     keep: int
 
     def open(self) -> Store:
-        """The store, as a rank uses it."""
+        """Opens the store as the ranks do."""
         store = open_store(self.uri)
         return CopyingStore(store, Path(self.copies)) if self.copies and self.uri.startswith("s3://") else store
 
 
 @dataclass(frozen=True)
 class _Meeting:
-    """How the processes of all ranks find each other: keys below `prefix` in the store that the ranks have met at."""
+    """The rendezvous of the processes of all ranks: keys below `prefix` in the TCPStore of the ranks."""
 
     prefix: str
     rank: int
@@ -83,7 +84,7 @@ class _Setup:
 
 
 class _LocalPlanner(DefaultSavePlanner):
-    """DCP's planner with the plan that the rank has made of its sharded tensors, over their local parts."""
+    """DCP's planner with the plan that the rank created from its sharded tensors, applied to the local shards."""
 
     def __init__(self, plan: SavePlan) -> None:
         super().__init__()
@@ -98,18 +99,18 @@ class _LocalPlanner(DefaultSavePlanner):
 
 
 class _Work:
-    """What the process does for its rank."""
+    """The work of the process for its rank."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._write: Callable[[Mapping[str, Any]], None] | None = None
 
     def carry_out(self, order: Any) -> None:
-        """A `_Setup`, or the facts of a step whose state lies in the shared memory. Raises whatever went wrong."""
+        """Handles a `_Setup`, or the facts of a step whose state is in the shared memory. Raises any exception of the work."""
         if isinstance(order, _Setup):
             self._set_up(order)
             return
-        assert self._write is not None, "the places of the state come before it"
+        assert self._write is not None, "setup must precede a save"
         self._write(order)
 
     def _set_up(self, order: _Setup) -> None:
@@ -121,7 +122,7 @@ class _Work:
 
 
 def _serve(pipe: Connection, descriptor: int, rank: int) -> NoReturn:
-    """The life of the process. `rank`: the process id of the rank that it writes for."""
+    """The main loop of the process. `rank`: the process id of its rank."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != rank:
         os._exit(1)
@@ -135,12 +136,12 @@ def _serve(pipe: Connection, descriptor: int, rank: int) -> NoReturn:
         try:
             work.carry_out(order)
             pipe.send(None)
-        except BaseException as error:  # DCP's are no Exceptions. The rank decides what becomes of the run.
+        except BaseException as error:  # DCP's exceptions do not derive from Exception. The rank decides whether the run ends.
             pipe.send(first_reason(error) or type(error).__name__)
 
 
 class SaverProcess:
-    """The rank's side of the process. `start` it before anything of CUDA or torch.distributed."""
+    """The rank's side of the process. `start` must precede any use of CUDA and torch.distributed."""
 
     def __init__(self, pid: int, pipe: Connection, descriptor: int) -> None:
         #: The shared memory.
@@ -152,14 +153,14 @@ class SaverProcess:
 
     @classmethod
     def start(cls) -> "SaverProcess":
-        """Forks the process. It gets no signal between its first moment and the one in which it could say that it does not want any."""
-        assert not dist.is_initialized(), "a fork would have half of the group"
+        """Forks the process. Termination signals are blocked during the fork and stay blocked in the child."""
+        assert not dist.is_initialized(), "the process must be forked before the process group is created"
         ours, theirs = Pipe()
         descriptor, rank = os.memfd_create("slipway-checkpoint"), os.getpid()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _POLITE)
         try:
             with warnings.catch_warnings():
-                # Python counts the threads of OpenBLAS, which stops them for a fork.
+                # Python counts the threads of OpenBLAS, although OpenBLAS stops them before a fork.
                 warnings.simplefilter("ignore", DeprecationWarning)
                 pid = os.fork()
             if pid == 0:
@@ -171,7 +172,7 @@ class SaverProcess:
         return cls(pid, ours, descriptor)
 
     def set_up(self, target: Target, group: dist.ProcessGroup, places: list[Place], state: Mapping[str, Tensor]) -> None:
-        """Tells the process where it writes to and what lies where. Every rank of the run calls it. Raises CheckpointFailed."""
+        """Sends the destination and the tensor locations to the process. All ranks of the run must call it. Raises CheckpointFailed."""
         planner = DefaultSavePlanner()
         planner.set_up_planner(dict(state), None, dist.get_rank() == 0)
         prefix = [f"checkpoints/{uuid.uuid4().hex}"]
@@ -179,10 +180,10 @@ class SaverProcess:
         meeting = _Meeting(prefix[0], dist.get_rank(), dist.get_world_size())
         complaint = self.ask(_Setup(target, meeting, places, planner.create_local_plan()))
         if complaint is not None:
-            raise CheckpointFailed(f"the process that writes checkpoints could not begin: {complaint}")
+            raise CheckpointFailed(f"the process that writes checkpoints could not be set up: {complaint}")
 
     def ask(self, order: Any) -> str | None:
-        """Sends an order and waits until it is carried out: None, or what went wrong. Raises CheckpointFailed when the process ends."""
+        """Sends a request and waits for its result: None, or the error. Raises CheckpointFailed if the process has ended."""
         try:
             self._pipe.send(order)
             return self._pipe.recv()
@@ -192,7 +193,7 @@ class SaverProcess:
             raise
 
     def require_alive(self) -> None:
-        """Raises CheckpointFailed when the process has ended."""
+        """Raises CheckpointFailed if the process has ended."""
         code = self._reap(os.WNOHANG)
         if code is None:
             return
@@ -208,7 +209,7 @@ class SaverProcess:
             return self._ended
 
     def close(self) -> None:
-        """Ends the process, also in the middle of a save."""
+        """Kills the process, even during a save."""
         if self._reap(os.WNOHANG) is None:
             os.kill(self.pid, signal.SIGKILL)
             self._reap(0)

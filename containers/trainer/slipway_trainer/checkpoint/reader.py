@@ -1,4 +1,4 @@
-"""A DCP storage reader over a Store: each rank reads only the shards that its plan needs."""
+"""A DCP storage reader for a Store: each rank reads only the shards in its plan."""
 
 import io
 import os
@@ -21,7 +21,7 @@ PARALLEL_READS = 8
 
 
 class TensorsOnlyPlanner(DefaultLoadPlanner):
-    """DCP's planner without its way to unpickle objects that are no tensors."""
+    """DCP's planner without support for objects other than tensors, which would be unpickled."""
 
     def load_bytes(self, read_item: ReadItem, value: io.BytesIO) -> None:
         raise CheckpointFailed(f"{read_item.dest_index.fqn}: only tensors are read from a checkpoint")
@@ -36,7 +36,7 @@ class ObjectStoreReader(StorageReader):
         self._places: dict[Any, Any] = {}
 
     def reset(self, checkpoint_id: str | os.PathLike | None = None) -> None:
-        """One reader serves one checkpoint."""
+        """Does nothing: a reader is used for one checkpoint."""
 
     def read_metadata(self, *_args: Any, **_kwargs: Any) -> Metadata:
         return read_metadata(self._store.read(self._prefix + METADATA))
@@ -52,7 +52,7 @@ class ObjectStoreReader(StorageReader):
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
         with ThreadPoolExecutor(PARALLEL_READS, thread_name_prefix="checkpoint-read") as pool:
-            # map keeps the order: two pieces of one tensor are never copied at the same time.
+            # map keeps the order: two chunks of a tensor are never copied at the same time.
             for item, tensor in zip(plan.items, pool.map(self._tensor, plan.items), strict=True):
                 target = planner.resolve_tensor(item).detach()
                 if target.size() != tensor.size():
@@ -64,7 +64,7 @@ class ObjectStoreReader(StorageReader):
         return future
 
     def _tensor(self, item: ReadItem) -> torch.Tensor:
-        """The part of a stored shard that this item asks for."""
+        """The part of a stored shard that the item needs."""
         if item.type == LoadItemType.BYTE_IO:
             raise CheckpointFailed(f"{item.storage_index.fqn}: only tensors are read from a checkpoint")
         place = self._places[item.storage_index]

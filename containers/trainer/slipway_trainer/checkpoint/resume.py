@@ -1,4 +1,4 @@
-"""Which checkpoint a start continues from."""
+"""Selects the checkpoint from which a start continues."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from slipway_trainer.checkpoint.store import Store, open_store
 
 @dataclass(frozen=True)
 class Found:
-    """A complete checkpoint and the store it is in."""
+    """A complete checkpoint and its store."""
 
     store: Store
     committed: Committed
 
 
 def find_resume(own: Store | None, resume_from: str, attempt: int) -> tuple[Found | None, list[str]]:
-    """The newest complete checkpoint of the run's own store and `resume_from`, with complaints about those passed over.
+    """The newest complete checkpoint in the run's own store and in `resume_from`, and the reasons why others were rejected.
 
-    The own store counts too: when the service restarts a container, job.json is as old as the attempt. `resume_from` may lie in another
-    run (checkpoints.startFrom) and wins only while the own store has nothing newer. When it names an older one of the own store, that is
-    meant: newer ones count only if this attempt wrote them.
+    The own store is searched as well, because job.json is outdated when the service restarts a container. `resume_from` may be a checkpoint
+    of another run (checkpoints.startFrom); it is used only if the own store has no newer one. If it is an older checkpoint of the own store
+    (a rollback), newer ones count only if this attempt wrote them.
     """
     candidates: list[Found] = []
     complaints: list[str] = []
@@ -38,13 +38,13 @@ def find_resume(own: Store | None, resume_from: str, attempt: int) -> tuple[Foun
         committed, passed_over = newest_complete(own, lambda record: _counts(record, chosen, attempt))
         complaints += passed_over
         if committed is not None:
-            # First, because max keeps the first of equals.
+            # First, because max returns the first of equal elements.
             candidates.insert(0, Found(own, committed))
     return max(candidates, key=lambda found: found.committed.step, default=None), complaints
 
 
 def _counts(record: Mapping[str, Any], chosen: int | None, attempt: int) -> str:
-    """Why a complete checkpoint of the own store does not count; empty when it does."""
+    """Why a complete checkpoint of the own store is rejected; empty if it is not."""
     if chosen is None or record["step"] <= chosen or int(record.get("attempt", 0)) >= attempt:
         return ""
-    return f"is of attempt {record.get('attempt')} and newer than step {chosen}, from which this attempt was told to go on"
+    return f"is of attempt {record.get('attempt')} and newer than step {chosen}, from which this attempt must continue"

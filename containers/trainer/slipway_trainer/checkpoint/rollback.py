@@ -1,4 +1,4 @@
-"""Rolls back to an earlier checkpoint: removes the markers of later checkpoints, so that none of them is used as the newest of the run."""
+"""Rolls back to an earlier checkpoint by deleting the markers of later ones, so that none of them is found as the newest."""
 
 from dataclasses import dataclass
 
@@ -8,16 +8,16 @@ from slipway_trainer.checkpoint.store import Store
 
 @dataclass(frozen=True)
 class Rollback:
-    """Checkpoints beyond `to_step` that attempts before `before_attempt` wrote do not count."""
+    """Checkpoints after `to_step` that were written by attempts before `before_attempt` are discarded."""
 
     to_step: int
     before_attempt: int
 
 
 def forget_newer(store: Store, rollback: Rollback) -> list[str]:
-    """Takes the markers away and returns the folders. The objects stay for inspection until the folder is written again.
+    """Deletes the markers and returns the folders. The other objects are kept for inspection until the folder is written again.
 
-    A later attempt carries the same order, and what it wrote itself stays: doing this again changes nothing.
+    Idempotent: later attempts receive the same rollback, and their own checkpoints are kept.
     """
     forgotten = []
     for step, folder in marked_folders([entry.name for entry in store.list("")]):

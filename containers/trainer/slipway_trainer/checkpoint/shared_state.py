@@ -1,7 +1,7 @@
-"""Memory that a rank and the process that writes its checkpoints share, with a place for every tensor of the state.
+"""Shared memory of a rank and its checkpoint process, with a location for every tensor of the state.
 
-It is a file without a name (memfd_create): nothing of it stands in /dev/shm, whose size a container limits, and it is gone with the last
-process that has it open, however that ends.
+It is an anonymous file (memfd_create): it does not use /dev/shm, whose size is limited in containers, and is freed when the last process
+with the descriptor ends.
 """
 
 import mmap
@@ -12,14 +12,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-#: cudaHostRegisterPortable: pinned for every context of CUDA (CUDA runtime API, 4.9 Memory Management; 2026-11-23).
+#: cudaHostRegisterPortable: pinned for all CUDA contexts (CUDA runtime API, 4.9 Memory Management; 2026-11-23).
 _PORTABLE = 1
-#: Every tensor begins at a multiple of this many bytes.
+#: Alignment of tensors in bytes.
 ALIGNMENT = 256
 
 
 class Place(NamedTuple):
-    """Where the part of a tensor that this rank holds lies: its first byte in the shared memory."""
+    """The location of this rank's shard of a tensor. `first`: its first byte in the shared memory."""
 
     name: str
     shape: tuple[int, ...]
@@ -28,17 +28,17 @@ class Place(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Bytes of the tensor."""
+        """Size of the shard in bytes."""
         return torch.Size(self.shape).numel() * self.dtype.itemsize
 
 
 def local_part(tensor: Tensor) -> Tensor:
-    """What this rank holds of a tensor."""
+    """This rank's shard of a tensor."""
     return tensor.to_local() if hasattr(tensor, "to_local") else tensor
 
 
 def places_of(state: Mapping[str, Tensor]) -> list[Place]:
-    """Places for the local parts of a state, one behind the other."""
+    """Consecutive locations for the local shards of a state."""
     places, first = [], 0
     for name, tensor in state.items():
         local = local_part(tensor)
@@ -48,18 +48,18 @@ def places_of(state: Mapping[str, Tensor]) -> list[Place]:
 
 
 def whole_bytes(places: list[Place]) -> int:
-    """Bytes of memory that the places need; an empty file cannot be mapped."""
+    """Total size in bytes; at least ALIGNMENT, because an empty file cannot be mapped."""
     return max(ALIGNMENT, max((place.first + place.bytes for place in places), default=0))
 
 
 def reserve(descriptor: int, size: int) -> None:
-    """Takes the memory from the host now, so that it does not run out during a save. Raises OSError when it is not there."""
+    """Allocates the memory immediately, so that a save cannot run out of memory. Raises OSError if there is not enough."""
     os.ftruncate(descriptor, size)
     os.posix_fallocate(descriptor, 0, size)
 
 
 def tensors_at(descriptor: int, places: list[Place]) -> dict[str, Tensor]:
-    """The tensors in the shared memory. Each has a storage of its own, which torch.save writes whole."""
+    """The tensors in the shared memory. Each has its own storage, because torch.save writes whole storages."""
     mapped = mmap.mmap(descriptor, whole_bytes(places))
     return {place.name: _tensor_at(mapped, place) for place in places}
 
@@ -71,9 +71,9 @@ def _tensor_at(mapped: mmap.mmap, place: Place) -> Tensor:
 
 
 def pin(tensors: Mapping[str, Tensor]) -> None:
-    """Registers the memory of these tensors with CUDA, in one piece: its copy engine writes there without help of the host.
+    """Pins the memory of these tensors as one range, for asynchronous copies from the GPU.
 
-    Raises OSError when CUDA refuses.
+    Raises OSError if CUDA returns an error.
     """
     filled = [tensor for tensor in tensors.values() if tensor.nbytes]
     first = min(tensor.data_ptr() for tensor in filled)

@@ -1,4 +1,4 @@
-"""Copies of sharded tensors in host memory, so that training can go on while they are written."""
+"""Copies of sharded tensors in host memory, so that training continues while they are written."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,9 +14,9 @@ from slipway_trainer.exits import CheckpointFailed
 
 
 class Staging:
-    """Host buffers that are made once and used by every save; pinned where there is a GPU to copy from.
+    """Host buffers that are allocated once and reused by every save; pinned if the tensors are on a GPU.
 
-    The two helpers are DCP's own (its async_save uses them). They keep each tensor's sharding, which a plain copy would lose.
+    The two helper functions are those of DCP's async_save. They preserve the sharding of each tensor, which a plain copy would not.
     """
 
     def __init__(self, pinned: bool) -> None:
@@ -25,11 +25,11 @@ class Staging:
         self._stream: torch.cuda.Stream | None = None
 
     def prepare(self, state: dict[str, torch.Tensor]) -> None:
-        """Makes the buffers. The first save then takes as long as any other, and one beside a hung kernel needs no pinned memory."""
+        """Allocates the buffers, so that the first save is as fast as later ones and a save during a hang needs no new pinned memory."""
         if self._buffers is None or self._buffers.keys() != state.keys():
             self._buffers = self._make(state)
         if self._pinned and self._stream is None:
-            # What CUDA makes when a stream is first used waits for every kernel that runs (seen on an H200), a hung one too.
+            # The initialization at the first use of a stream waits for all running kernels (observed on an H200), including hung ones.
             self._stream = torch.cuda.Stream()
             with torch.cuda.stream(self._stream):
                 torch.zeros(1, device="cuda").cpu()
@@ -39,7 +39,7 @@ class Staging:
 
     @contextmanager
     def beside(self) -> Iterator[None]:
-        """Copies in here do not wait for the kernels of training. The buffers must be prepared."""
+        """Copies in this context do not wait for the kernels of training. `prepare` must have been called."""
         if self._stream is None:
             yield
             return
@@ -47,13 +47,13 @@ class Staging:
             yield
 
     def copy(self, state: dict[str, torch.Tensor]) -> dict[str, Any]:
-        """A snapshot of `state`. Valid until the next call."""
+        """A snapshot of `state`, valid until the next call."""
         self.prepare(state)
         return _copy_state_dict(state, self._buffers)
 
 
 class SharedStaging(Staging):
-    """Buffers in memory that the process has too, which writes them. They hold local parts: that process knows no sharding."""
+    """Buffers in memory shared with the checkpoint process. They contain local shards, because that process has no sharding information."""
 
     def __init__(self, pinned: bool, process: SaverProcess, target: Target, group: dist.ProcessGroup) -> None:
         super().__init__(pinned)
@@ -72,7 +72,7 @@ class SharedStaging(Staging):
             try:
                 pin(buffers)
             except OSError as error:
-                print(f"host memory for saves is not pinned ({error}): each save keeps training waiting longer", flush=True)
+                print(f"host memory for saves is not pinned ({error}): each save blocks training for longer", flush=True)
         self._process.set_up(self._target, self._group, places, state)
         return buffers
 

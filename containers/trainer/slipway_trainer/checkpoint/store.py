@@ -1,4 +1,4 @@
-"""Where checkpoint objects live: a folder (file system, sandbox) or a prefix in S3. Names use forward slashes and are relative."""
+"""Storage of checkpoint objects: a folder (file system, sandbox) or a prefix in S3. Names are relative and use forward slashes."""
 
 import hashlib
 import os
@@ -12,19 +12,19 @@ from slipway_s3 import S3Client, parse_uri
 from slipway_trainer.checkpoint.connector import Connector, find_connector
 
 PART_BYTES = 64 << 20
-# Parts of one object that travel at once; with one object a rank, hosts send eight times as many.
+# Number of parts of one object that are uploaded in parallel; with one object per rank, a host uploads eight times as many.
 PARALLEL_PARTS = 4
 
 
 class Listed(NamedTuple):
-    """An object of a listing: its name below the store, and its size in bytes."""
+    """An object in a listing: its name relative to the store, and its size in bytes."""
 
     name: str
     bytes: int
 
 
 class Written(NamedTuple):
-    """One finished object."""
+    """A completed object."""
 
     name: str
     bytes: int
@@ -32,41 +32,41 @@ class Written(NamedTuple):
 
 
 class ObjectWriter(Protocol):
-    """Takes an object's bytes in order. The object appears under its name only with `close`."""
+    """Writes the bytes of an object in order. The object becomes visible only after `close`."""
 
     def write(self, data: bytes) -> None:
-        """Takes the next bytes of the object."""
+        """Appends bytes to the object."""
 
     def close(self) -> Written:
-        """Makes the object visible; what was written, with its checksum."""
+        """Makes the object visible. Returns its name, size and digest."""
 
     def abort(self) -> None:
-        """Leaves nothing of the object behind."""
+        """Discards the object."""
 
 
 class Store(Protocol):
-    """Objects by name below one place. Each call raises OSError or the error of S3 when the place cannot be reached."""
+    """Objects by name below one location. Every method raises OSError or S3Error if a request fails."""
 
     uri: str
 
     def open(self, name: str) -> ObjectWriter:
-        """Begins a new object, which is seen when its writer is closed."""
+        """Starts a new object, which becomes visible when its writer is closed."""
 
     def read(self, name: str, first: int = 0, length: int | None = None) -> bytes:
-        """`length` bytes from byte `first` on; all that follow without a length."""
+        """Returns `length` bytes from byte `first`, or all bytes from there without a length."""
 
     def size(self, name: str) -> int | None:
-        """Bytes of an object; None when it is not there."""
+        """Size of an object in bytes; None if it does not exist."""
 
     def list(self, prefix: str) -> Iterator[Listed]:
-        """The objects below a prefix."""
+        """All objects below a prefix."""
 
     def delete(self, name: str) -> None:
-        """Removes an object; one that is not there is no error."""
+        """Deletes an object; succeeds if it does not exist."""
 
 
 def write_object(store: Store, name: str, data: bytes) -> Written:
-    """A whole object at once."""
+    """Writes a whole object."""
     writer = store.open(name)
     writer.write(data)
     return writer.close()
@@ -98,7 +98,7 @@ class _FolderWriter:
 
 
 class FolderStore:
-    """Objects as files below a folder that all ranks see."""
+    """Objects as files below a folder that all ranks share."""
 
     def __init__(self, root: str) -> None:
         self._root = Path(root)
@@ -130,20 +130,20 @@ class FolderStore:
 
 
 class Upload(Protocol):
-    """A large object on its way to S3, part by part. It appears with `finish`."""
+    """A multipart upload. The object becomes visible only after `finish`."""
 
     def send(self, part: bytes) -> None:
-        """Takes the next part."""
+        """Uploads the next part."""
 
     def finish(self) -> None:
-        """Makes the object of the parts."""
+        """Completes the upload."""
 
     def abort(self) -> None:
-        """Forgets the parts."""
+        """Aborts the upload."""
 
 
 class _Multipart:
-    """An upload by this package's own client: parts travel while the next is filled."""
+    """A multipart upload with the trainer's own client; parts are uploaded while the next one is filled."""
 
     def __init__(self, client: S3Client, bucket: str, key: str) -> None:
         self._client, self._place = client, (bucket, key)
@@ -153,7 +153,7 @@ class _Multipart:
 
     def send(self, part: bytes) -> None:
         if len(self._parts) >= PARALLEL_PARTS:
-            # Never more than this many parts in memory.
+            # Limits the number of parts in memory.
             self._parts[-PARALLEL_PARTS].result()
         number = len(self._parts) + 1
         self._parts.append(self._pool.submit(self._client.upload_part, *self._place, self._upload_id, number, part))
@@ -169,7 +169,7 @@ class _Multipart:
 
 
 class _S3Writer:
-    """Small objects in one request; larger ones as an upload in parts."""
+    """Writes small objects with one request and larger ones with a multipart upload."""
 
     def __init__(self, name: str, put: Callable[[bytes], None], begin: Callable[[], Upload]) -> None:
         self._name, self._put, self._begin = name, put, begin
@@ -201,7 +201,7 @@ class _S3Writer:
 
 
 class S3Store:
-    """Objects below a prefix of a bucket. A connector carries what is larger than a part; without one the client does."""
+    """Objects below a prefix of a bucket. The connector, if there is one, transfers everything that is larger than a part."""
 
     def __init__(self, uri: str, client: S3Client | None = None, connector: Connector | None = None) -> None:
         self.uri = uri.rstrip("/")
@@ -232,5 +232,5 @@ class S3Store:
 
 
 def open_store(uri: str) -> Store:
-    """The store behind `s3://bucket/prefix` or a path."""
+    """The store for `s3://bucket/prefix` or a path."""
     return S3Store(uri, connector=find_connector(os.environ, PART_BYTES)) if uri.startswith("s3://") else FolderStore(uri)

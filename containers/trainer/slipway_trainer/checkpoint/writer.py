@@ -1,4 +1,4 @@
-"""A DCP storage writer over a Store: one object per rank, `.metadata` after them, COMMITTED.json last.
+"""A DCP storage writer for a Store: one object per rank, then `.metadata`, and finally COMMITTED.json.
 
 The layout is DCP's own (`__<rank>_0.distcp` with one torch.save blob per shard), so that other tools can read it.
 """
@@ -25,7 +25,7 @@ METADATA = ".metadata"
 
 @dataclass(frozen=True)
 class _Placed:
-    """Where a shard was written, with the finished object it is in. Only on the way from a rank to the coordinator."""
+    """The location of a shard and its completed object; used only to send results from a rank to the coordinator."""
 
     offset: int
     length: int
@@ -33,17 +33,17 @@ class _Placed:
 
 
 class ObjectStoreWriter(StorageWriter):
-    """Writes one checkpoint into `folder`. `facts` are the coordinator's fields of COMMITTED.json."""
+    """Writes one checkpoint to `folder`. `facts`: fields of COMMITTED.json, used on the coordinator."""
 
     def __init__(self, store: Store, folder: str, facts: Mapping[str, Any], rank: int) -> None:
         self._store, self._folder, self._facts, self._rank = store, folder, facts, rank
 
     def reset(self, checkpoint_id: str | os.PathLike | None = None) -> None:
-        """One writer serves one checkpoint."""
+        """Does nothing: a writer is used for one checkpoint."""
 
     def set_up_storage_writer(self, is_coordinator: bool, *_args: Any, **_kwargs: Any) -> None:
         if is_coordinator:
-            # A step that is written again after a resume must not look complete meanwhile.
+            # A step that is written again after a resume must not count as complete until the end.
             self._store.delete(f"{self._folder}/{MARKER}")
 
     def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
@@ -66,7 +66,7 @@ class ObjectStoreWriter(StorageWriter):
         try:
             for item in plan.items:
                 if item.type == WriteItemType.BYTE_IO:
-                    raise TypeError(f"{item.index.fqn}: only tensors belong into a checkpoint")
+                    raise TypeError(f"{item.index.fqn}: a checkpoint can contain only tensors")
                 blob = io.BytesIO()
                 torch.save(planner.resolve_data(item).detach().cpu(), blob)
                 data = blob.getbuffer()
@@ -84,7 +84,7 @@ class ObjectStoreWriter(StorageWriter):
         return f"__{self._rank}_0.distcp"
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
-        """On the coordinator, when every rank has written: metadata, then the marker."""
+        """On the coordinator, after all ranks have written: writes the metadata, then the marker."""
         flat = [result for of_rank in results for result in of_rank]
         prefix = self._folder + "/"
         metadata.storage_data = {

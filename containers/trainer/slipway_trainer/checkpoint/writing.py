@@ -1,4 +1,4 @@
-"""How one checkpoint is written, from the copy of the state to the marker; the same in a thread and in a process of its own."""
+"""Writes one checkpoint from the copy of the state, either in a thread or in the checkpoint process."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from slipway_trainer.checkpoint.writer import ObjectStoreWriter
 
 
 def first_reason(error: BaseException) -> str:
-    """One line of a failure. DCP hands every rank the failures of all of them, each with its stack."""
+    """One line that describes a failure. DCP passes the failures of all ranks to every rank, each with its stack."""
     if isinstance(error, CheckpointException) and error.failures:
         rank, (cause, _) = min(error.failures.items(), key=lambda item: item[0])
         return f"rank {rank}: {cause}"
@@ -22,20 +22,20 @@ def first_reason(error: BaseException) -> str:
 
 
 class CheckpointWriter:
-    """Writes checkpoints of one rank into a store, of which the newest `keep` stay. Every rank of `group` has one."""
+    """Writes this rank's part of the checkpoints to a store and keeps the newest `keep`. Each rank of `group` has one."""
 
     def __init__(self, store: Store, keep: int, group: dist.ProcessGroup | None) -> None:
         self._store, self._keep, self._group = store, keep, group
         self._rank = dist.get_rank(group)
 
     def write(self, facts: Mapping[str, Any], snapshot: dict[str, Any], planner: SavePlanner) -> None:
-        """Writes the checkpoint of the step that the facts name, and deletes old ones."""
+        """Writes the checkpoint of the step in `facts`, and deletes old checkpoints."""
         writer = ObjectStoreWriter(self._store, folder_of(facts["step"]), facts, self._rank)
         dcp.save(snapshot, storage_writer=writer, planner=planner, process_group=self._group)
         if self._rank == 0:
             self._tidy()
 
     def _tidy(self) -> None:
-        """Deletes what `keep` no longer asks for. A refusal shows at the first deletion, not silently as a growing bill."""
+        """Deletes old checkpoints. Missing permissions cause an error at the first deletion instead of unnoticed costs."""
         for folder in to_delete([entry.name for entry in self._store.list("")], self._keep):
             delete_checkpoint(self._store, folder)
