@@ -1,27 +1,28 @@
-"""Python's garbage collector on a schedule: left alone it stops every rank at another moment, and all ranks wait for each of them."""
+"""Runs Python's garbage collector at fixed steps. Otherwise each rank would collect at a different time, and all ranks would wait for
+it."""
 
 import gc
 
-#: Steps between collections. A generation-1 collection takes milliseconds; cycles that hold tensors do not pile up until the next.
+#: Steps between collections. A generation-1 collection takes milliseconds, and few reference cycles with tensors accumulate in between.
 STEPS_BETWEEN = 50
 
 
 class ScheduledCollection:
-    """Collects after the same steps on every rank, and never in between. `close` gives the collector back."""
+    """Collects after the same steps on every rank and disables automatic collection. `close` enables it again."""
 
     def __init__(self, steps_between: int = STEPS_BETWEEN) -> None:
         self._steps_between = steps_between
-        # What has been made by now, modules and the model, stays: later collections need not look at it.
+        # Existing objects (modules, the model) are permanent: freezing excludes them from later collections.
         gc.collect()
         gc.freeze()
         gc.disable()
 
     def after_step(self, step: int) -> None:
-        """Every rank calls it with the same steps."""
+        """Collects if `step` is due. All ranks call it with the same steps."""
         if step % self._steps_between == 0:
             gc.collect(1)
 
     def close(self) -> None:
-        """Gives garbage collection back to Python."""
+        """Enables automatic collection again."""
         gc.enable()
         gc.unfreeze()

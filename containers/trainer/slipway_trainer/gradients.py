@@ -1,4 +1,4 @@
-"""Gradient norm and clipping over parameters that are sharded in different ways."""
+"""Gradient norm and clipping for parameters with different shardings."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,16 +10,16 @@ from torch.distributed.tensor import DTensor
 
 
 def mesh_key(parameter: nn.Parameter) -> int:
-    """The same for parameters that one operation can take together."""
+    """A key that is equal for parameters on the same mesh, which one operation can process together."""
     return id(parameter.device_mesh) if isinstance(parameter, DTensor) else 0
 
 
 @torch.no_grad()
 def global_norm(parameters: Iterable[nn.Parameter], spread: Mapping[int, ProcessGroup]) -> Tensor:
-    """Euclidean norm of all gradients over all ranks.
+    """The L2 norm of all gradients over all ranks.
 
-    Grouped by device mesh: under tensor parallelism some parameters live on more dimensions than others, and one operation cannot mix
-    them. `spread`: by mesh, the group whose ranks hold other parameters of that kind (experts).
+    Parameters are grouped by device mesh, because one operation cannot mix meshes, which differ under tensor parallelism. `spread`: by
+    mesh, a group whose ranks hold different parameters (experts), over which the squares are summed.
     """
     groups: dict[int, list[Tensor]] = {}
     for parameter in parameters:
@@ -37,12 +37,12 @@ def global_norm(parameters: Iterable[nn.Parameter], spread: Mapping[int, Process
 
 @torch.no_grad()
 def clip_gradients(parameters: Iterable[nn.Parameter], max_norm: float, spread: Mapping[int, ProcessGroup]) -> Tensor:
-    """Scales all gradients so that their norm is at most `max_norm` (0: leaves them); returns the norm before."""
+    """Scales all gradients so that their norm is at most `max_norm` (0: no clipping); returns the norm before clipping."""
     held = [parameter for parameter in parameters if parameter.grad is not None]
     norm = global_norm(held, spread)
     if max_norm > 0:
         scale = torch.clamp(max_norm / (norm + 1e-6), max=1.0)
         grads = [parameter.grad for parameter in held]
-        # In few kernels: one for each parameter took 3 % of a step on an H200.
+        # With few kernels: one kernel per parameter took 3 % of a step on an H200.
         torch._foreach_mul_([grad.to_local() if isinstance(grad, DTensor) else grad for grad in grads], scale)
     return norm

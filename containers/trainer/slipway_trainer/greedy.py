@@ -1,6 +1,6 @@
-"""Greedy decoding with a model that trains: as it is split over ranks, and by whole forward passes, which every layout can do.
+"""Greedy decoding with the sharded training model, by full forward passes, which every layout supports.
 
-Shape suffixes as in model.py; S the positions of this rank.
+Shape suffixes as in model.py; S positions of this rank.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,15 +15,15 @@ from slipway_trainer.context_parallel import ContextParallel
 from slipway_trainer.tensor_parallel import TensorParallel
 from slipway_trainer.vocabulary_loss import gathered_positions
 
-#: Rows are as long as a multiple of this, so that ranks can share their positions and float8 kernels take them.
+#: Rows are padded to a multiple of this, so that ranks can split the positions and float8 kernels support the size.
 _MULTIPLE = 128
 
 
 def likeliest(
     last_B: Tensor, length: int, context: ContextParallel | None, tensor: TensorParallel | None
 ) -> Callable[[nn.Module, Tensor], Tensor]:
-    """For Transformer.forward: the likeliest token (B) behind position `last_B` of each row, the same on all ranks that share the row. Rows
-    have `length` positions. Logits of these positions alone are computed."""
+    """A function for Transformer.forward that returns the most likely token (B) after position `last_B` of each row, equal on all ranks
+    that share the row. Rows have `length` positions; logits are computed only for the last ones."""
 
     def choose(head: nn.Module, x_BSD: Tensor) -> Tensor:
         if tensor is not None:
@@ -34,7 +34,7 @@ def likeliest(
         logits_BV = head(x_BSD.gather(1, place_B11.expand(-1, 1, x_BSD.size(2))))[:, 0]
         found_B = torch.where(is_last_BS.any(dim=1), logits_BV.float().argmax(dim=-1), -1)
         if context is not None:
-            # One of the ranks has the position.
+            # Only one of the ranks holds the position.
             dist.all_reduce(found_B, op=dist.ReduceOp.MAX, group=context.group)
         return found_B
 
@@ -42,12 +42,12 @@ def likeliest(
 
 
 def continued(backend: Backend, prompts: Sequence[Sequence[int]], count: int, end: int | None) -> list[list[int]]:
-    """At most `count` tokens behind each prompt, up to and with `end`; every rank must call this with the same prompts.
+    """Generates at most `count` tokens after each prompt, up to and including `end`. All ranks must call it with the same prompts.
 
-    Ranks follow the first one's choice, so that a difference of rounding between them never makes their rows differ.
+    The tokens of rank 0 are broadcast, so that rounding differences between ranks cannot lead to different rows.
     """
     layout = backend.layout
-    # Ranks that share a sequence have two pieces of it each; those that split matrices share the positions of these.
+    # Each rank of a context parallel group holds two chunks of a sequence, whose positions are split by tensor parallelism.
     longest, multiple = max(map(len, prompts)) + count, lcm(_MULTIPLE, 2 * layout.context * layout.tensor)
     tokens_BL = torch.zeros(len(prompts), longest + -longest % multiple, dtype=torch.long, device=backend.device)
     for row_L, prompt in zip(tokens_BL, prompts, strict=True):

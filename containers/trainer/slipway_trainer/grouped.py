@@ -1,7 +1,7 @@
-"""All experts of a layer in one kernel for each of their matrices: rows that are sorted by expert against the matrices of all experts.
+"""Grouped matrix multiplication: one kernel per projection for all experts of a layer, on rows that are sorted by expert.
 
-A loop over the experts would launch hundreds of small kernels, and the host would have to know how many rows each expert has, which only
-the device knows. Shape suffixes as in feed_forward.py; H experts that this rank holds, R rows, D and F sizes of a matrix.
+A loop over the experts would launch hundreds of small kernels and would have to read the number of rows per expert from the device. Shape
+suffixes as in feed_forward.py; H experts of this rank, R rows, D and F dimensions of a matrix.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -16,20 +16,20 @@ from slipway_trainer.sharding import own, own_bias
 if TYPE_CHECKING:
     from slipway_trainer.feed_forward import FeedForward
 
-#: Rows of a matrix must begin at multiples of 16 bytes: 8 numbers in bfloat16.
+#: Rows of a matrix must be aligned to 16 bytes: 8 bfloat16 elements.
 _MULTIPLE = 8
-#: Experts with larger matrices fill a GPU one after the other; putting those of all side by side would cost more than it saves (on an
-#: H200, forward and backward of 8,192 tokens: 30.2 ms together and 26.7 ms in a loop with Mixtral's 59 million, 16.0 and 20.2 with
+#: Limit on the elements of a matrix. Larger experts fill the GPU one after the other, and stacking their matrices costs more than it saves
+#: (on an H200, forward and backward of 8,192 tokens: 30.2 ms grouped and 26.7 ms in a loop with Mixtral's 59 million, 16.0 and 20.2 with
 #: GPT-OSS's 8 million, 5.3 and 37.6 with the 1.6 million of Qwen3-30B-A3B; docs/evidence/2026-11-23-h200.md).
 _LARGEST = 1 << 24
-#: Hopper, on which the kernel was measured. On Blackwell it gives experts without a row the gradients of other memory
+#: Hopper, on which the kernel was measured. On Blackwell, experts without rows get gradients from uninitialized memory
 #: (https://github.com/pytorch/pytorch/issues/172439, open 2026-11-23).
 _CAPABILITY = (9, 0)
 
 
 class _GroupedProduct(torch.autograd.Function):
-    """x_RD against the transposed matrix of each row's expert. What is kept for the backward pass are the experts' own matrices, which FSDP
-    frees and gathers again, and not the tensor that they are stacked in."""
+    """Multiplies x_RD with the transposed matrix of each row's expert. The separate matrices are saved for the backward pass instead of the
+    stacked tensor, because FSDP frees and gathers them again."""
 
     @staticmethod
     def forward(ctx: Any, x_RD: Tensor, ends_H: Tensor, *weights_FD: Tensor) -> Tensor:
@@ -46,10 +46,11 @@ class _GroupedProduct(torch.autograd.Function):
 
 
 def suits(x_RD: Tensor, experts: Collection[nn.Module]) -> bool:
-    """Whether the kernel is there for these rows and these experts: bfloat16 on Hopper, plain matrices of sizes that suit it."""
+    """Whether the kernel supports these rows and experts: bfloat16 on Hopper, plain linear layers with supported sizes."""
     if not hasattr(F, "grouped_mm") or x_RD.dtype != torch.bfloat16 or not x_RD.is_cuda or not experts:
         return False
-    # A rank whose experts receive no tokens has no rows, which the kernel refuses (https://github.com/pytorch/pytorch/pull/192497).
+    # A rank whose experts receive no tokens has no rows, which the kernel does not support
+    # (https://github.com/pytorch/pytorch/pull/192497).
     if not x_RD.size(0) or torch.cuda.get_device_capability(x_RD.device) != _CAPABILITY:
         return False
     layers = [layer for layer in next(iter(experts)).children() if layer is not None]
@@ -61,7 +62,7 @@ def _suits(outputs: int, inputs: int) -> bool:
 
 
 def visit(x_RD: Tensor, experts: Sequence["FeedForward"], visits_H: Tensor) -> Tensor:
-    """What the experts make of rows that are sorted by expert; `visits_H`: how many rows each has."""
+    """Applies the experts to rows that are sorted by expert; `visits_H`: rows per expert."""
     ends_H = visits_H.cumsum(0, dtype=torch.int32)
     up_RF = _product(x_RD, (expert.up_proj for expert in experts), ends_H)
     gate_RF = None if experts[0].gate_proj is None else _product(x_RD, (expert.gate_proj for expert in experts), ends_H)

@@ -1,7 +1,7 @@
-"""First values of the parameters, the same whatever the layout.
+"""Initial values of the parameters, independent of the layout.
 
-Each parameter has a generator of its own, seeded by the run's seed and the parameter's name; every rank makes the whole parameter and
-keeps its part. So 1, 4 and 400 ranks start from the same model, and nothing is sent.
+Each parameter has its own generator, seeded with the run's seed and the parameter's name. Every rank generates the full parameter and keeps
+its shard, so the initial model does not depend on the number of ranks, without communication.
 """
 
 import hashlib
@@ -16,22 +16,22 @@ STANDARD_DEVIATION = 0.02
 
 
 def generator_for(name: str, seed: int, device: torch.device) -> torch.Generator:
-    """A generator that depends on nothing but the parameter's name and the seed."""
+    """A generator that depends only on the parameter's name and the seed."""
     digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
     return torch.Generator(device=device).manual_seed(int.from_bytes(digest[:8], "big") >> 1)
 
 
 def first_values(name: str, size: torch.Size, layers: int, seed: int, device: torch.device) -> torch.Tensor:
-    """A whole parameter in float32: norms are one, biases, offsets and sinks zero, matrices normal.
+    """A full parameter in float32: norms are one, biases, offsets and sinks zero, matrices normally distributed.
 
-    Those that end a residual branch are smaller by sqrt(2 layers).
+    The output projections of residual branches are divided by sqrt(2 * layers).
     """
     if name.endswith((".bias", ".choice_bias", ".offset", ".sinks")):
         return torch.zeros(size, device=device)
     if len(size) == 1:
         return torch.ones(size, device=device)
     if name.endswith("lora_b"):
-        # An adapter begins as nothing, so that the first step starts from the base model.
+        # Initially, an adapter has no effect, so that training starts from the base model.
         return torch.zeros(size, device=device)
     deviation = STANDARD_DEVIATION
     if name.endswith(("o_proj.weight", "down_proj.weight")):
@@ -41,6 +41,6 @@ def first_values(name: str, size: torch.Size, layers: int, seed: int, device: to
 
 
 def initialise(model: nn.Module, layers: int, seed: int, device: torch.device) -> None:
-    """Fills every parameter and buffer in place, sharded or not."""
+    """Initializes every parameter and buffer in place, sharded or not."""
     for name, tensor in named_tensors(model):
         fill(tensor, first_values(name, tensor.shape, layers, seed, device))

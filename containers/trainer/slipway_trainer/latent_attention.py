@@ -1,7 +1,8 @@
-"""Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1): keys and values of all heads come from one small vector of a
-token, and queries may come from another. Positions turn a part of each head of queries, and one part of the keys that all heads share.
+"""Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1): the keys and values of all heads are projected from a
+compressed vector per token, optionally the queries as well. Rotary positions apply to a part of each query head, and to a part of the keys
+that all heads share.
 
-Shape suffixes as in model.py; N elements of a head without positions, R those with them, C the compressed keys and values.
+Shape suffixes as in model.py; N elements of a head without rotary positions, R elements with them, C size of the compressed vector.
 """
 
 import torch
@@ -14,12 +15,12 @@ from slipway_trainer.norms import RmsNorm
 from slipway_trainer.rope import rotate
 from slipway_trainer.sharding import own
 
-#: Of the norms between two projections; config.json has no key for it.
+#: Epsilon of the norms between two projections; config.json has no key for it.
 _EPSILON = 1e-6
 
 
 class LatentAttention(nn.Module):
-    """One layer's attention. Submodules have their published names."""
+    """The attention of one layer. Submodules have their published names."""
 
     def __init__(self, shape: Architecture, context: ContextParallel | None = None) -> None:
         super().__init__()
@@ -40,7 +41,7 @@ class LatentAttention(nn.Module):
         self.sinks = nn.Parameter(torch.zeros(heads)) if shape.attention_sinks else None
 
     def forward(self, x_BLD: Tensor, cos_LR: Tensor | None, sin_LR: Tensor | None, *, mask_LL: Tensor | None = None) -> Tensor:
-        """As Attention's."""
+        """Like Attention.forward."""
         latent = self.latent
         q_BHLN, q_BHLR = _heads(self._queries(x_BLD), latent.head_size).split((latent.nope_head_size, latent.rope_head_size), dim=-1)
         compressed_BLC, k_BLR = self.kv_a_proj_with_mqa(x_BLD).split((latent.kv_rank, latent.rope_head_size), dim=-1)

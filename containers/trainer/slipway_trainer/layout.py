@@ -1,4 +1,4 @@
-"""How the ranks of a run are divided: which replicate, shard, split sequences and split matrices. No PyTorch here."""
+"""The parallel layout of the ranks: replication, sharding, context and tensor parallelism. Does not import PyTorch."""
 
 from dataclasses import dataclass
 
@@ -8,35 +8,35 @@ from slipway_trainer.settings import Architecture, Parallel, Training
 
 @dataclass(frozen=True)
 class Layout:
-    """Degrees that multiply to the number of ranks. Data parallelism is replicate x shard."""
+    """Parallelism degrees whose product is the number of ranks. The data-parallel degree is replicate x shard."""
 
     replicate: int
     shard: int
     context: int
     tensor: int
-    #: Ranks that share one set of experts; they are among those of shard x context.
+    #: Expert parallel degree; these ranks are a subset of the shard x context ranks.
     expert: int = 1
 
     @property
     def data_ranks(self) -> int:
-        """Ranks that see different samples."""
+        """Number of ranks that read different samples."""
         return self.replicate * self.shard
 
     @property
     def ranks(self) -> int:
-        """Ranks of the whole layout."""
+        """Number of ranks of the layout."""
         return self.data_ranks * self.context * self.tensor
 
     def committed(self) -> dict[str, int]:
-        """As COMMITTED.json names it."""
+        """The layout as in COMMITTED.json."""
         return {"dpShard": self.shard, "dpReplicate": self.replicate, "tp": self.tensor, "pp": 1, "cp": self.context}
 
 
 def resolve_layout(parallel: Parallel, ranks: int, shape: Architecture, training: Training) -> Layout:
-    """The layout of `ranks` ranks. Raises Settings that prints every factor.
+    """The layout of `ranks` ranks. Raises Settings with all factors if it is not possible.
 
-    Of `shard` and `replicate`, a degree that is not given takes all ranks that the other degrees leave; when neither is given, the
-    model is sharded over all of them. lib/distribution/fsdp.ts follows the same rule, and a test compares the two.
+    If one of `shard` and `replicate` is not given, it takes all ranks that the other degrees leave; if neither is given, the model is
+    sharded over all of them. lib/distribution/fsdp.ts implements the same rule, and a test compares the two.
     """
     rest = ranks // (parallel.tensor * parallel.context)
     shard = parallel.shard if parallel.shard is not None else rest // (parallel.replicate or 1)
@@ -81,7 +81,7 @@ def resolve_layout(parallel: Parallel, ranks: int, shape: Architecture, training
 
 
 def context_ranks(layout: Layout) -> list[list[int]]:
-    """Global ranks that share sequences, one list per group. Every rank must make every group."""
+    """Global ranks that share sequences, one list per group. All ranks must create all groups."""
     groups = []
     for outer in range(layout.replicate * layout.shard):
         for inner in range(layout.tensor):
@@ -91,5 +91,5 @@ def context_ranks(layout: Layout) -> list[list[int]]:
 
 
 def data_rank(layout: Layout, rank: int) -> int:
-    """Which of the data-parallel ranks a global rank is: the same for all that share a sequence or a matrix."""
+    """The data-parallel rank of a global rank: equal for all ranks that share a sequence or split a matrix."""
     return rank // (layout.context * layout.tensor)

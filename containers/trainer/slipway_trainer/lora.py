@@ -1,4 +1,4 @@
-"""Low-rank adapters: the base matrix stays frozen, two thin ones train (arXiv 2106.09685)."""
+"""Low-rank adapters (arXiv 2106.09685): the base matrix is frozen, and two low-rank matrices are trained."""
 
 import torch
 import torch.nn.functional as F
@@ -17,7 +17,7 @@ class LoraLinear(nn.Linear):
         self.lora_a = nn.Parameter(torch.empty(rank, base.in_features, device=base.weight.device))
         self.lora_b = nn.Parameter(torch.empty(base.out_features, rank, device=base.weight.device))
         self.scale = alpha / rank
-        #: False while the model computes as it did before its adapters trained.
+        #: False disables the adapter, so that the layer computes the base model.
         self.adapts = True
 
     def forward(self, x_BLD: Tensor) -> Tensor:
@@ -27,9 +27,9 @@ class LoraLinear(nn.Linear):
 
 
 def apply_lora(model: nn.Module, lora: Lora) -> None:
-    """Freezes the model and gives every layer named in `targets` an adapter. Raises Settings for names that do not occur."""
+    """Freezes the model and adds an adapter to every layer named in `targets`. Raises Settings for unknown names."""
     if "head" in lora.targets and model.head.weight is model.embed.weight:
-        # Merged into the head, the adapter would make it differ from the embedding that it is tied to.
+        # Merging the adapter into the head would make it differ from the tied embedding.
         raise Settings(["training.lora.targets: must not name head when model.architecture.tiedEmbeddings is true"])
     model.requires_grad_(False)
     found: set[str] = set()
@@ -45,5 +45,5 @@ def apply_lora(model: nn.Module, lora: Lora) -> None:
 
 
 def merged(weight: Tensor, lora_a: Tensor, lora_b: Tensor, scale: float) -> Tensor:
-    """The matrix that does the same without an adapter."""
+    """The weight with the adapter merged into it."""
     return weight + (lora_b @ lora_a) * scale

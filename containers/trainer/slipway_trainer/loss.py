@@ -1,6 +1,6 @@
-"""Cross entropy in pieces: the logits of a whole micro-batch (length x vocabulary, float32) are often the largest tensor of a step.
+"""Cross entropy in chunks: the logits of a micro-batch (length x vocabulary, float32) are often the largest tensor of a step.
 
-Shape suffixes as in model.py; C positions of one piece, T = B * C.
+Shape suffixes as in model.py; C positions of one chunk, T = B * C.
 """
 
 from collections.abc import Callable
@@ -15,19 +15,19 @@ from torch.utils.checkpoint import checkpoint
 from slipway_trainer.tensor_parallel import TensorParallel
 from slipway_trainer.vocabulary_loss import IGNORED, head_loss
 
-#: Logits of one piece stay below this many elements unless the run says otherwise.
+#: Default limit on the number of logits of a chunk.
 CHUNK_ELEMENTS = 1 << 28
 
 
 def chunks_for(asked: int, tokens: int, vocabulary_size: int) -> int:
-    """How many pieces the sequence is cut into."""
+    """The number of chunks of a sequence."""
     if asked > 0:
         return asked
     return max(1, -(-tokens * vocabulary_size // CHUNK_ELEMENTS))
 
 
 def _summed(logits_TV: Tensor, targets_T: Tensor, z_weight: float) -> Tensor:
-    """Summed loss of logits, in float32, over targets that are not IGNORED."""
+    """Summed loss in float32 over all targets that are not IGNORED."""
     logits_TV = logits_TV.float()
     total = F.cross_entropy(logits_TV, targets_T, ignore_index=IGNORED, reduction="sum")
     if z_weight:
@@ -38,7 +38,7 @@ def _summed(logits_TV: Tensor, targets_T: Tensor, z_weight: float) -> Tensor:
 
 @cache
 def _summing(compiled: bool) -> Callable[[Tensor, Tensor, float], Tensor]:
-    """`_summed`; compiled, its passes over the logits become one."""
+    """`_summed`; compiled, its passes over the logits are fused into one."""
     return torch.compile(_summed) if compiled else _summed
 
 
@@ -47,8 +47,8 @@ def _piece(head: nn.Module, x_BCD: Tensor, targets_BC: Tensor, z_weight: float, 
 
 
 class _InPieces(torch.autograd.Function):
-    """The summed loss of a linear head, piece by piece. Gradients are taken in the forward pass, while a piece's logits are there: the
-    backward pass would have to compute them again."""
+    """The summed loss of a linear head in chunks. Gradients are computed in the forward pass while the logits of a chunk exist, because the
+    backward pass would have to recompute them."""
 
     @staticmethod
     def forward(ctx: Any, x_BLD: Tensor, weight_VD: Tensor, targets_BL: Tensor, chunks: int, z_weight: float, compiled: bool) -> Tensor:
@@ -72,7 +72,7 @@ class _InPieces(torch.autograd.Function):
 
 
 def _is_plain(head: nn.Module) -> bool:
-    """Whether the head is a matrix that trains and that is there when its layer is not called, as ZeRO-3's parameters are not."""
+    """Whether the head is a trainable linear layer whose weight can be read outside its forward pass, which is not the case with ZeRO-3."""
     return type(head) is nn.Linear and head.weight.requires_grad and not hasattr(head.weight, "ds_id")
 
 
@@ -84,15 +84,15 @@ def loss_over(
     tensor: TensorParallel | None = None,
     divisor: float | None = None,
 ) -> Callable[[nn.Module, Tensor], Tensor]:
-    """A loss for Transformer.forward: the sum over all targets that are not IGNORED, computed piece by piece and divided by `divisor`, the
-    number of all targets unless given. `tensor`: the ranks that split the head's words; hidden states are then those of this rank's
-    positions, and targets those of all."""
+    """A loss function for Transformer.forward: the sum over all targets that are not IGNORED, computed in chunks and divided by `divisor`
+    (default: the number of targets). `tensor`: the ranks that shard the head's vocabulary; then the hidden states are those of this rank's
+    positions, and the targets those of all positions."""
     divisor = targets_BL.numel() if divisor is None else divisor
 
     def loss(head: nn.Module, x_BLD: Tensor) -> Tensor:
         if tensor is not None and type(head) is nn.Linear:
             return head_loss(head, x_BLD, targets_BL, tensor, chunks, z_weight) / divisor
-        # A head with an adapter gathers its positions by itself, all at once.
+        # A head with an adapter gathers all positions itself.
         if chunks == 1 or tensor is not None:
             return _piece(head, x_BLD, targets_BL, z_weight, compiled) / divisor
         if torch.is_grad_enabled() and _is_plain(head):
@@ -111,7 +111,8 @@ def _row_sums(head: nn.Module, x_BCD: Tensor, targets_BC: Tensor) -> Tensor:
 
 
 def log_probabilities(targets_BL: Tensor, chunks: int) -> Callable[[nn.Module, Tensor], Tensor]:
-    """For Transformer.forward: the summed log-probability of each row's targets (B), computed piece by piece in float32."""
+    """A function for Transformer.forward that returns the summed log-probability of each row's targets (B), computed in chunks in
+    float32."""
 
     def sums(head: nn.Module, x_BLD: Tensor) -> Tensor:
         if chunks == 1:

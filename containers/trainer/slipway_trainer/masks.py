@@ -1,4 +1,4 @@
-"""Which keys a query sees: all before it, those of its document, of a window, of a chunk.
+"""Attention masks: causal, per document, sliding window, and chunks.
 
 Shape suffixes as in model.py; S queries of this rank, L positions of the sequence.
 """
@@ -15,14 +15,14 @@ from slipway_trainer.architecture import Architecture
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
 
-#: What attend takes: what is added to scores, FlexAttention's blocks, or nothing where a query sees all keys before it.
+#: A mask for attend: a summand of the scores, a block mask of FlexAttention, or None for causal attention.
 Mask = Union[Tensor, "BlockMask", None]
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where tokens stand. `positions_L`: (L), or (B, 1, L) where each document begins again; `queries_S`: where this rank's queries stand
-    among the keys, None = they are all there; `documents_BL`: None = one document."""
+    """Positions of tokens. `positions_L`: (L), or (B, 1, L) if each document starts at 0; `queries_S`: indices of this rank's queries in
+    the sequence, None = all positions; `documents_BL`: document indices, None = one document."""
 
     length: int
     device: torch.device
@@ -38,11 +38,11 @@ class Masks:
         self._shape = shape
         latent = shape.latent
         self._head_sizes = (shape.head_size,) if latent is None else (latent.head_size, latent.value_head_size)
-        #: Of FlexAttention, those that are the same for every batch.
+        #: Block masks of FlexAttention that do not depend on the batch.
         self._held: dict[tuple[int, bool], BlockMask] = {}
 
     def of(self, dtype: torch.dtype, places: Places) -> tuple[Mask, Mask]:
-        """The mask of layers without a window, and of those with one. Tensors are of the type of the hidden states."""
+        """The masks of layers without and with a window. Tensors have the dtype of the hidden states."""
         window = self._shape.window
         has_window = window is not None and window.size < places.length
         if flex.suits(places.device, *self._head_sizes):
@@ -57,7 +57,8 @@ class Masks:
         return added_SL, summand(window_SL, dtype)
 
     def _needs_blocks(self, places: Places) -> bool:
-        """Attention in one kernel needs no mask to be causal; FlexAttention is also how scores are capped and sinks take part."""
+        """Whether FlexAttention is needed without a window. Causal attention needs no mask, but soft-capped scores and sinks also require
+        FlexAttention."""
         return places.documents_BL is not None or self._shape.attention_softcap is not None or self._shape.attention_sinks
 
     def _blocks(self, places: Places, windowed: bool) -> "BlockMask":
@@ -80,7 +81,7 @@ class Masks:
         return found
 
     def _everywhere(self, places: Places) -> Tensor | None:
-        # Capped scores need a mask, and sinks of queries that are not all there.
+        # Soft-capped scores require a mask, as do sinks with context parallelism.
         shape, queries_S = self._shape, places.queries_S
         needs_mask = shape.attention_softcap is not None or (shape.attention_sinks and queries_S is not None)
         mask_SL = window_mask(places.length, places.length, places.device, queries_S) if needs_mask else None
@@ -95,16 +96,16 @@ class Masks:
 
 
 def window_mask(length: int, window: int, device: torch.device, queries_S: Tensor | None = None) -> Tensor:
-    """(S, L): whether a query (row) sees a key (column): itself and the `window` - 1 before it. `queries_S`: where queries stand among the
-    keys; None = they are all there, S = L."""
+    """(S, L): whether a query (row) attends to a key (column): its own position and the `window` - 1 before it. `queries_S`: indices of the
+    queries in the sequence; None = all positions, S = L."""
     keys_L = torch.arange(length, device=device)
     before_SL = (keys_L if queries_S is None else queries_S)[:, None] - keys_L[None, :]
     return (before_SL >= 0) & (before_SL < window)
 
 
 def chunk_mask(positions_L: Tensor, size: int, queries_S: Tensor | None = None) -> Tensor:
-    """Whether a query sees a key: itself and those before it in its chunk of `size` positions. (S, L), or (B, 1, S, L) where each sequence
-    has its own positions."""
+    """Whether a query attends to a key: its own position and earlier ones in the same chunk of `size` positions. (S, L), or (B, 1, S, L) if
+    each sequence has its own positions."""
     chunks_L = positions_L // size
     chunks_S = chunks_L if queries_S is None else chunks_L[..., queries_S]
     length = positions_L.size(-1)
@@ -112,15 +113,15 @@ def chunk_mask(positions_L: Tensor, size: int, queries_S: Tensor | None = None) 
 
 
 def summand(mask_SL: Tensor | None, dtype: torch.dtype) -> Tensor | None:
-    """What a mask adds to scores: nothing where a query sees a key, else minus infinity. PyTorch would make the same of a boolean mask in
-    every layer, and keep each until the backward pass."""
+    """Converts a boolean mask to a summand of the scores: 0 or minus infinity. PyTorch would do this in every layer and keep each result
+    until the backward pass."""
     if mask_SL is None:
         return None
     return torch.zeros(mask_SL.shape, dtype=dtype, device=mask_SL.device).masked_fill_(~mask_SL, float("-inf"))
 
 
 def document_mask(documents_BL: Tensor, mask_SL: Tensor | None, queries_S: Tensor | None = None) -> Tensor:
-    """(B, 1, S, L): as `mask_SL`, the causal one unless given, and only positions of the query's own document."""
+    """(B, 1, S, L): `mask_SL` (default: causal), restricted to the document of the query."""
     if mask_SL is None:
         mask_SL = window_mask(documents_BL.size(1), documents_BL.size(1), documents_BL.device, queries_S)
     documents_BS = documents_BL if queries_S is None else documents_BL[:, queries_S]

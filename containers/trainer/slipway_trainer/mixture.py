@@ -1,7 +1,8 @@
-"""Which source each sample of a mixture comes from: a pure function of its position, like the order of samples (order.py). No PyTorch here.
+"""Selects the channel of each sample of a mixture, as a pure function of its position, like the order of samples (order.py). Does not
+import PyTorch.
 
-In a phase the k-th sample of a source of share s has the place (2k + 1) / 2s, and samples come in the order of their places. So every
-beginning of a phase has its sources in proportion, to within a few samples, and exactly after each common denominator of the shares.
+In a phase, the k-th sample of a channel with share s has the key (2k + 1) / 2s, and samples are sorted by key. Therefore the channels of
+every prefix of a phase are in proportion up to a few samples, and exactly after each common denominator of the shares.
 """
 
 import bisect
@@ -14,21 +15,21 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Phase:
-    """From global batch `from_step` on samples come from these channels, in proportion to whole numbers."""
+    """From global batch `from_step` on, samples come from these channels, in proportion to integer weights."""
 
     from_step: int
     weights: tuple[tuple[str, int], ...]
 
 
 def _whole_numbers(weights: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
-    """Weights as whole numbers. Decimals are taken as written: 0.1 is a tenth."""
+    """Converts weights to integers. Decimals are exact: 0.1 is a tenth."""
     exact = {name: Fraction(str(weight)) for name, weight in weights.items()}
     common = lcm(*(weight.denominator for weight in exact.values()))
     return tuple((name, int(weight * common)) for name, weight in exact.items())
 
 
 def read_mixture(raw: Sequence[Mapping[str, Any]], issues: list[str]) -> tuple[Phase, ...]:
-    """`training.mixture` of job.json. lib/rules/data/mixture.ts asks for the same."""
+    """Parses `training.mixture` of job.json; adds errors to `issues`. lib/rules/data/mixture.ts has the same checks."""
     found: list[Phase] = []
     for number, entry in enumerate(raw):
         step, weights = entry.get("fromStep", 0), entry.get("weights")
@@ -46,15 +47,15 @@ def _is_positive(weight: Any) -> bool:
 
 
 class Mixture:
-    """The phases of a run whose steps have `batch` samples each."""
+    """The phases of a run with `batch` samples per step."""
 
     def __init__(self, phases: Sequence[Phase], batch: int) -> None:
         self._phases, self._batch = phases, batch
-        #: Channels of any phase, in the order in which they come up.
+        #: Channels of all phases, in the order of their first use.
         self.channels = list(dict.fromkeys(name for phase in phases for name, _weight in phase.weights))
 
     def drawn(self, step: int) -> dict[str, int]:
-        """How many samples of each channel come before a global batch."""
+        """Number of samples of each channel before global batch `step`."""
         total = dict.fromkeys(self.channels, 0)
         for number, phase in enumerate(self._phases):
             end = self._phases[number + 1].from_step if number + 1 < len(self._phases) else step
@@ -64,7 +65,7 @@ class Mixture:
         return total
 
     def samples(self, step: int) -> list[tuple[str, int]]:
-        """The samples of a global batch: each a channel, and which of the channel's samples it is, over all epochs."""
+        """The samples of a global batch: the channel, and the index of the sample in the channel, counted over all epochs."""
         phase = self._phases[bisect.bisect_right([phase.from_step for phase in self._phases], step) - 1]
         before = self.drawn(step)
         counts = _first(phase, (step - phase.from_step) * self._batch)
@@ -78,15 +79,15 @@ class Mixture:
 
 
 def _next(phase: Phase, counts: Mapping[str, int]) -> str:
-    """The channel whose next sample has the first place; of equal places that of the channel that is listed first."""
+    """The channel whose next sample has the smallest key; of equal keys, the channel that is listed first."""
     common = lcm(*(weight for _name, weight in phase.weights))
     return min(phase.weights, key=lambda source: (2 * counts[source[0]] + 1) * (common // source[1]))[0]
 
 
 def _first(phase: Phase, length: int) -> dict[str, int]:
-    """How many of the first `length` samples of a phase come from each channel."""
+    """Number of samples per channel among the first `length` samples of a phase."""
     whole = sum(weight for _name, weight in phase.weights)
-    # Those whose places are at most `length`: half a sample more or less of each, all in all.
+    # The samples with keys up to `length`. Rounding changes each count by at most one half, so the sum may differ from `length`.
     counts = {name: (2 * length * weight + whole) // (2 * whole) for name, weight in phase.weights}
     while sum(counts.values()) < length:
         counts[_next(phase, counts)] += 1

@@ -1,7 +1,7 @@
-"""A decoder-only transformer: rotary positions, grouped-query attention, gated or plain feed-forward, RMS norms.
+"""A decoder-only transformer with rotary positions, grouped-query attention, gated or plain MLPs, and RMS norms.
 
-Shape suffixes of tensors: B sequences of a micro-batch, L positions, D hidden size, H query heads, K key/value heads,
-E size of one head, F inner size of the feed-forward block, V vocabulary.
+Shape suffixes of tensors: B sequences of a micro-batch, L positions, D hidden size, H query heads, K key/value heads, E size of one head, F
+inner size of the MLP, V vocabulary.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ from slipway_trainer.rope import rope_tables, temperatures
 
 
 class Block(nn.Module):
-    """One layer: attention and feed-forward, each with norms before it, after it or both, and around a residual."""
+    """One layer: attention and MLP with residual connections, and norms before them, after them or both."""
 
     def __init__(self, shape: Architecture, layer: int, context: ContextParallel | None, experts: ExpertParallel | None) -> None:
         super().__init__()
@@ -51,14 +51,14 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Token ids in; logits out, or with targets the loss, so that the head's logits never need to exist all at once."""
+    """Maps token ids to logits, or with `loss` to a loss, so that the logits need not be materialized at once."""
 
     def __init__(self, shape: Architecture, context: ContextParallel | None = None, experts: ExpertParallel | None = None) -> None:
         super().__init__()
         self.shape, self.context, self._masks = shape, context, Masks(shape)
-        #: More than 1: layers are recomputed in groups of so many in the backward pass.
+        #: Number of layers that are recomputed together in the backward pass; 1 = each layer separately.
         self.recompute_layers = 1
-        #: Where what autograd keeps of a layer waits for the backward pass; None = on the device.
+        #: Context manager for the saved activations of a layer; None = they stay on the device.
         self.around: AroundLayers | None = None
         self.embed = nn.Embedding(shape.vocabulary_size, shape.hidden_size)
         self.blocks = nn.ModuleDict({str(index): Block(shape, index, context, experts) for index in range(shape.layers)})
@@ -70,11 +70,11 @@ class Transformer(nn.Module):
             self.head.weight = self.embed.weight
 
     def all_blocks(self) -> list[Block]:
-        """The blocks of the model, and those of the modules that predict further tokens."""
+        """The blocks of the model and of the multi-token prediction modules."""
         return [*self.blocks.values(), *(module.block for module in self.mtp.values())]
 
     def blocks_recomputed_alone(self) -> list[Block]:
-        """Those that no group of recomputed layers holds."""
+        """The blocks that are not in a group of recomputed layers."""
         return self.all_blocks() if self.recompute_layers == 1 else [module.block for module in self.mtp.values()]
 
     def forward(
@@ -84,11 +84,11 @@ class Transformer(nn.Module):
         documents_BL: Tensor | None = None,
         further: Sequence[Further] = (),
     ) -> Tensor:
-        """Logits (B, L, V), or what `loss(head, hidden states)` makes of the last hidden states.
+        """Returns logits (B, L, V), or the result of `loss(head, hidden states)`.
 
-        With context parallelism the tokens are this rank's part of the sequence, and documents those of the whole. `documents_BL`: the
-        number of the document that a token belongs to, rising along the sequence; documents do not see each other, and positions restart
-        in each. None = one document. `further`: for each module that predicts a further token what it is given; its loss is added.
+        With context parallelism, tokens are this rank's part of the sequence and documents those of the whole sequence. `documents_BL`:
+        document index of each token, increasing along the sequence. Attention does not cross documents, and positions restart in each; None
+        = one document. `further`: the input of each multi-token prediction module, whose loss is added.
         """
         x_BLD = self._embedded(tokens_BL)
         tables = self._tables(tokens_BL, documents_BL, x_BLD.dtype)
@@ -118,11 +118,11 @@ class Transformer(nn.Module):
         x_BLD = self.embed(tokens_BL)
         if self.shape.embedding_scale == 1.0:
             return x_BLD
-        # Rounded to the precision of the states, as Gemma's models do; filled on the device, so that the host does not wait for a copy.
+        # Rounded to the dtype of the hidden states, as in Gemma's models; filled on the device to avoid a synchronizing copy.
         return x_BLD * x_BLD.new_full((), self.shape.embedding_scale)
 
     def _further_loss(self, further: Sequence[Further], x_BLD: Tensor, *tables: Tensor | None) -> Tensor:
-        """The sum of the losses of the modules that predict further tokens."""
+        """The sum of the losses of the multi-token prediction modules."""
         total = x_BLD.new_zeros((), dtype=torch.float32)
         for module, (tokens_BL, loss) in zip(self.mtp.values(), further, strict=True):
             embedded_BLD = self._embedded(tokens_BL)
@@ -132,8 +132,8 @@ class Transformer(nn.Module):
         return total
 
     def _tables(self, tokens_BS: Tensor, documents_BL: Tensor | None, dtype: torch.dtype) -> tuple[Tensor | None, ...]:
-        """Cosine, sine and mask of all layers, those of layers with a window, and the temperature of layers without positions. S are the
-        positions of this rank, L those of the sequence."""
+        """Cosine, sine and mask of layers without a window, the same of layers with one, and the temperature of layers without positions.
+        S: positions of this rank, L: positions of the sequence."""
         shape, device = self.shape, tokens_BS.device
         length = tokens_BS.size(1) * (1 if self.context is None else self.context.ranks)
         queries_S = None if self.context is None else self.context.positions(length, device)
@@ -149,7 +149,7 @@ class Transformer(nn.Module):
 
 
 def _positions_within(documents_BL: Tensor) -> Tensor:
-    """(B, 1, L): positions that begin at 0 in each document."""
+    """(B, 1, L): positions that start at 0 in each document."""
     here_L = torch.arange(documents_BL.size(1), device=documents_BL.device)
     begins_BL = documents_BL.diff(dim=1, prepend=documents_BL[:, :1] - 1) != 0
     first_BL = torch.where(begins_BL, here_L, 0).cummax(dim=1).values
@@ -163,7 +163,7 @@ def _feed_forward(shape: Architecture, layer: int, experts: ExpertParallel | Non
 
 
 class CappedHead(nn.Linear):
-    """A head whose logits pass through cap * tanh(logit / cap)."""
+    """A head with soft-capped logits, cap * tanh(logit / cap)."""
 
     def __init__(self, hidden_size: int, vocabulary_size: int, cap: float) -> None:
         super().__init__(hidden_size, vocabulary_size, bias=False)

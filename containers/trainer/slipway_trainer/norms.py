@@ -1,4 +1,4 @@
-"""Root-mean-square norms. Shape suffixes as in model.py."""
+"""RMS norms. Shape suffixes as in model.py."""
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +10,7 @@ from slipway_trainer.sharding import own
 
 
 def _scaled(x_BLD: Tensor, epsilon: float, across: DeviceMesh | None = None) -> Tensor:
-    """`across`: the ranks that have equal parts of the last dimension."""
+    """Normalizes the last dimension. `across`: the ranks that hold equal shards of it."""
     wide = x_BLD.float()
     mean = wide.pow(2).mean(-1, keepdim=True)
     if across is not None:
@@ -20,9 +20,9 @@ def _scaled(x_BLD: Tensor, epsilon: float, across: DeviceMesh | None = None) -> 
 
 
 class RmsNorm(nn.Module):
-    """Root-mean-square norm, computed in float32."""
+    """RMS norm, computed in float32."""
 
-    #: The ranks that have equal parts of what is normed; None = it is whole.
+    #: The ranks that hold equal shards of the normalized dimension; None = it is not sharded.
     across: DeviceMesh | None = None
 
     def __init__(self, size: int, epsilon: float) -> None:
@@ -51,7 +51,7 @@ class OffsetNorm(nn.Module):
 
 
 class WeightlessNorm(nn.Module):
-    """The norm of Llama 4's queries and keys: nothing of it is learned."""
+    """The norm of Llama 4's queries and keys, which has no parameters."""
 
     def __init__(self, epsilon: float) -> None:
         super().__init__()
@@ -62,6 +62,6 @@ class WeightlessNorm(nn.Module):
 
 
 def norm_of(shape: Architecture, size: int) -> nn.Module:
-    """The family's norm over a last dimension of `size`."""
+    """The norm of the model family over a last dimension of `size`."""
     kind = OffsetNorm if shape.family.norm == "rms-offset" else RmsNorm
     return kind(size, shape.norm_epsilon)

@@ -1,15 +1,15 @@
-"""Keeps a rank on the processors beside its GPU: memory that it touches first then lies there too, and copies cross no socket."""
+"""Binds a rank to the CPUs near its GPU, so that its memory is allocated on the same NUMA node and copies stay within a socket."""
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
-#: `off` in a run's environmentVariables leaves ranks where the kernel puts them.
+#: `off` in a run's environmentVariables disables the binding.
 VARIABLE = "SLIPWAY_NUMA_BINDING"
 
 
 def parse_cpus(text: str) -> set[int]:
-    """A list of processors as the kernel writes it: `0-23,96-119`."""
+    """Parses a CPU list of the kernel: `0-23,96-119`."""
     found: set[int] = set()
     for part in text.strip().split(","):
         first, _, last = part.partition("-")
@@ -19,7 +19,7 @@ def parse_cpus(text: str) -> set[int]:
 
 
 def processors_near(pci_address: str, root: Path = Path("/sys")) -> set[int]:
-    """Processors of the NUMA node of a PCI device (`0000:53:00.0`); empty where the machine does not say."""
+    """CPUs of the NUMA node of a PCI device (`0000:53:00.0`); empty if unknown."""
     try:
         node = int((root / "bus/pci/devices" / pci_address.lower() / "numa_node").read_text())
         text = (root / f"devices/system/node/node{node}/cpulist").read_text() if node >= 0 else ""
@@ -29,9 +29,9 @@ def processors_near(pci_address: str, root: Path = Path("/sys")) -> set[int]:
 
 
 def bind_near(pci_address: str, environ: Mapping[str, str], root: Path = Path("/sys")) -> set[int]:
-    """Binds this process and its threads to come; the processors, or none where nothing was bound.
+    """Binds this process and its future threads to CPUs; returns them, empty if nothing was bound.
 
-    What the process may not use anyway (cgroups, an earlier binding by the launcher) is left out.
+    CPUs that the process may not use (cgroups, the launcher's binding) are excluded.
     """
     if environ.get(VARIABLE) == "off":
         return set()
@@ -42,7 +42,7 @@ def bind_near(pci_address: str, environ: Mapping[str, str], root: Path = Path("/
 
 
 def pci_address_of(properties: object) -> str:
-    """The PCI address of a GPU from torch's properties of it; "" where this PyTorch does not have it."""
+    """The PCI address of a GPU from PyTorch's device properties; "" if this PyTorch version does not have it."""
     names = ("pci_domain_id", "pci_bus_id", "pci_device_id")
     values = [getattr(properties, name, None) for name in names]
     if any(not isinstance(value, int) for value in values):

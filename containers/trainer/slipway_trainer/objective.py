@@ -1,4 +1,4 @@
-"""What a backend minimises: the loss of a micro-batch, whatever the model is wrapped in."""
+"""The objective that a backend minimizes: the loss of a micro-batch, independent of how the model is wrapped."""
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,7 @@ from slipway_trainer.tensor_parallel import TensorParallel
 
 class Objective:
     """The loss of a micro-batch, or of this rank's part of it: the mean over its targets (`pretrain`), the sum over them (`sft` and
-    `documentMask`: how many there are in the global batch is the loop's to know), or the mean over its pairs (`dpo`)."""
+    `documentMask`: the training loop divides by the number of targets of the global batch), or the mean over its pairs (`dpo`)."""
 
     def __init__(
         self,
@@ -40,13 +40,13 @@ class Objective:
         divisor = 1 if self._settings.training.counts_targets else None
         chunks, z_weight = self._chunks(targets_BL), self._settings.arguments.z_loss
         loss = loss_over(targets_BL, chunks, z_weight, self._compiled, self._tensor, divisor)
-        # DeepSpeed's engine and SMP's models take what a row of one document needs.
+        # DeepSpeed's engine and SMP's models support only these arguments.
         if documents_BL is None and not further:
             return model(tokens_BL, loss)
         return model(tokens_BL, loss, documents_BL, further)
 
     def _further(self, batch: MicroBatch) -> list[Further]:
-        """What modules that predict further tokens are to learn: the mean of their losses, weighed; nothing in an evaluation."""
+        """The inputs of the multi-token prediction modules with the mean of their losses, weighted by mtp_loss; empty in an evaluation."""
         modules, found = self._settings.architecture.mtp_layers, []
         if not torch.is_grad_enabled():
             return []
@@ -54,14 +54,14 @@ class Objective:
             tokens_BL, targets_BL = shifted(batch.tokens_BL, batch.targets_BL, places, batch.documents_BL)
             if self._context is not None:
                 tokens_BL, targets_BL = self._context.part(tokens_BL), self._context.part(targets_BL)
-            # The technical report divides by all positions, also by those that have no such target.
+            # The technical report divides by the number of all positions, including those without such a target.
             divisor = 1 if self._settings.training.counts_targets else targets_BL.numel()
             weighed = divisor * modules / self._settings.arguments.mtp_loss
             found.append(Further(tokens_BL, loss_over(targets_BL, self._chunks(targets_BL), 0.0, self._compiled, divisor=weighed)))
         return found
 
     def next_tokens(self, model: nn.Module, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
-        """The likeliest token behind position `last_B` of each row, (B)."""
+        """The most likely token after position `last_B` of each row, (B)."""
         own_BS = tokens_BL if self._context is None else self._context.part(tokens_BL)
         return model(own_BS, likeliest(last_B, tokens_BL.size(1), self._context, self._tensor))
 

@@ -1,7 +1,8 @@
-"""Activations that wait in host memory for the backward pass (`training.activationOffload`).
+"""Offloads activations to host memory until the backward pass (`training.activationOffload`).
 
-Copies to the host run beside the computation, in a stream of their own; those back run in its stream. Only activations go: the weights of
-a layer, which autograd keeps as well, would otherwise be copied to the host in every forward pass, all of the model on every rank.
+Copies to the host run in a separate stream, concurrently with the computation; copies back run in the stream of the computation. Only
+activations are offloaded: otherwise every forward pass would copy all weights of the model on every rank, because autograd saves them as
+well.
 """
 
 from collections.abc import Callable
@@ -11,21 +12,21 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
-#: Smaller tensors stay where they are.
+#: Smaller tensors are not offloaded.
 LEAST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class _Held:
-    """A copy on the host, and the event after which it is complete; None where copies are done when they return."""
+    """A host copy, and the event after which it is complete; None if the copy is synchronous."""
 
     copy: Tensor
     done: torch.cuda.Event | None
 
 
 class _Weights:
-    """Where the weights of layers are. Sharded ones are there while what was sharded as one computes: experts that ranks share come later
-    than the rest of their layer."""
+    """Recognizes the weights of layers by their storage. Sharded weights are allocated only while their FSDP unit computes, and
+    expert-parallel experts later than the rest of their layer."""
 
     def __init__(self, layers: nn.Module) -> None:
         self._layers = layers
@@ -33,7 +34,7 @@ class _Weights:
         self._all = False
 
     def have(self, tensor: Tensor) -> bool:
-        """Whether a tensor is a weight, or a view of one."""
+        """Whether a tensor is a weight or a view of one."""
         if not self._all and _storage(tensor) not in self._found:
             places = [_storage(parameter) for parameter in self._layers.parameters()]
             self._found.update(filter(None, places))
@@ -42,14 +43,14 @@ class _Weights:
 
 
 class Offload:
-    """The activations of one model on one device."""
+    """Offloads the activations of one model on one device."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
 
     def of(self, layers: nn.Module) -> saved_tensors_hooks:
-        """Around the forward pass of `layers`: what autograd keeps of it waits on the host."""
+        """Context for the forward pass of `layers`: saved tensors are offloaded to the host."""
         weights = _Weights(layers)
 
         def pack(tensor: Tensor) -> Tensor | _Held:
@@ -61,14 +62,14 @@ class Offload:
         return tensor.device.type == self._device.type and tensor.nbytes >= LEAST_BYTES and _is_dense(tensor)
 
     def _copied(self, tensor: Tensor) -> _Held:
-        # With the strides that it has: compiled code asks for them.
+        # Keeps the strides, on which compiled code depends.
         copy = torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, pin_memory=self._stream is not None)
         if self._stream is None:
             return _Held(copy.copy_(tensor), None)
         self._stream.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(self._stream):
             copy.copy_(tensor, non_blocking=True)
-        # Its memory is free for others once the copy is complete.
+        # Allows reuse of its memory after the copy is complete.
         tensor.record_stream(self._stream)
         return _Held(copy, self._stream.record_event())
 
@@ -82,7 +83,7 @@ class Offload:
 
 
 def _storage(tensor: Tensor) -> int:
-    """The address of what a tensor is a view of; 0 where it has no memory of its own, as the parts of a sharded one are not here."""
+    """The address of a tensor's storage; 0 if it has none, such as a sharded parameter that is not gathered."""
     try:
         return tensor.untyped_storage().data_ptr()
     except (RuntimeError, NotImplementedError):
@@ -90,9 +91,9 @@ def _storage(tensor: Tensor) -> int:
 
 
 def _is_dense(tensor: Tensor) -> bool:
-    """Whether each element has a place of its own: an expanded tensor cannot be copied as it is, and is small where it comes from."""
+    """Whether the tensor is dense and not overlapping. Expanded tensors cannot be copied with their strides, and their source is small."""
     return type(tensor) is Tensor and torch.ops.aten.is_non_overlapping_and_dense.default(tensor)
 
 
-#: What a model may be given to wrap its layers in.
+#: Creates the context manager in which a model runs a layer.
 AroundLayers = Callable[[nn.Module], saved_tensors_hooks]

@@ -1,7 +1,7 @@
-"""Which sample comes when: a pure function of (seed, position), so that the whole data state is one number.
+"""The order of samples: a pure function of (seed, position), so that the data state is a single number.
 
-Positions run over all epochs. Within an epoch they are a permutation of the samples, made by a Feistel network: any position's sample
-is known without building or storing the permutation.
+Positions continue over all epochs. Within an epoch they are a permutation of the samples, implemented as a Feistel network, so that the
+sample at any position is computed without storing the permutation.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ ROUNDS = 6
 
 
 def _mix(value: int, key: int, mask: int) -> int:
-    # A multiply-xorshift hash (the constant is the golden ratio in 64 bits); quality, not secrecy, is what is needed.
+    # A multiply-xorshift hash (the constant is the golden ratio in 64 bits). It need not be cryptographically secure.
     value = (value ^ key) * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
     value ^= value >> 29
     value = value * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
@@ -23,10 +23,10 @@ def _round_keys(seed: int, epoch: int) -> list[int]:
 
 
 def permuted(index: int, count: int, keys: list[int]) -> int:
-    """Where `index` of `count` goes in the permutation of these keys."""
+    """The image of `index` in the permutation of `count` elements with these keys."""
     half_bits = max(1, ((count - 1).bit_length() + 1) // 2)
     mask = (1 << half_bits) - 1
-    # The network permutes a power of four that is at most 4 * count; walking on from what falls outside stays a permutation.
+    # The network permutes a power of four of at most 4 * count elements; cycle walking restricts the permutation to `count` elements.
     while True:
         left, right = index >> half_bits, index & mask
         for key in keys:
@@ -37,7 +37,7 @@ def permuted(index: int, count: int, keys: list[int]) -> int:
 
 
 def seed_of(channel: str, seed: int) -> int:
-    """The seed of one channel of a mixture: channels of as many samples are not in the same order."""
+    """The seed of a channel in a mixture, so that channels of equal size have different orders."""
     return int.from_bytes(hashlib.sha256(f"{channel}/{seed}".encode()).digest()[:8], "big")
 
 
@@ -53,7 +53,7 @@ class SampleOrder:
         self._keys: list[int] = []
 
     def epoch(self, position: int) -> int:
-        """How often all samples have been seen before this position."""
+        """The epoch of a position, from 0."""
         return position // self.count
 
     def sample(self, position: int) -> int:
@@ -65,9 +65,9 @@ class SampleOrder:
 
 
 def positions_of_rank(step: int, micro_step: int, rank: int, ranks: int, micro_batch: int, global_batch: int) -> range:
-    """Positions that data-parallel `rank` of `ranks` trains on in one micro-step.
+    """Positions of the samples of data-parallel `rank` of `ranks` in one micro-step.
 
-    Step s covers positions [s * global_batch, (s + 1) * global_batch) whatever the number of ranks.
+    Step s covers positions [s * global_batch, (s + 1) * global_batch), independent of the number of ranks.
     """
     start = step * global_batch + (micro_step * ranks + rank) * micro_batch
     return range(start, start + micro_batch)

@@ -1,6 +1,7 @@
-"""Tensors with one matrix or bias of all experts, as GPT-OSS publishes them: (experts, inputs, outputs), gate and up projection in one.
+"""Published tensors that contain a matrix or bias of all experts, as in GPT-OSS: (experts, inputs, outputs), with gate and up projection in
+one tensor.
 
-A row is what such a tensor holds of one expert.
+A row is the part of such a tensor for one expert.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,12 +11,12 @@ from torch import Tensor
 
 from slipway_trainer.published_names import Place
 
-#: A whole tensor by its name; with a third item, one row of it.
+#: Name and content of a full tensor; with a third item, the index of the row that the content is.
 Piece = tuple[str, Tensor] | tuple[str, Tensor, int]
 
 
 def packed_shape(place: Place, shape: Sequence[int], experts: int) -> tuple[int, ...]:
-    """The shape of the published tensor with a parameter of this shape."""
+    """The shape of the published tensor that contains a parameter of this shape."""
     if place.expert is None:
         return tuple(shape)
     *inputs, outputs = reversed(shape)
@@ -23,7 +24,7 @@ def packed_shape(place: Place, shape: Sequence[int], experts: int) -> tuple[int,
 
 
 def unpacked(row: Tensor, place: Place) -> Tensor:
-    """Our parameter from the row of its expert."""
+    """Extracts the parameter from the row of its expert."""
     if place.half is not None:
         row = row[..., place.half :: 2] if place.alternates else row.chunk(2, dim=-1)[place.half]
     return row.t().contiguous()
@@ -37,7 +38,7 @@ def _row(halves: Mapping[int | None, Tensor], alternates: bool) -> Tensor:
 
 
 def packed(parts: Iterable[tuple[Place, Tensor]]) -> Iterator[Piece]:
-    """Whole tensors as they come, and rows of experts as soon as both halves are there."""
+    """Yields full tensors immediately, and rows of experts when both halves are available."""
     held: dict[tuple[str, int], dict[int | None, Tensor]] = {}
     for place, tensor in parts:
         if place.expert is None:

@@ -1,4 +1,4 @@
-"""Documents to rows of one length: whole documents share a row, so that little of it is padding. No PyTorch here."""
+"""Packs complete documents into rows of fixed length with little padding. Does not import PyTorch."""
 
 from array import array
 from collections import defaultdict
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 
 def packed(lengths: Sequence[int], row: int) -> list[array]:
-    """The documents of each row, by their number. The longest come first, each into the row where it leaves least (best fit decreasing).
+    """Document indices of each row. Best fit decreasing: the longest documents first, each in the row with the least remaining space.
 
-    A pure function, so that every rank and every start has the same rows. `lengths`: tokens of each document, 1 to `row`.
+    A pure function, so that all ranks and starts have the same rows. `lengths`: tokens per document, 1 to `row`.
     """
     rows: list[array] = []
-    #: Rows by the tokens that they have left; a bit for each such number that occurs.
+    #: Rows by their remaining tokens, and a bit mask of the remaining lengths that occur.
     by_space: defaultdict[int, list[array]] = defaultdict(list)
     spaces = 0
     for number in sorted(range(len(lengths)), key=lambda number: -lengths[number]):

@@ -1,4 +1,5 @@
-"""Direct preference optimisation (arXiv 2305.18290): the model learns to prefer chosen answers over rejected ones, held to where it began.
+"""Direct preference optimization (arXiv 2305.18290): the model learns to prefer chosen answers over rejected ones, relative to a reference
+model.
 
 Shape suffixes as in model.py; P pairs, B = 2 P rows.
 """
@@ -13,19 +14,19 @@ from torch import Tensor, nn
 
 from slipway_trainer.lora import LoraLinear
 
-#: What a model makes of its last hidden states: for each row the log-probability of its targets (loss.py).
+#: Computes the log-probability of each row's targets from the last hidden states (loss.py).
 Sums = Callable[[nn.Module, Tensor], Tensor]
 
 
 class Reference(Protocol):
-    """The starting weights of a run."""
+    """The reference model: the initial weights of a run."""
 
     def __call__(self, model: nn.Module, tokens_BL: Tensor, sums: Sums) -> Tensor:
-        """Log-probabilities (B) by the starting weights, without gradients. `model`: the one that trains."""
+        """Log-probabilities (B) of the reference model, without gradients. `model`: the trained model."""
 
 
 class FrozenCopy:
-    """The starting weights in a model of their own, sharded as the one that trains."""
+    """The initial weights in a separate model, sharded like the trained model."""
 
     def __init__(self, copy: nn.Module) -> None:
         self._copy = copy
@@ -36,7 +37,7 @@ class FrozenCopy:
 
 
 class WithoutAdapters:
-    """The model that trains, whose frozen weights are the starting ones: its adapters are left out."""
+    """The trained model with its adapters disabled, because its frozen weights are the initial weights."""
 
     @torch.no_grad()
     def __call__(self, model: nn.Module, tokens_BL: Tensor, sums: Sums) -> Tensor:
@@ -57,6 +58,6 @@ def _without_adapters(model: nn.Module) -> Iterator[None]:
 
 
 def preference_loss(own_B: Tensor, reference_B: Tensor, beta: float) -> Tensor:
-    """The mean loss of pairs, of the log-probabilities of their rows: -log sigmoid(beta (gain of the chosen - gain of the rejected))."""
+    """The mean loss of the pairs, from the log-probabilities of their rows: -log sigmoid(beta (gain of chosen - gain of rejected))."""
     gains_P2 = (own_B - reference_B).view(-1, 2)
     return -F.logsigmoid(beta * (gains_P2[:, 0] - gains_P2[:, 1])).mean()

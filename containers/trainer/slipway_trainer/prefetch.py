@@ -1,4 +1,4 @@
-"""Micro-batches read ahead by a few threads, so that a step does not wait for storage. Reads hold no lock of Python's."""
+"""Prefetches micro-batches with threads, so that a step does not wait for storage. Reads do not hold the GIL."""
 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -8,13 +8,13 @@ from torch import Tensor
 
 from slipway_trainer.batches import Batches, MicroBatch, Sample
 
-#: Micro-batches on their way at once: a read from S3 takes 50 to 100 ms, a micro-batch of a small model less.
+#: Number of prefetched micro-batches: a read from S3 takes 50 to 100 ms, a micro-batch of a small model less.
 DEPTH = 8
 THREADS = 4
 
 
 class Prefetch:
-    """The micro-batches of a rank in the order of training. Any other order works too, without reading ahead."""
+    """The micro-batches of a rank in training order. Other orders work as well, without prefetching."""
 
     def __init__(self, batches: Batches, pinned: bool, depth: int = DEPTH) -> None:
         self._batches, self._pinned, self._depth = batches, pinned, depth
@@ -30,14 +30,14 @@ class Prefetch:
         return rows.pin_memory() if self._pinned else rows
 
     def _ask(self, key: tuple[int, int]) -> None:
-        # The order is computed here: it caches, and threads would disturb each other.
+        # The order is computed in this thread, because its cache is not thread-safe.
         self._ahead.append((key, self._pool.submit(self._read, self._batches.numbers(*key))))
 
     def micro_batch(self, batch: int, micro_step: int, device: torch.device) -> MicroBatch:
-        """The micro-batch of a step. Raises DataFailed for what could not be read."""
+        """The micro-batch of a step. Raises DataFailed if it could not be read."""
         key = (batch, micro_step)
         if not self._ahead or self._ahead[0][0] != key:
-            # The first one, or the first after a window that is left out.
+            # The first micro-batch, or the first after skipped batches.
             self._drop()
             self._ask(key)
         while len(self._ahead) <= self._depth:
@@ -53,6 +53,6 @@ class Prefetch:
         self._ahead.clear()
 
     def close(self) -> None:
-        """Forgets what was read ahead and ends the threads, without waiting for them."""
+        """Discards the prefetched data and stops the threads without waiting for them."""
         self._drop()
         self._pool.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""A trace of a few steps by PyTorch's profiler, on rank 0, when the run asks for it. Trouble with it is said and ends nothing."""
+"""A trace of a few steps on rank 0 with PyTorch's profiler, on request. Errors are reported and do not end the run."""
 
 import argparse
 import os
@@ -17,7 +17,7 @@ TABLE_ROWS = 40
 
 
 class StepTrace:
-    """Counts the steps of this process: the first `after` are left out, the last of them to warm the profiler up."""
+    """Traces `steps` steps of this process after the first `after` steps, the last of which is the profiler's warm-up."""
 
     def __init__(self, after: int, steps: int, device: torch.device, store: Store) -> None:
         self._device, self._store = device, store
@@ -29,12 +29,12 @@ class StepTrace:
         self._profiler.start()
 
     def after_step(self, step: int) -> None:
-        """`step` is over. Writes the trace when it was the last one of the window."""
+        """Called after each step. Writes the trace after the last step of the window."""
         self._step = step
         self._profiler.step()
 
     def close(self) -> None:
-        """Writes what there is of a window that the run did not fill."""
+        """Writes an incomplete trace if the run ends within the window."""
         self._profiler.stop()
 
     def _write(self, found: profile) -> None:
@@ -46,21 +46,21 @@ class StepTrace:
                 write_object(self._store, f"{name}.json.gz", trace.read_bytes())
             table = found.key_averages().table(sort_by=f"self_{self._device.type}_time_total", row_limit=TABLE_ROWS)
             write_object(self._store, f"{name}.txt", table.encode())
-        except Exception as error:  # Storage, a full disk, another PyTorch: the run matters more than its trace.
+        except Exception as error:  # Storage errors, a full disk, other PyTorch versions: the run must continue without a trace.
             progress.say("profile", step=self._step, error=str(error))
         else:
             progress.say("profile", step=self._step, steps=self._steps, uri=f"{self._store.uri}/{name}.json.gz")
 
 
 def place_of(heartbeat_uri: str | None, attempt: int, environ: Mapping[str, str]) -> str:
-    """`s3://.../runs/<team>/<run>/profile/a001` beside the heartbeat; under network isolation a folder that is uploaded at the end."""
+    """`s3://.../runs/<team>/<run>/profile/a001` next to the heartbeat; under network isolation a folder that is uploaded at the end."""
     if heartbeat_uri:
         return f"{heartbeat_uri.rsplit('/', 1)[0]}/profile/a{attempt:03d}"
     return os.path.join(environ.get("SM_OUTPUT_DATA_DIR", "/opt/ml/output/data"), "profile")
 
 
 def open_trace(arguments: argparse.Namespace, rank: int, device: torch.device, place: str) -> StepTrace | None:
-    """The trace of this rank; None where none is wanted. Raises Settings for a window without steps."""
+    """The trace of this rank; None if it is not requested. Raises Settings for an invalid window."""
     after, steps = arguments.profile_after_steps, arguments.profile_steps
     if after < 0 or steps < 1:
         found = f"{after} and {steps}"

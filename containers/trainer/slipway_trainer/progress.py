@@ -1,4 +1,4 @@
-"""Progress lines of the runtime contract, and the numbers in them."""
+"""Progress lines of the runtime contract, and the throughput numbers in them."""
 
 import json
 import sys
@@ -7,22 +7,23 @@ from typing import Any
 from slipway_trainer.architecture_parts import Window
 from slipway_trainer.settings import Architecture, Training
 
-#: Peak dense bf16 TFLOP/s by a part of the device's name (docs/facts/instances.json). The first that fits: B200 is a part of GB200.
+#: Peak dense bf16 TFLOP/s by a substring of the device's name (docs/facts/instances.json). The first match counts, because GB200 contains
+#: B200.
 PEAK_TFLOPS = {"GB200": 2500.0, "B300": 2250.0, "B200": 2250.0, "H200": 989.4, "H100": 989.4, "A100": 312.0, "L40S": 362.0}
 
 
 def say(event: str, **fields: Any) -> None:
-    """One progress line, in one write."""
+    """Prints a progress line with a single write."""
     kept = {name: value for name, value in fields.items() if value is not None}
     sys.stdout.write("slipway " + json.dumps({"event": event, **kept}, separators=(",", ":")) + "\n")
     sys.stdout.flush()
 
 
 def flops_per_token(shape: Architecture, sequence_length: int) -> float:
-    """Model FLOPs of one trained token: 6 (N_layers + V d) + 12 L d s, attention counted in full, recomputation not at all.
+    """Model FLOPs per trained token: 6 (N_layers + V d) + 12 L d s, with full attention and without recomputation.
 
-    Of a mixture of experts only the experts that a token visits count, shared ones included; norms, biases and routers do not. A module
-    that predicts a further token counts as a layer with a matrix that joins, and with a head.
+    For a mixture of experts, only the experts of a token and the shared experts count; norms, biases and routers do not count. A
+    multi-token prediction module counts as a layer, a projection and a head.
     """
     layers = _blocks(shape)
     mixtures = sum(shape.has_experts(layer) for layer in layers)
@@ -36,12 +37,12 @@ def flops_per_token(shape: Architecture, sequence_length: int) -> float:
 
 
 def _blocks(shape: Architecture) -> list[int]:
-    """The layer whose kind each block has: those of the model, and of modules that predict further tokens."""
+    """The layer index that determines the kind of each block, including the blocks of multi-token prediction modules."""
     return [*range(shape.layers), *[shape.layers - 1] * shape.mtp_layers]
 
 
 def _attention_matrices(shape: Architecture) -> int:
-    """Elements of the projections of one layer."""
+    """Number of weights in the attention projections of one layer."""
     hidden, heads, latent = shape.hidden_size, shape.attention_heads, shape.latent
     if latent is None:
         return hidden * shape.head_size * (2 * heads + 2 * shape.kv_heads)
@@ -52,7 +53,7 @@ def _attention_matrices(shape: Architecture) -> int:
 
 
 def _keys_seen(shape: Architecture, length: int) -> float:
-    """Twice the keys that a query sees in the mean, summed over the layers: `length` without a window, as half the scores are masked."""
+    """Twice the mean number of keys per query, summed over the layers: `length` without a window, because half of the scores are masked."""
     if shape.window is None:
         return float(len(_blocks(shape)) * length)
     windowed = _keys_in_window(shape.window, length)
@@ -68,12 +69,12 @@ def _keys_in_window(window: Window, length: int) -> float:
 
 
 def peak_tflops(device_name: str) -> float | None:
-    """Peak of a device; None for one that is not in the table, and then no MFU is printed."""
+    """Peak TFLOP/s of a device; None if it is not in the table, in which case no MFU is printed."""
     return next((peak for name, peak in PEAK_TFLOPS.items() if name in device_name), None)
 
 
 def step_numbers(shape: Architecture, training: Training, ranks: int, seconds: float, device_name: str) -> dict[str, Any]:
-    """Throughput of one step that took `seconds`, averaged over all ranks."""
+    """Throughput of a step of `seconds`, averaged over all ranks."""
     tokens = training.tokens_per_step
     per_rank = tokens / seconds / ranks
     peak = peak_tflops(device_name)

@@ -1,4 +1,4 @@
-"""config.json of published weights: what an import must agree with, and what an export says. No PyTorch here."""
+"""config.json of published weights: checks for imports, and the content for exports. Does not import PyTorch."""
 
 import json
 from collections.abc import Mapping
@@ -10,16 +10,16 @@ from slipway_trainer.published_families import FAMILIES, family_config, family_i
 from slipway_trainer.published_keys import common, same, stated
 from slipway_trainer.rope_scaling import published_rope_scaling
 
-#: Families that are Llama's blocks and nothing else; published_families.py has the others.
+#: Families that consist only of Llama's blocks; published_families.py has the others.
 PLAIN_FAMILIES = ("llama", "mistral", "mixtral")
-#: `model_type` of an export that no library knows: a plain feed-forward block beside Llama's attention.
+#: `model_type` of an export that no library supports: a plain MLP with Llama's attention.
 OWN_FAMILY = "slipway-plain-mlp"
-#: And of one whose parts no published family has together.
+#: `model_type` of an export whose combination of parts exists in no published family.
 OWN_SHAPE = "slipway"
 
 
 def _expected(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of the run file's architecture as a config.json has them, with the defaults of transformers."""
+    """Fields of the run file's architecture that correspond to a config.json, with the defaults of transformers."""
     heads, hidden = config.get("num_attention_heads"), config.get("hidden_size")
     theta, scaling, _ = published_rope_scaling(config)
     mixtral = config.get("model_type") == "mixtral"
@@ -62,7 +62,7 @@ def _given(shape: Architecture) -> dict[str, Any]:
 
 
 def _beyond(config: Mapping[str, Any], shape: Architecture, sequence_length: int) -> list[str]:
-    """What such a model computes and this trainer's does not."""
+    """Features of a published model that this trainer or this architecture does not have."""
     kind = config.get("model_type")
     found = [] if kind in (*PLAIN_FAMILIES, OWN_FAMILY) else [f"model_type {kind} (known: {', '.join((*PLAIN_FAMILIES, *FAMILIES))})"]
     found += ["mlp_bias true"] if config.get("mlp_bias") else []
@@ -81,7 +81,7 @@ def _beyond(config: Mapping[str, Any], shape: Architecture, sequence_length: int
 
 
 def config_issues(folder: Path, shape: Architecture, sequence_length: int) -> list[str]:
-    """Why the weights of a folder cannot be those of this architecture, by its config.json; empty when they can."""
+    """Differences between the config.json of a weights folder and the architecture; empty if the weights fit."""
     path = folder / "config.json"
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
@@ -113,13 +113,13 @@ def _text(value: Any) -> str:
 
 
 def longest_context(shape: Architecture, sequence_length: int) -> int:
-    """`max_position_embeddings` of an export: what the positions were scaled for, or the length that was trained."""
+    """`max_position_embeddings` of an export: the length for which positions are scaled, or the trained length."""
     scaling = shape.rope_scaling
     return max(sequence_length, int(scaling.factor * scaling.original_max_position_embeddings)) if scaling else sequence_length
 
 
 def published_config(shape: Architecture, sequence_length: int) -> dict[str, Any]:
-    """config.json for the export."""
+    """The config.json of an export."""
     if is_of_family(shape):
         return family_config(shape, longest_context(shape, sequence_length))
     mixture = shape.experts > 0
@@ -141,7 +141,7 @@ def published_config(shape: Architecture, sequence_length: int) -> dict[str, Any
 
 
 def _is_published(shape: Architecture) -> bool:
-    """Whether Llama, Mistral or Mixtral has these parts."""
+    """Whether the architecture is possible for Llama, Mistral or Mixtral."""
     plain = shape.gated_mlp and not shape.attention_bias and not shape.experts
     window = shape.window is None or (shape.window.pattern == "all" and plain)
     other = set(shape.parts()) - {"slidingWindow", "attentionBias"}
@@ -149,7 +149,8 @@ def _is_published(shape: Architecture) -> bool:
 
 
 def write_config(folder: Path, shape: Architecture, sequence_length: int, imported: Path | None = None, precision: str = "") -> None:
-    """Writes config.json of an export: that of the weights in `imported` with the precision of the run, or one made from the shape."""
+    """Writes config.json of an export: a copy of that in `imported` with the precision of the run, or one generated from the
+    architecture."""
     config = published_config(shape, sequence_length)
     if imported is not None:
         config = json.loads((imported / "config.json").read_text(encoding="utf-8"))

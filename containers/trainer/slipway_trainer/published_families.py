@@ -1,4 +1,4 @@
-"""config.json of families that have more than Llama's parts: what an export says and what an import must agree with. No PyTorch here."""
+"""config.json of families with more parts than Llama: the content for exports and the checks for imports. Does not import PyTorch."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from slipway_trainer.published_keys import PublishedFamily, common, layer_types,
 from slipway_trainer.published_mixtures import MIXTURES
 from slipway_trainer.rope_scaling import published_rope_scaling, unscaled
 
-#: What transformers takes where a config.json of a family does not have a key; a key that is in neither place is compared with null.
+#: Defaults of transformers for missing keys of a family's config.json; keys without a default are compared with null.
 _DEFAULTS: Mapping[str, Any] = {
     "attention_bias": False,
     "decoder_sparse_step": 1,
@@ -51,19 +51,19 @@ def _gemma3(shape: Architecture) -> dict[str, Any]:
 
 
 def _divides(shape: Architecture) -> bool:
-    """Files of these families have no size of a head."""
+    """The config.json of these families has no head size."""
     return shape.head_size * shape.attention_heads == shape.hidden_size
 
 
 def _gemma_fits(shape: Architecture) -> bool:
-    """config.json has no key for the scale of embeddings."""
+    """The config.json of these families has no key for the scale of embeddings."""
     return same(shape.embedding_scale, shape.hidden_size**0.5)
 
 
 _GEMMA_PARTS = ("embeddingScale", "norm rms-offset", "activation gelu-tanh")
 _GEMMA_OPTIONAL = ("attentionBias", "slidingWindow", "logitSoftcap", "attentionScale")
 _GEMMA_DEFAULTS: Mapping[str, Any] = {"tie_word_embeddings": True, "hidden_activation": "gelu_pytorch_tanh", "head_dim": 256}
-#: `model_type` -> its config.json.
+#: `model_type` to the description of its config.json.
 FAMILIES: Mapping[str, PublishedFamily] = {
     "gemma": PublishedFamily("GemmaForCausalLM", _gemma, _GEMMA_PARTS, ("attentionBias",), _GEMMA_DEFAULTS, fits=_gemma_fits),
     "gemma2": PublishedFamily(
@@ -90,13 +90,13 @@ FAMILIES: Mapping[str, PublishedFamily] = {
 
 
 def is_of_family(shape: Architecture) -> bool:
-    """Whether models of the shape's family, one of FAMILIES, have just these parts: its config.json then says all of the shape."""
+    """Whether the architecture has exactly the parts of its family (one of FAMILIES), so that config.json describes it completely."""
     family = FAMILIES.get(shape.family.model_type)
     return family is not None and family.has(shape)
 
 
 def family_config(shape: Architecture, longest_context: int) -> dict[str, Any]:
-    """config.json of a shape of one of FAMILIES."""
+    """config.json of an architecture of one of FAMILIES."""
     family = FAMILIES[shape.family.model_type]
     found = family.describe(shape) | {"max_position_embeddings": longest_context}
     empty = {key: None for key in family.nullable if found[key] is None}
@@ -106,7 +106,7 @@ def family_config(shape: Architecture, longest_context: int) -> dict[str, Any]:
 
 
 def family_issues(config: Mapping[str, Any], shape: Architecture) -> list[str]:
-    """What the config.json of published weights says of the model and the run does not, by its keys."""
+    """Differences between the config.json of published weights and the architecture of the run, by key."""
     kind = config["model_type"]
     family, parts = FAMILIES[kind], parts_of(shape)
     missing = [f"model: must have {part} as all models of model_type {kind} do" for part in family.required if part not in parts]
@@ -122,23 +122,23 @@ def family_issues(config: Mapping[str, Any], shape: Architecture) -> list[str]:
     return issues + ([f"model.weights: must be a model that the built-in trainer computes, got {beyond} in config.json"] if beyond else [])
 
 
-#: Keys that must be there.
+#: Required keys.
 _NAMED = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
 
 
 def _of_all_layers(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Rotary positions may be given for layers with and without a window apart."""
+    """Selects the rotary positions of layers without a window, if they are given separately for layers with and without one."""
     rope = config.get("rope_parameters") or {}
     return {**config, "rope_parameters": rope["full_attention"]} if "full_attention" in rope else config
 
 
 def _local_theta(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Theta of layers with a window, which newer files have among `rope_parameters`."""
+    """Theta of layers with a window, which newer files have in `rope_parameters`."""
     local = (config.get("rope_parameters") or {}).get("sliding_attention")
     return {"rope_local_base_freq": local["rope_theta"]} if local else {}
 
 
 def _unused_window(config: Mapping[str, Any]) -> dict[str, Any]:
-    """If no layer has a window, its size is ignored."""
+    """Ignores the window size if no layer has a window."""
     types = config.get("layer_types")
     return {"sliding_window": None} if types and "sliding_attention" not in types else {}

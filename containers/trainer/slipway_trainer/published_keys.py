@@ -1,4 +1,4 @@
-"""Keys that the config.json of every family has. No PyTorch here."""
+"""Keys that are common to the config.json of all families. Does not import PyTorch."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -12,38 +12,38 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class PublishedFamily:
-    """How the config.json of one `model_type` describes a shape."""
+    """How the config.json of a `model_type` describes an architecture."""
 
-    #: Class of transformers.
+    #: Class name in transformers.
     architecture: str
-    #: What config.json says of a shape; an import must agree with it.
+    #: The keys that describe an architecture; an import must match them.
     describe: Callable[[Architecture], dict[str, Any]]
-    #: Parts that every model of the family has, and those that some have, in the words of parts_of().
+    #: Parts that all models of the family have, and parts that some have, as named by parts_of().
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
-    #: What transformers takes where a key is missing and DEFAULTS does not say it.
+    #: Defaults of transformers for missing keys, in addition to _DEFAULTS of published_families.py.
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    #: What else an export says.
+    #: Additional keys of an export.
     exported: Mapping[str, Any] = field(default_factory=dict)
-    #: Keys for which null says something.
+    #: Keys for which null is a meaningful value.
     nullable: tuple[str, ...] = ()
-    #: The keys of a config.json that say the same as others, in the words of `describe`.
+    #: Converts equivalent keys of a config.json to those of `describe`.
     reads: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda _config: {}
-    #: Whether the sizes of a shape with these parts are possible.
+    #: Whether the sizes of an architecture are possible.
     fits: Callable[[Architecture], bool] = lambda _shape: True
 
     def has(self, shape: Architecture) -> bool:
-        """Whether models of the family have just the parts of a shape: config.json then says all of it."""
+        """Whether models of the family have exactly the parts of the architecture, so that config.json describes it completely."""
         return shape.gated_mlp and {*self.required} <= parts_of(shape) <= {*self.required, *self.optional} and self.fits(shape)
 
 
 def parts_of(shape: Architecture) -> set[str]:
-    """Names of the parts that a shape has, experts among them."""
+    """Names of the parts of an architecture, including "experts"."""
     return {*shape.parts(), *(["experts"] if shape.experts else [])}
 
 
 def same(given: Any, wanted: Any) -> bool:
-    """Whether two values of a config.json are equal. Sizes are exact; a fraction may have been rounded on its way."""
+    """Whether two values of a config.json are equal. Integers are compared exactly, floats with a tolerance for rounding."""
     numbers = all(isinstance(value, (int, float)) for value in (given, wanted))
     if numbers and any(isinstance(value, float) for value in (given, wanted)):
         return math.isclose(given, wanted, rel_tol=_TOLERANCE)
@@ -51,12 +51,12 @@ def same(given: Any, wanted: Any) -> bool:
 
 
 def stated(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Without the keys that have no effect."""
+    """The config without keys whose value is None."""
     return {key: value for key, value in config.items() if value is not None}
 
 
 def common(shape: Architecture) -> dict[str, Any]:
-    """What every config.json says of a shape."""
+    """The keys of an architecture that are common to all families."""
     return {
         "hidden_size": shape.hidden_size,
         "intermediate_size": shape.ffn_hidden_size,
@@ -72,10 +72,10 @@ def common(shape: Architecture) -> dict[str, Any]:
 
 
 def with_silu(shape: Architecture) -> dict[str, Any]:
-    """What every config.json says of a shape, with SiLU as activation."""
+    """The common keys, with SiLU as the activation."""
     return common(shape) | {"hidden_act": "silu"}
 
 
 def layer_types(shape: Architecture) -> list[str]:
-    """`layer_types` of config.json: the kind of attention of each layer."""
+    """`layer_types` of config.json: the attention type of each layer."""
     return ["sliding_attention" if shape.has_window(layer) else "full_attention" for layer in range(shape.layers)]

@@ -1,4 +1,4 @@
-"""config.json of families with experts, but for Mixtral, which is Llama otherwise. No PyTorch here."""
+"""config.json of families with experts, except Mixtral, which otherwise equals Llama. Does not import PyTorch."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,8 @@ def _qwen_moe(shape: Architecture) -> dict[str, Any]:
 
 
 def _qwen_dense_layers(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Every `decoder_sparse_step`-th layer has experts, but for those of `mlp_only_layers`."""
+    """Converts `decoder_sparse_step` to a list of layers without experts: every such layer has experts, except those in
+    `mlp_only_layers`."""
     step, only = config["decoder_sparse_step"], config["mlp_only_layers"]
     layers = range(int(config.get("num_hidden_layers", 0)))
     return {"decoder_sparse_step": 1, "mlp_only_layers": [layer for layer in layers if layer in only or (layer + 1) % step]}
@@ -69,7 +70,7 @@ def _llama4(shape: Architecture) -> dict[str, Any]:
 
 
 def _llama4_layers(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Lists of layers where config.json gives a period instead."""
+    """Converts intervals in config.json to lists of layers."""
     layers = range(int(config.get("num_hidden_layers", 0)))
     step, interval = config.get("interleave_moe_layer_step", 1), config.get("no_rope_layer_interval", 4)
     rotated = config.get("no_rope_layers") or [int((layer + 1) % interval != 0) for layer in layers]
@@ -106,7 +107,7 @@ def _groups(shape: Architecture) -> dict[str, Any]:
 
 
 def _deepseek_v2(shape: Architecture) -> dict[str, Any]:
-    # Without groups the two sizes may be anything.
+    # Without groups, the two group sizes have no effect.
     if shape.routing.groups == 1:
         return _deepseek(shape) | {"topk_method": "greedy"}
     return _deepseek(shape) | {"topk_method": "group_limited_greedy"} | _groups(shape)
@@ -119,7 +120,7 @@ def _deepseek_v3(shape: Architecture) -> dict[str, Any]:
 
 
 def _deepseek_fits(shape: Architecture) -> bool:
-    """Dense layers come first, and shared experts are as large as routed ones."""
+    """Dense layers must come first, and each shared expert must have the size of a routed expert."""
     is_first = shape.dense_layers == tuple(range(len(shape.dense_layers)))
     return is_first and shape.shared_ffn_hidden_size % shape.expert_inner_size == 0 and shape.has_output_bias == shape.attention_bias
 
@@ -132,13 +133,13 @@ _DEEPSEEK_V3 = PublishedFamily(
     required=(*_DEEPSEEK_PARTS, "routing.bias", "routing.score sigmoid"),
     optional=(*_DEEPSEEK_OPTIONAL, "interleavedRope", "routing.normalise false", "mtpLayers"),
     defaults={"norm_topk_prob": True, "rope_interleave": True},
-    # transformers takes one block that predicts further tokens where config.json does not say it.
+    # Without this key, transformers assumes one multi-token prediction module.
     exported={"topk_method": "noaux_tc", "scoring_func": "sigmoid", "num_nextn_predict_layers": 0},
     nullable=("q_lora_rank",),
     fits=lambda shape: _deepseek_fits(shape) and shape.routing.deciding_experts == 2,
 )
 
-#: `model_type` -> its config.json.
+#: `model_type` to the description of its config.json.
 MIXTURES: Mapping[str, PublishedFamily] = {
     "deepseek_v2": PublishedFamily(
         "DeepseekV2ForCausalLM",
@@ -160,7 +161,7 @@ MIXTURES: Mapping[str, PublishedFamily] = {
         exported={"swiglu_limit": 7.0},
         fits=lambda shape: not shape.dense_layers and shape.has_output_bias == shape.attention_bias,
     ),
-    # Its files name DeepSeek-V3's class under a model_type of their own.
+    # Its files use DeepSeek-V3's class with another model_type.
     "kimi_k2": _DEEPSEEK_V3,
     "llama4_text": PublishedFamily(
         "Llama4ForCausalLM",

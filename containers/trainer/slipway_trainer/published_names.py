@@ -1,11 +1,11 @@
-"""Where published checkpoints keep our parameters. No PyTorch here."""
+"""Names of the parameters in published checkpoints. Does not import PyTorch."""
 
 from dataclasses import dataclass
 
 from slipway_trainer.architecture import Architecture
 
 _OUTSIDE = {"embed": "model.embed_tokens", "norm": "model.norm", "head": "lm_head"}
-#: The norms of a block by where they stand.
+#: The norms of a block by norm placement.
 _NORMS = {
     "pre": {"attention_norm": "input_layernorm", "mlp_norm": "post_attention_layernorm"},
     "post": {"attention_post_norm": "post_attention_layernorm", "mlp_post_norm": "post_feedforward_layernorm"},
@@ -16,37 +16,36 @@ _NORMS = {
         "mlp_post_norm": "post_feedforward_layernorm",
     },
 }
-#: Mixtral calls its mixture another thing than a feed-forward block, and numbers an expert's matrices.
+#: Mixtral has its own name for the MLP of experts, and numbers the matrices of an expert.
 _MIXTRAL_EXPERT = {"gate_proj": "w1", "down_proj": "w2", "up_proj": "w3"}
-#: Families whose experts stand in tensors of all of them, as (experts, inputs, outputs): whether the columns of gate and up projection
-#: alternate.
+#: Families that store all experts in one tensor (experts, inputs, outputs), and whether the columns of gate and up projection alternate.
 PACKED = {"gpt_oss": True, "llama4_text": False}
-#: What families call a block's part behind attention.
+#: Names of the MLP of a block, if not "mlp".
 _FEED_FORWARD = {"llama4_text": "feed_forward"}
-#: Families that call their shared experts one.
+#: Families with one shared expert.
 _ONE_SHARED = ("qwen2_moe", "llama4_text")
 
 
 @dataclass(frozen=True)
 class Place:
-    """A tensor of a published checkpoint, or the part of it that is one of our parameters."""
+    """A tensor of a published checkpoint, or the part of it that is one parameter."""
 
     tensor: str
-    #: Number of the expert whose part it is; None = all of the tensor.
+    #: Index of the expert; None = the whole tensor.
     expert: int | None = None
-    #: Gate and up projection (0 and 1) share a tensor.
+    #: 0 for the gate projection and 1 for the up projection if both share a tensor.
     half: int | None = None
-    #: Their columns alternate, instead of standing behind each other.
+    #: Whether their columns alternate instead of being concatenated.
     alternates: bool = False
 
 
 def published_name(name: str, shape: Architecture | None = None) -> str:
-    """The name of the tensor with one of our parameters; without a shape in those of Llama, Mistral and Mixtral."""
+    """The published name of a parameter; without a shape, the name in Llama, Mistral and Mixtral."""
     return published_place(name, shape).tensor
 
 
 def published_place(name: str, shape: Architecture | None = None) -> Place:
-    """Where a published checkpoint has one of our parameters; without a shape in those of Llama, Mistral and Mixtral."""
+    """The location of a parameter in a published checkpoint; without a shape, that in Llama, Mistral and Mixtral."""
     path, _, kind = name.rpartition(".")
     kind = "weight" if kind == "offset" else kind
     if path in _OUTSIDE:
@@ -68,7 +67,7 @@ def published_place(name: str, shape: Architecture | None = None) -> Place:
 
 
 def _further_place(module: int, rest: str, kind: str, shape: Architecture | None) -> Place:
-    """Modules that predict further tokens stand behind the layers, as DeepSeek-V3's files have them; transformers reads none of them."""
+    """Multi-token prediction modules follow the layers, as in DeepSeek-V3's files; transformers does not read them."""
     assert shape is not None, "only a model of a run has such modules"
     if rest.startswith("block."):
         return published_place(f"blocks.{shape.layers + module}.{rest.removeprefix('block.')}.{kind}", shape)
@@ -76,7 +75,7 @@ def _further_place(module: int, rest: str, kind: str, shape: Architecture | None
 
 
 def repeated_names(shape: Architecture) -> dict[str, str]:
-    """Tensors of such modules that are the model's own embedding or head, by the names of the model's: files repeat them."""
+    """Tensors of multi-token prediction modules that repeat the model's embedding or head in published files, with the repeated name."""
     found = {}
     for module in range(shape.mtp_layers):
         block = f"model.layers.{shape.layers + module}"
@@ -86,7 +85,7 @@ def repeated_names(shape: Architecture) -> dict[str, str]:
 
 
 def _feed_forward(inner: str, kind: str, family: str) -> str:
-    """Of a dense block or of a mixture; `inner` is what stands between `mlp` and the parameter's own name."""
+    """The name in a dense MLP or a mixture; `inner`: the path between `mlp` and the parameter."""
     is_mixtral = family in ("", "mixtral")
     dense = _FEED_FORWARD.get(family, "mlp")
     mixture = "block_sparse_moe" if is_mixtral else dense

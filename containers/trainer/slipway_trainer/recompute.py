@@ -1,4 +1,4 @@
-"""Activation checkpointing: none, selective (keep matrix products and attention, recompute the cheap rest), full, or in groups."""
+"""Activation checkpointing: none, selective (save matrix products and attention, recompute the rest), full, or in groups of layers."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -8,8 +8,7 @@ from torch import nn
 from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 
 _aten = torch.ops.aten
-#: Attention in one kernel, as scaled_dot_product_attention chooses it: cuDNN's on Hopper and Blackwell, FlashAttention, others. Not
-#: every PyTorch has each.
+#: Fused attention kernels of scaled_dot_product_attention. Not every PyTorch version has all of them.
 _ATTENTION = (
     "_scaled_dot_product_cudnn_attention",
     "_scaled_dot_product_efficient_attention",
@@ -17,12 +16,12 @@ _ATTENTION = (
     "_scaled_dot_product_flash_attention_for_cpu",
     "_scaled_dot_product_fused_attention_overrideable",
 )
-#: Results worth their memory: recomputing them costs a matrix product.
+#: Outputs that are saved because their recomputation is expensive.
 _KEPT = {_aten.mm.default, _aten._scaled_mm.default}
 _KEPT |= {getattr(_aten, name).default for name in (*_ATTENTION, "_grouped_mm") if hasattr(_aten, name)}
 if hasattr(torch.ops.higher_order, "flex_attention"):
     _KEPT.add(torch.ops.higher_order.flex_attention)
-# Under tensor parallelism: what ranks have summed would have to be sent again.
+# Under tensor parallelism, recomputing these outputs would repeat communication.
 _KEPT |= {torch.ops._c10d_functional.reduce_scatter_tensor.default}
 
 
@@ -37,7 +36,7 @@ def _recomputed(forward, *, selective: bool, arguments: tuple) -> torch.Tensor:
 
 
 def layers_recomputed(layers: Sequence[nn.Module], x_BLD: torch.Tensor, *tables: torch.Tensor | None) -> torch.Tensor:
-    """Several layers of which only the first one's input is kept: less memory than one input a layer, for the same work."""
+    """Runs several layers and saves only the input of the first one: less memory than one input per layer, for the same computation."""
 
     def run(x_BLD: torch.Tensor) -> torch.Tensor:
         for layer in layers:
@@ -48,7 +47,7 @@ def layers_recomputed(layers: Sequence[nn.Module], x_BLD: torch.Tensor, *tables:
 
 
 def apply_recompute(block: nn.Module, mode: str) -> None:
-    """Makes `block` drop its inner activations and compute them again in the backward pass. Parameter names stay as they are."""
+    """Changes `block` to recompute its activations in the backward pass. Parameter names do not change."""
     if mode == "none":
         return
     inner = block.forward

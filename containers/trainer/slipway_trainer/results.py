@@ -1,4 +1,4 @@
-"""What came of each step: whether its loss is one to go on with, and its progress line."""
+"""Handles the result of each step: checks its loss and prints its progress line."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ RECENT_LOSSES = 50
 
 @dataclass(frozen=True)
 class Launched:
-    """A step on its way. `seconds`: that it took; None where only its end on the device will tell."""
+    """A launched step. `seconds`: its duration; None if it is measured on the device."""
 
     step: int
     asked: Asked
@@ -29,7 +29,7 @@ class Launched:
 
 
 class StepResults:
-    """The results of one run's steps, on one rank, in their order."""
+    """The results of a run's steps on one rank, in order."""
 
     def __init__(
         self, settings: RunSettings, world: World, saves: Saves, continuation: Continuation, trackers: Sequence[Tracker]
@@ -39,14 +39,15 @@ class StepResults:
         self._recent: list[float] = []
 
     def take(self, launched: Launched, found: Tally, seconds: float) -> None:
-        """Says the step. Raises LossFailed, on every rank, for a loss that ends the run."""
+        """Checks and prints a step. Raises LossFailed on all ranks for a loss that ends the run."""
         self._check(launched.step, found)
         is_last = launched.step == self._settings.training.steps
         if self._world.rank == 0 and (is_last or launched.step % self._settings.arguments.log_every_steps == 0):
             self._say(launched, found, seconds)
 
     def _check(self, step: int, found: Tally) -> None:
-        """No update followed a step that was not finite, and no step since a spike has reached a checkpoint: each is read before a save."""
+        """Raises LossFailed for a loss that is not finite or is a spike. Results are read before a save, so such a step never reaches a
+        checkpoint."""
         if not math.isfinite(found.loss) or not math.isfinite(found.norm):
             raise exits.LossFailed(f"step {step}: loss {found.loss} and gradient norm {found.norm} must be finite")
         factor = self._settings.arguments.loss_spike_factor

@@ -1,7 +1,7 @@
-"""Rotary positions: inverse frequencies with their scaling, and the tables of cosine and sine. Shape suffixes as in model.py.
+"""Rotary positions: inverse frequencies with scaling, and the tables of cosine and sine. Shape suffixes as in model.py.
 
-The formulas are those of Hugging Face's modeling_rope_utils.py, to which tests compare the logits: Llama 3.1's scaling, YaRN
-(arXiv 2309.00071) and linear position interpolation (arXiv 2306.15595).
+The formulas are those of Hugging Face's modeling_rope_utils.py, with which tests compare the logits: Llama 3.1's scaling, YaRN (arXiv
+2309.00071) and linear position interpolation (arXiv 2306.15595).
 """
 
 import math
@@ -27,7 +27,7 @@ def inverse_frequencies(head_size: int, theta: float, scaling: RopeScaling | Non
 
 
 def _llama3(plain: Tensor, scaling: RopeScaling) -> Tensor:
-    """High frequencies stay, low ones are divided by the factor, those between move smoothly from one to the other."""
+    """High frequencies are unchanged, low ones are divided by the factor, with a smooth transition between them."""
     low, high, length = scaling.low_freq_factor, scaling.high_freq_factor, scaling.original_max_position_embeddings
     turns = length * plain / (2 * math.pi)
     smooth = (turns - low) / (high - low)
@@ -36,7 +36,8 @@ def _llama3(plain: Tensor, scaling: RopeScaling) -> Tensor:
 
 
 def _yarn(plain: Tensor, head_size: int, theta: float, scaling: RopeScaling) -> Tensor:
-    """Dimensions that turn often in the original context stay, those that turn seldom are interpolated, with a ramp between."""
+    """Dimensions with many rotations in the original context are unchanged, those with few are interpolated, with a linear ramp between
+    them."""
 
     def dimension(turns: float) -> float:
         return head_size * math.log(scaling.original_max_position_embeddings / (turns * 2 * math.pi)) / (2 * math.log(theta))
@@ -52,7 +53,7 @@ def _yarn(plain: Tensor, head_size: int, theta: float, scaling: RopeScaling) -> 
 
 
 def rope_tables(positions_L: Tensor, head_size: int, theta: float, scaling: RopeScaling | None = None) -> tuple[Tensor, Tensor]:
-    """Cosine and sine of rotary positions, each (L, E), in float32. Positions of several sequences (B, 1, L) give (B, 1, L, E)."""
+    """Cosine and sine of rotary positions, each (L, E), in float32. Positions of shape (B, 1, L) give (B, 1, L, E)."""
     frequencies, factor = inverse_frequencies(head_size, theta, scaling, positions_L.device)
     angles = positions_L.float()[..., None] * frequencies
     angles = torch.cat((angles, angles), dim=-1)
@@ -60,14 +61,15 @@ def rope_tables(positions_L: Tensor, head_size: int, theta: float, scaling: Rope
 
 
 def temperatures(positions_L: Tensor, found: Temperature) -> Tensor:
-    """What queries of layers without rotary positions are multiplied by, in float32."""
+    """The factor of queries in layers without rotary positions, in float32."""
     return 1.0 + found.scale * torch.log1p(torch.floor((positions_L.float() + 1.0) / found.floor))
 
 
 def rotate(x_BHLE: Tensor, cos_LE: Tensor | None, sin_LE: Tensor | None, interleaved: bool = False) -> Tensor:
-    """Rotary position embedding, first half of a head against its second half (the layout of published Llama weights); none without tables.
+    """Applies rotary positions to the two halves of a head (the layout of published Llama weights); returns the input without tables.
 
-    `interleaved`: weights pair neighbouring elements. They are put into halves first; queries and keys alike, so scores stay the same.
+    `interleaved`: the weights pair neighboring elements. They are reordered to halves for queries and keys, which does not change the
+    scores.
     """
     if cos_LE is None or sin_LE is None:
         return x_BHLE

@@ -1,6 +1,6 @@
-"""Rotary positions for contexts longer than those of pre-training: settings, in the run file's words and in those of config.json.
+"""Scaling of rotary positions for contexts longer than those of pre-training: parses and writes the settings of run files and config.json.
 
-The kinds are those of `rope_parameters` in Hugging Face's configurations: linear, llama3 and yarn. No PyTorch here.
+The types are those of `rope_parameters` in Hugging Face's configurations: linear, llama3 and yarn. Does not import PyTorch.
 """
 
 import math
@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-#: Fields that each kind must have, and those that it may have.
+#: Required fields of each type, and optional ones.
 NEEDED = {
     "linear": ("factor",),
     "llama3": ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"),
     "yarn": ("factor", "original_max_position_embeddings"),
 }
 ALLOWED = {"yarn": ("beta_fast", "beta_slow", "attention_factor", "truncate", "mscale", "mscale_all_dim")}
-#: What transformers takes where a config.json has no theta; 10,000 for other families.
+#: Default theta of transformers for a config.json without one; 10,000 for other families.
 _DEFAULT_THETA = {"mixtral": 1e6, "gpt_oss": 150_000.0}
-#: And of families that scale where a config.json has neither `rope_parameters` nor `rope_scaling`.
+#: Default scaling of families for a config.json with neither `rope_parameters` nor `rope_scaling`.
 _DEFAULT_SCALING: Mapping[str, Mapping[str, Any]] = {
     "gpt_oss": {"rope_type": "yarn", "factor": 32.0, "truncate": False, "original_max_position_embeddings": 4096},
 }
@@ -25,7 +25,7 @@ _DEFAULT_SCALING: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class RopeScaling:
-    """One way to change rotary frequencies; the fields are those of `rope_parameters` in a config.json."""
+    """A scaling of rotary frequencies; the fields are those of `rope_parameters` in a config.json."""
 
     kind: str
     factor: float
@@ -34,16 +34,17 @@ class RopeScaling:
     high_freq_factor: float = 4.0
     beta_fast: float = 32.0
     beta_slow: float = 1.0
-    #: What cosine and sine are multiplied by; None = 0.1 ln(factor) + 1, as the YaRN paper recommends.
+    #: Factor of cosine and sine; None = 0.1 ln(factor) + 1, as recommended in the YaRN paper.
     attention_factor: float | None = None
     truncate: bool = True
-    #: DeepSeek's two: cosine and sine are multiplied by the quotient of their factors, scores of latent attention by the second squared.
+    #: DeepSeek's parameters: the factor of cosine and sine is the quotient of their magnitudes, that of latent attention scores the square
+    #: of the second one.
     mscale: float | None = None
     mscale_all_dim: float | None = None
 
     @property
     def table_factor(self) -> float:
-        """What cosine and sine are multiplied by."""
+        """The factor of cosine and sine."""
         if self.kind != "yarn":
             return 1.0
         if self.attention_factor is not None:
@@ -54,14 +55,14 @@ class RopeScaling:
 
     @property
     def score_factor(self) -> float:
-        """What scores of latent attention are multiplied by."""
+        """The factor of the scores of latent attention."""
         return self._magnitude(self.mscale_all_dim or 0.0) ** 2
 
     def _magnitude(self, scale: float) -> float:
         return 0.1 * scale * math.log(self.factor) + 1.0
 
     def published(self) -> dict[str, Any]:
-        """As config.json has it under `rope_scaling`."""
+        """The value of `rope_scaling` in config.json."""
         names = (*NEEDED[self.kind], *ALLOWED.get(self.kind, ()))
         values = {name: getattr(self, name) for name in names}
         return {"rope_type": self.kind} | {name: value for name, value in values.items() if value is not None}
@@ -73,7 +74,7 @@ def _camel(name: str) -> str:
 
 
 def read_rope_scaling(raw: Mapping[str, Any] | None, issues: list[str]) -> RopeScaling | None:
-    """`model.ropeScaling` of job.json."""
+    """Parses `model.ropeScaling` of job.json; adds errors to `issues`."""
     if not raw:
         return None
     kind = str(raw.get("type"))
@@ -99,12 +100,12 @@ def _checked(found: RopeScaling, at: str, issues: list[str]) -> RopeScaling:
 
 
 def unscaled(model_type: str, scaling: RopeScaling | None) -> dict[str, Any]:
-    """What config.json must say of a model without scaling whose family scales unless told otherwise."""
+    """The keys of config.json that disable the default scaling of a family for a model without scaling."""
     return {"rope_scaling": {"rope_type": "default"}} if scaling is None and model_type in _DEFAULT_SCALING else {}
 
 
 def published_rope_scaling(config: Mapping[str, Any]) -> "tuple[float, RopeScaling | None, str]":
-    """(theta, scaling, what this trainer cannot do or "") of a config.json: `rope_parameters`, or `rope_theta` and `rope_scaling`."""
+    """(theta, scaling, unsupported feature or "") of a config.json with `rope_parameters`, or with `rope_theta` and `rope_scaling`."""
     usual = _DEFAULT_SCALING.get(str(config.get("model_type")), {})
     raw = dict(config.get("rope_parameters") or config.get("rope_scaling") or usual)
     theta = float(raw.pop("rope_theta", None) or config.get("rope_theta") or _DEFAULT_THETA.get(config.get("model_type"), 10_000.0))
@@ -118,7 +119,7 @@ def published_rope_scaling(config: Mapping[str, Any]) -> "tuple[float, RopeScali
     if kind not in NEEDED:
         return theta, None, f"rope_type {kind}"
     if kind != "linear":
-        # Where a configuration does not say it, transformers takes the model's longest context.
+        # The default of transformers is the model's longest context.
         raw.setdefault("original_max_position_embeddings", config.get("max_position_embeddings"))
     names = {field.name for field in fields(RopeScaling)} & {*NEEDED[kind], *ALLOWED.get(kind, ())}
     other = sorted(name for name, value in raw.items() if name not in names and value is not None)

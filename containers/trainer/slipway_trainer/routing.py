@@ -1,8 +1,7 @@
-"""Which experts a token visits, and what their results are multiplied by. Shape suffixes as in feed_forward.py; G groups of experts.
+"""Routing of tokens to experts. Shape suffixes as in feed_forward.py; G groups of experts.
 
-Softmax over all experts (Mixtral, Qwen3-MoE, DeepSeek-V2; GPT-OSS writes the same as a softmax over the chosen ones), sigmoids with a bias
-for the choice (DeepSeek-V3, arXiv 2412.19437, section 2.1.2), and groups that limit the choice (DeepSeek-V2, arXiv 2405.04434, section
-2.2.2).
+Softmax over all experts (Mixtral, Qwen3-MoE, DeepSeek-V2; equivalent to GPT-OSS's softmax over the chosen experts), sigmoid with a bias for
+the choice (DeepSeek-V3, arXiv 2412.19437, section 2.1.2), and group-limited routing (DeepSeek-V2, arXiv 2405.04434, section 2.2.2).
 """
 
 import torch
@@ -12,12 +11,12 @@ from torch import Tensor, nn
 from slipway_trainer.architecture_parts import Routing
 from slipway_trainer.sharding import own
 
-#: Keeps the sum of weights from being zero.
+#: Prevents a division by zero.
 _TINY = 1e-20
 
 
 class Router(nn.Linear):
-    """One score per expert, in float32 whatever the precision of the run: near ties would choose other experts otherwise."""
+    """One logit per expert, always in float32: with lower precision, near ties would select other experts."""
 
     def forward(self, x_TD: Tensor) -> Tensor:
         bias_X = None if self.bias is None else own(self.bias).float()
@@ -25,9 +24,9 @@ class Router(nn.Linear):
 
 
 def chosen_experts(logits_TX: Tensor, routing: Routing, per_token: int, bias_X: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Weights and numbers of each token's experts, both (T, N). `bias_X` is added for the choice alone."""
+    """Weights and indices of each token's experts, both (T, N). `bias_X` affects only the choice of experts."""
     scores_TX = logits_TX.sigmoid() if routing.score == "sigmoid" else logits_TX.softmax(-1)
-    # Both scores rise with the logits, which have fewer ties.
+    # Scores are monotonic in the logits, which have fewer ties.
     is_changed = bias_X is not None or routing.groups > 1
     order_TX = scores_TX.detach() if is_changed else logits_TX.detach()
     if bias_X is not None:
@@ -42,7 +41,7 @@ def chosen_experts(logits_TX: Tensor, routing: Routing, per_token: int, bias_X: 
 
 
 def _within_groups(order_TX: Tensor, routing: Routing) -> Tensor:
-    """The same with minus infinity for experts outside the best groups."""
+    """Sets the values of experts outside the best groups to minus infinity."""
     order_TGX = order_TX.unflatten(-1, (routing.groups, -1))
     of_groups_TG = order_TGX.topk(min(routing.deciding_experts, order_TGX.size(-1)), dim=-1).values.sum(-1)
     best_TG = of_groups_TG.topk(routing.top_groups, dim=-1).indices
