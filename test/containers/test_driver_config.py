@@ -202,7 +202,7 @@ def test_fails_with_77_when_the_digest_is_another(tmp_path: Path) -> None:
     assert not (tmp_path / "code").exists()
 
 
-@pytest.mark.parametrize(("digest", "message"), [(None, "must be given for own code"), ("ab", "must hold the archive ab.tar.gz")])
+@pytest.mark.parametrize(("digest", "message"), [(None, "must be set for user code"), ("ab", "must hold the archive ab.tar.gz")])
 def test_fails_with_77_without_a_digest_or_without_an_archive(tmp_path: Path, digest: str | None, message: str) -> None:
     (tmp_path / "channel").mkdir()
     with pytest.raises(DriverError, match=message):

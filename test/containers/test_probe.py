@@ -31,7 +31,7 @@ def test_what_is_expected_is_physically_possible_and_has_a_source(instance_type:
         ("ml.p5.48xlarge", 5.0, "LOW: 437 GB/s were measured elsewhere"),
         ("ml.p5.48xlarge", 200.0, "50 % of the line rate; LOW"),
         ("ml.g5.48xlarge", 3.0, "24 % of the line rate; there is no reference value"),
-        ("ml.m5.large", 1.0, "1.00 GB/s bus bandwidth; nothing is known"),
+        ("ml.m5.large", 1.0, "1.00 GB/s bus bandwidth; there is no reference"),
     ],
 )
 def test_the_log_says_how_good_it_is(instance_type: str, got: float, says: str) -> None:

@@ -169,7 +169,7 @@ def test_a_failure_that_comes_back_without_progress_ends_the_job_with_its_cause(
     assert codes[1] == 1, world.log("algo-2")
     assert codes[0] == 75
     assert len(world.events("algo-2", "restart")) == 1
-    assert "no step beyond" in world.log("algo-2")
+    assert "no progress beyond step" in world.log("algo-2")
     assert world.failure("algo-2")["reason"] == "RuntimeError: a passing trouble"
 
 

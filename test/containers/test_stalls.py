@@ -181,7 +181,7 @@ def test_a_run_whose_collective_hangs_goes_on_from_its_last_step(tmp_path: Path)
     job = trainer_job(training={"steps": 8}, arguments=timeouts, checkpoints=checkpoints)
     code, output = run_ranks(tmp_path / "first", 2, job, shards, STALL="1", **patched)
     assert code != 0
-    assert "step 6 stands still: the state after step 5 is saved" in output
+    assert "step 6 is stalled: saving the state after step 5" in output
     assert [event["step"] for event in events(output, "checkpoint")] == [5]
     assert (tmp_path / "checkpoints/step-5/COMMITTED.json").exists()
 
@@ -219,5 +219,5 @@ def test_a_run_that_hangs_in_an_evaluation_has_saved_the_step_before(tmp_path: P
     job = trainer_job(training={"steps": 8}, arguments=[*words, *evaluates], checkpoints=checkpoints)
     code, output = run_ranks(tmp_path / "run", 2, job, shards, patch=str(tmp_path / "stalled_evaluation.py"))
     assert code != 0
-    assert "the state after step 4 is saved" in output
+    assert "saving the state after step 4" in output
     assert (tmp_path / "checkpoints/step-4/COMMITTED.json").exists()

@@ -102,7 +102,7 @@ def test_a_stalled_step_behind_one_that_nobody_has_read_is_saved(world: dict, tm
     checkpoints = tmp_path / "checkpoints"
     code, output = run(world, tmp_path / "first", checkpoints, "--save-every-steps", "1000", TROUBLE="stall:6")
     assert code != 0
-    assert "step 6 stands still: the state after step 5 is saved" in output
+    assert "step 6 is stalled: saving the state after step 5" in output
     assert losses(output) == whole[:4], "nobody had read step 5 when its follower hung"
     code, resumed = run(world, tmp_path / "second", checkpoints, "--save-every-steps", "1000")
     assert code == 0, resumed

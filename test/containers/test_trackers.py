@@ -225,7 +225,7 @@ def test_a_server_that_is_away_does_not_end_training(capsys: pytest.CaptureFixtu
     tracker = SparingTracker("MLflow", lambda: _Unsteady(up, written), clock=lambda: now[0])
     assert capsys.readouterr().out == (
         "MLflow could not be written: ConnectionError: no route to the server; "
-        "training goes on, and it is tried again in 10 minutes\n"
+        "training continues; next try in 10 minutes\n"
     )
     up[0] = True
     tracker.log(1, {})

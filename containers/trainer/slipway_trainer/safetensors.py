@@ -1,4 +1,4 @@
-"""The safetensors format: a JSON header and raw bytes, so that weights are read without running code.
+"""Reads and writes the safetensors format: a JSON header and raw bytes, which can be read without executing code.
 
 Source: https://github.com/huggingface/safetensors, "Format" (2026-11-20).
 """
@@ -23,7 +23,7 @@ LONGEST_HEADER = 100 << 20
 
 
 class SafetensorsFile:
-    """One file, mapped: a tensor costs memory only while it is looked at."""
+    """A memory-mapped file: tensors use memory only while they are read. Raises DataFailed for an invalid file."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -44,11 +44,11 @@ class SafetensorsFile:
         return list(self._header)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Shape of one tensor. Raises KeyError for a name that the file does not have."""
+        """Shape of a tensor. Raises KeyError for an unknown name."""
         return tuple(self._header[name]["shape"])
 
     def tensor(self, name: str, row: int | None = None) -> Tensor:
-        """A copy of one tensor, or of one row of its first dimension."""
+        """A copy of a tensor, or of one row of its first dimension."""
         entry = self._header[name]
         (first, last), shape = entry["data_offsets"], entry["shape"]
         if row is not None:
@@ -60,7 +60,7 @@ class SafetensorsFile:
 
 
 def open_folder(folder: Path) -> dict[str, SafetensorsFile]:
-    """Tensor name -> file, over all `*.safetensors` of a folder."""
+    """Tensor name -> file, for all `*.safetensors` of a folder. Raises DataFailed if there are none."""
     files = [SafetensorsFile(path) for path in sorted(folder.glob("*.safetensors"))]
     if not files:
         raise DataFailed(f"{folder}: must hold *.safetensors files, got none")
@@ -72,8 +72,8 @@ def write_file(
     tensors: Iterable[tuple[str, Tensor] | tuple[str, Tensor, int]],
     sizes: dict[str, tuple[torch.dtype, tuple[int, ...]]],
 ) -> None:
-    """Writes tensors as they come, in any order; `sizes` says what will come, because the header stands first. With a third item, what
-    comes is that row of a tensor's first dimension."""
+    """Writes tensors in any order. `sizes`: dtype and shape of all tensors, because the header is written first. An item (name, tensor,
+    index) is one row of a tensor's first dimension."""
     header, offset = {}, 0
     for name, (dtype, shape) in sizes.items():
         count = torch.Size(shape).numel() * torch.empty(0, dtype=dtype).element_size()

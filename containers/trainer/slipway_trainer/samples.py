@@ -1,4 +1,4 @@
-"""Sample generations: how the model continues the beginnings of a few documents while it trains, for people to read."""
+"""Sample generations: prints how the model continues a few prompts from the data during training, for people to read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,23 +15,23 @@ from slipway_trainer.loss import IGNORED
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.world import World
 
-#: Samples that are looked at for each prompt: those with a prompt that is too long, or with nothing behind it, are passed over.
+#: Number of samples examined per prompt; those with a prompt that is too long, or without a continuation, are skipped.
 _LOOKED_AT = 16
-#: Characters of a text in a progress line; of a prompt the last ones.
+#: Maximum characters of a text in a progress line; of a prompt, the last ones.
 _CHARACTERS = 4000
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """The beginning of a document, and what comes behind it there, as tokens."""
+    """The tokens of a prompt, and the tokens that follow it in the data."""
 
     tokens: list[int]
     expected: list[int]
 
 
 def read_prompts(batches: Batches, settings: RunSettings) -> list[Prompt]:
-    """The prompts of a run: of the first samples of its data, the same on every rank and at every step. Of text the first tokens; of
-    conversations, completions and preferences what stands before the first token that the loss is on."""
+    """The prompts of a run, from the first samples of its data, equal on all ranks and at every step. For text, the prompt is the first
+    tokens; for conversations, completions and preferences, the tokens before the first one with a loss."""
     arguments, training = settings.arguments, settings.training
     longest = training.sequence_length - arguments.sample_tokens
     found: list[Prompt] = []
@@ -45,32 +45,32 @@ def read_prompts(batches: Batches, settings: RunSettings) -> list[Prompt]:
 
 
 def _beginning(sample: Tensor, objective: str, of_text: int) -> tuple[list[int], int]:
-    """The first document of a sample, of preferences the chosen one, and the tokens of it that are the prompt."""
+    """The first document of a sample (of a preference pair, the chosen one), and the length of its prompt."""
     if objective == "pretrain":
         return sample.tolist(), of_text
     tokens_L, targets_L, documents_L = sample[0] if objective == "dpo" else sample
     here_L = documents_L == documents_L[0]
     targets = (targets_L[here_L] != IGNORED).nonzero().flatten().tolist()
-    # A position's target is the token behind it. Behind the last one nothing of the document comes.
+    # The target of a position is the next token; the document ends with the last target.
     return tokens_L[here_L][: targets[-1] + 2 if targets else 0].tolist(), targets[0] + 1 if targets else 0
 
 
 class Samples:
-    """The sample generations of one run, on one rank."""
+    """The sample generations of a run on one rank."""
 
     def __init__(self, settings: RunSettings, world: World, backend: Backend, batches: Batches, weights: Path | None) -> None:
-        """Raises Settings for a tokenizer that cannot be read."""
+        """Raises Settings if the tokenizer cannot be read."""
         self._settings, self._world, self._backend = settings, world, backend
         self._prompts = read_prompts(batches, settings)
         self._text = find_detokenizer(settings.arguments.sample_tokenizer, batches.tokenizer, weights)
         self._end = batches.end_of_text
         if world.rank == 0 and len(self._prompts) < settings.arguments.samples:
-            print(f"warning: --samples: {len(self._prompts)} of {settings.arguments.samples} prompts were found in the data", flush=True)
+            print(f"warning: --samples: {len(self._prompts)} of {settings.arguments.samples} prompts found in the data", flush=True)
         if world.rank == 0 and self._text is None:
-            print("samples are token ids: no tokenizer.json beside the weights can be read; --sample-tokenizer may name one", flush=True)
+            print("samples are printed as token ids: no readable tokenizer.json next to the weights; use --sample-tokenizer", flush=True)
 
     def say(self, step: int) -> None:
-        """Continues every prompt and says what came of it; every rank must call this."""
+        """Continues every prompt and prints the results. All ranks must call it."""
         if not self._prompts:
             return
         prompts = [prompt.tokens for prompt in self._prompts]
@@ -87,7 +87,7 @@ class Samples:
 
 
 def open_samples(settings: RunSettings, world: World, backend: Backend, batches: Batches, environ: Mapping[str, str]) -> Samples | None:
-    """None for a run that asks for none. Raises Settings as Samples does."""
+    """The sample generations; None if they are not requested. Raises Settings like Samples."""
     if not settings.arguments.samples:
         return None
     weights = channel_folder(settings.weights, dict(environ)) if settings.weights else None

@@ -1,4 +1,4 @@
-"""When checkpoints are written, what is in them, and the one that a start continues from."""
+"""Decides when checkpoints are written and what they contain, and resumes from a checkpoint."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -31,10 +31,10 @@ def _target(settings: RunSettings) -> Target:
 
 
 class Saves:
-    """The checkpoints of one run, on one rank. Without a checkpoint URI nothing is written and nothing found."""
+    """The checkpoints of a run on one rank. Does nothing without a checkpoint URI."""
 
     def __init__(self, settings: RunSettings, world: World, backend: Backend, bad: Tensor) -> None:
-        """`bad`: not zero on the device once steps have stopped to change the state, because one was not sound."""
+        """`bad`: a device tensor that is not zero if a step was not finite, after which steps no longer change the state."""
         self._settings, self._world, self._backend, self._bad = settings, world, backend, bad
         self._store: Store | None = _target(settings).open() if settings.checkpoints.uri else None
         self._saver = self._make_saver()
@@ -43,9 +43,9 @@ class Saves:
         self._last: Saved | None = None
         self._loaded_step: int | None = None
         self._blocked_seconds = 0.0
-        #: The step of the newest save that has begun.
+        #: The step of the newest save that was started.
         self._begun_step: int | None = None
-        #: What a save from beside training needs: the tensors themselves, and which step they are of.
+        #: For a save during a stall: the tensors of the state, and the step to which they belong.
         self._live: dict[str, Tensor] | None = None
         self._standing = Standing(world.device)
 
@@ -55,42 +55,42 @@ class Saves:
         library, target = self._backend.library_checkpoints, _target(self._settings)
         if library is not None:
             return LibrarySaver(self._store, target.keep, self._world.saving, library)
-        # A state that each save gathers again has no place that the process could know.
+        # The process needs a fixed location of the state, which a state that is gathered for each save does not have.
         process = self._world.saver if self._backend.state_stays else None
         return CheckpointSaver(target, self._world.saving, self._world.device.type == "cuda", process)
 
     @property
     def newest_step(self) -> int | None:
-        """The step of the newest checkpoint in the run's own place: the last save that has finished, or the one that was loaded."""
+        """The step of the newest checkpoint in the run's own store: the last completed save, or the loaded checkpoint."""
         return self._last.step if self._last else self._loaded_step
 
     @property
     def seconds(self) -> float:
-        """How long the last save took from beginning to end."""
+        """Total duration of the last save."""
         return self._last.seconds_total if self._last else 0.0
 
     def take_blocked_seconds(self) -> float:
-        """For how long saves have kept training waiting since the last call."""
+        """Time for which saves have blocked training since the last call."""
         blocked, self._blocked_seconds = self._blocked_seconds, 0.0
         return blocked
 
     def due_at(self, step: int) -> bool:
-        """Whether the run file asks for a save after this step; every rank knows it."""
+        """Whether the run file requests a save after this step; equal on all ranks."""
         every = self._settings.arguments.save_every_steps
         return every > 0 and step % every == 0
 
     @property
     def due(self) -> bool:
-        """Whether it is time to save, by this rank's clock."""
+        """Whether the save interval has elapsed, by this rank's clock."""
         if self._settings.arguments.save_every_steps:
             return False
         return time.monotonic() - self._began_at >= 60.0 * self._interval_minutes
 
     def save(self, facts: Mapping[str, Any], wait: bool) -> None:
-        """Begins to write a checkpoint; with `wait` also ends it."""
+        """Starts a checkpoint; with `wait`, also waits until it is complete."""
         if self._saver is None:
             return
-        # It waits for the save before it, on one rank longer than on another.
+        # The wait for the previous save may differ between ranks.
         self._world.timeouts.relax()
         state = {} if self._backend.library_checkpoints else self._backend.state() | self._random_state()
         self._start(state, facts)
@@ -110,24 +110,24 @@ class Saves:
         self._began_at, self._begun_step = time.monotonic(), facts["step"]
 
     def updating(self, facts: Mapping[str, Any]) -> AbstractContextManager[None]:
-        """Around the launch of the optimizer step after which `facts` hold."""
+        """Context for the launch of an optimizer step, after which `facts` describe the state."""
         return self._standing.update(facts) if self.watches else nullcontext()
 
     @property
     def watches(self) -> bool:
-        """Whether `begin_stalled` can save the state of a step that does not end."""
+        """Whether `begin_stalled` can save the state during a stalled step."""
         return isinstance(self._saver, CheckpointSaver) and self._backend.state_stays
 
     def standing_step(self) -> int | None:
-        """The step of the state as it stands; None when that is not known now, or when it is saved already."""
+        """The step of the current state; None if it is unknown or already saved."""
         facts = self._standing.newest()
         return None if facts is None or facts["step"] == self._begun_step else facts["step"]
 
     def begin_stalled(self, step: int, agreed: Callable[[bool], bool]) -> bool:
-        """Begins to save the state of `step` from a thread beside training; False, and nothing is written, unless all ranks have a copy of
-        it (`agreed`, which is told of this rank's).
+        """Starts to save the state of `step` from a thread other than training. Returns False, without writing anything, unless all ranks
+        have a copy (`agreed` is called with this rank's result).
 
-        A GPU may be waiting in a collective indefinitely: its copy engine is asked on a stream of its own.
+        The GPU may wait in a collective indefinitely, so the copy uses a separate stream.
         """
         assert isinstance(self._saver, CheckpointSaver) and self._live is not None, "only states that stay are watched"
         facts = self._standing.newest()
@@ -136,7 +136,7 @@ class Saves:
         self._report(self._saver.wait())
         with self._saver.beside():
             staged = self._saver.stage(self._live | self._random_state())
-            # A step that was not sound has left the state as it was, so that the state is not that step's.
+            # A step that was not finite has not changed the state, so the state does not belong to that step.
             sound = not float(self._bad)
         if not agreed(sound and self._standing.still(facts)):
             return False
@@ -144,21 +144,21 @@ class Saves:
         return True
 
     def collect(self) -> None:
-        """Reports a save that has ended meanwhile; raises what went wrong with it."""
+        """Reports a completed save, if any. Raises its error."""
         if self._saver is not None:
             self._report(self._saver.finished())
 
     def resume(self) -> Mapping[str, Any] | None:
-        """Loads the newest complete checkpoint and returns its record; None when there is none to continue from."""
+        """Loads the newest complete checkpoint and returns its record; None if there is none. Raises CheckpointFailed."""
         self._world.announce("load", begin=True)
         resume_from = self._settings.checkpoints.resume_from
         self._roll_back()
         found, complaints = find_resume(self._store, resume_from, self._settings.attempt)
-        # Every rank must load the same one, whatever each of them saw of the store.
+        # All ranks must load the same checkpoint, even if their listings of the store differ.
         chosen = self._world.from_first((found.store.uri, found.committed.folder, dict(found.committed.record)) if found else None)
         if self._world.rank == 0:
             for complaint in complaints:
-                print(f"checkpoint passed over: {complaint}", flush=True)
+                print(f"checkpoint rejected: {complaint}", flush=True)
         if chosen is None and resume_from:
             raise CheckpointFailed(f"{resume_from}: no complete checkpoint to resume from")
         if chosen is not None:
@@ -170,7 +170,7 @@ class Saves:
         return chosen[2] if chosen is not None else None
 
     def _prepare(self) -> None:
-        """Host memory for saves is taken, and pinned, before training begins, unless each save gathers a state of its own."""
+        """Allocates and pins the host memory for saves before training starts, unless each save gathers the state."""
         if self.watches:
             assert isinstance(self._saver, CheckpointSaver)
             self._live = self._backend.state()
@@ -203,7 +203,7 @@ class Saves:
             store = self._store
             here = self._store.trust(folder, record)
             if self._world.rank == 0:
-                print(f"{here} objects of {folder} are on this host", flush=True)
+                print(f"{here} objects of {folder} are read from copies on this host", flush=True)
         state = self._backend.state()
         missing = load(store, folder, state | random, self._world.saving)
         lacking = sorted(name for name in missing if not name.startswith("random."))
@@ -211,11 +211,11 @@ class Saves:
             raise CheckpointFailed(f"{uri}/{folder}: lacks {len(lacking)} tensors of this model ({', '.join(lacking[:3])})")
         self._backend.restore(state)
         if not missing:
-            # Another number of ranks has no states of its own here; nothing in this trainer draws after the start.
+            # A checkpoint of a different number of ranks lacks some of these states; this trainer uses no random numbers after the start.
             self._restore_random_state(random)
 
     def _random_state(self) -> dict[str, Tensor]:
-        """Random generators of this rank, by names that other ranks do not use."""
+        """Random number generator states of this rank, with the rank in the name."""
         states = {f"random.cpu.{self._world.rank}": torch.get_rng_state()}
         if self._world.device.type == "cuda":
             states[f"random.cuda.{self._world.rank}"] = torch.cuda.get_rng_state(self._world.device)
@@ -227,7 +227,7 @@ class Saves:
             torch.cuda.set_rng_state(states[f"random.cuda.{self._world.rank}"], self._world.device)
 
     def _run_facts(self) -> dict[str, Any]:
-        """The fields of COMMITTED.json that are the same for the whole attempt, and the time."""
+        """The fields of COMMITTED.json that are constant for the attempt, and the current time."""
         settings = self._settings
         return {
             "runId": settings.run_id,
@@ -252,12 +252,12 @@ class Saves:
             progress.say("checkpoint", step=saved.step, uri=saved.uri, secondsBlocked=blocked, secondsTotal=total)
 
     def _history(self) -> History:
-        """Failures of the run so far, and the node-days up to now."""
+        """The run's failures, and its node-days until now."""
         known = self._settings.checkpoints.history
         lived = max(0.0, time.time() - (self._settings.started_at or time.time())) / 86400.0
         return History(known.failures, known.node_days + lived * self._world.hosts)
 
     def close(self) -> None:
-        """Ends the saver; a save under way is not waited for."""
+        """Closes the saver without waiting for a save in progress."""
         if self._saver is not None:
             self._saver.close()

@@ -1,17 +1,17 @@
-"""Learning rate as a pure function of the step, so that a resumed run needs no scheduler state."""
+"""The learning rate as a pure function of the step, so that a resumed run needs no scheduler state."""
 
 import math
 
 
 def warmup_steps(asked: int | None, steps: int) -> int:
-    """Steps of the warm-up; 1 % of all unless asked otherwise."""
+    """Number of warm-up steps; by default 1 % of all steps."""
     return asked if asked is not None else max(1, steps // 100)
 
 
 def learning_rate(step: int, steps: int, highest: float, warmup: int, kind: str, last_ratio: float, decay_share: float) -> float:
-    """The rate of `step` (from 0) of `steps`: linear warm-up, then cosine, wsd (flat, then linear down) or constant.
+    """The learning rate of `step` (from 0) of `steps`: linear warm-up, then cosine, wsd (constant, then linear decay) or constant.
 
-    wsd falls in the last `decay_share` of the steps, at least one of them, and the last step has the lowest rate.
+    wsd decays in the last `decay_share` of the steps, at least in one, and reaches the lowest rate in the last step.
     """
     if step < warmup:
         return highest * (step + 1) / warmup

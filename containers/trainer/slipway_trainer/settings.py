@@ -1,4 +1,4 @@
-"""What to train and how: job.json plus the trainer's own arguments, checked once."""
+"""The settings of a run: job.json and the trainer's arguments, validated."""
 
 import argparse
 import json
@@ -24,7 +24,7 @@ OBJECTIVES = ("pretrain", "sft", "dpo")
 
 @dataclass(frozen=True)
 class Lora:
-    """`training.lora` of the run file: rank, scale times rank, and the names of the adapted projections."""
+    """`training.lora` of the run file: the rank, alpha (the scale times the rank), and the names of the adapted layers."""
 
     rank: int
     alpha: float
@@ -33,7 +33,7 @@ class Lora:
 
 @dataclass(frozen=True)
 class Training:
-    """The `training` section. Batch sizes count sequences."""
+    """The `training` section. Batch sizes are numbers of sequences."""
 
     sequence_length: int
     micro_batch_size: int
@@ -44,25 +44,25 @@ class Training:
     activation_offload: bool
     seed: int
     lora: Lora | None
-    #: Windows of the data that are left out.
+    #: Skipped ranges of the data.
     skips: tuple[Skip, ...] = ()
-    #: `pretrain`, `sft` or `dpo`. Batch sizes of `dpo` count pairs.
+    #: `pretrain`, `sft` or `dpo`. For `dpo`, batch sizes are numbers of pairs.
     objective: str = "pretrain"
-    #: Documents of text in one row do not see each other, as those of `sft` never do.
+    #: Attention between documents in a row of text is masked, as it always is for `sft`.
     document_mask: bool = False
-    #: Which channels samples come from, by step; empty = the one that --data-channel names.
+    #: The channels of the samples, by step; empty = the channel of --data-channel.
     mixture: tuple[Phase, ...] = ()
-    #: What shares a scale with precision fp8; None = a tensor.
+    #: Scaling granularity with precision fp8; None = tensorwise.
     fp8_recipe: str | None = None
 
     @property
     def counts_targets(self) -> bool:
-        """Whether rows have different numbers of targets: the loss is then the mean over those of the global batch."""
+        """Whether the number of targets differs between rows, so that the loss is the mean over the targets of the global batch."""
         return self.objective == "sft" or self.document_mask
 
     @property
     def tokens_per_step(self) -> int:
-        """Positions of all rows of a step, padding included."""
+        """Number of positions in all rows of a step, including padding."""
         return _tokens_per_step(self.objective, self.global_batch_size, self.sequence_length)
 
 
@@ -72,39 +72,39 @@ def _tokens_per_step(objective: str, batch: int, length: int) -> int:
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """Where checkpoints go and how many stay. `uri` empty = none are written."""
+    """Destination and retention of checkpoints. `uri`: empty = no checkpoints."""
 
     uri: str
     resume_from: str
     keep: int
     interval_minutes: float | None
-    #: Folder on this host that keeps copies of what is written to S3; empty = none.
+    #: Folder on this host for copies of objects written to S3; empty = none.
     local_copies: str
     history: History
-    #: Checkpoints that no longer count; None = all do.
+    #: Discarded checkpoints; None = none.
     rollback: Rollback | None
 
 
 @dataclass(frozen=True)
 class Parallel:
-    """Degrees of parallelism; data parallelism takes what the others leave."""
+    """Degrees of parallelism; data parallelism uses the ranks that the others leave."""
 
-    #: None, here or in `shard`: not given; layout.py says what it becomes.
+    #: None, here or in `shard`: not given; resolve_layout in layout.py determines it.
     replicate: int | None = None
     tensor: int = 1
     context: int = 1
     expert: int = 1
     shard: int | None = None
     reshard_after_forward: bool = True
-    #: None = where it pays; backend_choice.py says where.
+    #: None = according to `compiles` in backend_choice.py.
     compile: bool | None = None
-    #: Gradients of a step's micro-batches stay on their rank, whole, until the last one: less traffic for more memory.
+    #: Gradients are reduced only after the last micro-batch of a step: less communication, more memory.
     no_sync: bool = False
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Everything the trainer knows of its run."""
+    """All settings of a run."""
 
     architecture: Architecture
     training: Training
@@ -120,15 +120,15 @@ class RunSettings:
     code_digest: str | None
     image_uri: str
     deadline: float | None
-    #: There once the control plane asks the attempt to save and leave; empty = it never does.
+    #: File that exists once a hand-over was requested; empty = none.
     hand_over_file: str
-    #: Epoch seconds of the attempt's start; restarts in place do not change it.
+    #: Start of the attempt in epoch seconds; restarts in place do not change it.
     started_at: float | None
     job: Mapping[str, Any] = field(repr=False)
 
 
 class _Section:
-    """Typed look-ups in one section of job.json that remember what is wrong."""
+    """Typed access to one section of job.json; records errors."""
 
     def __init__(self, name: str, values: Mapping[str, Any] | None, issues: list[str]) -> None:
         self.name, self.values, self.issues = name, values or {}, issues
@@ -142,7 +142,7 @@ class _Section:
 
 
 def _steps(section: _Section, tokens_per_step: int, issues: list[str]) -> int:
-    """`steps`, or as many as `totalTokens` fill, the last one included."""
+    """`steps`, or the number of steps for `totalTokens`, rounded up."""
     if section.values.get("steps") is not None:
         return section.count("steps")
     total = section.values.get("totalTokens")
@@ -175,11 +175,11 @@ def _training(raw: Mapping[str, Any] | None, issues: list[str]) -> Training:
 
 
 def _parallel(library: str, parameters: Mapping[str, Any]) -> Parallel:
-    """Degrees of the run file. Plain data parallelism is a model that is replicated and not sharded."""
+    """Degrees of the run file. DDP is a replicated model without sharding."""
     shard = 1 if library == "ddp" else parameters.get("shard_degree")
     replicate = parameters.get("replicate_degree")
     if library == "smp-v2" and int(parameters.get("hybrid_shard_degree", 0)) > 0:
-        # SMP shards over context ranks too, and replicates over nothing but copies of tensor x expert x shard ranks.
+        # SMP also shards over context parallel ranks, and replicates over the ranks that tensor x expert x shard leave.
         degrees = [int(parameters.get(f"{name}_degree", 1)) for name in ("hybrid_shard", "expert_parallel", "context_parallel")]
         shard, replicate = degrees[0] * degrees[1] // degrees[2], None
     return Parallel(
@@ -214,13 +214,13 @@ def _rollback(raw: Mapping[str, Any] | None) -> Rollback | None:
 
 
 def _history(before: Mapping[str, Any], environ: Mapping[str, str]) -> History:
-    """Failures of earlier attempts, and the restarts in place of this one. The time of this attempt is added while it runs."""
+    """Failures of previous attempts, and restarts in place of this attempt. The duration of this attempt is added while it runs."""
     restarts = float(environ.get("SLIPWAY_RESTART", 0))
     return History(float(before.get("failures", 0)) + restarts, float(before.get("nodeDays", 0)))
 
 
 def resolve_settings(job: Mapping[str, Any], words: Sequence[str], environ: Mapping[str, str]) -> RunSettings:
-    """Checked settings. Raises Settings with every complaint."""
+    """Returns the validated settings. Raises Settings with all issues."""
     issues: list[str] = []
     distribution = job.get("distribution") or {}
     settings = RunSettings(
@@ -253,7 +253,7 @@ def _seconds(environ: Mapping[str, str], name: str) -> float | None:
 
 
 def _unsupported(settings: RunSettings) -> list[str]:
-    """What a run file may say and this trainer cannot do: refused, never ignored."""
+    """Settings that are valid in a run file but not supported by this trainer."""
     recipe = settings.training.fp8_recipe
     refused = [
         (settings.library not in LIBRARIES, "distribution.library", " or ".join(LIBRARIES), settings.library),
@@ -279,7 +279,7 @@ def _unsupported(settings: RunSettings) -> list[str]:
 
 
 def _adapts_experts(settings: RunSettings) -> bool:
-    """Whether an adapter to export belongs to experts or a router, of which transformers 5 has no linear layers that PEFT could adapt."""
+    """Whether the exported adapter would contain experts or a router, for which transformers 5 has no linear layers that PEFT can adapt."""
     lora, model = settings.training.lora, settings.architecture
     if not settings.arguments.export_adapter or lora is None:
         return False
@@ -287,7 +287,7 @@ def _adapts_experts(settings: RunSettings) -> bool:
 
 
 def read_settings(words: Sequence[str], environ: Mapping[str, str] = os.environ) -> RunSettings:
-    """Settings of the job file that the driver names in SLIPWAY_JOB_FILE."""
+    """Reads the settings from the job file in SLIPWAY_JOB_FILE. Raises Settings."""
     path = environ.get("SLIPWAY_JOB_FILE")
     if not path:
         raise Settings(["environment variable SLIPWAY_JOB_FILE is not set; the driver must set it"])

@@ -1,11 +1,12 @@
-"""What the tokenise step writes and the trainer reads. No PyTorch here: data is prepared on hosts that need none.
+"""The format of token shards, which tokenization runs write and the trainer reads. Does not import PyTorch, which hosts for data
+preparation do not need.
 
-A folder holds `*.bin` files (little-endian uint16 or uint32 token ids, nothing else) and one or more `index*.json`, each listing
-shards with their token counts and digests; several hosts of a tokenise job write one index each.
+A folder contains `*.bin` files (little-endian uint16 or uint32 token ids without a header) and one or more `index*.json`, which list shards
+with their token counts and digests; each host of a tokenization job writes an index.
 
-Shards of post-training data are documents: beside `x.bin`, `x.mask` has one byte a token, 1 where the loss is on it, and `x.documents` two
-little-endian uint32 a document: its number of tokens, and the place in it of the first token behind token 0 that the loss is on. In
-shards of preferences the chosen and the rejected document of each pair follow each other.
+Shards of post-training data consist of documents: next to `x.bin`, `x.mask` has one byte per token, 1 if it has a loss, and `x.documents`
+has two little-endian uint32 per document: its number of tokens, and the index of the first token after token 0 that has a loss. In shards
+of preferences, the chosen and the rejected document of each pair are adjacent.
 """
 
 import hashlib
@@ -17,43 +18,43 @@ from typing import Any
 
 from slipway_trainer.exits import DataFailed
 
-#: Schema of an index by the kind of its shards; a trainer that knows no masks refuses the second.
+#: Schema of an index by the kind of its shards, so that a trainer without support for masks rejects the second schema.
 SCHEMAS = {"text": 1, "sft": 2, "dpo": 2}
-#: Suffixes of the files beside a shard of examples.
+#: Suffixes of the additional files of post-training shards.
 MASK, DOCUMENTS = ".mask", ".documents"
-#: Bytes of a token by the index's `dtype`.
+#: Bytes per token by the index's `dtype`.
 WIDTHS = {"uint16": 2, "uint32": 4}
 
 
 @dataclass(frozen=True)
 class Shard:
-    """A file of tokens, as the index lists it."""
+    """A token file listed in an index."""
 
     path: Path
     tokens: int
-    #: How many of them; 0 in a shard of text.
+    #: Number of documents; 0 in a shard of text.
     documents: int = 0
 
 
 @dataclass(frozen=True)
 class ShardIndex:
-    """All shards of a folder in the order of their names."""
+    """All shards of a folder, sorted by name."""
 
     shards: tuple[Shard, ...]
     dtype: str
     vocabulary_size: int
-    #: Of names, sizes and, where the index has them, digests of all shards: another data set has another one.
+    #: Digest over names, sizes and, if the index has them, digests of all shards; it identifies the data set.
     digest: str
     #: `text`, `sft` or `dpo`.
     kind: str = "text"
-    #: The token that ends a document; None where the indexes do not say it, or name several.
+    #: The token that ends a document; None if the indexes do not specify it or differ.
     end_of_text: int | None = None
-    #: The name of the tokenizer; None as above.
+    #: Name of the tokenizer; None if the indexes do not specify it or differ.
     tokenizer: str | None = None
 
 
 def read_index(folder: Path) -> ShardIndex:
-    """The merged index of a folder. Raises DataFailed when shards are missing, cut short or do not fit together."""
+    """The merged index of a folder. Raises DataFailed if shards are missing, truncated or inconsistent."""
     files = sorted(folder.glob("index*.json"))
     if not files:
         raise DataFailed(f"{folder}: must hold index*.json and the shards it lists, got {_some_names(folder)}")
@@ -68,7 +69,7 @@ def read_index(folder: Path) -> ShardIndex:
             if content["schema"] != SCHEMAS.get(kind):
                 known = " or ".join(map(str, sorted({*SCHEMAS.values()})))
                 raise DataFailed(f"{file}: schema must be {known}, got {content['schema']} of kind {kind}")
-            # A host without files does not know what the others have.
+            # The index of a host without input files may differ from the others.
             if content["shards"] or len(files) == 1:
                 kinds.add((content["dtype"], int(content["vocabularySize"]), kind))
                 ends.add(content.get("endOfText"))

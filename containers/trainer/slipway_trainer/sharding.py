@@ -1,4 +1,4 @@
-"""From whole tensors to the part that a rank holds, and back."""
+"""Converts between full tensors and the shards of a rank."""
 
 from collections.abc import Iterator
 
@@ -10,15 +10,16 @@ from torch.distributed.tensor._utils import compute_local_shape_and_global_offse
 
 
 def named_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """What checkpoints and published weights hold: parameters, and buffers, which every rank has whole and no optimizer changes."""
+    """All parameters and buffers that checkpoints and published weights contain. Buffers are replicated and not changed by the
+    optimizer."""
     yield from model.named_parameters()
     yield from model.named_buffers()
 
 
 def local_slices(parameter: Tensor) -> tuple[slice, ...]:
-    """Which part of the whole tensor this rank holds.
+    """The slices of the full tensor that this rank holds.
 
-    torch has no public function for this that also knows the order in which FSDP and tensor parallelism cut the same dimension.
+    PyTorch has no public function that respects the order in which FSDP and tensor parallelism shard the same dimension.
     """
     if not isinstance(parameter, DTensor):
         return tuple(slice(0, size) for size in parameter.shape)
@@ -28,20 +29,20 @@ def local_slices(parameter: Tensor) -> tuple[slice, ...]:
 
 @torch.no_grad()
 def fill(parameter: Tensor, whole: Tensor) -> None:
-    """Copies this rank's part of `whole` into the parameter."""
+    """Copies this rank's shard of `whole` to the parameter."""
     local = parameter.to_local() if isinstance(parameter, DTensor) else parameter
     if local.numel():
         local.copy_(whole[local_slices(parameter)])
 
 
 def gathered(parameter: Tensor) -> Tensor:
-    """The whole tensor; every rank that holds a part must call this at the same time."""
+    """The full tensor. All ranks that hold a shard must call it at the same time."""
     return parameter.full_tensor() if isinstance(parameter, DTensor) else parameter.detach()
 
 
 def own(parameter: Tensor) -> Tensor:
-    """What this rank computes with where tensor parallelism leaves plain tensors: its part, or the whole of what all ranks have, to whose
-    gradients each adds a summand."""
+    """The local tensor for modules that compute with plain tensors under tensor parallelism: the shard, or the full replicated tensor,
+    whose gradients are summed over the ranks."""
     if not isinstance(parameter, DTensor):
         return parameter
     is_whole = all(placement.is_replicate() for placement in parameter.placements)
@@ -49,12 +50,12 @@ def own(parameter: Tensor) -> Tensor:
 
 
 def own_bias(layer: nn.Linear) -> Tensor | None:
-    """The same of a layer's bias; its share of it where the layer's result is one summand of several."""
+    """The local bias of a layer; scaled if the layer's output is summed over ranks."""
     return None if layer.bias is None else own(layer.bias) * getattr(layer, "bias_share", 1.0)
 
 
 def distribute(module: nn.Module, mesh: DeviceMesh, placement: Placement, bias: Placement | None = None) -> None:
-    """Places the module's own parameters on the mesh; `bias`: the placement of its bias, where it is another one."""
+    """Distributes the module's own parameters over the mesh; `bias`: placement of the bias, if different."""
     for name, parameter in list(module.named_parameters(recurse=False)):
         spread = distribute_tensor(parameter, mesh, [bias if bias is not None and name == "bias" else placement])
         module.register_parameter(name, nn.Parameter(spread, requires_grad=parameter.requires_grad))

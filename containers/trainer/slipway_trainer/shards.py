@@ -1,4 +1,4 @@
-"""Token shards as one long row of tokens, cut into samples."""
+"""Token shards as one continuous stream of tokens, divided into samples."""
 
 import bisect
 import os
@@ -11,9 +11,9 @@ from slipway_trainer.shard_format import WIDTHS, ShardIndex
 
 
 class TokenStream:
-    """All shards as one long row of tokens, cut into samples of `length + 1` (input and target overlap by one)."""
+    """All shards as one stream of tokens, divided into samples of `length + 1` tokens (input and target overlap by one)."""
 
-    #: Text is never cut: a document goes on in the next sample.
+    #: Text is never truncated: documents continue in the next sample.
     cut = None
 
     def __init__(self, index: ShardIndex, length: int) -> None:
@@ -31,7 +31,7 @@ class TokenStream:
             raise DataFailed(f"the shards hold {self._starts[-1]} tokens; one sample needs {length + 1}")
 
     def sample(self, number: int) -> torch.Tensor:
-        """Tokens of one sample, int64, `length + 1` of them."""
+        """Tokens of one sample, int64, (length + 1)."""
         first = number * self._length
         pieces, missing = [], self._length + 1
         shard = bisect.bisect_right(self._starts, first) - 1
@@ -46,11 +46,11 @@ class TokenStream:
         data = self._bytes(shard, offset * self._width, count * self._width)
         if self._width == 4:
             return torch.frombuffer(data, dtype=torch.int32).long()
-        # Read as signed 16-bit: not every PyTorch that this runs on knows uint16.
+        # Read as signed 16-bit integers, because older PyTorch versions do not have uint16.
         return torch.frombuffer(data, dtype=torch.int16).long() & 0xFFFF
 
     def _bytes(self, shard: int, first: int, count: int) -> bytearray:
-        """So many bytes of a shard: ordinary reads at a place, which FastFile and FSx serve in one request, a mapping page by page."""
+        """Reads `count` bytes of a shard. Positional reads need one request with FastFile and FSx, a memory mapping one per page."""
         data, done = bytearray(count), 0
         try:
             file = self._opened(shard)

@@ -1,7 +1,7 @@
-"""Which batch of the data a step trains on: its own number, moved on by the batches that were skipped on the way.
+"""Maps a step to its batch of the data: the step number plus the batches that were skipped before.
 
-After a loss that left its bounds the run goes back to an earlier checkpoint and leaves out what came between it and the bad batch. The
-list of such windows is all there is to remember: the order of samples stays a pure function of seed and position.
+After a loss failure, the run goes back to an earlier checkpoint and skips the batches from there to the failed one. Only the list of skips
+is stored; the order of samples remains a pure function of seed and position.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,14 +11,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Skip:
-    """Before step number `step` (as many are done) `batches` global batches are left out."""
+    """After `step` completed steps, `batches` global batches are skipped."""
 
     step: int
     batches: int
 
 
 def read_skips(raw: Sequence[Mapping[str, Any]], issues: list[str]) -> tuple[Skip, ...]:
-    """`training.skips` of job.json."""
+    """Parses `training.skips` of job.json; adds errors to `issues`."""
     found = []
     for entry in raw:
         step, batches = entry.get("step"), entry.get("batches")
@@ -30,10 +30,10 @@ def read_skips(raw: Sequence[Mapping[str, Any]], issues: list[str]) -> tuple[Ski
 
 
 def batch_of(skips: Sequence[Skip], step: int) -> int:
-    """The global batch that is trained on when `step` steps are done."""
+    """The global batch of the next step after `step` completed steps."""
     return step + sum(skip.batches for skip in skips if skip.step <= step)
 
 
 def batches_behind(skips: Sequence[Skip], step: int) -> int:
-    """Where a checkpoint of `step` is in the data. A window that opens there is not yet taken."""
+    """The data position of a checkpoint of `step`. A skip that starts at this step is not included."""
     return step + sum(skip.batches for skip in skips if skip.step < step)

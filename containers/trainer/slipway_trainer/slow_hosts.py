@@ -1,6 +1,6 @@
-"""Finds the host that all others wait for. Steps show nothing: every rank takes as long as the slowest.
+"""Detects a host that slows down all others. Step times do not show it, because every rank takes as long as the slowest.
 
-Now and then every rank multiplies the same matrices, alone, and says how long that took and how long it has waited for data.
+At intervals, every rank times the same matrix multiplications without communication, and reports the time and its average wait for data.
 """
 
 import statistics
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import torch
 import torch.distributed as dist
 
-#: A host that needs this many times as long as the others is reported when it is found twice in a row.
+#: A host that is slower than the others by this factor is reported if it is found twice in succession.
 SLOW_RATIO = 1.3
 MATRIX, REPEATS = {"cuda": 4096, "cpu": 192}, 6
 
 
 @dataclass(frozen=True)
 class Slow:
-    """`host`: its place among the hosts that train. `ratio`: of its time to the others'."""
+    """`host`: index among the training hosts. `ratio`: its time relative to the others."""
 
     host: int
     what: str
@@ -26,7 +26,7 @@ class Slow:
 
 
 def probe_seconds(device: torch.device) -> float:
-    """The shortest of some equal multiplications on this rank; 0 when there is no memory for one."""
+    """The shortest of several equal matrix multiplications, seconds; 0 if there is not enough memory."""
     side = MATRIX[device.type]
     kind = torch.bfloat16 if device.type == "cuda" else torch.float32
     try:
@@ -44,7 +44,7 @@ def probe_seconds(device: torch.device) -> float:
 
 
 def slow_host(probes: Sequence[float], data_waits: Sequence[float], ranks_per_host: int, step_seconds: float) -> Slow | None:
-    """The slowest host if it holds the others up. Rank by rank: seconds of the probe, and seconds a step waited for data."""
+    """The slowest host, if it slows down the others. Arguments by rank: seconds of the probe, and seconds per step of waiting for data."""
     computes, waits = _by_host(probes, ranks_per_host), _by_host(data_waits, ranks_per_host)
     if len(computes) < 2:
         return None
@@ -52,7 +52,7 @@ def slow_host(probes: Sequence[float], data_waits: Sequence[float], ranks_per_ho
     found = []
     if usual > 0:
         found.append(Slow(computes.index(max(computes)), "compute", max(computes) / usual))
-    # Without the difference a step would be this much shorter.
+    # The step time without the additional wait of the slowest host.
     others = step_seconds - (max(waits) - usual_wait)
     if others > 0:
         found.append(Slow(waits.index(max(waits)), "data", step_seconds / others))
@@ -65,7 +65,7 @@ def _by_host(values: Sequence[float], ranks_per_host: int) -> list[float]:
 
 
 class SlowHosts:
-    """One rank's part. Every rank calls `check` at the same steps; rank 0 gets the verdict."""
+    """One rank's part of the comparison. All ranks call `check` at the same steps; rank 0 prints the result."""
 
     def __init__(self, device: torch.device, group: dist.ProcessGroup, hosts: int, every_seconds: float) -> None:
         self._device, self._group, self._hosts, self._every = device, group, hosts, every_seconds
@@ -75,17 +75,17 @@ class SlowHosts:
         self._told: Slow | None = None
 
     def waited(self, data_seconds: float) -> None:
-        """One step has waited so long for its data."""
+        """Records how long a step has waited for its data."""
         self._waited += data_seconds
         self._steps += 1
 
     @property
     def due(self) -> bool:
-        """Whether it is time to compare hosts again; never with an interval of 0."""
+        """Whether it is time for the next comparison; never with an interval of 0."""
         return self._every > 0 and time.monotonic() - self._checked_at >= self._every
 
     def check(self, step_seconds: float) -> tuple[bool, Slow | None]:
-        """Measures on every rank; whether there is something new to say, and what: a slow host, or none any more."""
+        """Measures on every rank. Returns whether the result has changed, and the slow host (None if there is no slow host any longer)."""
         self._checked_at = time.monotonic()
         own = torch.tensor([probe_seconds(self._device), self._waited / max(1, self._steps)], dtype=torch.float64)
         self._waited, self._steps = 0.0, 0

@@ -1,8 +1,8 @@
-"""SMP v2 (`torch.sagemaker`) on FSDP1, for SMP's own images. Its parameters come from the job (SM_HP_MP_PARAMETERS).
+"""The backend for SMP v2 (`torch.sagemaker`) on FSDP1, in SMP's own images. Its parameters come from the job (SM_HP_MP_PARAMETERS).
 
-SMP replaces the layers of Hugging Face models, so the model here is theirs, of the run's sizes. The order of the calls is AWS's:
-init, a model on the meta device, transform, DelayedParamIniter, FSDP, activation checkpointing, offload
-(SageMaker developer guide, distributed-model-parallel-v2-reference, 2026-11-20).
+SMP replaces the layers of Hugging Face models, so the model is a Hugging Face model with the sizes of the run. The order of calls is that
+of AWS: init, a model on the meta device, transform, DelayedParamIniter, FSDP, activation checkpointing, offload (SageMaker developer guide,
+distributed-model-parallel-v2-reference, 2026-11-20).
 """
 
 from contextlib import nullcontext
@@ -34,7 +34,7 @@ from slipway_trainer.settings import RunSettings
 
 
 class _SmpCheckpoints:
-    """SMP's functions know its groups; plain DCP would take ranks of a tensor or expert group for copies of each other."""
+    """Uses SMP's checkpoint functions; plain DCP would treat the ranks of a tensor or expert group as replicas."""
 
     format = "smp"
 
@@ -55,7 +55,7 @@ class _SmpCheckpoints:
 
 
 class SmpBackend(Fsdp1Backend):
-    """A Hugging Face model under SMP's transform and its FSDP."""
+    """A Hugging Face model with SMP's transform and FSDP."""
 
     def __init__(self, settings: RunSettings, layout: Layout, device: torch.device, weights: Path | None = None) -> None:
         _check(settings, weights)
@@ -74,7 +74,7 @@ class SmpBackend(Fsdp1Backend):
 
     @property
     def _holds_weights(self) -> bool:
-        """Published weights are read by rank 0 alone, which sends them to the others."""
+        """Only rank 0 reads the published weights and sends them to the other ranks."""
         return self._pretrained is not None and dist.get_rank() == 0
 
     def _transformed(self) -> nn.Module:
@@ -95,7 +95,7 @@ class SmpBackend(Fsdp1Backend):
         return MoEConfig(random_seed=self._settings.training.seed)
 
     def _wrap(self, module: nn.Module) -> FullyShardedDataParallel:
-        # transform replaces layers by classes of its own: the longest list of modules is that of the layers.
+        # transform replaces the layers by its own classes; the longest ModuleList contains the layers.
         block = type(max((found for found in module.modules() if isinstance(found, nn.ModuleList)), key=len)[0])
         compute = COMPUTE[self._settings.training.precision]
         initer = None if self._holds_weights else DelayedParamIniter(module)
@@ -110,7 +110,7 @@ class SmpBackend(Fsdp1Backend):
                 use_orig_params=True,
                 sync_module_states=self._pretrained is not None,
                 param_init_fn=initer.get_param_init_fn() if initer else None,
-                # SMP's FSDP ties weights after it initialised them; PyTorch's has no such argument.
+                # The FSDP of SMP ties weights after their initialization; PyTorch's FSDP has no such argument.
                 post_param_init_fn=initer.get_post_param_init_fn() if initer else None,
             )
         if self._settings.training.activation_checkpointing != "none":
@@ -121,7 +121,7 @@ class SmpBackend(Fsdp1Backend):
     def _loss(self, _model: nn.Module, batch: MicroBatch) -> Tensor:
         tokens_BL, targets_BL, _ = batch
         if self.layout.context > 1:
-            # Shifted before they are split, so that no piece loses its last token.
+            # Shifted before the split, so that no chunk loses its last token.
             tokens_BL, targets_BL = (sequence_part(part, tsm.state.cp_rank, self.layout.context) for part in (tokens_BL, targets_BL))
         logits_BLV = self._run(input_ids=tokens_BL).logits
         return F.cross_entropy(logits_BLV.flatten(0, 1).float(), targets_BL.flatten())
@@ -134,7 +134,7 @@ class SmpBackend(Fsdp1Backend):
 
 
 def _check(settings: RunSettings, weights: Path | None) -> None:
-    """Raises Settings for what SMP's models cannot do, and for weights of another architecture."""
+    """Raises Settings for settings that SMP's models do not support, and for weights of another architecture."""
     issues = []
     if settings.training.lora is not None or settings.arguments.export_weights:
         issues.append("training.lora, --export-weights: must be left out with smp-v2; use fsdp")
@@ -150,7 +150,8 @@ def _check(settings: RunSettings, weights: Path | None) -> None:
 
 
 def _data_rank() -> int:
-    """Which of the ranks that read different samples this is: those of one tensor or context group read the same."""
+    """Index of this rank among the ranks that read different samples; the ranks of a tensor or context parallel group read the same
+    samples."""
     mine = (getattr(tsm.state, "tp_rank", 0), getattr(tsm.state, "cp_rank", 0))
     everyone: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(everyone, mine)

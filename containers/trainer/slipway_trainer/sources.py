@@ -1,4 +1,4 @@
-"""The samples of one channel, in the order in which training takes them."""
+"""The samples of one channel in training order."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from slipway_trainer.shards import TokenStream
 
 
 class _Kind(NamedTuple):
-    """What goes with one kind of shards."""
+    """Properties of a kind of shards."""
 
     objective: str
     made_of: str
@@ -29,7 +29,7 @@ _KINDS = {
 
 
 class Source:
-    """The token shards of a folder as samples of a run. Raises Settings for shards that are not for this run."""
+    """The token shards of a folder as samples of a run. Raises Settings if the shards do not match the run."""
 
     def __init__(self, folder: Path, training: Training, vocabulary_size: int, seed: int) -> None:
         index = read_index(folder)
@@ -48,27 +48,27 @@ class Source:
 
     @property
     def samples(self) -> int:
-        """Samples of one epoch of this channel."""
+        """Number of samples in one epoch of this channel."""
         return self._stream.samples
 
     @property
     def digest(self) -> str:
-        """Of the token shards: another data set has another one."""
+        """Digest of the token shards; it identifies the data set."""
         return self._stream.digest
 
     @property
     def cut(self) -> Cut | None:
-        """Documents that are longer than a row."""
+        """Counts of documents that were truncated to the row length; None for text."""
         return self._stream.cut
 
     def epoch(self, position: int) -> int:
-        """How often all samples have been seen before a position."""
+        """The epoch of a position, from 0."""
         return self._order.epoch(position)
 
     def number(self, position: int) -> int:
-        """The sample at a position. Not for several threads at once."""
+        """The sample at a position. Not thread-safe."""
         return self._order.sample(position)
 
     def sample(self, number: int) -> Tensor:
-        """Threads may share it."""
+        """Reads a sample. Thread-safe."""
         return self._stream.sample(number)

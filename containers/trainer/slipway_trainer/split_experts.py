@@ -1,7 +1,7 @@
-"""Tensor parallelism of a mixture of experts: each rank has every expert, with its share of the inner size, and all tokens of its group.
+"""Tensor parallelism of a mixture of experts: each rank has a shard of the inner size of every expert, and all tokens of its group.
 
-Within the mixture a rank works with plain tensors: what it makes of the tokens is a summand of the result, and so are the gradients of what
-all ranks have whole (tokens, router, gate of the shared expert). Sums are taken once where states enter and once where they leave.
+Within the mixture, ranks compute with plain tensors: the output of each rank is a summand of the result, and so are its gradients of
+replicated tensors (tokens, router, gate of the shared expert). Communication takes place only at the input and the output.
 """
 
 from types import MethodType
@@ -17,7 +17,7 @@ from slipway_trainer.sharding import distribute, own, own_bias
 
 
 class SplitMixture(ParallelStyle):
-    """The style of an ExpertMixture. States come and go as parts of the positions."""
+    """Parallel style of an ExpertMixture. Inputs and outputs are sharded by position."""
 
     def __init__(self, positions: Placement) -> None:
         super().__init__()
@@ -49,12 +49,12 @@ def _split_inner(block: FeedForward, mesh: DeviceMesh) -> None:
         if layer is not None:
             _split(layer, mesh, Shard(0))
     _split(block.down_proj, mesh, Shard(1), bias=Replicate())
-    # What it makes is a summand, and the bias occurs once in the sum.
+    # The output of each rank is a summand, so the bias must be added once in the sum.
     block.down_proj.bias_share = 1.0 / mesh.size()
 
 
 def _split(layer: nn.Linear, mesh: DeviceMesh, placement: Placement, bias: Placement | None = None) -> None:
-    """Places the layer's parameters and has it compute with this rank's own parts of them."""
+    """Distributes the layer's parameters and lets it compute with this rank's shards."""
     distribute(layer, mesh, placement, bias)
     layer.forward = MethodType(_own_product, layer)
 

@@ -1,14 +1,14 @@
-"""A checkpoint of the last finished step when the step after it does not end.
+"""Saves a checkpoint of the last completed step when the following step does not complete.
 
-Where a network breaks, or a collective hangs, every rank still has its part of the model: what lies between the newest checkpoint and the
-last step need not be done again. While the training thread waits in a collective, another thread of every rank saves that state, over
-the host-side group that saves use anyway, so that it is on its way before the collective gives up and ends the process. Where a rank is
-frozen or dead nothing is saved, and the newest checkpoint before it counts, as ever.
+After a network failure or a hang in a collective, every rank still has its part of the model, so the steps since the newest checkpoint need
+not be lost. While the training thread waits in a collective, another thread of every rank saves that state over the host-side process group
+of saves, before the collective times out and ends the process. If a rank is frozen or dead, nothing is saved, and the run resumes from the
+newest checkpoint.
 
-Which step that state is of, only the device knows: the host launches steps ahead (standing.py). Ranks that stand at different steps ask
-for different saves, so none is made. An update that was launched behind the hung collective may still begin while the state is copied, if
-the collective comes back: every rank looks again after copying, and only when no rank's state has moved does anybody write. So a
-checkpoint is never made of two steps' states. Where the host itself launches the update (on CPUs), it waits for the lock.
+The step of the state is known only on the device, because the host launches steps in advance (standing.py). Ranks at different steps
+request different saves, so none is written. If the collective completes, an update that was launched after it may start while the state is
+copied. Therefore every rank checks again after copying, and the checkpoint is written only if the state has changed on no rank. This
+ensures that a checkpoint never mixes two steps. If the host itself runs the update (on CPUs), it waits for the lock.
 """
 
 import threading
@@ -18,21 +18,21 @@ from typing import Protocol
 
 import torch.distributed as dist
 
-#: The share of the time after which collectives give up; the rest is left for the save itself.
+#: Share of the collective timeout; the rest is reserved for the save itself.
 PATIENCE = 0.5
-#: Until every rank must have asked for the same save. They see the stall within a second of each other.
+#: Time within which all ranks must request the same save. They detect a stall within a second of each other.
 VOTE_SECONDS = 10.0
 POLL_SECONDS = 0.25
 
 
 class Ballot:
-    """Whether all ranks want the same thing. Every rank gets the same answer, also when one asks as another gives up."""
+    """A vote of all ranks. All ranks get the same result, even if one votes while another times out."""
 
     def __init__(self, store: dist.Store, ranks: int, seconds: float = VOTE_SECONDS) -> None:
         self._store, self._ranks, self._seconds = store, ranks, seconds
 
     def unanimous(self, about: str, agrees: bool = True) -> bool:
-        """Whether all agree. Asks once, and waits for the others unless this rank does not agree. Not twice about the same."""
+        """Whether all ranks agree about `about`, which must be unique. Waits for the others unless this rank disagrees."""
         verdict = f"{about}/verdict"
         if not agrees:
             return self._decide(verdict, "no")
@@ -51,25 +51,25 @@ class Ballot:
 
 
 class Saving(Protocol):
-    """What a watch needs of the run's saves."""
+    """The interface of the run's saves for StallWatch."""
 
     def standing_step(self) -> int | None:
-        """The step of the state that a save could begin with now; None when there is none that is not saved already."""
+        """The step of the current state; None if it is unknown or already saved."""
 
     def begin_stalled(self, step: int, agreed: Callable[[bool], bool]) -> bool:
-        """Begins to save the state of `step` from a thread beside training. `agreed` is told whether the copy is sound, and answers whether
-        all ranks' copies are; else nothing is written, and the answer is False."""
+        """Starts to save the state of `step` from a thread other than training. `agreed` is called with whether this rank's copy is valid
+        and returns whether all copies are; otherwise nothing is written and the result is False."""
 
     def collect(self) -> None:
-        """Reports a save that has ended."""
+        """Reports a completed save."""
 
 
 class StallWatch:
-    """One thread that watches the steps of this rank. `patience`: seconds without the end of a step, asked again each time."""
+    """A thread that monitors the steps of this rank. `patience`: returns the seconds without a completed step after which it acts."""
 
     def __init__(self, saves: Saving, ballot: Ballot, patience: Callable[[], float], poll_seconds: float = 1.0) -> None:
         self._saves, self._ballot, self._patience, self._poll_seconds = saves, ballot, patience, poll_seconds
-        #: Held while the state changes, while saves begin, and while it is copied beside training.
+        #: Held while the state changes, while saves start, and while the state is copied during a stall.
         self.still = threading.Lock()
         self._ended_at = 0.0
         self._tried: int | None = None
@@ -77,18 +77,18 @@ class StallWatch:
         self._thread = threading.Thread(target=self._run, name="stalls", daemon=True)
 
     def ended(self) -> None:
-        """A step has ended, and training goes on. The first one begins the watch."""
+        """Called after each step. The first call starts the thread."""
         self.go_on()
-        # A thread that has given up is never started again.
+        # A thread that has ended after an error is not started again.
         if self._thread.ident is None and not self._closed.is_set():
             self._thread.start()
 
     def go_on(self) -> None:
-        """Steps may follow again: what came between them, a save or an evaluation, does not count as standing still."""
+        """Resets the timer after a save or an evaluation, which do not count as a stall."""
         self._ended_at = time.monotonic()
 
     def close(self) -> None:
-        """There is no further step."""
+        """Called after the last step."""
         self._closed.set()
 
     def _run(self) -> None:
@@ -96,14 +96,14 @@ class StallWatch:
             try:
                 self._look()
             except Exception as error:  # A failure of this optional save must not end the run.
-                print(f"the step that stood still could not be saved: {error}", flush=True)
+                print(f"the state before the stalled step could not be saved: {error}", flush=True)
                 return
 
     def _look(self) -> None:
         if time.monotonic() - self._ended_at <= self._patience():
             return
         with self.still:
-            # It may have gone on while this thread waited for the lock.
+            # The step may have completed while this thread waited for the lock.
             if self._closed.is_set() or time.monotonic() - self._ended_at <= self._patience():
                 return
             step = self._saves.standing_step()
@@ -117,4 +117,4 @@ class StallWatch:
         if not self._ballot.unanimous(f"stall/{step}"):
             return
         if self._saves.begin_stalled(step, lambda sound: self._ballot.unanimous(f"stall/{step}/copied", sound)):
-            print(f"step {step + 1} stands still: the state after step {step} is saved", flush=True)
+            print(f"step {step + 1} is stalled: saving the state after step {step}", flush=True)

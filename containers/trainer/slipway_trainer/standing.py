@@ -1,9 +1,8 @@
-"""Which step the model and the optimizer stand at, asked from beside training.
+"""Determines the step of the model and optimizer state, from a thread other than training.
 
-The host launches a step before it knows how the one before ended. When a collective hangs, updates that were launched after it wait on the
-GPU: the state is that of the last update that has ended, and stays so as long as the next one has not begun. Both are events of the
-stream that updates run on, so the answer is the device's and not the host's. Nothing holds an update back that was launched already;
-a thread that copies the state asks again afterwards, and drops the copy when the state has moved on meanwhile.
+The host launches a step before the previous one has completed. When a collective hangs, later updates wait on the GPU: the state is that of
+the last completed update until the next one starts. Both are CUDA events in the stream of the updates, so the device determines the answer.
+Launched updates cannot be stopped; a thread that copies the state checks again afterwards and discards the copy if the state has changed.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,19 +12,19 @@ from typing import Any, Protocol
 
 import torch
 
-#: Updates that may be on their way at once, and the one before them.
+#: Maximum number of concurrent updates, plus the one before them.
 REMEMBERED = 3
 
 
 class Mark(Protocol):
-    """A point in the order of work, as torch.cuda.Event is one."""
+    """A point in the order of work, such as torch.cuda.Event."""
 
     def query(self) -> bool:
-        """Whether the work before it is done."""
+        """Whether the preceding work is complete."""
 
 
 class _Passed:
-    """A point that the host has passed: on a CPU work is done when the call returns."""
+    """A mark for CPUs, where work is complete when the call returns."""
 
     def query(self) -> bool:
         return True
@@ -48,23 +47,23 @@ class _Update:
 
 
 class Standing:
-    """The last updates of one rank's state. `mark`: makes a mark in the stream of the updates."""
+    """The last updates of one rank's state. `mark`: records a mark in the stream of the updates."""
 
     def __init__(self, device: torch.device, mark: Callable[[], Mark] | None = None) -> None:
         self._mark = mark or _mark_on(device)
-        # Replaced and never changed: another thread reads it.
+        # Replaced instead of mutated, because another thread reads it.
         self._updates: tuple[_Update, ...] = ()
 
     @contextmanager
     def update(self, facts: Mapping[str, Any]) -> Iterator[None]:
-        """Around the launch of an update after which `facts` hold."""
+        """Context for the launch of an update, after which `facts` describe the state."""
         update = _Update(facts, self._mark())
         self._updates = (*self._updates[1 - REMEMBERED :], update)
         yield
         update.ended = self._mark()
 
     def newest(self) -> Mapping[str, Any] | None:
-        """The facts of the state as it stands; None before the first update, and while one is being computed."""
+        """The facts of the current state; None before the first update and during an update."""
         facts = None
         for update in self._updates:
             if not update.begun.query():
@@ -75,5 +74,5 @@ class Standing:
         return facts
 
     def still(self, facts: Mapping[str, Any]) -> bool:
-        """Whether no update has begun since `newest` gave these facts: what was copied in between is one step's state."""
+        """Whether no update has started since `newest` returned these facts, so that a copy made in between belongs to one step."""
         return self.newest() is facts

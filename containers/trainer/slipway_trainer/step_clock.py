@@ -1,6 +1,6 @@
-"""How long a step takes: from the end of the one before to its own, without saves, evaluations and deliberate waits.
+"""Measures the duration of a step: from the end of the previous step to its own end, without saves, evaluations and deliberate waits.
 
-What a loop does between steps costs GPU time as well; a throughput that leaves it out flatters itself.
+It includes the work between steps, which also takes GPU time; excluding it would overstate the throughput.
 """
 
 import time
@@ -16,18 +16,18 @@ class StepClock:
         self._began, self._stopped = now(), 0.0
 
     def begin(self) -> None:
-        """The next step begins here."""
+        """Starts the measurement of the next step."""
         self._began, self._stopped = self._now(), 0.0
 
     def lap(self) -> float:
-        """A step ends here, and the next one begins: the seconds that it took."""
+        """Ends a step and starts the next one. Returns the duration of the step in seconds."""
         now = self._now()
         seconds, self._began, self._stopped = now - self._began - self._stopped, now, 0.0
         return seconds
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """What happens inside is no part of a step."""
+        """Context that does not count as part of a step."""
         at = self._now()
         try:
             yield

@@ -1,8 +1,8 @@
-"""What all ranks together say of a step: one small collective for the loss and for everything that ranks must decide together.
+"""One small collective per step for the loss and for all decisions that ranks must make together.
 
-A decision by one rank alone would leave the others waiting for it; a second collective between hosts would cost 15 to 120 ms a step on
-large clusters, with idle GPUs. Nothing here waits for the device: whether a step is sound is decided there, and the host reads the
-numbers of a step after it has launched the next one.
+A decision by a single rank would let the others wait for it; a second collective between hosts would cost 15 to 120 ms per step on large
+clusters, with idle GPUs. This module does not synchronize with the device: whether a step is finite is evaluated there, and the host reads
+the numbers of a step after it has launched the next one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,40 +13,40 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-#: What a rank may ask for with a step.
+#: Requests that a rank may make with a step.
 WISHES = ("leave", "hand_over", "save", "check_hosts")
 
 
 @dataclass(frozen=True)
 class Tally:
-    """One step over all ranks. `loss`: the mean; `norm`: of the gradients before clipping; `wishes`: those that any rank has."""
+    """The result of a step over all ranks. `loss`: mean; `norm`: gradient norm before clipping; `wishes`: requests of any rank."""
 
     loss: float
     norm: float
     wishes: frozenset[str]
-    #: For each layer with experts, tokens of the expert that got most over the mean; empty = not counted.
+    #: For each layer with experts, the largest load of an expert relative to the mean; empty = not counted.
     expert_loads: tuple[float, ...] = ()
 
 
 class Asked:
-    """The numbers of one step on their way to the host."""
+    """The numbers of one step while they are copied to the host."""
 
     def __init__(self, numbers: Tensor, ranks: int, loads_YX: Tensor | None = None) -> None:
-        """`loads_YX`: tokens that each expert of each layer got from all ranks, still on the device."""
+        """`loads_YX`: tokens per layer and expert from all ranks, on the device."""
         self._ranks = ranks
         self.loads_YX = loads_YX
         self._on_gpu = numbers.device.type == "cuda"
-        # Pinned: a copy into ordinary memory would make the host wait for everything that was launched before.
+        # Pinned memory, because a copy to pageable memory would synchronize with all launched work.
         self._numbers = torch.empty(numbers.shape, dtype=torch.float32, pin_memory=self._on_gpu)
         self._numbers.copy_(numbers, non_blocking=True)
         self._arrived = torch.cuda.Event() if self._on_gpu else None
         if self._arrived is not None:
             self._arrived.record()
-        #: Whether the step is over already; where it is not, the host learns its end only by reading.
+        #: Whether the step is already complete; otherwise the host knows only after `read`.
         self.is_over = self._arrived is None
 
     def read(self) -> Tally:
-        """Waits until the device has come this far."""
+        """Waits for the device and returns the result."""
         if self._arrived is not None:
             self._arrived.synchronize()
         total, measured, *rest = self._numbers.tolist()
@@ -56,17 +56,17 @@ class Asked:
 
 
 class Tallies:
-    """One rank's part in the tallies of its run."""
+    """One rank's side of the collective."""
 
     def __init__(self, device: torch.device, ranks: int) -> None:
         self._device, self._ranks = device, ranks
-        #: 1.0 on the device since a loss or norm was not finite, on every rank from the same step on. No update follows: an optimizer that
-        #: is given this as `found_inf` leaves parameters and moments as they are.
+        #: 1.0 on the device after a loss or norm was not finite, on all ranks from the same step. Later updates have no effect: an
+        #: optimizer with this value as `found_inf` does not change parameters and moments.
         self.bad = torch.zeros((), device=device)
 
     def ask(self, loss: Tensor, norm: Any, wishes: Mapping[str, bool], loads_YX: Tensor | None = None) -> Asked:
-        """Asks all ranks. They call it with the same steps; a loss that is not finite on one of them is so for all. `loads_YX`: tokens of
-        this rank that each expert of each layer got."""
+        """Starts the collective. All ranks must call it for the same steps; a loss that is not finite on one rank counts for all.
+        `loads_YX`: this rank's tokens per layer and expert."""
         raised = self._numbers([float(wishes.get(name, False)) for name in WISHES])
         own_loads = [] if loads_YX is None else [loads_YX.flatten()]
         together = torch.cat((loss.detach().float().view(1), raised, *own_loads))
@@ -81,6 +81,6 @@ class Tallies:
         return Asked(torch.cat((common, all_YX.amax(1) / all_YX.mean(1).clamp(min=1e-9))), self._ranks, all_YX)
 
     def _numbers(self, values: Sequence[float]) -> Tensor:
-        """Numbers of the host on the device, without waiting for it."""
+        """Copies numbers to the device without synchronizing."""
         numbers = torch.tensor(values, dtype=torch.float32)
         return numbers.pin_memory().to(self._device, non_blocking=True) if self._device.type == "cuda" else numbers

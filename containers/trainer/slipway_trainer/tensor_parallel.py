@@ -1,8 +1,8 @@
-"""Tensor parallelism with sequence parallelism: a group of ranks splits attention heads, the inner feed-forward size and the vocabulary;
-between these, where every rank would compute the same, each has its part of the positions (Megatron-LM, arXiv 1909.08053 and 2205.05198).
+"""Tensor parallelism with sequence parallelism: a group of ranks shards attention heads, the inner size of MLPs and the vocabulary; norms
+and residuals in between are sharded by position (Megatron-LM, arXiv 1909.08053 and 2205.05198).
 
-Twice a layer the ranks gather their positions and scatter sums of them. The loss never has the logits of the whole vocabulary in one
-place (vocabulary_loss.py).
+Twice per layer, the ranks all-gather their positions and reduce-scatter sums. The logits of the whole vocabulary are never on one rank
+(vocabulary_loss.py).
 """
 
 from dataclasses import dataclass
@@ -24,19 +24,19 @@ from slipway_trainer.feed_forward import ExpertMixture
 from slipway_trainer.sharding import distribute
 from slipway_trainer.split_experts import SplitMixture
 
-#: Projections whose results are heads, of which each rank makes its own.
+#: Projections that are sharded by head.
 _BY_HEADS = ("q_proj", "k_proj", "v_proj", "q_b_proj", "kv_b_proj")
-#: What latent attention has before them, which all ranks compute: small matrices, and the norms of their results.
+#: Latent attention: small projections before them and their norms, which are replicated.
 _COMPRESSED = ("q_a_proj", "q_a_layernorm", "kv_a_proj_with_mqa", "kv_a_layernorm")
-#: Positions are the second dimension of hidden states.
+#: Dimension of the positions in hidden states.
 _POSITIONS = Shard(1)
-#: Heads are the third dimension of queries and keys where their norms stand.
+#: Dimension of the heads in queries and keys where their norms are applied.
 _HEADS = 2
 
 
 @dataclass(frozen=True)
 class TensorParallel:
-    """The ranks that split matrices, and which of them this is."""
+    """The group of ranks that shard matrices, and the index of this rank in it."""
 
     group: dist.ProcessGroup
     rank: int
@@ -44,14 +44,14 @@ class TensorParallel:
 
 
 def tensor_parallel(mesh: DeviceMesh) -> TensorParallel | None:
-    """This rank's part; None where matrices are whole. `mesh`: the dimension `tensor` of the layout's."""
+    """The tensor parallelism of this rank; None if matrices are not sharded. `mesh`: dimension `tensor` of the layout's mesh."""
     if mesh.size() == 1:
         return None
     return TensorParallel(mesh.get_group(), mesh.get_local_rank(), mesh.size())
 
 
 def split_ends(model: nn.Module, mesh: DeviceMesh) -> None:
-    """Splits what is not in a layer: embedding and head by words of the vocabulary, the last norm by positions."""
+    """Shards the modules outside the layers: embedding and head by vocabulary, the last norm by position."""
     plan = {
         "embed": RowwiseParallel(input_layouts=Replicate(), output_layouts=_POSITIONS),
         "norm": SequenceParallel(use_local_output=True),
@@ -64,7 +64,7 @@ def split_ends(model: nn.Module, mesh: DeviceMesh) -> None:
 
 
 def split_block(block: nn.Module, mesh: DeviceMesh) -> None:
-    """Splits one layer's matrices, the first of each pair by outputs and the second by inputs, and its norms by positions."""
+    """Shards the matrices of one layer, the first of each pair by outputs and the second by inputs, and its norms by position."""
     plan = {
         "attention_norm": SequenceParallel(),
         "attention": PrepareModuleInput(input_layouts=(_POSITIONS, None, None), desired_input_layouts=(Replicate(), None, None)),
@@ -92,7 +92,7 @@ def _feed_forward_plan(mlp: nn.Module) -> dict[str, ParallelStyle]:
 
 
 class _Whole(ParallelStyle):
-    """Of a module that all ranks have whole and that computes with DTensors: what follows it may be split."""
+    """Replicates a module that computes with DTensors, because the modules after it may be sharded."""
 
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
         distribute(module, device_mesh, Replicate())
@@ -100,7 +100,7 @@ class _Whole(ParallelStyle):
 
 
 class _SplitNorm(ParallelStyle):
-    """Of a norm over all heads, of which each rank has some: plain tensors in and out."""
+    """Shards a norm over all heads, with plain tensors as inputs and outputs."""
 
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
         distribute(module, device_mesh, Shard(0))
@@ -109,8 +109,8 @@ class _SplitNorm(ParallelStyle):
 
 
 def _other_norms(block: nn.Module) -> dict[str, ParallelStyle]:
-    """How the norms are split that only some models have: behind attention and feed-forward block by positions, those of queries and keys
-    by heads, as if heads were positions; one over all heads by its elements. Norms without weights need no plan."""
+    """Parallel styles of the norms that only some models have: after attention and MLP by position, of queries and keys by head (as
+    sequence parallelism in the head dimension), and over all heads by element. Norms without weights need no style."""
     behind = [f"{name}_post_norm" for name in ("attention", "mlp")]
     found = {name: SequenceParallel(use_local_output=True) for name in behind if _has_weights(getattr(block, name))}
     of_heads = [name for name in ("q_norm", "k_norm") if _has_weights(getattr(block.attention, name, None))]

@@ -1,7 +1,7 @@
-"""How long a collective may take: long while something slow may be going on, short between steps that follow each other.
+"""Timeouts of collectives: long during slow phases, short during regular steps.
 
-A hang costs the whole cluster until its timeout. Compilation, first steps, loading, evaluation and saves need minutes; steady steps do
-not. NCCL and gloo take the timeout that holds when an operation is queued, so that it may change between two of them.
+A hang costs the whole cluster until its timeout. Compilation, first steps, loading, evaluation and saves need minutes; regular steps do
+not. NCCL and gloo use the timeout that is set when an operation is enqueued, so it can change between operations.
 """
 
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from torch.distributed import ProcessGroup, distributed_c10d
 
 #: The first steps after a start compile, allocate and open connections.
 WARM_UP_STEPS = 3
-#: A steady collective waits at least for this many of the slowest recent steps.
+#: The short timeout is at least this multiple of the slowest recent step.
 STEPS_OF_PATIENCE = 5.0
-#: How fast one slow step is forgotten.
+#: Decay per step of the slowest recent step time.
 FORGETTING = 0.9
-#: Smaller changes are not worth the calls.
+#: Smaller relative changes are not applied.
 LEAST_CHANGE = 0.1
 
 
@@ -26,9 +26,9 @@ def _set_timeout(group: ProcessGroup, seconds: float) -> None:
 
 
 class CollectiveTimeouts:
-    """Timeouts of every process group of this rank. `steady_seconds` 0 = always the long ones.
+    """Timeouts of all process groups of this rank. `steady_seconds` 0 = always the long timeout.
 
-    `patient`: groups with a long timeout of their own; None leaves a group alone altogether.
+    `patient`: groups with their own long timeout; None = the timeout of the group is never changed.
     """
 
     def __init__(self, long_seconds: float, steady_seconds: float, patient: Mapping[ProcessGroup, float | None]) -> None:
@@ -38,11 +38,11 @@ class CollectiveTimeouts:
         self.seconds = long_seconds
 
     def relax(self) -> None:
-        """Something slow comes next: on every rank, before its first collective."""
+        """Sets the long timeout. All ranks must call it before the first collective of a slow phase."""
         self._apply(self._long)
 
     def tighten(self, step_seconds: float) -> None:
-        """A step has ended on every rank, and the next one follows at once."""
+        """Sets the short timeout after a step that has ended on all ranks."""
         self._steps += 1
         if self._steps <= WARM_UP_STEPS or self._steady <= 0:
             return

@@ -1,4 +1,4 @@
-"""Copies of the progress lines for TensorBoard, MLflow and Weights & Biases, on rank 0, when the run asks for them."""
+"""Copies progress lines to TensorBoard, MLflow and Weights & Biases, on rank 0, on request."""
 
 import argparse
 import atexit
@@ -10,20 +10,20 @@ from typing import Any, Optional, Protocol
 
 from slipway_trainer.exits import HAND_OVER, Settings
 
-#: A tracker that failed is left alone for so long: its own repetitions would hold up every step.
+#: Time without calls after a failure of a tracker, because its own retries would delay every step.
 PAUSE_SECONDS = 600.0
-#: How long a trainer that failed waits for its trackers.
+#: How long a failed trainer waits for its trackers.
 CLOSE_SECONDS = 10.0
 
 
 class Tracker(Protocol):
-    """Where the numbers of a run go beside the log."""
+    """A destination of the run's metrics."""
 
     def log(self, step: int, numbers: Mapping[str, float]) -> None:
-        """Numbers of one step by name."""
+        """Writes metrics of one step by name."""
 
     def close(self, code: int) -> None:
-        """Writes what is held back, and ends with the exit code of the trainer."""
+        """Writes buffered metrics and ends the run with the exit code of the trainer."""
 
 
 class _TensorBoard:
@@ -41,21 +41,21 @@ class _TensorBoard:
 
 
 class _MlFlow:
-    """The server, the experiment and, where the service made one, the run come from MLFLOW_* variables."""
+    """The server, the experiment and, if the service created one, the run come from MLFLOW_* variables."""
 
     def __init__(self, environ: Mapping[str, str], run_name: str) -> None:
         import mlflow
 
         self._mlflow, self._thread = mlflow, threading.get_ident()
         self._run_id = mlflow.start_run(run_id=environ.get("MLFLOW_RUN_ID"), run_name=run_name).info.run_id
-        # At exit MLflow says of a run that is still active that it finished: of one that failed too, as other threads cannot end it.
+        # At exit, MLflow marks an active run as finished, even after a failure, because other threads cannot end it.
         atexit.unregister(getattr(mlflow.tracking.fluent, "_safe_end_run", None))
 
     def log(self, step: int, numbers: Mapping[str, float]) -> None:
         self._mlflow.log_metrics(dict(numbers), step=step)
 
     def close(self, code: int) -> None:
-        # After a hand-over the next attempt goes on in the same run.
+        # After a hand-over, the next attempt continues in the same run.
         status = "FINISHED" if code == 0 else "KILLED" if code == HAND_OVER else "FAILED"
         if threading.get_ident() == self._thread:
             self._mlflow.end_run(status)
@@ -65,16 +65,16 @@ class _MlFlow:
 
 
 class _Wandb:
-    """Project, server, key and id come from WANDB_* variables; a later attempt goes on in the run of the earlier one."""
+    """Project, server, key and id come from WANDB_* variables; a later attempt continues in the run of the previous one."""
 
     def __init__(self) -> None:
         import wandb
 
-        # Its copy of the console would be a second log; progress lines stand in the job's own.
+        # Its copy of the console would be a second log, because progress lines are already in the job's log.
         self._run = wandb.init(settings=wandb.Settings(console="off"))
 
     def log(self, step: int, numbers: Mapping[str, float]) -> None:
-        # Steps that a resumed run repeats are left out there: a step is written once, in order.
+        # Weights & Biases ignores steps that a resumed run repeats, because steps must increase.
         self._run.log(dict(numbers), step=step)
 
     def close(self, code: int) -> None:
@@ -84,9 +84,9 @@ class _Wandb:
 
 
 class SparingTracker:
-    """A tracker whose failures do not end training: they are printed, and it is tried again after a pause.
+    """A tracker whose failures do not end training: they are printed, and the tracker is retried after a pause.
 
-    :param open_tracker: makes the tracker. ImportError of the first try is passed on: the image lacks the package
+    :param open_tracker: creates the tracker. An ImportError in the first call is raised, because the image lacks the package
     :param clock: seconds
     """
 
@@ -102,7 +102,7 @@ class SparingTracker:
             self._pause(error)
 
     def log(self, step: int, numbers: Mapping[str, float]) -> None:
-        """Numbers of one step by name; nothing during a pause."""
+        """Writes metrics of one step by name; does nothing during a pause."""
         if self._clock() < self._again_at:
             return
         try:
@@ -112,7 +112,7 @@ class SparingTracker:
             self._pause(error)
 
     def close(self, code: int) -> None:
-        """Writes what is held back, and ends with the exit code of the trainer."""
+        """Writes buffered metrics and ends the run with the exit code of the trainer."""
         try:
             if self._tracker:
                 self._tracker.close(code)
@@ -121,7 +121,7 @@ class SparingTracker:
 
     def _pause(self, error: Exception) -> None:
         self._again_at = self._clock() + PAUSE_SECONDS
-        next_try = f"training goes on, and it is tried again in {PAUSE_SECONDS / 60:.0f} minutes"
+        next_try = f"training continues; next try in {PAUSE_SECONDS / 60:.0f} minutes"
         print(f"{self._name} could not be written: {_brief(error)}; {next_try}", flush=True)
 
 
@@ -131,13 +131,13 @@ def _brief(error: Exception) -> str:
 
 
 def open_trackers(arguments: argparse.Namespace, run_id: str, rank: int, environ: Mapping[str, str]) -> list[Tracker]:
-    """The trackers of this rank. Raises Settings when the image lacks a package or the address of the server is not configured."""
+    """The trackers of this rank. Raises Settings if the image lacks a package or the server is not configured."""
     if rank != 0:
         return []
     found: list[Tracker] = []
     try:
         if arguments.tensorboard:
-            # SageMaker uploads this folder: TensorBoardOutputConfig.LocalPath, as it is when the request leaves it out.
+            # SageMaker uploads this folder: the default of TensorBoardOutputConfig.LocalPath.
             folder = Path(environ.get("SM_OUTPUT_DIR", "/opt/ml/output")) / "tensorboard"
             found.append(SparingTracker("TensorBoard", lambda: _TensorBoard(folder)))
         if arguments.mlflow:
@@ -156,14 +156,14 @@ def open_trackers(arguments: argparse.Namespace, run_id: str, rank: int, environ
 
 
 def close_failed(trackers: list[Tracker], code: int) -> None:
-    """Says that the trainer ends with an error. Does not wait long: the other ranks and the next attempt do."""
+    """Closes the trackers after an error. Limits the wait, because the other ranks and the next attempt wait as well."""
     closing = threading.Thread(target=lambda: [tracker.close(code) for tracker in trackers], daemon=True)
     closing.start()
     closing.join(CLOSE_SECONDS)
 
 
 def log_all(trackers: list[Tracker], step: int, fields: Mapping[str, Any]) -> None:
-    """The fields that are numbers."""
+    """Writes the fields whose values are numbers."""
     numbers = {name: float(value) for name, value in fields.items() if isinstance(value, (int, float)) and name != "step"}
     for tracker in trackers:
         tracker.log(step, numbers)

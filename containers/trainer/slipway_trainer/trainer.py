@@ -1,4 +1,4 @@
-"""The training loop: steps, saves, and the ways to leave."""
+"""The training loop: steps, saves, and the reasons to exit."""
 
 import math
 import time
@@ -42,7 +42,7 @@ from slipway_trainer.world import World
 
 
 class Trainer:
-    """One run on one rank."""
+    """A run on one rank."""
 
     def __init__(self, settings: RunSettings, world: World, backend: Backend, environ: Mapping[str, str]) -> None:
         self.settings, self.world, self.backend = settings, world, backend
@@ -70,25 +70,25 @@ class Trainer:
         self._trace = open_trace(settings.arguments, world.rank, world.device, place)
         self._results = StepResults(settings, world, self._saves, self._continuation, self._trackers)
         self._step_seconds = 0.0
-        #: Seconds for which the step that is being computed has waited for data.
+        #: Seconds for which the current step has waited for data.
         self._waited = 0.0
         self._clock = StepClock()
-        #: Steps that are launched before the host reads what came of them. A GPU then always has work to do; a CPU has done its steps.
+        #: Number of steps that are launched before the host reads a result. This keeps a GPU busy; on a CPU, steps are synchronous.
         self.ahead = 1 if world.device.type == "cuda" else 0
-        #: Steps that were launched and whose numbers were not read yet.
+        #: Launched steps whose results were not read yet.
         self._launched: deque[Launched] = deque()
-        #: What any rank asked for with the steps that were read, and was not done yet.
+        #: Requests of any rank in the steps that were read, not handled yet.
         self._wishes: frozenset[str] = frozenset()
         self._garbage = ScheduledCollection()
         self._stalls = StallWatch(self._saves, Ballot(world.store, world.ranks), self._patience)
         self._hosts = SlowHosts(world.device, world.control, world.hosts, settings.arguments.host_check_seconds)
 
     def _patience(self) -> float:
-        """Seconds without the end of a step, or a batch of an evaluation, after which the state is worth a checkpoint."""
+        """Seconds without a completed step or evaluation batch after which the state is saved."""
         return PATIENCE * self.world.timeouts.seconds if self.world.phase in (None, "eval") else math.inf
 
     def _eval_batches(self, environ: Mapping[str, str]) -> Batches | None:
-        """Batches of the evaluation channel, if there is one. The same samples every time, so that losses can be compared."""
+        """Batches of the evaluation channel, if there is one. The samples are always the same, so that losses are comparable."""
         name = self.settings.arguments.eval_channel
         if not name:
             return None
@@ -97,7 +97,7 @@ class Trainer:
         return Batches(folder, self.settings.training, shape.vocabulary_size, self.backend.data_rank, layout.data_ranks)
 
     def _facts(self) -> dict[str, Any]:
-        """The fields of COMMITTED.json that change with the step."""
+        """The fields of COMMITTED.json that depend on the step."""
         return self._continuation.facts(self.step)
 
     def resume(self) -> None:
@@ -111,7 +111,7 @@ class Trainer:
                 print(f"continuing from another run with a difference: {difference}", flush=True)
 
     def train(self) -> int:
-        """Trains to the last step or until it must leave; returns the exit code."""
+        """Trains until the last step or an early exit; returns the exit code."""
         training = self.settings.training
         self._clock.begin()
         while self.step < training.steps:
@@ -134,14 +134,15 @@ class Trainer:
         return 0
 
     def _save(self, wait: bool) -> None:
-        # A checkpoint is made of sound steps only.
+        # A checkpoint must contain only steps with finite results.
         self._read_steps()
         with self._stalls.still, self._clock.stopped():
             self._saves.save(self._facts(), wait)
             self._stalls.go_on()
 
     def export(self, folder: Path, imported: Path | None = None) -> None:
-        """Writes what the run asks for: its weights in published form with the config.json of those that it started from, its adapter."""
+        """Exports the weights in published format with config.json, and the adapter, as requested. `imported`: folder of the initial
+        weights."""
         settings, world, shapes = self.settings, self.world, self.backend.shapes
         world.announce("save", begin=True)
         if settings.arguments.export_weights:
@@ -153,11 +154,11 @@ class Trainer:
         world.announce("save", begin=False)
 
     def _between_steps(self) -> int | None:
-        """Saves when it is time; the exit code when the run must leave before its last step."""
+        """Handles requests and saves between steps. Returns the exit code if the run must exit before its last step."""
         with self._stalls.still:
             self._saves.collect()
         if self._wishes:
-            # What ranks asked for before it was done, they have asked for with the steps on their way too.
+            # The launched steps contain the same requests again, because these were not handled yet.
             self._read_steps()
         wishes, self._wishes = self._wishes, frozenset()
         self.world.timeouts.tighten(self._step_seconds)
@@ -176,7 +177,7 @@ class Trainer:
         return None
 
     def _own_wishes(self) -> dict[str, bool]:
-        """What this rank asks for with the step that is about to end. The first rank alone looks at the clock for saves and checks."""
+        """The requests of this rank with the current step. Only rank 0 checks the time for saves and host comparisons."""
         first = self.world.rank == 0
         return {
             "leave": self._departure.asked,
@@ -218,7 +219,7 @@ class Trainer:
         self._launched.append(Launched(self.step, asked, rate, data_seconds, seconds))
 
     def _read_steps(self, leave: int = 0) -> None:
-        """Reads what came of the steps that were launched, but for the newest `leave` of them. Raises LossFailed."""
+        """Reads the results of launched steps except the newest `leave`. Raises LossFailed."""
         while len(self._launched) > leave:
             launched = self._launched.popleft()
             found = launched.asked.read()
@@ -229,13 +230,14 @@ class Trainer:
                 self._stalls.ended()
 
     def _accumulate(self) -> tuple[Tensor, float]:
-        """Gradients of one global batch; this rank's part of its loss, whose mean over the ranks is the loss, and the seconds spent
-        waiting for data."""
+        """Computes the gradients of one global batch. Returns this rank's part of its loss, whose mean over the ranks is the loss, and the
+        seconds spent waiting for data."""
         self._waited = 0.0
         batches = self._micro_batches(batch_of(self.settings.training.skips, self.step))
         count, share = self.batches.micro_steps, 1.0 / self.batches.micro_steps
         if self.settings.training.counts_targets:
-            # Each micro-batch has another number of targets: those of the whole batch must be known before its first gradient.
+            # Micro-batches differ in their number of targets, so the total of the global batch must be known before the first backward
+            # pass.
             held = list(batches)
             batches, share = iter(held), self.world.ranks / self._targets(held)
         total = torch.zeros((), device=self.world.device)
@@ -251,14 +253,14 @@ class Trainer:
             yield found
 
     def _targets(self, batches: Sequence[MicroBatch]) -> Tensor:
-        """Targets of these micro-batches of all ranks, on the device; ranks that split a matrix count theirs twice, as they do the loss,
-        and those that split a sequence only their part."""
+        """Number of targets of these micro-batches over all ranks, on the device. Ranks of a tensor parallel group count the same targets,
+        as they do for the loss; ranks of a context parallel group count their part."""
         total = torch.stack([(batch.targets_BL != IGNORED).sum() for batch in batches]).sum().float() / self.backend.layout.context
         dist.all_reduce(total)
         return total.clamp(min=1.0)
 
     def _look_at_model(self) -> None:
-        """What is asked of the model beside training: its loss on the evaluation channel, and sample generations."""
+        """Evaluates the loss on the evaluation channel and prints sample generations."""
         self._looked_at_step = self.step
         if self._evaluation is None and self._samples is None:
             return
@@ -286,12 +288,12 @@ class Trainer:
                 time.sleep(wanted)
 
     def fail(self, code: int) -> None:
-        """Says in the trackers that this rank leaves with an error and this exit code; all else is left as it is."""
+        """Ends the trackers with the exit code of a failed rank; does not release other resources."""
         close_failed(self._trackers, code)
 
     def close(self, code: int = 0) -> None:
-        """Ends readers, saves, backend and trackers, in this order: a server that does not answer must not keep a save waiting. `code`:
-        what the trainer leaves with."""
+        """Closes data loading, saves, backend and finally the trackers, because an unresponsive server must not delay a save. `code`: the
+        exit code of the trainer."""
         for part in (self._garbage, self._data, self._stalls, self._trace, self._saves, self.backend):
             if part is not None:
                 part.close()

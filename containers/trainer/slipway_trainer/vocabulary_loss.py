@@ -1,7 +1,7 @@
-"""Cross entropy over a vocabulary that is split over ranks: nobody has the logits of all words, and of its own only those of one piece of
-the sequence at a time (Megatron-LM's vocabulary-parallel loss, arXiv 1909.08053 section 3, in pieces).
+"""Cross entropy with a vocabulary that is sharded over ranks: each rank has only the logits of its part of the vocabulary, for one chunk of
+the sequence at a time (Megatron-LM's vocabulary-parallel loss, arXiv 1909.08053 section 3, in chunks).
 
-Shape suffixes as in loss.py; S the positions and W the words of the vocabulary that a rank holds.
+Shape suffixes as in loss.py; S positions and W vocabulary entries of a rank.
 """
 
 from dataclasses import dataclass
@@ -15,22 +15,23 @@ from torch import Tensor, nn
 from slipway_trainer.collectives import gathered_parts, summed_part
 from slipway_trainer.tensor_parallel import TensorParallel
 
-#: A target that the loss is not on.
+#: A target without a loss.
 IGNORED = -100
-#: The same where words are counted from a rank's first one.
+#: The same, relative to a rank's first vocabulary entry.
 _NO_WORD = -(1 << 62)
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """Of one piece: the summed loss, and the gradient of this rank's logits where it is asked for."""
+    """The summed loss of one chunk, and the gradient of this rank's logits if requested."""
 
     total: Tensor
     to_logits_TW: Tensor | None
 
 
 class VocabularyLoss(torch.autograd.Function):
-    """The summed loss of a linear head of which each rank has some words. Gradients are taken in the forward pass, where logits are."""
+    """The summed loss of a linear head that is sharded by vocabulary. Gradients are computed in the forward pass, while the logits
+    exist."""
 
     @staticmethod
     def forward(
@@ -51,7 +52,7 @@ class VocabularyLoss(torch.autograd.Function):
                 to_x.append((to_logits_TW @ weight_WD).view_as(x_BCD))
                 if to_weight_WD is not None:
                     to_weight_WD += to_logits_TW.t() @ x_TD
-        # Of the words of all ranks together, for the positions of this one.
+        # Summed over the vocabulary parts of all ranks, for the positions of this rank.
         to_x_BSD = scattered_positions(torch.cat(to_x, dim=1), tensor) if to_x else None
         ctx.save_for_backward(to_x_BSD, to_weight_WD)
         return total
@@ -63,20 +64,20 @@ class VocabularyLoss(torch.autograd.Function):
 
 
 def _first_word(words: int, tensor: TensorParallel) -> int:
-    """The number of this rank's first word. DTensor gives all ranks but the last ones as many as the first."""
+    """Index of this rank's first vocabulary entry. DTensor gives all ranks except the last ones parts of equal size."""
     return tensor.rank * -(-words // tensor.ranks)
 
 
 def head_loss(
     head: nn.Module, x_BSD: Tensor, targets_BL: Tensor, tensor: TensorParallel, chunks: int, z_weight: float
 ) -> Tensor:
-    """The summed loss of a head whose matrix is split over the ranks."""
+    """The summed loss of a head whose matrix is sharded over the ranks."""
     words, weight_WD = head.weight.size(0), head.weight.to_local()
     return VocabularyLoss.apply(x_BSD, weight_WD, targets_BL, words, tensor, chunks, z_weight)
 
 
 def _piece(logits_TW: Tensor, words_T: Tensor, tensor: TensorParallel, z_weight: float, wants_gradient: bool) -> _Piece:
-    """`words_T`: targets, counted from this rank's first word, or _NO_WORD."""
+    """`words_T`: targets relative to this rank's first vocabulary entry, or _NO_WORD."""
     logits_TW = logits_TW.float()
     peak_T = logits_TW.amax(dim=-1)
     dist.all_reduce(peak_T, op=dist.ReduceOp.MAX, group=tensor.group)
@@ -85,7 +86,7 @@ def _piece(logits_TW: Tensor, words_T: Tensor, tensor: TensorParallel, z_weight:
     words_T1 = words_T.clamp(0, logits_TW.size(1) - 1)[:, None]
     picked_T = shifted_TW.gather(1, words_T1).squeeze(1).where(is_here_T, 0.0)
     probabilities_TW = shifted_TW.exp_()
-    # One sum for the denominators and for the logits of targets, which one rank has.
+    # One all-reduce for the denominators and for the logits of the targets, which only one rank has.
     both_2T = torch.stack((probabilities_TW.sum(dim=-1), picked_T))
     dist.all_reduce(both_2T, group=tensor.group)
     sums_T, targets_T = both_2T
@@ -100,10 +101,10 @@ def _piece(logits_TW: Tensor, words_T: Tensor, tensor: TensorParallel, z_weight:
 
 
 def gathered_positions(x_BSD: Tensor, tensor: TensorParallel) -> Tensor:
-    """The positions of all ranks, in order."""
+    """All-gather of the positions, in order."""
     return gathered_parts(x_BSD, tensor.group).transpose(0, 1).flatten(1, 2)
 
 
 def scattered_positions(x_BLD: Tensor, tensor: TensorParallel) -> Tensor:
-    """The sum over all ranks, of this rank's positions."""
+    """Reduce-scatter: the sum over all ranks for this rank's positions."""
     return summed_part(torch.stack(x_BLD.chunk(tensor.ranks, dim=1)), tensor.group)

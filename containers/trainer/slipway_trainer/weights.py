@@ -1,4 +1,4 @@
-"""Published weights in and out, under the names of their family."""
+"""Imports and exports published weights with the parameter names of their family."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,15 +16,15 @@ from slipway_trainer.safetensors import open_folder, write_file
 from slipway_trainer.settings import Architecture, Lora, RunSettings, Training
 from slipway_trainer.sharding import fill, named_tensors
 
-#: Buffers that old checkpoints carry and every library computes again.
+#: Buffers in old checkpoints that all libraries recompute.
 _COMPUTED = "rotary_emb.inv_freq"
 
 
 class PublishedWeights:
-    """A folder of safetensors and config.json with the parameters of a model.
+    """A folder of safetensors files and config.json with the parameters of a model.
 
-    Raises Settings naming what config.json contradicts, what is missing, has another shape, or has no place in the model: a tensor that
-    is left over means another architecture.
+    Raises Settings for contradictions to config.json, missing tensors, other shapes and unused tensors, which indicate another
+    architecture.
     """
 
     def __init__(self, folder: Path, shapes: Mapping[str, Sequence[int]], architecture: Architecture, sequence_length: int) -> None:
@@ -38,7 +38,7 @@ class PublishedWeights:
         for name, shape in shapes.items():
             place = self._place(name)
             if place is None or place.tensor in used:
-                # A tensor with all experts is compared once.
+                # A tensor that contains all experts is compared only once.
                 continue
             source, wanted = place.tensor, packed_shape(place, shape, self._shape.experts)
             used.add(source)
@@ -67,7 +67,7 @@ class PublishedWeights:
         return None if ".lora_" in name else published_place(name, self._shape)
 
     def whole(self, name: str) -> Tensor | None:
-        """One parameter; None for an adapter, which published weights do not have."""
+        """Reads one full parameter; None for adapters, which published weights do not have."""
         place = self._place(name)
         if place is None:
             return None
@@ -76,12 +76,12 @@ class PublishedWeights:
 
 
 def published_of(settings: RunSettings, shapes: Mapping[str, Sequence[int]], folder: Path | None) -> PublishedWeights | None:
-    """The weights that a run starts from; None for a run that starts from random values."""
+    """The initial weights of a run; None if it starts from random values."""
     return PublishedWeights(folder, shapes, settings.architecture, settings.training.sequence_length) if folder is not None else None
 
 
 def load_weights(model: nn.Module, found: PublishedWeights) -> None:
-    """Fills every parameter and buffer that this rank holds, sharded or not. Adapters keep their first values."""
+    """Initializes this rank's parameters and buffers, sharded or not. Adapters keep their initial values."""
     for name, tensor in named_tensors(model):
         whole = found.whole(name)
         if whole is not None:
@@ -91,7 +91,7 @@ def load_weights(model: nn.Module, found: PublishedWeights) -> None:
 def published_tensors(
     whole: Iterable[tuple[str, Tensor]], shapes: Mapping[str, Any], lora: Lora | None, architecture: Architecture
 ) -> Iterator[Piece]:
-    """Whole tensors, or rows of them, under their published names, one at a time, adapters merged in."""
+    """Yields full tensors, or rows of them, with their published names and with adapters merged."""
     return packed(_merged(whole, shapes, lora, architecture))
 
 
@@ -102,7 +102,7 @@ def _merged(
     for name, tensor in whole:
         layer, _, kind = name.rpartition(".")
         if lora is not None and kind != "bias" and f"{layer}.lora_b" in shapes:
-            # A layer's weight, lora_a and lora_b follow each other.
+            # A layer's weight, lora_a and lora_b are adjacent.
             held[kind] = tensor
             if kind != "lora_b":
                 continue
@@ -118,7 +118,7 @@ def export_weights(
     rank: int,
     architecture: Architecture,
 ) -> None:
-    """Writes model.safetensors on rank 0, in the precision of the run; every rank must walk through `whole`."""
+    """Writes model.safetensors on rank 0, in the precision of the run. All ranks must iterate over `whole`, which uses collectives."""
     tensors = published_tensors(whole, shapes, training.lora, architecture)
     if rank != 0:
         for _piece in tensors:
@@ -137,12 +137,12 @@ def export_weights(
 
 
 def _repeated(tensors: Iterable[Piece], copies: Mapping[str, str]) -> Iterator[Piece]:
-    """Each of them, and those that files have several times under their other names too."""
+    """Yields each piece, and copies of it for tensors that published files repeat under other names."""
     for piece in tensors:
         yield piece
         yield from ((copy, piece[1]) for copy, original in copies.items() if original == piece[0])
 
 
 def _dtype(name: str, dtype: torch.dtype) -> torch.dtype:
-    """Biases of the choice of experts stay exact, as published files have them."""
+    """The dtype of a tensor. Routing biases stay in float32, as in published files."""
     return torch.float32 if name.endswith("choice_bias") else dtype

@@ -1,4 +1,4 @@
-"""The process group of a run, and small agreements between its ranks."""
+"""The process groups of a run, and communication between its ranks."""
 
 import os
 from datetime import timedelta
@@ -11,14 +11,14 @@ from slipway_trainer.checkpoint.process import SaverProcess
 from slipway_trainer.progress import say
 from slipway_trainer.timeouts import CollectiveTimeouts
 
-#: Until a phase that the trainer announces may be silent.
+#: Time limits in seconds of the phases without steps.
 PHASE_SECONDS = {"load": 1800, "save": 1800, "eval": 1800}
-# Coordination of checkpoints may wait for slow storage, not for a hung GPU.
+# Limit of the host-side groups: they may wait for slow storage.
 SIDE_TIMEOUT = timedelta(minutes=45)
 
 
 class World:
-    """Ranks, the device of this one, and two host-side groups beside the training group."""
+    """The ranks, this rank's device, and two host-side process groups in addition to the training group."""
 
     def __init__(
         self, collectives: str, timeout_seconds: float, steady_seconds: float = 0.0, saver: SaverProcess | None = None
@@ -34,41 +34,41 @@ class World:
         backend = "smddp" if collectives == "smddp" else "nccl" if on_gpu else "gloo"
         dist.init_process_group(backend, timeout=timedelta(seconds=timeout_seconds))
         self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
-        #: The keys that all ranks share; it outlives a network on which collectives hang.
+        #: Key-value store of all ranks; it works even if the network of the collectives fails.
         self.store = dist.PrefixStore("slipway", dist.distributed_c10d._get_default_store())
-        # Decisions of the training thread, and the background thread of the saver: each needs a group of its own.
+        # The training thread and the thread of the saver need separate groups.
         self.control = dist.new_group(backend="gloo", timeout=SIDE_TIMEOUT)
         self.saving = dist.new_group(backend="gloo", timeout=SIDE_TIMEOUT)
-        #: The process that writes this rank's checkpoints, which was there before the group.
+        #: The process that writes this rank's checkpoints; it was started before the process group.
         self.saver = saver
-        #: The phase without steps that is going on; None between steps.
+        #: The current phase without steps; None between phases.
         self.phase: str | None = None
         self.timeouts = CollectiveTimeouts(timeout_seconds, steady_seconds, {self.control: SIDE_TIMEOUT.total_seconds(), self.saving: None})
 
     @property
     def hosts(self) -> int:
-        """Hosts that train, by the ranks of each."""
+        """Number of training hosts, from the number of ranks per host."""
         return max(1, self.ranks // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
 
     @property
     def device_name(self) -> str:
-        """The GPU's name as CUDA gives it; `cpu` without one."""
+        """The GPU's name in CUDA; `cpu` without a GPU."""
         return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "cpu"
 
     def from_first(self, value: Any) -> Any:
-        """Rank 0's value, on every rank."""
+        """The value of rank 0, on all ranks."""
         box = [value]
         dist.broadcast_object_list(box, src=0, group=self.control)
         return box[0]
 
     def mean(self, value: torch.Tensor) -> float:
-        """Mean over all ranks of a scalar."""
+        """The mean of a scalar over all ranks."""
         total = value.detach().float().clone()
         dist.all_reduce(total)
         return float(total) / self.ranks
 
     def announce(self, phase: str, begin: bool) -> None:
-        """Tells the watchdog that a phase without steps begins or ends."""
+        """Tells the driver's watchdog that a phase without steps begins or ends."""
         self.phase = phase if begin else None
         if begin:
             self.timeouts.relax()
@@ -76,5 +76,5 @@ class World:
             say("phase", name=phase, state="begin" if begin else "end", budgetSeconds=PHASE_SECONDS[phase] if begin else None)
 
     def close(self) -> None:
-        """Leaves the process group."""
+        """Destroys the process group."""
         dist.destroy_process_group()

@@ -1,1 +1,1 @@
-"""Text in, token shards out: the data preparation step, on one host or many."""
+"""Data preparation: converts text to token shards, on one or more hosts."""

@@ -19,24 +19,24 @@ from slipway_trainer.tokenize.tokenizers import Tokenizer, load_tokenizer
 
 
 def arguments(words: list[str]) -> argparse.Namespace:
-    """The options of the command line. Ends the process with code 2 on one that it does not know."""
+    """Parses the command line. Exits with code 2 for an unknown option."""
     parser = argparse.ArgumentParser(prog="slipway_trainer.tokenize", description=__doc__, allow_abbrev=False)
     parser.add_argument("--tokenizer", default="byte", help="`byte`, or the path of a tokenizer.json")
     parser.add_argument(
         "--end-of-text",
         default=None,
-        help="with a tokenizer.json: the token that ends a document; default: eos_token of tokenizer_config.json beside it, else </s>",
+        help="with a tokenizer.json: the token that ends a document; default: eos_token of tokenizer_config.json next to it, else </s>",
     )
     parser.add_argument("--chat-template", default="", help="Jinja template, or the path of one; default: the tokenizer's own")
-    parser.add_argument("--train-on", choices=("assistant", "all"), default="assistant", help="what the loss is on in conversations")
+    parser.add_argument("--train-on", choices=("assistant", "all"), default="assistant", help="the messages of conversations with a loss")
     parser.add_argument("--shard-tokens", type=int, default=100_000_000)
-    parser.add_argument("--text-key", default="", help="the field of a .jsonl line that holds text to train on as it is; default: text")
-    parser.add_argument("--data-channel", default="", help="input with the text; default: the only one there is")
+    parser.add_argument("--text-key", default="", help="the field with plain text in a .jsonl line; default: text")
+    parser.add_argument("--data-channel", default="", help="input with the text; default: the only input")
     return parser.parse_args(words)
 
 
 def earlier_index(place: Place, path: Path) -> dict[str, Any] | None:
-    """The index that an earlier start of this host left: beside the output, or where the service copied it."""
+    """The index of an earlier start on this host: in the output folder, or where the service has copied it; None if there is none."""
     try:
         if path.is_file():
             return json.loads(path.read_text(encoding="utf-8"))
@@ -44,13 +44,13 @@ def earlier_index(place: Place, path: Path) -> dict[str, Any] | None:
             store = open_store(place.output_uri)
             if store.size(path.name) is not None:
                 return json.loads(store.read(path.name))
-    except Exception as error:  # No access, no credentials, a torn file: then the work is done again.
+    except Exception as error:  # Missing permissions or credentials, or a corrupt file: start again.
         print(f"an earlier index could not be read, starting over: {error}", flush=True)
     return None
 
 
 def run(words: list[str], base: Path) -> int:
-    """Tokenises this host's share of the input into shards below `base`; returns the exit code."""
+    """Tokenizes this host's share of the input into shards below `base`; returns the exit code."""
     asked = arguments(words)
     place = find_place(base, asked.data_channel, os.environ)
     tokenizer = load_tokenizer(asked.tokenizer, asked.end_of_text)
@@ -86,7 +86,7 @@ def _say(files: int, shards: list[dict[str, Any]]) -> None:
 
 
 def chat_template(asked: str, tokenizer: Tokenizer) -> ChatTemplate | None:
-    """The template that is asked for, by its text or its path, or the tokenizer's own. Raises Settings for a file that is not there."""
+    """The requested template (its text or path), or the tokenizer's own. Raises Settings if the file does not exist."""
     source = asked or tokenizer.chat_template
     if asked and "{%" not in asked and "{{" not in asked:
         if not Path(asked).is_file():
@@ -96,7 +96,7 @@ def chat_template(asked: str, tokenizer: Tokenizer) -> ChatTemplate | None:
 
 
 def tool_template_of(asked: str, tokenizer: Tokenizer) -> ChatTemplate | None:
-    """The tokenizer's own template for conversations with tools; None where it has none, or another template is asked for."""
+    """The tokenizer's template for conversations with tools; None if it has none, or if another template is requested."""
     return ChatTemplate(tokenizer.tool_template, tokenizer.special_tokens) if tokenizer.tool_template and not asked else None
 
 

@@ -1,7 +1,7 @@
-"""Chat templates: a conversation to the text that a model reads, rendered as `apply_chat_template` of transformers renders it.
+"""Chat templates: render a conversation to text, like `apply_chat_template` of transformers.
 
-Templates are Jinja programs that come with a model, so they run in Jinja's sandbox. What lies in `{% generation %}` blocks is what the
-assistant says (https://huggingface.co/docs/transformers/main/en/chat_templating_writing, 2026-11-22).
+Templates are Jinja programs that are part of a model, so they run in Jinja's sandbox. `{% generation %}` blocks contain the assistant's
+messages (https://huggingface.co/docs/transformers/main/en/chat_templating_writing, 2026-11-22).
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from slipway_trainer.exits import Settings
 
-#: Names under which a message carries its reasoning. Templates read the first; GPT-OSS's reads the second.
+#: Keys of a message's reasoning. Most templates read the first one, GPT-OSS's template the second one.
 _REASONING = ("reasoning_content", "thinking", "reasoning")
 _GENERATION = re.compile(r"\{%-?\s*generation\s*-?%\}")
 
@@ -20,21 +20,21 @@ Message = Mapping[str, Any]
 
 
 class Rendered(NamedTuple):
-    """The text of a conversation; `turns`: from where to where in it the assistant speaks, as far as `{% generation %}` says."""
+    """The text of a conversation. `turns`: start and end of the assistant's messages, if the template has `{% generation %}` blocks."""
 
     text: str
     turns: list[tuple[int, int]]
 
 
 class TemplateFailed(Exception):
-    """The template refused a conversation, or could not render it."""
+    """The template rejected a conversation, or could not render it."""
 
 
 class ChatTemplate:
-    """One template with the special tokens that it may name (`bos_token`, `eos_token`)."""
+    """A template with the special tokens that it may use (`bos_token`, `eos_token`)."""
 
     def __init__(self, source: str, special_tokens: Mapping[str, str]) -> None:
-        """Raises Settings for what is no template, and where the image has no Jinja."""
+        """Raises Settings for an invalid template, or if the image does not have Jinja."""
         self.marks_turns = _GENERATION.search(source) is not None
         self.source = source
         self._special_tokens = dict(special_tokens)
@@ -60,25 +60,25 @@ class ChatTemplate:
             raise Settings([f"tokenizer.chatTemplate: must be a Jinja template, got in line {error.lineno}: {error.message}"]) from error
 
     def _say_turn(self, text: str) -> str:
-        """Text of a generation block; what came before it is in the pieces already."""
+        """Records the text of a generation block; the text before it is already in the pieces."""
         begin = sum(map(len, self._pieces))
         self._turns.append((begin, begin + len(text)))
         return text
 
     def render(self, messages: Sequence[Message], generation_prompt: bool = False, **extra: Any) -> Rendered:
-        """The text of `messages`; with `generation_prompt` up to where the assistant's next turn begins. Raises TemplateFailed."""
+        """The text of `messages`; with `generation_prompt`, up to the start of the assistant's next message. Raises TemplateFailed."""
         self._pieces, self._turns = [], []
         values = {"tools": None, "documents": None} | self._special_tokens | extra
         try:
             for piece in self._template.generate(messages=_prepared(messages), add_generation_prompt=generation_prompt, **values):
                 self._pieces.append(piece)
-        except Exception as error:  # A template is a program: whatever it raises, the line is what it could not take.
+        except Exception as error:  # A template is a program that may raise any exception.
             raise TemplateFailed(str(error) or type(error).__name__) from error
         return Rendered("".join(self._pieces), self._turns)
 
 
 def _prepared(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Messages without empty keys, and with their reasoning under the names that templates read."""
+    """Messages without null values, and with their reasoning under the keys that templates read."""
     found = []
     for message in messages:
         present = {key: value for key, value in message.items() if value is not None}
@@ -88,7 +88,7 @@ def _prepared(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def _to_json(value: Any, ensure_ascii: bool = False, indent: int | None = None, separators: Any = None, sort_keys: bool = False) -> str:
-    """Jinja's own filter would escape characters of HTML."""
+    """Replaces Jinja's filter, which would escape HTML characters."""
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
@@ -97,7 +97,7 @@ def _refuse(message: str) -> None:
 
 
 def _generation_extension(say_turn: Any) -> Any:
-    """Jinja's `{% generation %} ... {% endgeneration %}`, which hands its text to `say_turn`."""
+    """Jinja's `{% generation %} ... {% endgeneration %}`, which passes its text to `say_turn`."""
     from jinja2 import nodes
     from jinja2.ext import Extension
 

@@ -1,4 +1,4 @@
-"""Documents of a folder, in an order that does not depend on the machine."""
+"""Reads the documents of a folder in an order that does not depend on the machine."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from slipway_trainer.tokenize.rows import TABLES, UNREADABLE, has_rows, opened, 
 
 
 class Document(NamedTuple):
-    """One document; (`file`, `line`) is its place, from which a restart continues."""
+    """A document; a restart continues after its position (`file`, `line`)."""
 
     file: int
     line: int
@@ -19,17 +19,17 @@ class Document(NamedTuple):
 
 
 class Examples(NamedTuple):
-    """The examples of one line of post-training data, and its place."""
+    """The examples of one line of post-training data, and its position."""
 
     file: int
     line: int
     examples: list[Example]
 
 
-#: How files begin that hold no text, or text in a form that is not read: gzip, zstd, xz, bzip2, zip, parquet, Avro, ORC.
+#: First bytes of files without readable text: gzip, zstd, xz, bzip2, zip, parquet, Avro, ORC.
 _MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"BZh", b"PK\x03\x04", b"PAR1", b"Obj\x01", b"ORC")
 _LOOK_BYTES = 8192
-#: What `save_to_disk` of Hugging Face datasets writes beside its tables.
+#: Files that `save_to_disk` of Hugging Face datasets writes in addition to its tables.
 _DESCRIPTIONS = ("dataset_info.json", "state.json", "dataset_dict.json")
 
 
@@ -50,10 +50,10 @@ def _is_binary(path: Path) -> bool:
 
 
 def input_files(folder: Path) -> list[Path]:
-    """All files below `folder`, by name; hidden ones (download leftovers), markers such as Spark's _SUCCESS and what describes tables of
-    Hugging Face datasets are left out.
+    """All files below `folder`, sorted by name, except hidden files (incomplete downloads), markers such as Spark's _SUCCESS, and
+    descriptions of Hugging Face datasets.
 
-    Raises Settings naming binary files: as raw text they would be noise in the training data.
+    Raises Settings with the names of binary files, which would be noise in the training data.
     """
     found = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".") and not _is_marker(path))
     files = sorted(found, key=lambda path: path.relative_to(folder).as_posix())
@@ -68,15 +68,15 @@ def input_files(folder: Path) -> list[Path]:
 
 
 def share(files: Sequence[Path], host: int, hosts: int) -> list[Path]:
-    """The files of one of several hosts that all see every file."""
+    """The files of host `host` of `hosts`, if every host has all files."""
     return list(files[host::hosts])
 
 
 def documents(files: Sequence[Path], start: tuple[int, int], text_key: str) -> Iterator[Document]:
-    """Documents from place `start` on: a line of a .jsonl or .json file or a row of a table is one (its `text_key`), any other file is one
-    as a whole.
+    """Yields documents from position `start`: each line of a .jsonl or .json file and each row of a table is a document (field `text_key`),
+    any other file is one document.
 
-    Raises DataFailed naming file and line of what is no document.
+    Raises DataFailed with file and line of an invalid document.
     """
     first_file, first_line = start
     for number in range(first_file, len(files)):
@@ -91,14 +91,14 @@ def documents(files: Sequence[Path], start: tuple[int, int], text_key: str) -> I
 
 
 def kind_of(files: Sequence[Path]) -> str:
-    """What the shards of these files hold: `text` to train on as it is, `sft` or `dpo`. The first row says it."""
+    """The kind of the shards for these files, determined by the first row: `text`, `sft` or `dpo`."""
     first = next((row.value for file in files if has_rows(file) for row in rows(file, 0)), None)
     shape = shape_of(first) if isinstance(first, dict) else None
     return KINDS[shape] if shape is not None else "text"
 
 
 def examples(files: Sequence[Path], start: tuple[int, int], reader: ExampleReader) -> Iterator[Examples]:
-    """The examples of rows from place `start` on. Raises DataFailed naming file and line of what is none."""
+    """Yields the examples of rows from position `start`. Raises DataFailed with file and line of an invalid row."""
     for number in range(start[0], len(files)):
         file = files[number]
         if not has_rows(file):

@@ -1,7 +1,7 @@
-"""Lines of post-training data to tokens and loss masks: conversations, prompts with completions, and preferences.
+"""Converts post-training data to tokens and loss masks: conversations, prompts with completions, and preferences.
 
-The shapes of a line are those of Hugging Face TRL (https://huggingface.co/docs/trl/dataset_formats, 2026-11-22), and so are its tokens:
-tests compare with TRL. The keys of a line say which shape it has.
+The formats are those of Hugging Face TRL (https://huggingface.co/docs/trl/dataset_formats, 2026-11-22), and tests compare the tokens with
+TRL. The keys of a line determine its format.
 """
 
 import json
@@ -17,18 +17,18 @@ Templates = tuple[ChatTemplate | None, ChatTemplate | None]
 
 
 class Example(NamedTuple):
-    """One document. `targets`: 1 for each token that the loss is on."""
+    """A document. `targets`: 1 for each token with a loss."""
 
     tokens: list[int]
     targets: bytearray
 
 
 class BadLine(Exception):
-    """What is wrong with a line, without its place."""
+    """A problem with a line, without its position."""
 
 
 def shape_of(line: Line) -> str | None:
-    """`preference`, `completion` or `messages`, by the keys of a line; None for another one."""
+    """The format of a line according to its keys: `preference`, `completion` or `messages`; None for others."""
     if "chosen" in line and "rejected" in line:
         return "preference"
     if "prompt" in line and "completion" in line:
@@ -36,21 +36,21 @@ def shape_of(line: Line) -> str | None:
     return "messages" if "messages" in line else None
 
 
-#: The kind of a folder's shards by the shape of its lines.
+#: The kind of shards by the format of the lines.
 KINDS = {"messages": "sft", "completion": "sft", "preference": "dpo"}
 
 
 class ExampleReader:
-    """Lines of one kind, `sft` or `dpo`, to examples."""
+    """Converts lines of one kind, `sft` or `dpo`, to examples."""
 
     def __init__(self, kind: str, tokenizer: Tokenizer, templates: Templates, trains_all: bool) -> None:
-        """`templates`: the template, and the one for conversations with tools where the tokenizer has one of its own. `trains_all`: the
-        loss is on every token of a conversation or completion, not on what the assistant says."""
+        """`templates`: the chat template, and a separate template for conversations with tools if the tokenizer has one. `trains_all`: all
+        tokens of a conversation or completion have a loss, not only those of the assistant."""
         self.kind, self._tokenizer, self._trains_all = kind, tokenizer, trains_all
         self._template, self._tool_template = templates
 
     def read(self, line: Any, place: str) -> list[Example]:
-        """One example of a line of fine-tuning, two of a preference: the chosen and the rejected one. Raises DataFailed with the place."""
+        """One example for a line of fine-tuning data, two (chosen and rejected) for a preference. Raises DataFailed with the position."""
         try:
             if not isinstance(line, dict):
                 raise BadLine(f"must be one JSON object a line, got {type(line).__name__}")
@@ -59,10 +59,10 @@ class ExampleReader:
                 raise BadLine(f"must have the keys of {_KEYS[self.kind]} as the first line has, got {', '.join(line) or 'none'}")
             examples = {"messages": self._conversation, "completion": self._completion, "preference": self._preference}[shape](line)
             for example in examples:
-                # Nothing comes before it that it could be predicted from.
+                # The first token has no context from which it could be predicted.
                 example.targets[:1] = bytes(len(example.targets[:1]))
                 if not any(example.targets):
-                    raise BadLine("must have a token to train on behind its first one, got none")
+                    raise BadLine("must have a token to train on after its first one, got none")
             return examples
         except (BadLine, TemplateFailed) as error:
             what = f"the chat template refused it ({error})" if isinstance(error, TemplateFailed) else str(error)
@@ -86,7 +86,8 @@ class ExampleReader:
         return [Example(encoded.ids, targets)]
 
     def _turns(self, messages: Sequence[Mapping[str, Any]], whole: str, extra: Mapping[str, Any]) -> list[tuple[int, int]]:
-        """Where the assistant speaks, for a template that does not say: from the end of what asks for its turn to the end of the turn."""
+        """Start and end of the assistant's messages for a template that does not mark them: from the end of the generation prompt to the
+        end of the message."""
         found = []
         for number, message in enumerate(messages):
             if message["role"] != "assistant":
@@ -122,7 +123,7 @@ class ExampleReader:
         return [_behind(ids, begin) for ids in both]
 
     def _sides(self, line: Line, key: str) -> tuple[Any, Any]:
-        """The prompt and what follows it: both text, with the end of text behind it, or both messages."""
+        """The prompt and the answer: both text, with the end-of-text token after the answer, or both messages."""
         prompt, answer = line["prompt"], line[key]
         if isinstance(prompt, str) and isinstance(answer, str):
             end = self._tokenizer.end_of_text_token
@@ -159,7 +160,7 @@ def _behind(ids: list[int], begin: int) -> Example:
 
 
 def _common(first: Sequence[Any], second: Sequence[Any]) -> int:
-    """How long two sequences are the same."""
+    """Length of the common prefix of two sequences."""
     length = 0
     for one, other in zip(first, second, strict=False):
         if one != other:
@@ -169,7 +170,7 @@ def _common(first: Sequence[Any], second: Sequence[Any]) -> int:
 
 
 def _shared_prompt(line: Line) -> dict[str, Any]:
-    """A preference without a prompt: what both sides begin with is the prompt; each keeps at least its last part."""
+    """Splits a preference without a prompt: the common prefix is the prompt; each side keeps at least its last element."""
     chosen, rejected = line["chosen"], line["rejected"]
     if not isinstance(chosen, (str, list)) or type(chosen) is not type(rejected):
         raise BadLine(f"chosen and rejected: must both be text or both lists of messages, got {_type(chosen)} and {_type(rejected)}")
@@ -177,7 +178,7 @@ def _shared_prompt(line: Line) -> dict[str, Any]:
         raise BadLine("chosen and rejected: must not be empty, got an empty one")
     length = min(_common(chosen, rejected), len(chosen) - 1, len(rejected) - 1)
     if length and isinstance(chosen, str) and chosen[length - 1] == " ":
-        # The space belongs to the word behind it, as tokenizers see it.
+        # The space belongs to the next word, as in tokenizers.
         length -= 1
     return {"prompt": chosen[:length], "chosen": chosen[length:], "rejected": rejected[length:]}
 
@@ -195,7 +196,7 @@ def _messages(line: Line, key: str) -> list[Mapping[str, Any]]:
 
 
 def _extra(line: Line) -> dict[str, Any]:
-    """What a line gives its template beside the messages: tools, as a list or as its JSON, and `chat_template_kwargs`."""
+    """Additional values for the template: tools, as a list or JSON, and `chat_template_kwargs`."""
     tools, given = line.get("tools"), line.get("chat_template_kwargs") or {}
     if isinstance(tools, str):
         try:

@@ -1,4 +1,4 @@
-"""Where the tokenise step reads and writes: in a processing job, or in a training job."""
+"""Paths of the tokenization step, in a processing job or a training job."""
 
 import json
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ PLUMBING = ("driver", "job", "code")
 
 @dataclass(frozen=True)
 class Place:
-    """This host's input and output. `output_uri` is where the service copies the output, '' when unknown."""
+    """This host's input and output. `output_uri`: where the service copies the output, '' if unknown."""
 
     input: Path
     output: Path
     output_uri: str
     host: int
     hosts: int
-    #: The service has split the input files over the hosts already.
+    #: Whether the service has already divided the input files among the hosts.
     sharded: bool
 
 
@@ -44,7 +44,7 @@ def _output_uri(config: Mapping[str, Any]) -> str:
 
 
 def find_place(base: Path, channel: str, environ: Mapping[str, str]) -> Place:
-    """The place of this host. Raises Settings when the channel is not there."""
+    """The paths of this host. Raises Settings if the channel does not exist."""
     processing = _read(base / "config" / "processingjobconfig.json")
     config = base / "config" if processing else base / "input" / "config"
     data = base / "processing" / "input" if processing else base / "input" / "data"

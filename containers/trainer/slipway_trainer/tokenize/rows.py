@@ -1,6 +1,6 @@
-"""Rows of the files that data sets come in: JSON lines, plain or compressed, and the tables of Parquet and Arrow.
+"""Reads rows of data set files: JSON lines, optionally compressed, and Parquet and Arrow tables.
 
-Tables and zstd need the `pyarrow` package of the image; nothing else here does.
+Only tables and zstd need the image's `pyarrow` package.
 """
 
 import gzip
@@ -14,19 +14,19 @@ from typing import Any, BinaryIO, NamedTuple
 
 from slipway_trainer.exits import DataFailed, Settings
 
-#: Suffixes of files with one JSON object a line. Any other text is one document; either may be compressed.
+#: Suffixes of files with one JSON object per line. Other text files are one document each. Both may be compressed.
 LINES = (".jsonl", ".json")
-#: Suffixes of tables: Parquet, and Arrow's IPC format as a file or, as `save_to_disk` of Hugging Face datasets writes it, as a stream.
+#: Suffixes of tables: Parquet, and Arrow's IPC format as a file or as a stream (`save_to_disk` of Hugging Face datasets).
 TABLES = (".parquet", ".arrow")
 _COMPRESSED = (".gz", ".zst")
-#: What reading a file raises that is cut off or damaged; Arrow's errors about content are OSErrors too.
+#: Exceptions while reading a truncated or corrupt file; Arrow's content errors are also OSErrors.
 UNREADABLE = (OSError, EOFError, zlib.error)
-#: Rows of a table that are decoded at once.
+#: Number of table rows that are decoded together.
 _BATCH = 512
 
 
 class Row(NamedTuple):
-    """One line or one row of a table, its number from 0, and file and number as people count them."""
+    """A line or table row: its number from 0, its value, and its position for messages (file and number from 1)."""
 
     number: int
     value: Any
@@ -34,17 +34,17 @@ class Row(NamedTuple):
 
 
 def kind(path: Path) -> str:
-    """The suffix that says how a file is read, without that of a compression behind it."""
+    """The suffix that determines how a file is read, without a compression suffix."""
     return Path(path.stem).suffix if path.suffix in _COMPRESSED else path.suffix
 
 
 def has_rows(path: Path) -> bool:
-    """Whether a file holds rows, by its name: JSON lines or a table."""
+    """Whether a file contains rows according to its name: JSON lines or a table."""
     return kind(path) in LINES or path.suffix in TABLES
 
 
 def opened(path: Path) -> BinaryIO:
-    """The content of a file, uncompressed."""
+    """Opens a file for reading and decompresses it."""
     if path.suffix == ".gz":
         return gzip.open(path, "rb")
     if path.suffix == ".zst":
@@ -54,7 +54,7 @@ def opened(path: Path) -> BinaryIO:
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Raises DataFailed where the file that is read inside is cut off or damaged."""
+    """Converts errors of a truncated or corrupt file to DataFailed."""
     try:
         yield
     except UNREADABLE as error:
@@ -62,8 +62,8 @@ def readable(path: Path) -> Iterator[None]:
 
 
 def rows(path: Path, skip: int, column: str | None = None) -> Iterator[Row]:
-    """The rows of a file without the first `skip`; lines that are blank are none. `column`: the only one of a table that is read. Raises
-    DataFailed with the place of what cannot be read."""
+    """The rows of a file after the first `skip`; blank lines are skipped. `column`: the only column that is read from a table. Raises
+    DataFailed with the position of an unreadable row."""
     found = _table(path, skip, column) if path.suffix in TABLES else _lines(path, skip)
     with readable(path):
         yield from found
@@ -87,7 +87,7 @@ def _table(path: Path, skip: int, column: str | None) -> Iterator[Row]:
         for batch in batches:
             for number, value in enumerate(batch.to_pylist(), first):
                 if number >= skip:
-                    # Tables have every column in every row; what a line does not say is null there.
+                    # Tables have all columns in every row; missing values are null.
                     present = {name: field for name, field in value.items() if field is not None}
                     yield Row(number, present, f"{path.name}, row {number + 1}")
             first += batch.num_rows
@@ -96,7 +96,7 @@ def _table(path: Path, skip: int, column: str | None) -> Iterator[Row]:
 
 
 def _parquet(path: Path, skip: int, column: str | None) -> tuple[int, Iterator[Any]]:
-    """The number of the first row that is read, and batches from there: row groups that are skipped whole are not read."""
+    """The number of the first row that is read, and batches from there. Completely skipped row groups are not read."""
     from pyarrow.parquet import ParquetFile
 
     file = ParquetFile(path)

@@ -1,4 +1,4 @@
-"""Writes shards and their index so that a restart repeats no finished shard."""
+"""Writes shards and their index, so that a restart continues after the last complete shard."""
 
 import hashlib
 import json
@@ -13,7 +13,8 @@ from slipway_trainer.tokenize.tokenizers import Tokenizer
 
 
 def fingerprint(files: Sequence[Path], folder: Path, tokenizer: Tokenizer, shard_tokens: int, *others: Any) -> str:
-    """What the shards depend on. An index with another fingerprint is not continued. `others`: how examples are made."""
+    """Digest of everything that determines the shards; an index with another fingerprint is not continued. `others`: options for
+    examples."""
     listed = [[path.relative_to(folder).as_posix(), path.stat().st_size] for path in files]
     content = json.dumps([tokenizer.name, tokenizer.vocabulary_size, shard_tokens, listed, *others])
     return hashlib.sha256(content.encode()).hexdigest()
@@ -36,28 +37,28 @@ def new_index(tokenizer: Tokenizer, print_of_input: str, kind: str = "text") -> 
 
 
 def usable(index: Mapping[str, Any] | None, print_of_input: str) -> bool:
-    """Whether an index found in the output continues this very work."""
+    """Whether an existing index belongs to the same input and options."""
     return index is not None and index.get("schema") in SCHEMAS.values() and index.get("fingerprint") == print_of_input
 
 
 class ShardWriter:
-    """Fills shards of at least `shard_tokens` tokens; a shard ends with a document."""
+    """Writes shards of at least `shard_tokens` tokens; a shard ends at the end of a document."""
 
     def __init__(self, output: Path, host: int, index: dict[str, Any], shard_tokens: int) -> None:
         self._output, self._host, self._limit = output, host, shard_tokens
         self.index = index
         self._type = "H" if index["dtype"] == "uint16" else "I"
         self._tokens = array(self._type)
-        #: Of examples: one byte a token, and two numbers a document.
+        #: For examples: one byte per token, and two numbers per document.
         self._mask, self._documents = bytearray(), array("I")
 
     @property
     def index_path(self) -> Path:
-        """Where this host's part of the index is written."""
+        """Path of this host's index."""
         return self._output / f"index-{self._host:05d}.json"
 
     def write_all(self, documents: Iterable[Document], tokenizer: Tokenizer) -> None:
-        """Tokenises everything that is left and marks the index complete."""
+        """Tokenizes the remaining documents and marks the index as complete."""
         place = tuple(self.index["next"])
         for document in documents:
             self._tokens.extend(tokenizer.encode(document.text))
@@ -67,7 +68,8 @@ class ShardWriter:
         self._close(place)
 
     def write_examples(self, lines: Iterable[Examples]) -> None:
-        """Writes everything that is left with masks and boundaries, and marks the index complete. The examples of a line stay together."""
+        """Writes the remaining examples with masks and boundaries, and marks the index as complete. The examples of a line stay in one
+        shard."""
         place = tuple(self.index["next"])
         for line in lines:
             for tokens, targets in line.examples:
@@ -99,11 +101,11 @@ class ShardWriter:
         self.index["shards"].append(entry)
         self.index["next"] = list(place)
         self._tokens, self._mask, self._documents = array(self._type), bytearray(), array("I")
-        # The index after the shard: what it lists is there.
+        # Written after the shard, so that all listed files exist.
         self._write_index()
 
     def _write(self, name: str, data: bytes) -> str:
-        """Writes one file of a shard; its digest."""
+        """Writes one file of a shard; returns its digest."""
         _write_whole(self._output / name, data)
         return hashlib.sha256(data).hexdigest()
 
@@ -112,7 +114,7 @@ class ShardWriter:
 
 
 def _write_whole(path: Path, data: bytes) -> None:
-    """A file that is either complete or absent."""
+    """Writes a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name("." + path.name + ".tmp")
     temporary.write_bytes(data)

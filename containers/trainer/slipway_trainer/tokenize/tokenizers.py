@@ -1,4 +1,4 @@
-"""Text to token ids."""
+"""Tokenizers: convert text to token ids."""
 
 import json
 from bisect import bisect_left, bisect_right
@@ -8,45 +8,45 @@ from typing import Any, NamedTuple, Protocol
 
 from slipway_trainer.exits import Settings
 
-#: The token that ends a document where neither --end-of-text nor tokenizer_config.json names one.
+#: Default end-of-text token if neither --end-of-text nor tokenizer_config.json specifies one.
 END_OF_TEXT = "</s>"
 
 
 class Encoded(NamedTuple):
-    """Token ids of a text; `token_at`: the token that a character belongs to, None for one that no token has."""
+    """Token ids of a text. `token_at`: index of the token that contains a character, None if there is none."""
 
     ids: list[int]
     token_at: Callable[[int], int | None]
 
 
 class Tokenizer(Protocol):
-    """Text to ids of tokens, and what a chat template must know of it."""
+    """Converts text to token ids, and has the properties that chat templates need."""
 
     name: str
     vocabulary_size: int
-    #: Ends every document.
+    #: Id of the token that ends every document.
     end_of_text: int
-    #: The same as it is written in a text.
+    #: The text of this token.
     end_of_text_token: str
-    #: The chat template that comes with it; None = it has none.
+    #: The tokenizer's chat template; None = it has none.
     chat_template: str | None
-    #: The one for conversations with tools, where the tokenizer has one of its own for them.
+    #: A separate template for conversations with tools; None = it has none.
     tool_template: str | None
     #: `bos_token`, `eos_token` and others by name, for chat templates.
     special_tokens: Mapping[str, str]
 
     def encode(self, text: bytes) -> list[int]:
-        """A document, without special tokens."""
+        """Encodes a document without special tokens."""
 
     def encode_plain(self, text: str) -> list[int]:
-        """A prompt or a prompt with its completion, with the special tokens that the tokenizer adds to a text by itself."""
+        """Encodes a prompt, or a prompt with its completion, with the special tokens that the tokenizer adds to a text."""
 
     def encode_chat(self, text: str) -> Encoded:
-        """What a chat template rendered: special tokens stand in the text already."""
+        """Encodes a rendered chat template, which already contains the special tokens."""
 
 
 class ByteTokenizer:
-    """Each byte of the text is a token; 256 ends a document, written as `<|endoftext|>` in chat templates and completions."""
+    """Each byte is a token. Token 256 ends a document; it is written as `<|endoftext|>` in chat templates and completions."""
 
     name = "byte"
     vocabulary_size = 257
@@ -64,7 +64,7 @@ class ByteTokenizer:
 
     def encode_chat(self, text: str) -> Encoded:
         ids: list[int] = []
-        #: For each token the character that it begins at, or lies in.
+        #: For each token, the index of its first character.
         characters: list[int] = []
         place = 0
         for number, part in enumerate(text.split(self.end_of_text_token)):
@@ -81,14 +81,14 @@ class ByteTokenizer:
 
 
 def _first_of(characters: list[int], character: int) -> int | None:
-    """The first of the tokens that begin at the last beginning up to `character`."""
+    """The first token of the last group of tokens that begins at or before `character`."""
     last = bisect_right(characters, character) - 1
     return bisect_left(characters, characters[last]) if last >= 0 else None
 
 
 class FileTokenizer:
-    """A `tokenizer.json` of Hugging Face, read by the `tokenizers` package of the image, with the chat template and the special tokens
-    that tokenizer_config.json and chat_template.jinja beside it name."""
+    """A Hugging Face `tokenizer.json`, read with the image's `tokenizers` package, with the chat template and the special tokens from
+    tokenizer_config.json and chat_template.jinja in the same folder."""
 
     def __init__(self, path: Path, end_of_text: str | None) -> None:
         try:
@@ -96,7 +96,7 @@ class FileTokenizer:
         except ImportError as error:
             raise Settings(["--tokenizer: the image must have the `tokenizers` package; choose one that has it (image.uri)"]) from error
         self._tokenizer = Loaded.from_file(str(path))
-        # Files of fine-tuned models often carry both: documents would be cut, and filled up with padding tokens.
+        # Files of fine-tuned models often enable both, which would truncate and pad documents.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self.name = path.name
@@ -128,12 +128,12 @@ def _json_of(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise Settings([f"{path.name} beside the tokenizer: must be JSON ({error})"]) from error
+        raise Settings([f"{path.name} next to the tokenizer: must be JSON ({error})"]) from error
     return found if isinstance(found, dict) else {}
 
 
 def _special_tokens(config: Mapping[str, Any]) -> dict[str, str]:
-    """Tokens by name; each is text, or an object with it under `content`."""
+    """Special tokens by name; each is text, or an object with the text in `content`."""
     found = {}
     for name, value in config.items():
         text = value.get("content") if isinstance(value, dict) else value
@@ -143,8 +143,8 @@ def _special_tokens(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _templates_of(path: Path, config: Mapping[str, Any]) -> dict[str, str]:
-    """Templates by name: of chat_template.jinja and additional_chat_templates/, which newer tokenizers have, else of tokenizer_config.json,
-    which holds one or a list. transformers takes `tool_use` for conversations with tools, `default` for the others."""
+    """Templates by name: from chat_template.jinja and additional_chat_templates/ (newer tokenizers), otherwise from tokenizer_config.json,
+    which contains one or a list. transformers uses `tool_use` for conversations with tools and `default` for others."""
     own, others = path.with_name("chat_template.jinja"), path.with_name("additional_chat_templates")
     files = {one.stem: one for one in others.glob("*.jinja")} | ({"default": own} if own.is_file() else {})
     if files:
@@ -156,7 +156,7 @@ def _templates_of(path: Path, config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def load_tokenizer(name: str, end_of_text: str | None) -> Tokenizer:
-    """`byte`, or the path of a tokenizer.json."""
+    """Loads `byte`, or the tokenizer.json at a path. Raises Settings if it cannot be used."""
     if name == "byte":
         return ByteTokenizer()
     path = Path(name)
