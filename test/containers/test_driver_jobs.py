@@ -111,7 +111,7 @@ def test_sigterm_while_a_host_waits_for_the_name_of_another_asks_to_be_tried_aga
     world.wait_for("algo-1", "asked for algo-2")
     world.processes["algo-1"].send_signal(signal.SIGTERM)
     assert world.wait() == [75], world.log("algo-1")
-    assert world.failure("algo-1")["reason"] == "asked to stop before the ranks had started"
+    assert world.failure("algo-1")["reason"] == "stopped before the ranks had started"
 
 
 def test_an_instance_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:

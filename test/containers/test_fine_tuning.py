@@ -114,10 +114,10 @@ BAD = {
     "other keys": ({"text": "x", "title": "y"}, "must have the keys of messages, or prompt and completion, .*got text, title"),
     "another kind": (PREFERENCES[0], "must have the keys of messages"),
     "half text": ({"prompt": "x", "completion": [data.assistant("y")]}, "prompt and completion: must both be text or both lists"),
-    "no object": (["x"], "must be one JSON object a line, got list"),
+    "no object": (["x"], "must be one JSON object per line, got list"),
     "a complaint of the template": (
         {"messages": [{"role": "system", "content": "x"}, data.assistant("y")]},
-        r"the chat template refused it \(no system here\)",
+        r"the chat template rejected it \(no system here\)",
     ),
 }  # fmt: skip
 
@@ -137,7 +137,7 @@ def test_fails_for_preferences_that_do_not_differ(tmp_path: Path) -> None:
 def test_fails_where_earlier_turns_change_when_others_follow(tmp_path: Path) -> None:
     template = "{% for m in messages %}{{ m.content if loop.last else m.content[:1] }}\n{% endfor %}"
     line = {"messages": [data.user("one"), data.assistant("two"), data.user("three"), data.assistant("four")]}
-    with pytest.raises(DataFailed, match=r"messages\[1\]: must be rendered alike .* \{% generation %\}"):
+    with pytest.raises(DataFailed, match=r"messages\[1\]: must have the same rendering .* \{% generation %\}"):
         data.tokenise(tmp_path, [line], Path("byte"), "--chat-template", template)
 
 

@@ -75,8 +75,8 @@ def test_an_answer_that_is_not_understood_says_nothing(read: str, text: Optional
     ("place", "gpus", "found"),
     [
         (P5, EIGHT, []),
-        (P5, EIGHT.rsplit("\n", 1)[0], [("7 of 8 GPUs answer", True)]),
-        (P5, "", [("0 of 8 GPUs answer", True)]),
+        (P5, EIGHT.rsplit("\n", 1)[0], [("7 of 8 GPUs respond", True)]),
+        (P5, "", [("0 of 8 GPUs respond", True)]),
         (P5, None, []),
         (P5._replace(efa_devices=31), EIGHT, [("31 of 32 EFA devices are present", True)]),
         (P5._replace(efa_devices=31, efa_needed=False), EIGHT, [("31 of 32 EFA devices are present", False)]),

@@ -285,7 +285,7 @@ def test_fails_with_an_option_that_ray_start_does_not_take(tmp_path: Path) -> No
     assert world.wait() == [77], world.log("algo-1")
     failure = world.failure("algo-1")
     assert failure["class"] == "environment"
-    assert failure["reason"].startswith("distribution.parameters: ray start refused an option: ") and "much" in failure["reason"]
+    assert failure["reason"].startswith("distribution.parameters: ray start rejected an option: ") and "much" in failure["reason"]
 
 
 @needs_ray

@@ -45,7 +45,7 @@ def test_a_host_whose_memory_stays_taken_is_broken() -> None:
     complaint, _ = wait([None], pids_until=1e9)
     assert complaint == "processes 11, 12 have not ended within 60 s of SIGKILL"
     complaint, _ = wait([{0: 500}, None])
-    assert complaint == "nvidia-smi does not answer 60 s after the ranks ended"
+    assert complaint == "nvidia-smi does not respond 60 s after the ranks ended"
     end = Health(lambda: None).judged(Failure(70, "hang", None, "no step", []), complaint)
     assert (end.code, end.kind) == (75, "hardware")
 
@@ -104,11 +104,11 @@ def test_only_devices_of_the_efa_driver_count(tmp_path: Path) -> None:
 
 def test_the_driver_is_compared_with_the_image() -> None:
     fits = driver_line({"driver": "580.95.05", "cuda": "13.0"}, compat=False)
-    assert fits == "NVIDIA driver 580.95.05, PyTorch built for CUDA 13.0: fits (CUDA 13 needs 580 or later)"
+    assert fits == "NVIDIA driver 580.95.05, PyTorch built for CUDA 13.0: compatible (CUDA 13 needs 580 or later)"
     assert "fits" in driver_line({"driver": "535.183.01", "cuda": "12.8"}, compat=False)
     old = driver_line({"driver": "550.163", "cuda": "13.0"}, compat=False)
-    assert "older than the 580 that it needs; CUDA will not start" in old
-    assert "cuda-compat, which must help" in driver_line({"driver": "550.163", "cuda": "13.0"}, compat=True)
+    assert "older than the required 580; CUDA cannot be initialized" in old
+    assert "cuda-compat, which may support it" in driver_line({"driver": "550.163", "cuda": "13.0"}, compat=True)
     assert driver_line({"driver": "580.1"}, False) == driver_line({"cuda": "13.0"}, False) == ""
 
 

@@ -44,7 +44,7 @@ def test_a_spare_host_gets_the_rank_of_the_one_whose_place_it_takes_and_scripts_
 
 @pytest.mark.parametrize("spares", [3, 4])
 def test_fails_without_a_host_that_trains(spares: int) -> None:
-    with pytest.raises(DriverError, match=f"spareInstances: must leave hosts of one group to train, got {spares} of 3 hosts"):
+    with pytest.raises(DriverError, match=f"spareInstances: must leave a training host in a single group, got {spares} of 3 hosts"):
         cluster("algo-1", spares)
 
 

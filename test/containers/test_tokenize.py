@@ -201,7 +201,7 @@ def test_compressed_files_are_read_as_what_they_hold(tmp_path: Path) -> None:
         ('{"text": null}', r"x.jsonl:2: must have text under 'text', got null"),
         ('{"txet": "a"}', r"x.jsonl:2: must have text under 'text'"),
         ('["a"]', r"x.jsonl:2: must have text"),
-        ("{", r"x.jsonl:2: must be one JSON object a line"),
+        ("{", r"x.jsonl:2: must be one JSON object per line"),
     ],
 )
 def test_fails_with_file_and_line_of_what_is_no_document(tmp_path: Path, line: str, message: str) -> None:

@@ -272,7 +272,7 @@ def test_a_window_that_holds_the_whole_sequence_is_no_contradiction(tmp_path: Pa
 def test_fails_without_config_json(tmp_path: Path) -> None:
     publish(model_of({}), tmp_path)
     (tmp_path / "config.json").unlink()
-    with pytest.raises(Settings, match="model.weights: must hold a config.json"):
+    with pytest.raises(Settings, match="model.weights: must contain a config.json"):
         load(model_of({}), tmp_path)
 
 

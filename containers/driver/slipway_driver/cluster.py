@@ -135,7 +135,7 @@ def parse_cluster(raw: Mapping[str, Any], training_groups: Sequence[str], spares
     if spares and (len(groups) > 1 or spares >= len(candidates)):
         raise DriverError(
             ENVIRONMENT,
-            "job.json spareInstances: must leave hosts of one group to train, got %d of %d hosts" % (spares, len(candidates)),
+            "job.json spareInstances: must leave a training host in a single group, got %d of %d hosts" % (spares, len(candidates)),
         )
     training = ranked(candidates[: len(candidates) - spares], raw.get("topology"))
     return Cluster(

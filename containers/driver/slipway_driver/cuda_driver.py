@@ -42,7 +42,7 @@ def driver_line(facts: Mapping[str, Any], compat: bool) -> str:
     if least is None:
         return said
     if int(str(driver).split(".")[0]) >= least:
-        return "%s: fits (CUDA %s needs %d or later)" % (said, str(cuda).split(".")[0], least)
-    fix = "CUDA will not start; use an image for an older CUDA, or one with cuda-compat"
-    helps = "the image has cuda-compat, which must help" if compat else fix
-    return "%s: the driver is older than the %d that it needs; %s" % (said, least, helps)
+        return "%s: compatible (CUDA %s needs %d or later)" % (said, str(cuda).split(".")[0], least)
+    fix = "CUDA cannot be initialized; use an image for an older CUDA, or one with cuda-compat"
+    helps = "the image has cuda-compat, which may support it" if compat else fix
+    return "%s: the driver is older than the required %d; %s" % (said, least, helps)

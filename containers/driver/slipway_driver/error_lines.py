@@ -48,10 +48,10 @@ CONNECTION_LOST = re.compile(r"Connection (?:closed|reset) by peer|Broken pipe|S
 TALKS_TO_RANKS = re.compile(r"torch[./]distributed|\bdist\.|nccl|gloo|c10d|TCPStore|ProcessGroup|mpi4py|MPI_", re.IGNORECASE)
 #: A collective that did not complete.
 COLLECTIVE_TIMEOUT = re.compile(r"caught collective operation timeout|Timed out waiting \d+ms|watchdog got stuck|Watchdog caught .*timeout")
-#: CUDA's words for an accelerator that is broken, and those of NVIDIA's kernel driver (https://docs.nvidia.com/cuda/cuda-runtime-api/
-#: and https://docs.nvidia.com/deploy/xid-errors/, 2026-11-22). An illegal address, a failed launch or a "hardware stack error" (the
-#: call stack on the device) may be the script's own fault.
+#: Messages of CUDA and of NVIDIA's kernel driver for broken hardware (https://docs.nvidia.com/cuda/cuda-runtime-api/ and
+#: https://docs.nvidia.com/deploy/xid-errors/, 2026-11-22). Illegal addresses, launch failures and "hardware stack error" (the call stack
+#: on the device) are excluded, because the script may cause them.
 HARDWARE = re.compile(r"uncorrectable (?:ECC|NVLink) error|GPU has fallen off the bus|GPU is lost|double bit ECC", re.IGNORECASE)
-#: The kernel's own words, and those of a DataLoader whose worker it killed.
+#: Messages of the kernel, and of a DataLoader whose worker it killed.
 KERNEL_OUT_OF_MEMORY = re.compile(r"Out of memory: Kill|Memory cgroup out of memory|invoked oom-killer|\boom-kill:", re.IGNORECASE)
 KILLED_WORKER = re.compile(r"killed by signal: Killed")

@@ -75,7 +75,7 @@ def count_findings(place: Place, gpus: Optional[str]) -> List[Finding]:
     found: List[Finding] = []
     gpu, efa = GPU_INSTANCES.get(place.instance_type), EFA_INSTANCES.get(place.instance_type)
     if gpu and gpus is not None and count_gpus(gpus) < gpu.count:
-        found.append(Finding("gpus", "%d of %d GPUs answer" % (count_gpus(gpus), gpu.count), True))
+        found.append(Finding("gpus", "%d of %d GPUs respond" % (count_gpus(gpus), gpu.count), True))
     # No EFA device at all is caused by the image or the network configuration, which the EFA verdict covers.
     if efa and 0 < place.efa_devices < efa.interfaces:
         found.append(Finding("efa", "%d of %d EFA devices are present" % (place.efa_devices, efa.interfaces), place.efa_needed))

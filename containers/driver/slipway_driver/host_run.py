@@ -287,12 +287,12 @@ class HostRun:
         if own is not None:
             return own
         if not records and self._supervisor is not None and self._supervisor.stopping:
-            return Failure(TRY_AGAIN, class_of(TRY_AGAIN), None, "asked to stop before the ranks had started", [])
+            return Failure(TRY_AGAIN, class_of(TRY_AGAIN), None, "stopped before the ranks had started", [])
         if len(records) >= self._attempt.local_ranks:
             return Failure(DONE, class_of(DONE), None, "", [])
         if self._attempt.job.launcher == "mpi" and self._attempt.cluster.takes_part and (not self._first_host or self._ranks_started):
             # Open MPI's daemon exits with code 0 regardless of what happened to its ranks.
-            return Failure(TRY_AGAIN, "peer-lost", None, "mpirun ended this host's ranks before they had left a record", [])
+            return Failure(TRY_AGAIN, "peer-lost", None, "mpirun ended this host's ranks before they had written a record", [])
         if launcher_code == 0:
             return Failure(DONE, class_of(DONE), None, "", [])
         code = shell_code(launcher_code)

@@ -248,7 +248,7 @@ def _say_end(end: Failure, driver: Driver, paths: Paths, host: str) -> None:
 
 def _stop_early(_number: int, _frame: Any) -> None:
     """Handles SIGTERM while this host resolves names or installs packages: by default, process 1 of a container ignores it."""
-    raise DriverError(TRY_AGAIN, "asked to stop before the ranks had started")
+    raise DriverError(TRY_AGAIN, "stopped before the ranks had started")
 
 
 def main() -> int:

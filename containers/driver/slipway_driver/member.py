@@ -104,13 +104,13 @@ class Member:
         try:
             self._channel.send(message)
         except PeerLost:
-            self._log("the first host's driver is gone")
+            self._log("the connection to the first host's driver was lost")
         return True
 
     def settle(self, own: Report) -> "tuple[Decision, str]":
         """Sends the report and waits for the decision of the first host."""
         self._end = None
-        lost = Decision(False, own, "the first host's driver is gone")
+        lost = Decision(False, own, "the connection to the first host's driver was lost")
         # The ranks may have ended before this driver could connect.
         if not self._connected.wait(min(LATE_SECONDS, self._patience)) or self._channel is None:
             return lost, ""

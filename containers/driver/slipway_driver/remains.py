@@ -97,5 +97,5 @@ class Remains:
 def _complaint(pids: Sequence[int], excess: Memory, seconds: float) -> str:
     if pids:
         return "processes %s have not ended within %d s of SIGKILL" % (", ".join(map(str, pids[:5])), seconds)
-    held = ", ".join("GPU %d holds %d MiB" % item for item in sorted(excess.items()) if item[1]) or "nvidia-smi does not answer"
+    held = ", ".join("GPU %d holds %d MiB" % item for item in sorted(excess.items()) if item[1]) or "nvidia-smi does not respond"
     return "%s %d s after the ranks ended" % (held, seconds)

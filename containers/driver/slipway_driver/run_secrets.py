@@ -24,7 +24,7 @@ _SECRET_ARN = re.compile(r"^arn:[^:]+:secretsmanager:([^:]+):\d{12}:secret:.+$")
 class _Service(NamedTuple):
     name: str
     operation: str
-    #: Its name in AWS_ENDPOINT_URL_<name>.
+    #: The name in AWS_ENDPOINT_URL_<name>.
     endpoint: str
 
 

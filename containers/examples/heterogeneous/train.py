@@ -25,7 +25,7 @@ def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--feeders", default="cpu", help="instance group whose hosts prepare batches")
     parser.add_argument("--feed-port", type=int, default=7790)
-    parser.add_argument("--backend", default="", help="nccl where there are GPUs, else gloo")
+    parser.add_argument("--backend", default="", help="default: nccl on GPUs, otherwise gloo")
     parser.add_argument("--max-steps", type=int, default=1000)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--sequence-length", type=int, default=512)

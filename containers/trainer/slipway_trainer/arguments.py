@@ -42,7 +42,7 @@ def _add_loss(add: Callable[..., object]) -> None:
         "--mtp-loss",
         type=float,
         default=0.3,
-        help="weight of the mean loss of modules that predict further tokens (mtpLayers); DeepSeek-V3: 0.3, and 0.1 in the last third",
+        help="weight of the mean loss of multi-token prediction modules (mtpLayers); DeepSeek-V3: 0.3, and 0.1 in the last third",
     )
     add("--balance-loss", type=float, default=0.0, help="weight of the load-balancing loss of experts; published: 0.0001 to 0.01")
     add(
@@ -56,7 +56,7 @@ def _add_loss(add: Callable[..., object]) -> None:
         "--routing-bias-rate",
         type=float,
         default=0.0,
-        help="by how much a step moves the routing bias of experts with more tokens than the mean down, of others up; published: 0.001",
+        help="change of the routing bias per step: down for experts with more tokens than the mean, up for others; published: 0.001",
     )
     add("--beta", type=float, default=0.1, help="with objective dpo: strength of the penalty for deviations from the initial weights")
 
@@ -77,12 +77,12 @@ def _add_samples(add: Callable[..., object]) -> None:
         "--samples",
         type=int,
         default=0,
-        help="with every evaluation, and without an eval-channel as often, say how the model continues so many beginnings of documents by"
-        " greedy decoding; they come from the eval-channel, else from the training data, and stand in the log; 0 = none",
+        help="number of prompts from the eval-channel, otherwise from the training data, that the model continues by greedy decoding at"
+        " every evaluation, also without an eval-channel; the log contains the results; 0 = none",
     )
     add("--sample-tokens", type=int, default=64, help="tokens of a continuation, each a forward pass of the whole model")
-    add("--sample-prompt-tokens", type=int, default=32, help="of text, the tokens that are continued; examples have prompts of their own")
-    add("--sample-tokenizer", default="", help="byte, or the path of a tokenizer.json, to show text; default: the one beside the weights")
+    add("--sample-prompt-tokens", type=int, default=32, help="length of the prompt in tokens, for text; examples have their own prompts")
+    add("--sample-tokenizer", default="", help="byte, or the path of a tokenizer.json, to print text; default: the one next to the weights")
 
 
 def _add_step(add: Callable[..., object]) -> None:
@@ -97,10 +97,10 @@ def _add_step(add: Callable[..., object]) -> None:
         "--loss-policy",
         choices=("stop", "alert", "rollback"),
         default="stop",
-        help="stop: leave with 73, and begin again from the newest checkpoint a few times; alert: say a spike and go on (a loss that is"
-        " not finite still leaves); rollback: leave, go back to the checkpoint before and skip the data up to there, twice at most",
+        help="stop: exit with 73 and restart from the newest checkpoint, a few times; alert: report a spike and continue (a loss that is"
+        " not finite still exits); rollback: exit, go back to the previous checkpoint and skip the data up to the failure, at most twice",
     )
-    add("--loss-chunks", type=int, default=0, help="compute the loss in this many pieces of the sequence; 0 = by vocabulary size")
+    add("--loss-chunks", type=int, default=0, help="number of sequence chunks in which the loss is computed; 0 = by vocabulary size")
     add("--minimum-step-seconds", type=float, default=0.0, help="wait so that a step takes at least this long (demos and tests)")
     add("--collective-timeout-seconds", type=float, default=600.0, help="timeout of a collective, after which the job ends")
     add(
@@ -113,9 +113,9 @@ def _add_step(add: Callable[..., object]) -> None:
 
 def _add_reports_and_exports(add: Callable[..., object]) -> None:
     """Reports, profiling, the backend and exports."""
-    add("--tensorboard", action="store_true", help="progress also as TensorBoard events; the image must have tensorboard")
-    add("--mlflow", action="store_true", help="progress also to the MLflow server of MLFLOW_TRACKING_URI; the image must have mlflow")
-    add("--wandb", action="store_true", help="progress also to Weights & Biases, as its WANDB_* variables say; the image must have wandb")
+    add("--tensorboard", action="store_true", help="also write progress as TensorBoard events; the image must have tensorboard")
+    add("--mlflow", action="store_true", help="also send progress to the MLflow server of MLFLOW_TRACKING_URI; the image must have mlflow")
+    add("--wandb", action="store_true", help="also send progress to Weights & Biases (WANDB_* variables); the image must have wandb")
     add("--profile", action="store_true", help="a trace of a few steps of rank 0 by PyTorch's profiler, next to the run's heartbeat in S3")
     add("--profile-after-steps", type=int, default=10, help="steps of each start before the trace, which compile and allocate")
     add("--profile-steps", type=int, default=3, help="steps in the trace")
@@ -123,7 +123,7 @@ def _add_reports_and_exports(add: Callable[..., object]) -> None:
     add("--backend", choices=("auto", "fsdp1", "fsdp2"), default="auto", help="auto: fsdp2, but fsdp1 before PyTorch 2.6 and for SMDDP")
     add("--host-check-seconds", type=float, default=60.0, help="how often hosts are compared to find a slow one; 0 = never")
     add("--export-weights", action="store_true", help="at the end, write model.safetensors and config.json to the model folder")
-    add("--export-adapter", action="store_true", help="with training.lora: at the end, write it to adapter/ there in PEFT's format")
+    add("--export-adapter", action="store_true", help="with training.lora: export it to adapter/ of the model folder in PEFT's format")
 
 
 def _parser(issues: list[str]) -> argparse.ArgumentParser:

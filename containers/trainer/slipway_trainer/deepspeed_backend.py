@@ -120,10 +120,10 @@ class DeepSpeedBackend:
                     parameter.copy_(whole)
 
     def state(self) -> dict[str, Tensor]:
-        raise NotImplementedError("DeepSpeed writes its checkpoints by itself")
+        raise NotImplementedError("DeepSpeed writes its own checkpoints")
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        raise NotImplementedError("DeepSpeed reads its checkpoints by itself")
+        raise NotImplementedError("DeepSpeed reads its own checkpoints")
 
     def whole_tensors(self) -> Iterator[tuple[str, Tensor]]:
         for name, parameter in self.model.module.named_parameters():

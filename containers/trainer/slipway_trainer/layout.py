@@ -62,7 +62,7 @@ def resolve_layout(parallel: Parallel, ranks: int, shape: Architecture, training
     if training.sequence_length % (layout.context * layout.tensor):
         issues.append(
             f"tensor_parallel_degree: context {layout.context} x tensor {layout.tensor} must divide sequenceLength "
-            f"{training.sequence_length}, whose positions they share, got {layout.tensor}"
+            f"{training.sequence_length}, because they shard its positions, got {layout.tensor}"
         )
     if layout.expert > 1 and shape.experts == 0:
         issues.append(f"expert_parallel_degree: must be 1 for a model without experts, got {layout.expert}")

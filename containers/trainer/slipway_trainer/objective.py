@@ -66,7 +66,7 @@ class Objective:
         return model(own_BS, likeliest(last_B, tokens_BL.size(1), self._context, self._tensor))
 
     def _pairs(self, model: nn.Module, batch: MicroBatch) -> Tensor:
-        assert self._reference is not None, "a backend that trains on preferences gives their reference"
+        assert self._reference is not None, "objective dpo needs a reference model"
         sums = log_probabilities(batch.targets_BL, self._chunks(batch.targets_BL))
         reference_B = self._reference(model, batch.tokens_BL, sums)
         return preference_loss(model(batch.tokens_BL, sums), reference_B, self._settings.arguments.beta)

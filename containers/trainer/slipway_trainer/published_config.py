@@ -89,7 +89,7 @@ def config_issues(folder: Path, shape: Architecture, sequence_length: int) -> li
             return _of_family(config, shape)
         expected, beyond = _expected(config), _beyond(config, shape, sequence_length)
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        return [f"model.weights: must hold a config.json of a Llama, Mistral or Mixtral model beside the weights, got {error!r}"]
+        return [f"model.weights: must contain a config.json of a Llama, Mistral or Mixtral model, got {error!r}"]
     issues = [f"model.weights: must be a model that the built-in trainer computes, got {what} in config.json" for what in beyond]
     given = _given(shape)
     for name, value in expected.items():

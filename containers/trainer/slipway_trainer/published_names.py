@@ -68,7 +68,7 @@ def published_place(name: str, shape: Architecture | None = None) -> Place:
 
 def _further_place(module: int, rest: str, kind: str, shape: Architecture | None) -> Place:
     """Multi-token prediction modules follow the layers, as in DeepSeek-V3's files; transformers does not read them."""
-    assert shape is not None, "only a model of a run has such modules"
+    assert shape is not None, "multi-token prediction modules need an architecture"
     if rest.startswith("block."):
         return published_place(f"blocks.{shape.layers + module}.{rest.removeprefix('block.')}.{kind}", shape)
     return Place(f"model.layers.{shape.layers + module}.{'shared_head.norm' if rest == 'norm' else rest}.{kind}")

@@ -129,7 +129,7 @@ class Saves:
 
         The GPU may wait in a collective indefinitely, so the copy uses a separate stream.
         """
-        assert isinstance(self._saver, CheckpointSaver) and self._live is not None, "only states that stay are watched"
+        assert isinstance(self._saver, CheckpointSaver) and self._live is not None, "a save during a stall needs a state at fixed addresses"
         facts = self._standing.newest()
         if facts is None or facts["step"] != step:
             return agreed(False)

@@ -127,7 +127,7 @@ class SmpBackend(Fsdp1Backend):
         return F.cross_entropy(logits_BLV.flatten(0, 1).float(), targets_BL.flatten())
 
     def next_tokens(self, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
-        raise NotImplementedError("backend_choice.py refuses samples with SMP v2")
+        raise NotImplementedError("backend_choice.py rejects samples with SMP v2")
 
     def clip(self, max_norm: float) -> Tensor:
         return clip_grad_norm_(self.model, max_norm if max_norm > 0 else float("inf"))

@@ -141,8 +141,7 @@ class Trainer:
             self._stalls.go_on()
 
     def export(self, folder: Path, imported: Path | None = None) -> None:
-        """Exports the weights in published format with config.json, and the adapter, as requested. `imported`: folder of the initial
-        weights."""
+        """Exports the weights in published format, and the adapter, as requested. `imported`: folder of the initial weights."""
         settings, world, shapes = self.settings, self.world, self.backend.shapes
         world.announce("save", begin=True)
         if settings.arguments.export_weights:
@@ -236,8 +235,7 @@ class Trainer:
         batches = self._micro_batches(batch_of(self.settings.training.skips, self.step))
         count, share = self.batches.micro_steps, 1.0 / self.batches.micro_steps
         if self.settings.training.counts_targets:
-            # Micro-batches differ in their number of targets, so the total of the global batch must be known before the first backward
-            # pass.
+            # Micro-batches differ in their number of targets, so the total must be known before the first backward pass.
             held = list(batches)
             batches, share = iter(held), self.world.ranks / self._targets(held)
         total = torch.zeros((), device=self.world.device)

@@ -1,7 +1,8 @@
 /*
- * gethostname() that answers this host's SageMaker name. Every container of a job is called "aws", and MPI then takes the hosts for
- * one. Used as LD_PRELOAD by MPI's processes. The name is SM_CURRENT_HOST, else current_host of resourceconfig.json below
- * SAGEMAKER_BASE_DIR (/opt/ml); the file is searched, not parsed, so that its size has no limit. Without either, libc answers.
+ * gethostname() that returns this host's SageMaker name. The host name of every container of a job is "aws", so MPI would treat all
+ * hosts as one. Loaded with LD_PRELOAD by MPI's processes. The name is SM_CURRENT_HOST, otherwise current_host of resourceconfig.json
+ * below SAGEMAKER_BASE_DIR (/opt/ml). The file is searched instead of parsed, so its size is not limited. Without either, libc's
+ * function is called.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -12,7 +13,7 @@
 
 enum { NAME_SIZE = 256 };
 
-/* Copies the JSON string after `"current_host":` from `text` into `name`; 0 when there is none. Host names need no escapes. */
+/* Copies the JSON string after `"current_host":` in `text` to `name`; returns 0 if there is none. Host names contain no escapes. */
 static int find_host(const char *text, char *name)
 {
     static const char key[] = "\"current_host\"";

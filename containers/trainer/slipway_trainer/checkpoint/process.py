@@ -144,7 +144,7 @@ class SaverProcess:
     """The rank's side of the process. `start` must precede any use of CUDA and torch.distributed."""
 
     def __init__(self, pid: int, pipe: Connection, descriptor: int) -> None:
-        #: The shared memory.
+        #: File descriptor of the shared memory.
         self.descriptor = descriptor
         self.pid = pid
         self._pipe = pipe

@@ -102,7 +102,7 @@ def examples(files: Sequence[Path], start: tuple[int, int], reader: ExampleReade
     for number in range(start[0], len(files)):
         file = files[number]
         if not has_rows(file):
-            must = "must be a .jsonl or .json file of one object a line, or a table, like the first one"
+            must = "must be a .jsonl or .json file with one object per line, or a table, like the first file"
             raise DataFailed(f"{file.name}: {must}; move it elsewhere")
         for row in rows(file, start[1] if number == start[0] else 0):
             yield Examples(number, row.number, reader.read(row.value, row.place))

@@ -53,7 +53,7 @@ class ExampleReader:
         """One example for a line of fine-tuning data, two (chosen and rejected) for a preference. Raises DataFailed with the position."""
         try:
             if not isinstance(line, dict):
-                raise BadLine(f"must be one JSON object a line, got {type(line).__name__}")
+                raise BadLine(f"must be one JSON object per line, got {type(line).__name__}")
             shape = shape_of(line)
             if shape is None or KINDS[shape] != self.kind:
                 raise BadLine(f"must have the keys of {_KEYS[self.kind]} as the first line has, got {', '.join(line) or 'none'}")
@@ -65,7 +65,7 @@ class ExampleReader:
                     raise BadLine("must have a token to train on after its first one, got none")
             return examples
         except (BadLine, TemplateFailed) as error:
-            what = f"the chat template refused it ({error})" if isinstance(error, TemplateFailed) else str(error)
+            what = f"the chat template rejected it ({error})" if isinstance(error, TemplateFailed) else str(error)
             raise DataFailed(f"{place}: {what}; fix the line or remove it") from error
 
     def _conversation(self, line: Line) -> list[Example]:
@@ -98,8 +98,8 @@ class ExampleReader:
             through = self._rendered(messages[: number + 1], extra).text
             if not whole.startswith(through):
                 raise BadLine(
-                    f"messages[{number}]: must be rendered alike whether or not messages follow, or the chat template must mark the turns "
-                    "of the assistant with {% generation %}, got a template that does neither"
+                    f"messages[{number}]: must have the same rendering whether or not messages follow, or the chat template must mark the "
+                    "turns of the assistant with {% generation %}, got a template that does neither"
                 )
             found.append((begin, len(through)))
         return found
