@@ -35,7 +35,7 @@ const UNREADABLE: Readonly<Record<string, string>> = {
   ENOENT: 'no such file',
   ENOTDIR: 'no such file',
   EISDIR: 'a folder',
-  EACCES: 'one that you may not read',
+  EACCES: 'one that you are not allowed to read',
 };
 
 /** Whether `--environment` is the path of a descriptor file; otherwise it is the name of an environment in SSM. */

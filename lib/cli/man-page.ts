@@ -17,9 +17,7 @@ export function manPage(program: Command): string {
     '.I verb',
     '.RI [ options ]',
     '.SH DESCRIPTION',
-    text(
-      'Messages for people go to standard error, results to standard output; --json prints one JSON document there.',
-    ),
+    text('Messages for users go to standard error, results to standard output; --json prints one JSON document there.'),
     '.SH VERBS',
     ...verbs.flatMap(verbLines),
     '.SH EXIT STATUS',
@@ -30,7 +28,7 @@ export function manPage(program: Command): string {
     text('1 adds the stack trace to an error.'),
     '.TP',
     '.B SLIPWAY_DOCS_URL',
-    text('Address of the documentation, to which errors then link.'),
+    text('URL of the documentation; error messages then contain links to it.'),
     '',
   ].join('\n');
 }

@@ -33,7 +33,7 @@ const WORDS: Readonly<Record<string, readonly [found: RegExp, text: string]>> = 
   'commander.unknownOption': [/option '(.*?)'/, '$1: must be an option of VERB, got an unknown one'],
   'commander.missingArgument': [/argument '(.*?)'/, 'HEAD: must be given <$1>, got nothing'],
   'commander.optionMissingArgument': [/option '(.*?)'/, '$1: must have a value, got nothing'],
-  'commander.excessArguments': [/Expected (\d+ arguments?)/, 'HEAD: must be given at most $1, got more'],
+  'commander.excessArguments': [/Expected (\d+ arguments?)/, 'HEAD: must have at most $1, got more'],
 };
 
 /**
@@ -52,5 +52,5 @@ export function usageText(
   return `${text
     .replace('$1', () => name)
     .replace('HEAD', verb ?? 'slipway')
-    .replace('VERB', typed)}; ${meant ? `did you mean ${meant}?` : `${typed} --help shows what there is`}`;
+    .replace('VERB', typed)}; ${meant ? `did you mean ${meant}?` : `see ${typed} --help`}`;
 }

@@ -36,7 +36,7 @@ test("a researcher of one team need not name it, and never asks for the teams' d
 test('fails: of several own teams one must be named', async () => {
   deployed(['nlp', 'speech'], ['nlp', 'speech']);
   await expect(find('research')).rejects.toThrow(
-    '--environment: must name one team, got research; use research/nlp or research/speech',
+    '--environment: must contain one team, got research; use research/nlp or research/speech',
   );
 });
 
@@ -54,7 +54,9 @@ test('fails: a team of somebody else is no mistake of spelling', async () => {
 
 test('fails: no team that the caller belongs to', async () => {
   deployed(['nlp', 'speech'], []);
-  await expect(find('research')).rejects.toThrow('got research with nlp or speech, none of which you may read');
+  await expect(find('research')).rejects.toThrow(
+    'got research with nlp or speech, none of which you are allowed to read',
+  );
 });
 
 test('fails: an environment that does not exist', async () => {
@@ -72,14 +74,14 @@ test('an environment of an older version, which has no list of its teams, is rea
 test('fails: where that is denied, the team must be named', async () => {
   deployed(undefined, []);
   await expect(find('research')).rejects.toThrow(
-    "--environment: must name your team too, got research, whose teams you may not list; write research/TEAM with your team's name",
+    "--environment: must also contain your team, got research, whose teams you are not allowed to list; write research/TEAM with your team's name",
   );
 });
 
 test('fails: where that is denied to a verb about all teams, its environment is named as it was written', async () => {
   deployed(undefined, []);
   await expect(readDescriptors('research', 'us-west-2')).rejects.toThrow(
-    'research: must be an environment whose teams you may list, got no permission; ask the platform team for it',
+    'research: must be an environment whose teams you are allowed to list, got no permission; ask the platform team for it',
   );
 });
 

@@ -144,6 +144,6 @@ describe('wrong usage is exit 2 and writes nothing', () => {
     await runCli('init', at('twice'), '--yes');
     const { code, stderr } = await runCli('init', at('twice'), '--yes');
     expect(code).toBe(2);
-    expect(stderr).toMatch(/must not hold package\.json, cdk\.json.* yet/);
+    expect(stderr).toMatch(/must not contain package\.json, cdk\.json.* yet/);
   });
 });

@@ -139,12 +139,12 @@ describe('validate', () => {
 describe('wrong usage is exit 2, one line, no stack trace', () => {
   test.each([
     [['validate', '/no/such/file.yaml'], /must be a readable file, got no such file/],
-    [['frobnicate'], /^slipway: frobnicate: must be a verb of slipway, got an unknown one; slipway --help shows what/],
+    [['frobnicate'], /^slipway: frobnicate: must be a verb of slipway, got an unknown one; see slipway --help/],
     [['statsu', 'x'], /^slipway: statsu: must be a verb of slipway, got an unknown one; did you mean status\?$/],
-    [['validate'], /^slipway: validate: must be given <file>, got nothing; slipway validate --help shows what/],
+    [['validate'], /^slipway: validate: must be given <file>, got nothing; see slipway validate --help/],
     [
       ['validate', 'x', '--nope'],
-      /^slipway: --nope: must be an option of slipway validate, got an unknown one; slipway/,
+      /^slipway: --nope: must be an option of slipway validate, got an unknown one; see slipway/,
     ],
     [
       ['validate', 'x', '--jsom'],
@@ -152,9 +152,9 @@ describe('wrong usage is exit 2, one line, no stack trace', () => {
     ],
     [
       ['validate', 'x', '--set'],
-      /^slipway: --set <path=value>: must have a value, got nothing; slipway validate --help/,
+      /^slipway: --set <path=value>: must have a value, got nothing; see slipway validate --help/,
     ],
-    [['validate', 'x', 'y'], /^slipway: validate: must be given at most 1 argument, got more; slipway validate --/],
+    [['validate', 'x', 'y'], /^slipway: validate: must have at most 1 argument, got more; see slipway validate --/],
     [['validate', __dirname], /must be a readable file, got a folder; check the path$/],
     [
       ['init', '/dev/null/x', '--yes'],

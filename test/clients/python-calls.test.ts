@@ -310,7 +310,7 @@ test('published weights of a run that is gone have the lineage that lies beside 
   expect(cli).toEqual({
     ...lineage,
     of: 's3://elsewhere/model',
-    notes: ['a note', 'tuned: shown as slipway.json has it: runId: no run tuned'],
+    notes: ['a note', 'tuned: shown as in slipway.json: runId: no run tuned'],
   });
   expect(python).toEqual(cli);
 });

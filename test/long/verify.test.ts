@@ -85,5 +85,5 @@ test('fails: a level that does not exist, and a level that costs money without a
   const silent = await call('--level', 'train');
   expect(silent.code).toBe(2);
   expect(silent.stderr).toContain('cost: at most $');
-  expect(silent.stderr).toContain('verify: must be confirmed, got no terminal to ask on; add --yes');
+  expect(silent.stderr).toContain('verify: must be confirmed, got no interactive terminal; add --yes');
 });

@@ -67,7 +67,7 @@ async function readSource(from: string, options: CommonOptions, descriptor?: Des
     const imported = importText(readText(from), context);
     if (imported) return { imported, isInAccount: false };
     throw new UsageError(
-      `${from}: must be a CreateTrainingJob request, the answer of DescribeTrainingJob, a HyperPod recipe or a command line that starts training, got none of them; docs/import.md shows how to capture a request`,
+      `${from}: must be a CreateTrainingJob request, the response of DescribeTrainingJob, a HyperPod recipe or a command line that starts training, got none of them; docs/import.md shows how to capture a request`,
     );
   }
   const [, regionOfArn, nameOfArn] = JOB_ARN.exec(from) ?? [];
@@ -140,10 +140,10 @@ async function judge(run: RunSpec, { region }: Imported, asksAccount: boolean): 
     ...(!Array.isArray(plan) && { stepSeconds: plan.stepSeconds, tokensPerSecondPerGpu: plan.tokensPerSecondPerGpu }),
   };
   const lines = [
-    `price: ${price ? `$${price.usd.toFixed(2)} an hour on demand in ${region}` : `not known in ${region}`}`,
-    `memory: ${memory === 'unknown' ? 'not known: the file names no model (model:) or no batch (training:)' : memory}`,
+    `price: ${price ? `$${price.usd.toFixed(2)} per hour on demand in ${region}` : `not known in ${region}`}`,
+    `memory: ${memory === 'unknown' ? 'not known: the file has no model (model:) or no batch size (training:)' : memory}`,
     `EFA: ${efaText(run)}`,
-    ...(rows.length > 0 ? [quotaTable(rows)] : ['quotas: slipway preflight asks the account']),
+    ...(rows.length > 0 ? [quotaTable(rows)] : ['quotas: run slipway preflight to check the account']),
   ];
   return { issues, facts, lines };
 }
@@ -151,8 +151,8 @@ async function judge(run: RunSpec, { region }: Imported, asksAccount: boolean): 
 function efaText(run: RunSpec): string {
   if (run.network.efa === 'off') return 'not used: one host, or a type without it';
   if (run.distribution.contract === 'container')
-    return 'the image starts the ranks, so that Slipway cannot say what carried the traffic; contract: entrypoint can';
+    return 'the image starts the ranks, so Slipway cannot determine which network carried the traffic; use contract: entrypoint for that';
   if (run.distribution.contract === 'toolkit')
-    return 'the toolkit starts the ranks, so that Slipway cannot say what carried the traffic; contract: entrypoint can';
+    return 'the toolkit starts the ranks, so Slipway cannot determine which network carried the traffic; use contract: entrypoint for that';
   return `${run.network.efa}: the run ends if its traffic falls back to sockets`;
 }

@@ -41,7 +41,7 @@ const TOOLS: readonly Tool[] = [
   },
   {
     name: 'plan',
-    description: 'Memory fit, step time, hours and dollars of a run file',
+    description: 'Memory fit, step time, duration and cost of a run file',
     places: ['file'],
     words: ['plan'],
   },
@@ -53,7 +53,7 @@ const TOOLS: readonly Tool[] = [
   },
   {
     name: 'import',
-    description: 'Makes a run file of a training job, a captured request, a recipe or a command line',
+    description: 'Creates a run file from a training job, a captured request, a recipe or a command line',
     places: ['source'],
     words: ['import'],
   },
@@ -113,7 +113,7 @@ async function answerTo(line: string, tools: readonly Tool[], runVerb: RunVerb):
   try {
     request = JSON.parse(line) as Request;
   } catch {
-    return failure(null, ERROR.parse, 'must be one JSON message a line');
+    return failure(null, ERROR.parse, 'must be one JSON message per line');
   }
   if (typeof request !== 'object' || request === null || typeof request.method !== 'string')
     return failure(null, ERROR.request, 'must be a JSON-RPC request');
@@ -149,7 +149,7 @@ const described = ({ name, description, places }: Tool) => ({
     type: 'object',
     properties: {
       ...Object.fromEntries(
-        places.map((place) => [place, { type: 'string', description: `as slipway takes it: ${place}` }]),
+        places.map((place) => [place, { type: 'string', description: `argument ${place} of slipway` }]),
       ),
       environment: { type: 'string', description: 'environment, environment/team, or a descriptor file (.json)' },
       region: { type: 'string' },
@@ -194,7 +194,7 @@ function wordsOf({ places, words }: Tool, given: Record<string, unknown>): strin
   const other = Object.keys(given).find((name) => ![...places, 'environment', 'region', 'set'].includes(name));
   if (other !== undefined) return `${other}: must not be given`;
   const bad = strings.find((name) => typeof given[name] !== 'string' || String(given[name]).startsWith('-'));
-  if (bad !== undefined) return `${bad}: must be text that does not begin with a hyphen`;
+  if (bad !== undefined) return `${bad}: must be text that does not start with a hyphen`;
   const sets = given.set ?? [];
   if (!Array.isArray(sets) || !sets.every((set) => typeof set === 'string' && !set.startsWith('-')))
     return 'set: must be a list of path=value';

@@ -28,7 +28,7 @@ export const checkIssues = (checks: readonly Check[]): Issue[] =>
       const rule = `preflight/${c.name.replaceAll(' ', '-')}`;
       if (c.missingPermission)
         return issue(rule, 'warning', 'environment', {
-          must: `must let you look at the ${c.name}`,
+          must: `must allow you to read the ${c.name}`,
           got: `no permission for ${c.missingPermission}`,
           fix: 'the run itself does not need it; ask the platform team to grant it, or to run preflight for you',
         });
@@ -124,8 +124,8 @@ async function addressDetail(ec2: EC2Client, run: RunSpec, descriptor: Descripto
   );
   const most = Math.max(0, ...Subnets.map((s) => s.AvailableIpAddressCount ?? 0));
   // All instances of a job are placed in one zone, so one subnet must have enough addresses.
-  if (most < needed) throw new Unmet(`${needed} addresses are needed in one subnet, the largest has ${most}`);
-  return `${needed} needed, ${most} free in one subnet`;
+  if (most < needed) throw new Unmet(`${needed} addresses are required in one subnet, but the largest has ${most}`);
+  return `${needed} required, ${most} free in one subnet`;
 }
 
 async function securityGroupDetail(ec2: EC2Client, run: RunSpec, descriptor: Descriptor): Promise<string> {
@@ -134,6 +134,6 @@ async function securityGroupDetail(ec2: EC2Client, run: RunSpec, descriptor: Des
   );
   if (run.network.efa !== 'required') return descriptor.securityGroupIds.join(', ');
   const [good] = selfReachingGroups(SecurityGroups);
-  if (!good) throw new Unmet('no group allows all traffic from and to itself, which EFA needs');
+  if (!good) throw new Unmet('no group allows all traffic from and to itself, which EFA requires');
   return `${good.GroupId} allows all traffic from and to itself`;
 }

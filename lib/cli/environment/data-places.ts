@@ -46,7 +46,7 @@ async function look(s3: S3Client, place: Place, level: 'error' | 'warning'): Pro
     const fix = `upload the data (aws s3 sync FOLDER s3://${bucket}/${prefix}), or correct the prefix`;
     return [
       issue('data/empty', level, path, {
-        must: 'must hold at least one object',
+        must: 'must contain at least one object',
         got: `none at s3://${bucket}/${prefix}`,
         fix,
       }),
@@ -64,9 +64,9 @@ function failure(error: unknown, { path, bucket, prefix }: Place): Issue {
       got: bucket,
       fix: 'correct the name, or create the bucket',
     });
-  const why = isDenied(error) ? `no permission for s3:ListBucket on ${bucket} below ${prefix}` : `${name}: ${message}`;
+  const why = isDenied(error) ? `no permission for s3:ListBucket on ${bucket} under ${prefix}` : `${name}: ${message}`;
   return issue('data/empty', 'warning', path, {
-    must: 'must hold at least one object, which could not be checked',
+    must: 'must contain at least one object, which could not be checked',
     got: why,
     fix: "ask the bucket's owner; the job itself uses its own role",
   });

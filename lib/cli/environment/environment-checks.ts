@@ -60,9 +60,9 @@ async function orphanedStacks(specs: readonly EnvironmentSpec[]): Promise<Issue[
   const found = await Promise.all(others.map(async (region) => ((await hasStack(first.name, region)) ? [region] : [])));
   return found.flat().map((region) =>
     issue('preflight/removed-region', 'warning', 'regions', {
-      must: `must name ${region} while stack Slipway-${first.name}-${region} exists`,
+      must: `must contain ${region} while stack Slipway-${first.name}-${region} exists`,
       got: specs.map((spec) => spec.region).join(', '),
-      fix: `put ${region} back, or destroy the stack: aws cloudformation delete-stack --stack-name Slipway-${first.name}-${region} --region ${region}`,
+      fix: `restore ${region}, or delete the stack: aws cloudformation delete-stack --stack-name Slipway-${first.name}-${region} --region ${region}`,
     }),
   );
 }

@@ -65,7 +65,7 @@ async function readTeamDescriptor(name: string, team: string, region: string): P
 /** The only descriptor of an environment that the caller can read. */
 async function onlyDescriptor(name: string, region: string): Promise<Descriptor> {
   const all = await readDescriptors(name, region, [
-    `${OPTION}: must name your team too, got ${name}, whose teams you may not list`,
+    `${OPTION}: must also contain your team, got ${name}, whose teams you are not allowed to list`,
     `write ${name}/TEAM with your team's name`,
   ]);
   if (all.length === 1 && all[0]) return all[0];
@@ -77,7 +77,7 @@ async function onlyDescriptor(name: string, region: string): Promise<Descriptor>
   const teams = await teamsOf(name, region);
   if (!teams) throw notThere(name, region);
   throw new UsageError(
-    `--environment: must be an environment with a team of yours, got ${name} with ${orList(teams)}, none of which you may read; ask the platform team for access`,
+    `--environment: must be an environment with one of your teams, got ${name} with ${orList(teams)}, none of which you are allowed to read; ask the platform team for access`,
   );
 }
 
@@ -89,7 +89,7 @@ export async function readDescriptors(
   name: string,
   region: string,
   denied: readonly [string, string] = [
-    `${name}: must be an environment whose teams you may list, got no permission`,
+    `${name}: must be an environment whose teams you are allowed to list, got no permission`,
     'ask the platform team for it',
   ],
 ): Promise<Descriptor[]> {
@@ -142,7 +142,7 @@ const asServiceError = (error: unknown, wanted: string, region: string): Error =
 
 const severalTeams = (name: string, teams: readonly string[]) =>
   new UsageError(
-    `--environment: must name one team, got ${name}; use ${orList(teams.map((team) => `${name}/${team}`))}`,
+    `--environment: must contain one team, got ${name}; use ${orList(teams.map((team) => `${name}/${team}`))}`,
   );
 
 const noSuchTeam = (name: string, team: string, teams: readonly string[]) =>

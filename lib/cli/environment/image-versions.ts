@@ -68,18 +68,18 @@ export async function readImageVersions(
     const words = { ...place, imageIds: [{ imageDigest }], acceptedMediaTypes: MANIFESTS };
     const { images = [], failures = [] } = await ecr.send(new BatchGetImageCommand(words));
     const text = images[0]?.imageManifest;
-    if (text === undefined) throw new Error(failures[0]?.failureReason ?? 'ECR gave no manifest');
+    if (text === undefined) throw new Error(failures[0]?.failureReason ?? 'ECR returned no manifest');
     return JSON.parse(text) as Manifest;
   };
   const first = await manifest(digest);
   const chosen = first.manifests?.find(({ platform }) => platform?.architecture === 'amd64')?.digest;
   const { config } = chosen ? await manifest(chosen) : first;
-  if (!config?.digest) throw new Error('its manifest names no configuration');
+  if (!config?.digest) throw new Error('its manifest has no configuration');
   const { downloadUrl = '' } = await ecr.send(
     new GetDownloadUrlForLayerCommand({ ...place, layerDigest: config.digest }),
   );
   const answer = await download(downloadUrl);
-  if (!answer.ok) throw new Error(`the configuration of the image answered ${answer.status}`);
+  if (!answer.ok) throw new Error(`the download of the image configuration failed with status ${answer.status}`);
   const { config: own, history } = (await answer.json()) as Configuration;
   return versionsIn([...buildArguments(history ?? []), ...(own?.Env ?? [])]);
 }
@@ -96,7 +96,7 @@ function versionsIn(variables: readonly string[]): ImageVersions {
 
 /** `CUDA 12.8.1 -> 13.0.0, NCCL 2.27.3 (same), EFA not said`: differences between the declared versions of two images. */
 export function versionChanges(before: ImageVersions, after: ImageVersions): string {
-  const said = (value: string | undefined) => value ?? 'not said';
+  const said = (value: string | undefined) => value ?? 'not specified';
   return Object.keys(VARIABLES)
     .flatMap((what) => {
       const [old, now] = [before[what], after[what]];

@@ -71,9 +71,9 @@ async function changeOf(region: string, base: string, old: LockedBase, found: Lo
   const change = { region, base, from: old.digest, to: found.digest };
   try {
     const [before, after] = await Promise.all([old, found].map(versionsOf));
-    return { ...change, what: versionChanges(before ?? {}, after ?? {}) || 'neither image says its versions' };
+    return { ...change, what: versionChanges(before ?? {}, after ?? {}) || 'neither image specifies its versions' };
   } catch (error) {
-    return { ...change, what: `what changed could not be read: ${(error as Error).message}` };
+    return { ...change, what: `the changes could not be read: ${(error as Error).message}` };
   }
 }
 
@@ -97,7 +97,7 @@ async function resolved(spec: EnvironmentSpec, options: LockOptions, before: Ima
   if (!image || !parts?.tag || parts.digest)
     throw new UsageError(
       `--base: must be an ECR image with its tag for image.base ${base} in ${spec.region}, got ${image ?? 'nothing'}; ` +
-        'copy the image into a repository of the account and name it (`{region}` stands for each region)',
+        'copy the image to a repository of the account and use its URI (`{region}` is replaced by each region)',
     );
   return { image, digest: await digestOf(parts, parts.tag), resolvedAt: new Date().toISOString() };
 }

@@ -25,9 +25,9 @@ const SETTLE_MS = 3_600_000;
  * https://docs.aws.amazon.com/servicequotas/2019-06-24/apireference/API_RequestedServiceQuotaChange.html, 2026-11-23.
  */
 const REFUSED: Readonly<Record<string, string>> = {
-  DENIED: 'AWS Support says why',
-  NOT_APPROVED: 'AWS Support says why',
-  CASE_CLOSED: 'the correspondence of its support case says why',
+  DENIED: 'see AWS Support for the reason',
+  NOT_APPROVED: 'see AWS Support for the reason',
+  CASE_CLOSED: 'see its support case for the reason',
   INVALID_REQUEST: 'Service Quotas could not process it',
 };
 
@@ -55,7 +55,7 @@ export async function followIncreases(
   for (let open = [...wanted]; open.length > 0; await sleep(1000 * pollSeconds(LOOK_SECONDS))) {
     const looks = await lookAtAll(client, open, opened).catch((error: unknown) => {
       failures += 1;
-      if (failures >= PATIENCE) throw serviceError('waiting for limits, which ends no request', error);
+      if (failures >= PATIENCE) throw serviceError('waiting for limits (the requests remain open)', error);
     });
     if (!looks) continue;
     failures = 0;
@@ -91,7 +91,7 @@ async function look(client: ServiceQuotasClient, { code, desired }: WantedLimit,
   const { status, caseId } = request;
   const text = `${now}; increase to ${request.desired} is ${status}${caseId ? ` (support case ${caseId})` : ''}`;
   if (status in REFUSED) return { text: `${text}: ${REFUSED[status]}`, end: 'unmet' };
-  if (request.desired < desired) return { text: `${text}, which is too little`, end: 'unmet' };
+  if (request.desired < desired) return { text: `${text}, which is not enough`, end: 'unmet' };
   if (status === 'APPROVED') return approved(text, request, value, opened.get(code));
   if (value !== undefined) opened.set(code, value);
   return { text };

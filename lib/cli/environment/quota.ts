@@ -57,7 +57,7 @@ async function untilApplied(
   if (unmet.length > 0) return EXIT.refused;
   if (wanted.length > 0)
     terminal.err(
-      'jobs see a new limit up to 30 minutes later; a run that SageMaker refuses until then waits in the queue',
+      'a new limit applies to jobs after up to 30 minutes; a run that SageMaker rejects until then waits in the queue',
     );
   return EXIT.done;
 }
@@ -69,8 +69,8 @@ function nextCommands(file: string, { environment, set = [] }: CommonOptions, re
   const words = [file, ...(environment ? ['--environment', environment] : []), ...set.flatMap((one) => ['--set', one])];
   const named = words.map(quoted).join(' ');
   return [
-    `to ask for what is missing and wait: slipway quota ${named} --region ${region} --request --wait`,
-    ...(fileMeant(file) === undefined ? [] : [`to see which regions have it: slipway matrix ${named}`]),
+    `to request the increases and wait: slipway quota ${named} --region ${region} --request --wait`,
+    ...(fileMeant(file) === undefined ? [] : [`to find regions with sufficient quotas: slipway matrix ${named}`]),
   ].join('\n');
 }
 
@@ -146,6 +146,6 @@ function printQuotas(
   const open = new Set(requests.map((r) => r.code));
   for (const row of shortRows(rows).filter((r) => !open.has(r.code ?? ''))) {
     const command = increaseCommand(row, region);
-    if (command) terminal.err(`to ask for ${row.name}: ${command}`);
+    if (command) terminal.err(`to request ${row.name}: ${command}`);
   }
 }

@@ -77,7 +77,7 @@ function requireValid({ region, team, instanceType, ci }: InitOptions): void {
     instanceType !== undefined && typeProblem(instanceType),
     ci !== undefined &&
       !CI_SYSTEMS.includes(ci as CiSystem) &&
-      `--ci: must be ${orList(CI_SYSTEMS)}, got ${ci}; leave it out for none`,
+      `--ci: must be ${orList(CI_SYSTEMS)}, got ${ci}; omit it for none`,
   ].filter((problem) => typeof problem === 'string');
   if (problems.length > 0) throw new UsageError(problems.join('\n'));
 }
@@ -90,6 +90,6 @@ function typeProblem(type: string): string | undefined {
   if (!found)
     return `--instance-type: must be a SageMaker training instance type, got ${type}; use ${orList(nearestInstanceTypes(type))}`;
   if (!gpuTypes.includes(found))
-    return `--instance-type: must have NVIDIA GPUs for the first run, got ${type}; use ml.g5.12xlarge or ml.p5.48xlarge, and write a run file of your own for ${type}`;
+    return `--instance-type: must have NVIDIA GPUs for the first run, got ${type}; use ml.g5.12xlarge or ml.p5.48xlarge, and write your own run file for ${type}`;
   return undefined;
 }

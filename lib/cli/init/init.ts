@@ -47,7 +47,7 @@ function requireFree(directory: string, files: readonly NewFile[]): void {
   const taken = files.filter(({ to }) => existsSync(path.join(directory, to)));
   if (taken.length === 0) return;
   throw new UsageError(
-    `${directory}: must not hold ${taken.map(({ to }) => to).join(', ')} yet; name another folder, or remove them`,
+    `${directory}: must not contain ${taken.map(({ to }) => to).join(', ')} yet; use another folder, or remove them`,
   );
 }
 

@@ -136,7 +136,7 @@ function firstRun(instanceType: string, region: string): string {
   const fitting = texts.find((found) => fits(found, region));
   if (fitting) return fitting;
   throw new UsageError(
-    `--instance-type: must be one that the built-in trainer runs on, got ${instanceType}; use ml.g5.12xlarge or ml.p5.48xlarge`,
+    `--instance-type: must be one that the built-in trainer supports, got ${instanceType}; use ml.g5.12xlarge or ml.p5.48xlarge`,
   );
 }
 

@@ -21,7 +21,7 @@ export async function confirmCost(
   if (price) {
     const attempt = `${usd(price.usd * hours)} for an attempt of maxRuntimeSeconds (${hours.toFixed(1)} h)`;
     const cap = run.limits.maxCostUsd === undefined ? '' : `; the run stops at ${usd(run.limits.maxCostUsd)}`;
-    terminal.err(`cost: ${usd(price.usd)} an hour, ${attempt}${cap}`);
+    terminal.err(`cost: ${usd(price.usd)} per hour, ${attempt}${cap}`);
     for (const note of price.notes) terminal.err(`  ${note}`);
     showPlan(run, descriptor, terminal);
   } else {
@@ -43,13 +43,13 @@ function showPlan(run: RunSpec, descriptor: Descriptor, terminal: Terminal): voi
 
 const unknownPrice = () =>
   issue('limits/unknown-price', 'error', 'limits.maxCostUsd', {
-    must: 'must be given with --yes when the price is not known',
-    fix: 'add limits.maxCostUsd, put the rate into `prices` of the environment, or launch without --yes',
+    must: 'must be set with --yes when the price is not known',
+    fix: 'add limits.maxCostUsd, add the rate to `prices` of the environment, or launch without --yes',
   });
 
 /** Asks a question that must be answered with yes; throws a UsageError without a terminal. */
 export async function ask(message: string, verb = 'launch'): Promise<void> {
-  if (!process.stdin.isTTY) throw new UsageError(`${verb}: must be confirmed, got no terminal to ask on; add --yes`);
+  if (!process.stdin.isTTY) throw new UsageError(`${verb}: must be confirmed, got no interactive terminal; add --yes`);
   const answer = await confirm({ message, initialValue: false });
   if (isCancel(answer) || !answer) throw new UsageError(`${verb}: not confirmed; nothing was started`);
 }

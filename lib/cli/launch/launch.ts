@@ -95,14 +95,14 @@ function withFileOptions(file: string, given: LaunchOptions): LaunchOptions {
 /** Checks ids that a person chose. */
 function requireIds({ runId, clientRequestId, note }: LaunchOptions): void {
   if (note !== undefined && (note.trim() === '' || note.length > 1000))
-    throw new UsageError(`--note: must have 1 to 1,000 characters, got ${note.length}; shorten it, or leave it out`);
+    throw new UsageError(`--note: must have 1 to 1,000 characters, got ${note.length}; shorten it, or omit it`);
   if (runId !== undefined && !RUN_ID.test(runId))
     throw new UsageError(
-      `--run-id: must be 1-45 lower-case letters, digits or inner hyphens, got ${runId}; leave it out to have one made`,
+      `--run-id: must be 1-45 lower-case letters, digits or inner hyphens, got ${runId}; omit it to generate one`,
     );
   if (clientRequestId !== undefined && !CLIENT_REQUEST_ID.test(clientRequestId))
     throw new UsageError(
-      `--client-request-id: must be 1-64 letters, digits, hyphens or underscores, got ${clientRequestId}; use one id for each run that is wanted`,
+      `--client-request-id: must be 1-64 letters, digits, hyphens or underscores, got ${clientRequestId}; use one id per run`,
     );
 }
 
@@ -129,7 +129,7 @@ async function printDryRun(
   const sizes = elasticSizes(run);
   if (sizes.length > 0)
     terminal.err(
-      `compute.instanceCount: an attempt has ${orList(sizes)} instances, as there is room; this is the request for ${run.compute.instanceCount}`,
+      `compute.instanceCount: an attempt has ${orList(sizes)} instances, depending on available capacity; this is the request for ${run.compute.instanceCount}`,
     );
   terminal.out(json(result.request));
   if (options.out) writeDryRun(result, options.out);
@@ -149,7 +149,7 @@ async function submitRun(
   const answer = withoutOk(await submit(launched, { ...options, acceptsUnknownPrice }, terminal));
   if (!options.wait) {
     if (options.json) terminal.out(json(answer));
-    else terminal.err(`${answer.runId}: ${answer.state}; slipway status ${answer.runId} --wait follows it`);
+    else terminal.err(`${answer.runId}: ${answer.state}; slipway status ${answer.runId} --wait to follow it`);
     return EXIT.done;
   }
   terminal.err(`${answer.runId}: ${answer.state}`);

@@ -37,10 +37,10 @@ async function downloadPrefix(uri: string, folder: string, region: string): Prom
   const objects = await calling(`listing code.source ${uri}`, () => listObjects(s3, Bucket, Prefix));
   const bytes = objects.reduce((sum, { size }) => sum + size, 0);
   if (objects.length === 0)
-    throw new UsageError(`code.source: must be a prefix with objects, got ${uri}; upload the code below it`);
+    throw new UsageError(`code.source: must be a prefix with objects, got ${uri}; upload the code under it`);
   if (bytes > MOST_BYTES)
     throw new UsageError(
-      `code.source: must hold at most ${MOST_BYTES / 2 ** 20} MiB, got ${Math.ceil(bytes / 2 ** 20)} MiB below ${uri}; keep data out of it`,
+      `code.source: must hold at most ${MOST_BYTES / 2 ** 20} MiB, got ${Math.ceil(bytes / 2 ** 20)} MiB under ${uri}; keep data elsewhere`,
     );
   for (const { key } of objects) {
     const file = path.join(folder, relativeName(key.slice(Prefix.length), uri));
@@ -64,5 +64,5 @@ async function listObjects(s3: S3Client, Bucket: string, Prefix: string): Promis
 /** A key may contain any text: one such as `a/../../x` must not be written outside the folder. */
 function relativeName(name: string, uri: string): string {
   if (path.posix.normalize(name) === name && !/^\.\.?(\/|$)/.test(name) && !path.posix.isAbsolute(name)) return name;
-  throw new UsageError(`code.source: must hold plain file names, got ${name} below ${uri}; rename the object`);
+  throw new UsageError(`code.source: must contain plain file names, got ${name} under ${uri}; rename the object`);
 }

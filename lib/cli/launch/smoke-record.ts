@@ -27,6 +27,6 @@ export function mentionSmoke(run: RunSpec, file: string, terminal: Terminal): vo
   if (run.kind !== 'training' || run.compute.instanceCount < LARGE_INSTANCES) return;
   if (existsSync(path.join(PASSED, `${configurationOf(run)}.json`))) return;
   terminal.err(
-    `smoke: no small run of this configuration has passed here; slipway launch ${file} --smoke tries it on two instances first`,
+    `smoke: no smoke run of this configuration has passed here; run slipway launch ${file} --smoke to test it on two instances first`,
   );
 }

@@ -35,11 +35,11 @@ export async function launchSmoke(
   const { run } = requireRun(file, options, descriptor);
   if (run.compute.instanceGroups.length > 0)
     throw new UsageError(
-      '--smoke: must be a run on one instance type, got instance groups; try one of its groups with a file of its own',
+      '--smoke: must be a run on one instance type, got instance groups; test one of its groups with a separate file',
     );
   if (place === 'sandbox') requireSandbox(run);
   const other = options.clientRequestId ? '--client-request-id' : options.at && '--at';
-  if (other) throw new UsageError(`--smoke: must go without ${other}, got both; a smoke run starts now, by itself`);
+  if (other) throw new UsageError(`--smoke: must not be used with ${other}, got both; a smoke run starts immediately`);
   const set = [...(options.set ?? []), ...smokeOverrides(run, place)];
   const small = scaledDown(file, { ...options, set }, descriptor);
   await preflightRun(small.run, descriptor, terminal);
@@ -68,17 +68,17 @@ export async function launchSmoke(
 function placeOf(given: LaunchOptions['smoke']): SmokePlace {
   if (given === true || given === 'account') return 'account';
   if (given === 'sandbox') return 'sandbox';
-  throw new UsageError(`--smoke: must be sandbox or account, got ${given}; leave the word out for account`);
+  throw new UsageError(`--smoke: must be sandbox or account, got ${given}; omit the value for account`);
 }
 
 function requireSandbox(run: RunSpec): void {
   if (!process.env.AWS_ENDPOINT_URL)
     throw new UsageError(
-      '--smoke sandbox: must be called with the embedded AWS in the environment, got no AWS_ENDPOINT_URL; eval "$(slipway sandbox start)" and deploy the environment into it',
+      '--smoke sandbox: must be called with the environment variables of the AWS emulator, got no AWS_ENDPOINT_URL; eval "$(slipway sandbox start)" and deploy the environment into it',
     );
   if (needsAccelerator(run))
     throw new UsageError(
-      `--smoke sandbox: must be a run that CPUs can do (fsdp, ddp, custom), got library ${run.distribution.library}; use --smoke account`,
+      `--smoke sandbox: must be a run that can run on CPUs (fsdp, ddp, custom), got library ${run.distribution.library}; use --smoke account`,
     );
 }
 
@@ -99,7 +99,7 @@ async function undisturbed(descriptor: Descriptor, runId: string, terminal: Term
  */
 async function interrupted(descriptor: Descriptor, runId: string, terminal: Terminal): Promise<SmokeCheck[]> {
   const stop = () =>
-    callControl<DesiredAnswer>(descriptor, { action: 'stop', runId, reason: 'smoke run: seen what it is for' });
+    callControl<DesiredAnswer>(descriptor, { action: 'stop', runId, reason: 'smoke run: checks completed' });
   const isBeyond = (step: number) => async (status: StatusAnswer) =>
     hasEnded(status) || (await newestCommitted(descriptor, runId)) > step;
   const saved = await follow(descriptor, runId, terminal, { until: isBeyond(0) });

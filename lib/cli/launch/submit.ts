@@ -50,7 +50,7 @@ export async function submit(
   });
   for (const upload of intent.uploads) {
     if (!archive || upload.sha256 !== archive.sha256)
-      throw new ServiceError(`uploading ${upload.key}: the launcher asked for a digest that was not sent; try again`);
+      throw new ServiceError(`uploading ${upload.key}: the launcher requested a digest that was not sent; try again`);
     terminal.err(`uploading code (${Math.ceil(archive.bytes.length / 1024)} KiB)`);
     await put(upload, archive.bytes);
   }
@@ -77,7 +77,7 @@ async function tryPut(upload: UploadAnswer, bytes: Buffer): Promise<string | und
     });
     return response.ok ? undefined : `HTTP ${response.status}`;
   } catch (error) {
-    if ((error as Error).name === 'TimeoutError') return `no answer in ${uploadMillis(bytes.length) / 1000} s`;
+    if ((error as Error).name === 'TimeoutError') return `no response in ${uploadMillis(bytes.length) / 1000} s`;
     return ((error as Error).cause as { code?: string } | undefined)?.code ?? (error as Error).message;
   }
 }

@@ -68,7 +68,7 @@ function oneEnvironment(reports: readonly Measured[]): string {
   const [environment = '', ...others] = [...new Set(reports.map((report) => report.environment))];
   if (others.length > 0)
     throw new UsageError(
-      `--calibrate: must name runs of one environment, got ${[environment, ...others].join(', ')}; calibrate each by itself`,
+      `--calibrate: must be runs of one environment, got ${[environment, ...others].join(', ')}; calibrate each separately`,
     );
   return environment;
 }
@@ -76,11 +76,11 @@ function oneEnvironment(reports: readonly Measured[]): string {
 function measurementOf({ runId, speed }: Measured, given: string): Measurement {
   if (!speed)
     throw new UsageError(
-      `--calibrate: must name runs that the planner knows (GPUs, model and sequence length), got ${given}; leave it out`,
+      `--calibrate: must be runs that the planner supports (GPUs, model and sequence length), got ${given}; leave it out`,
     );
   if (speed.measured === null)
     throw new UsageError(
-      `--calibrate: must name runs with at least 15 printed steps in one attempt, got ${given}; take a longer run`,
+      `--calibrate: must be runs with at least 15 reported steps in one attempt, got ${given}; use a longer run`,
     );
   const { key, planned, interval80, measured, memory } = speed;
   const held = memory?.measured == null ? {} : { memory: { ...memory, measured: memory.measured } };
@@ -92,7 +92,7 @@ const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
 function errorText({ before, after, judged }: Omit<CalibrationError, 'memory'>): string {
   const calibrated =
     after === null
-      ? 'with one run of each kind nothing can judge the calibration'
+      ? 'the calibration cannot be validated with only one run of each kind'
       : `${percent(after)} when each run is left out of its own calibration (${judged} runs)`;
   return `${percent(before)} without calibration; ${calibrated}`;
 }

@@ -13,7 +13,9 @@ export function readCalibration(environment: string | undefined): Calibration | 
   const file = environment === undefined ? undefined : calibrationFile(environment);
   if (file === undefined || !existsSync(file)) return undefined;
   const wrong = (got: string) =>
-    new UsageError(`${file}: must be what slipway plan --calibrate wrote, got ${got}; remove it, and calibrate again`);
+    new UsageError(
+      `${file}: must be a file written by slipway plan --calibrate, got ${got}; remove it, and calibrate again`,
+    );
   let data: unknown;
   try {
     data = JSON.parse(readFileSync(file, 'utf8'));

@@ -68,7 +68,7 @@ function offeredPlan(offer: TrainingPlanOffering): ReservedPlan {
     blocks: blocksOf(parts),
     instances: Math.min(...parts.map(({ InstanceCount = 0 }) => InstanceCount)),
     usd: isDollars ? Number(offer.UpfrontFee) : null,
-    note: isDollars ? 'paid whole when it is bought' : `${offer.UpfrontFee} ${offer.CurrencyCode}`,
+    note: isDollars ? 'paid upfront' : `${offer.UpfrontFee} ${offer.CurrencyCode}`,
   };
 }
 
@@ -97,7 +97,7 @@ function ownPlan(plan: TrainingPlanSummary): ReservedPlan {
     blocks: blocksOf(parts.length > 0 ? parts : [plan]),
     instances: (plan.Status === 'Scheduled' ? plan.TotalInstanceCount : plan.AvailableInstanceCount) ?? 0,
     usd: 0,
-    note: `${plan.TrainingPlanName}, paid already`,
+    note: `${plan.TrainingPlanName}, already paid`,
   };
 }
 

@@ -80,7 +80,7 @@ export function monthOf(given: string | undefined, now: Date): Month {
   const start = new Date(`${name}-01T00:00:00Z`);
   if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(name) || start > now)
     throw new UsageError(
-      `--month: must be a month that has begun, got ${name}; write one such as ${now.toISOString().slice(0, 7)}`,
+      `--month: must be the current or a past month, got ${name}; write one such as ${now.toISOString().slice(0, 7)}`,
     );
   const end = new Date(Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + 1, 1));
   return { name, start, end, isOver: end <= now };
@@ -203,17 +203,19 @@ function rowOf(team: string, { usd: ledgerUsd, gpuHours }: TeamLedger, billed: B
 function notesOf(month: Month, isCut: boolean, billed: Billed): string[] {
   const untagged = [...billed].filter(([key]) => key.startsWith('/')).reduce((sum, [, usd]) => sum + usd, 0);
   return [
-    'The ledger books list prices, or `prices` of the environment; Cost Explorer has discounts, Savings Plans and credits in it.',
-    ...(month.isOver ? [] : ['Cost Explorer is up to a day late, and the month is not over.']),
+    'The ledger uses list prices, or `prices` of the environment; Cost Explorer includes discounts, Savings Plans and credits.',
+    ...(month.isOver ? [] : ['Cost Explorer is up to one day behind, and the month has not ended.']),
     ...(billed.size === 0
       ? [
-          'Cost Explorer knows no cost with this tag: activate slipway:environment and slipway:team as cost allocation tags in the payer account; they count from then on.',
+          'Cost Explorer has no cost with this tag: activate slipway:environment and slipway:team as cost allocation tags in the payer account; they apply from then on.',
         ]
       : []),
     ...(untagged > 0
-      ? [`${untagged.toFixed(2)} USD carry the environment's tag and no team's: buckets, keys, functions, the network.`]
+      ? [
+          `${untagged.toFixed(2)} USD have the tag of the environment but of no team: buckets, keys, functions, the network.`,
+        ]
       : []),
-    ...(isCut ? [`The launcher lists ${MOST_RUNS} runs of a team: older ones are not in the ledger here.`] : []),
+    ...(isCut ? [`The launcher lists ${MOST_RUNS} runs of a team: older runs are not included here.`] : []),
   ];
 }
 

@@ -34,7 +34,7 @@ export function deployerPolicy(given: string, options: CommonOptions, terminal: 
   const chosen = specs.filter(({ region }) => options.region === undefined || region === options.region);
   const [spec] = chosen;
   if (!spec)
-    throw new UsageError(`--region: must be a region of ${file}, got ${options.region}; use one that the file names`);
+    throw new UsageError(`--region: must be a region of ${file}, got ${options.region}; use one from the file`);
   const answer = {
     deployer: deployerOf(chosen),
     execution: executionOf(chosen),
@@ -235,9 +235,9 @@ function printPolicies(
   answer: { deployer: Policy; execution: Policy; bootstrap: string[] },
   terminal: Terminal,
 ): void {
-  terminal.err(`# who deploys ${name}`);
+  terminal.err(`# policy for the user who deploys ${name}`);
   terminal.out(json(answer.deployer));
-  terminal.err(`# CloudFormation, as the managed policy slipway-${name}-deploy`);
+  terminal.err(`# policy for CloudFormation, as the managed policy slipway-${name}-deploy`);
   terminal.out(json(answer.execution));
   for (const command of answer.bootstrap) terminal.err(`# once: ${command}`);
 }

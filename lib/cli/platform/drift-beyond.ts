@@ -66,7 +66,7 @@ async function quotas(environment: string, region: string, template: typeof depl
   const unknown = rows.filter(({ verdict }) => verdict === 'unknown').map(({ name }) => name);
   return unknown.length > 0
     ? { ok: null, detail: `not read: ${unknown.join(', ')}` }
-    : { ok: true, detail: `${rows.length} limits cover what it needs` };
+    : { ok: true, detail: `${rows.length} limits are sufficient` };
 }
 
 /** Existing buckets and keys are in no template; those that the environment created are checked in the same way. */
@@ -85,7 +85,7 @@ async function replica(
   const { region, account, checkpointBucket: bucket } = descriptor;
   if (!(await replicatesCheckpoints(environment, region, template))) return undefined;
   const look = await deployedReplicaCheck({ region, account, bucket });
-  if (!look) return { ok: false, detail: `${bucket} has lost its replication rule; deploy again` };
+  if (!look) return { ok: false, detail: `${bucket} no longer has its replication rule; deploy again` };
   return storageVerdict([look], [look.check.detail]);
 }
 
@@ -112,7 +112,7 @@ function storageVerdict(looks: readonly Looked[], names: readonly string[]): Ver
 async function image(uri: string, region: string): Promise<Verdict> {
   const [, registryId, repositoryName, imageDigest] =
     /^(\d{12})\.dkr\.ecr\.[^/]+\/([^@:]+)@(sha256:[0-9a-f]{64})$/.exec(uri) ?? [];
-  if (!imageDigest) return { ok: null, detail: `${uri} is not an image of ECR by its digest` };
+  if (!imageDigest) return { ok: null, detail: `${uri} is not an ECR image with a digest` };
   try {
     await new ECRClient({ region }).send(
       new DescribeImagesCommand({ registryId, repositoryName, imageIds: [{ imageDigest }] }),
@@ -135,7 +135,7 @@ async function version(aliasArn: string, region: string): Promise<Verdict> {
     [aliasArn, name].map((FunctionName) => lambda.send(new GetFunctionConfigurationCommand({ FunctionName }))),
   );
   const isSame = published?.CodeSha256 === latest?.CodeSha256;
-  return { ok: isSame, detail: isSame ? `version ${published?.Version}` : 'its code was changed after the deploy' };
+  return { ok: isSame, detail: isSame ? `version ${published?.Version}` : 'its code was changed after the deployment' };
 }
 
 async function retention(deploys: string, region: string): Promise<Verdict> {
@@ -150,7 +150,7 @@ async function retention(deploys: string, region: string): Promise<Verdict> {
   const endless = names.filter((_, i) => groups[i] && groups[i]?.retentionInDays === undefined);
   return endless.length === 0
     ? { ok: true, detail: groups.map((group) => group?.retentionInDays ?? 'absent').join(', ') }
-    : { ok: false, detail: `${endless.join(', ')} keep lines indefinitely; deploy again` };
+    : { ok: false, detail: `${endless.join(', ')} never expire; deploy again` };
 }
 
 function driver({ driver: published, slipwayVersion }: Descriptor): Verdict {

@@ -81,7 +81,7 @@ async function resourceDrifts(
 ): Promise<{ resources: ResourceDrift[]; unread: BeyondTemplate[] }> {
   const client = new CloudFormationClient({ region, maxAttempts: 5 });
   const missing = new UsageError(
-    `drift: must be an environment of ${region}, got no stack ${stack}; deploy it first, or name another region`,
+    `drift: must be an environment of ${region}, got no stack ${stack}; deploy it first, or use another region`,
   );
   return calling(`detecting drift of ${stack}`, async () => {
     const detail = await detect(client, stack);
@@ -143,17 +143,17 @@ function printDrift({ stack, resources, beyond }: StackDrift, terminal: Terminal
       : differences.map(({ path, expected, actual }) => [id, type, path, expected, actual]),
   );
   const compared = beyond.some(({ what }) => what === EVERY_RESOURCE)
-    ? ', as far as CloudFormation could compare it'
+    ? ', for the properties that CloudFormation can compare'
     : '';
   terminal.out(
     rows.length === 0
-      ? `${stack}: as its template says${compared}`
+      ? `${stack}: matches its template${compared}`
       : textTable(['resource', 'type', 'property', 'template', 'account'], rows),
   );
   const word = (ok: boolean | null) => (ok === null ? 'not known' : ok ? 'ok' : 'differs');
   terminal.out(
     textTable(
-      ['beyond the template', 'verdict', 'seen'],
+      ['not in the template', 'verdict', 'found'],
       beyond.map((one) => [one.what, word(one.ok), one.detail]),
     ),
   );

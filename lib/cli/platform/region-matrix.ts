@@ -82,7 +82,7 @@ async function wantedBy(given: string, options: MatrixOptions): Promise<Wanted> 
   }
   const disk = requireEnvironment(file, text, options);
   const [first] = disk.specs;
-  if (!first) throw new UsageError(`${file}: must name a region, got none; add one`);
+  if (!first) throw new UsageError(`${file}: must have a region, got none; add one`);
   const types = [...first.quotas.require, ...disk.runs.flatMap(({ run }) => instanceGroupsOf(run.compute))];
   return {
     regions: regions(disk.specs.map(({ region }) => region)),
@@ -199,7 +199,7 @@ function rowOf(reading: RegionReading, { instanceTypes, prices }: Wanted): Regio
       ]),
     ),
     toRequest: quotas.flatMap((quota) =>
-      quota.verdict === 'short' ? (increaseCommand(quota, region) ?? `ask AWS Support for ${quota.name}`) : [],
+      quota.verdict === 'short' ? (increaseCommand(quota, region) ?? `contact AWS Support about ${quota.name}`) : [],
     ),
   };
   return { ...row, usable: missingOf(row).length > 0 ? false : isUnknown ? null : true };
@@ -247,7 +247,7 @@ function printRows(rows: readonly RegionRow[], terminal: Terminal): void {
       : '?';
   terminal.out(
     textTable(
-      ['region', 'usable', 'zones', 'on demand / spot / plan, USD an hour', 'SMP image', 'missing'],
+      ['region', 'usable', 'zones', 'on demand / spot / plan, USD per hour', 'SMP image', 'missing'],
       rows.map((row) => [
         row.region,
         row.usable === null ? '?' : row.usable ? 'yes' : 'no',

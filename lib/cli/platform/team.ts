@@ -114,8 +114,8 @@ function teamRun(run: StatusAnswer, month: Month): TeamRun {
 const rounded = (value: number | null): number | null => (value === null ? null : tenths(value));
 
 const notesOf = (isCut: boolean): string[] => [
-  "Spend is the ledger's: list prices, or the environment's own; slipway costs compares it with the bill.",
-  ...(isCut ? [`The launcher lists ${MOST_RUNS} runs of a team: older ones are not counted.`] : []),
+  'Spend is from the ledger: list prices, or those of the environment; slipway costs compares it with the bill.',
+  ...(isCut ? [`The launcher lists ${MOST_RUNS} runs of a team: older runs are not included.`] : []),
 ];
 
 function teamText(report: TeamReport): string {

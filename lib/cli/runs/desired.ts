@@ -14,7 +14,7 @@ export async function resume(runId: string, options: CommonOptions, terminal: Te
   if (options.set?.length) {
     const flags = options.set.map((s) => `--set ${s}`).join(' ');
     throw new UsageError(
-      `--set: must not be given to resume, a run does not change, got ${options.set.join(' ')}; use slipway launch FILE ${flags} --set checkpoints.startFrom=${runId}`,
+      `--set: must not be used with resume, because a run cannot be changed, got ${options.set.join(' ')}; use slipway launch FILE ${flags} --set checkpoints.startFrom=${runId}`,
     );
   }
   return setDesired('resume', runId, options, terminal);
@@ -41,13 +41,15 @@ export function whatFollows(
   { environment }: Pick<CommonOptions, 'environment'> = {},
 ): string {
   const from = environment ? ` --environment ${environment}` : '';
-  const follow = `slipway status ${runId}${from} --wait follows it`;
+  const follow = `slipway status ${runId}${from} --wait to follow it`;
   const isOver = hasEnded({ state });
   if (action === 'stop') {
-    if (isOver) return `${state === 'failed' ? 'has' : 'is'} ${state} already; there is nothing to stop`;
-    return changed ? `will stop after a checkpoint; ${follow}` : `was asked to stop before and is ${state}; ${follow}`;
+    if (isOver) return `${state === 'failed' ? 'has' : 'is'} ${state} already; nothing to stop`;
+    return changed
+      ? `will stop after a checkpoint; ${follow}`
+      : `was already requested to stop and is ${state}; ${follow}`;
   }
-  if (!changed) return `is ${state} and goes on; ${follow}`;
-  if (isOver) return `was ${state} and waits in the queue for its next attempt; ${follow}`;
+  if (!changed) return `is ${state} and continues; ${follow}`;
+  if (isOver) return `was ${state} and is queued for its next attempt; ${follow}`;
   return `will continue with another attempt when the one that is stopping has ended; ${follow}`;
 }

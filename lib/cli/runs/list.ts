@@ -31,7 +31,7 @@ export async function list(options: ListOptions, terminal: Terminal): Promise<nu
   return EXIT.done;
 }
 
-const noRuns = (asked: unknown): string => (asked === undefined ? 'no runs yet' : 'no run is like that');
+const noRuns = (asked: unknown): string => (asked === undefined ? 'no runs yet' : 'no matching runs');
 
 function statesOf(text: string | undefined): RunState[] | undefined {
   const states = text?.split(',').map((state) => state.trim());

@@ -54,7 +54,7 @@ const keyOf = (row: ReportStep | GpuRow): string => `${row.attempt}/${'step' in 
 /** Charts of loss and speed over the steps, the newest steps as a table, and the GPUs of each host if they are known. */
 export function metricsText(runId: string, steps: readonly ReportStep[], gpus: readonly GpuLine[] = []): string {
   const hosts = gpuText(gpus);
-  if (steps.length === 0) return [`${runId}: no step was printed yet`, ...hosts].join('\n');
+  if (steps.length === 0) return [`${runId}: no step has been reported yet`, ...hosts].join('\n');
   const rows = steps
     .slice(-ROWS)
     .map((s) => [
@@ -100,7 +100,7 @@ const decimals = (value: number | undefined, digits: number): string => value?.t
 
 /** `loss  ▇▅▃▁  5.3790 to 2.7210`: each column shows the mean of a part of the values. */
 function line(name: string, values: readonly number[], digits: number): string {
-  if (values.length === 0) return `${name}: not printed`;
+  if (values.length === 0) return `${name}: not reported`;
   const pieces = Math.min(COLUMNS, values.length);
   const means = Array.from({ length: pieces }, (_, i) => {
     const part = values.slice(Math.floor((i * values.length) / pieces), Math.floor(((i + 1) * values.length) / pieces));

@@ -10,6 +10,6 @@ export async function note(runId: string, words: readonly string[], options: Com
   const descriptor = await runTarget(options);
   const answer = await callControl<NoteAnswer>(descriptor, { action: 'note', runId, text: words.join(' ') });
   if (options.json) terminal.out(json({ runId, note: answer.note }));
-  else terminal.err(`${runId}: noted; slipway list --search finds it`);
+  else terminal.err(`${runId}: noted; use slipway list --search to find it`);
   return EXIT.done;
 }

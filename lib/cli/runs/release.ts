@@ -19,8 +19,8 @@ export async function release(runId: string, options: CommonOptions, terminal: T
 export function whatWasReleased(answer: Omit<ReleaseAnswer, 'ok'>): string {
   const { trainingJobName: job, released, warmPoolStatus, reusedBy, savedUsd } = answer;
   if (released)
-    return `the warm pool of ${job} is released${savedUsd === null ? '' : `; it would have cost $${savedUsd.toFixed(2)} more`}`;
-  if (reusedBy !== null) return `the warm pool of ${job} was taken over by ${reusedBy}; there is nothing to release`;
-  if (warmPoolStatus === 'Terminated') return `the warm pool of ${job} has ended already; there is nothing to release`;
-  return 'has no warm pool; there is nothing to release';
+    return `the warm pool of ${job} was released${savedUsd === null ? '' : `; it would have cost another $${savedUsd.toFixed(2)}`}`;
+  if (reusedBy !== null) return `the warm pool of ${job} was reused by ${reusedBy}; nothing to release`;
+  if (warmPoolStatus === 'Terminated') return `the warm pool of ${job} has already ended; nothing to release`;
+  return 'has no warm pool; nothing to release';
 }

@@ -41,14 +41,14 @@ export async function shell(
 ): Promise<number> {
   const host = hostNumber(options.node ?? '1');
   if (options.json)
-    throw new UsageError('--json: must not be given to shell, which prints what the container prints; leave it out');
+    throw new UsageError('--json: must not be given to shell, which prints the output of the container; omit it');
   requirePlugin();
   const descriptor = await runTarget(options);
   const payload = { action: 'shell' as const, runId, host, ...(command.length > 0 && { command: command.join(' ') }) };
   for (let tries = 0; tries < TRIES; tries++) {
     const answer = await callControl<ShellAnswer>(descriptor, payload);
     if (answer.session) return runPlugin(answer, descriptor.region);
-    if (tries === 0) terminal.err(`waiting until algo-${host} of ${answer.trainingJobName} takes sessions`);
+    if (tries === 0) terminal.err(`waiting until algo-${host} of ${answer.trainingJobName} accepts sessions`);
     await sleep(1000 * pollSeconds(TRY_SECONDS));
   }
   throw new ServiceError(
@@ -66,7 +66,7 @@ function requirePlugin(): void {
     issue('shell/plugin', 'error', PLUGIN, {
       must: `must be installed, newer than ${LAST_WITHOUT_VARIABLE}`,
       got: version ?? 'no such program on the PATH',
-      fix: `install it as ${INSTALL} says`,
+      fix: `install it as described in ${INSTALL}`,
     }),
   ]);
 }

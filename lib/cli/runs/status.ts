@@ -29,7 +29,7 @@ const number = (value: number | null, digits = 0) => (value === null ? '-' : val
 
 /** One screen about a run. */
 export function statusText(run: StatusAnswer, descriptor: Descriptor): string {
-  const position = run.queuePosition === null ? '' : `, place ${run.queuePosition} in the queue`;
+  const position = run.queuePosition === null ? '' : `, position ${run.queuePosition} in the queue`;
   const lines = [
     `${pc.bold(run.runId)}  ${run.state}${position}${run.reason ? `: ${run.reason}` : ''}`,
     `step ${number(run.step)}${run.stepAt ? ` (${run.stepAt.slice(11, 19)} UTC)` : ''}   committed ${number(run.committedStep)}   loss ${number(run.loss, 4)}   goodput ${run.goodput === null ? '-' : `${(100 * run.goodput).toFixed(1)} %`}   spend ${run.spendUsd === null ? '-' : `$${run.spendUsd.toFixed(2)}`}${sparesText(run)}`,
@@ -37,7 +37,7 @@ export function statusText(run: StatusAnswer, descriptor: Descriptor): string {
     ...aboutRun(run),
     ...(run.handOver
       ? [
-          `  asked to save and leave at ${run.handOver.at.slice(11, 19)} UTC${run.handOver.isRead ? ', and its driver has read it' : ''}`,
+          `  requested to save and exit at ${run.handOver.at.slice(11, 19)} UTC${run.handOver.isRead ? ', and its driver has read it' : ''}`,
         ]
       : []),
     ...poolText(run),
@@ -68,9 +68,9 @@ export const stepsText = ({ firstStep, lastStep }: Pick<AttemptAnswer, 'firstSte
 /** The warm pool that the last job left, and how to release it. */
 const poolText = ({ runId, warmPool }: StatusAnswer): string[] => {
   if (!warmPool) return [];
-  const price = warmPool.usdPerHour === null ? '' : ` at $${warmPool.usdPerHour.toFixed(2)} an hour`;
+  const price = warmPool.usdPerHour === null ? '' : ` at $${warmPool.usdPerHour.toFixed(2)} per hour`;
   return [
-    `  warm pool kept until ${warmPool.until.slice(0, 19)}Z${price}, unless another job takes it over; slipway release ${runId} ends it`,
+    `  warm pool kept until ${warmPool.until.slice(0, 19)}Z${price}, unless another job reuses it; slipway release ${runId} to end it`,
   ];
 };
 

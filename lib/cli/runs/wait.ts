@@ -75,7 +75,7 @@ async function whileInterruptible<T>(
 export const goesOn = (runIds: readonly string[], environment: string): string[] =>
   runIds.map(
     (runId) =>
-      `${runId}: goes on; slipway status ${runId} --environment ${environment} --wait follows it, slipway stop ${runId} --environment ${environment} stops it`,
+      `${runId}: continues; slipway status ${runId} --environment ${environment} --wait to follow it, slipway stop ${runId} --environment ${environment} to stop it`,
   );
 
 /** Seconds between two polls: `SLIPWAY_POLL_SECONDS` if it is set, so that tests and demos need not wait. */
@@ -101,7 +101,7 @@ export async function follow(
       failures += 1;
       if (failures >= PATIENCE)
         throw new ServiceError(
-          `waiting for ${runId}: the launcher did not answer ${PATIENCE} times; the run goes on, try slipway status ${runId} --wait`,
+          `waiting for ${runId}: the launcher did not respond ${PATIENCE} times; the run continues, try slipway status ${runId} --wait`,
         );
       continue;
     }

@@ -103,7 +103,7 @@ function cdkIn(record: RunRecord, terminal: Terminal) {
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding('utf8').on('data', (text: string) => terminal.err(text.trimEnd()));
     const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
-    if (code !== 0) throw new ServiceError(`cdk ${verb}: must succeed, got exit code ${code}; its reason stands above`);
+    if (code !== 0) throw new ServiceError(`cdk ${verb}: must succeed, got exit code ${code}; see the reason above`);
   };
 }
 
@@ -123,7 +123,7 @@ function cdkProgram(): string {
       // Try the next location.
     }
   }
-  throw new UsageError('aws-cdk: must be installed beside slipway, got nothing; run npm install --save-dev aws-cdk');
+  throw new UsageError('aws-cdk: must be installed next to slipway, got nothing; run npm install --save-dev aws-cdk');
 }
 
 /** The CDK app of this installation; it is built first if this is a clone that was never built. */

@@ -64,5 +64,5 @@ const playPart = (part: ThreadPlay): Promise<SimulationResult> =>
     const worker = new Worker(WORKER, { workerData: part, resourceLimits });
     worker.once('message', resolve);
     worker.once('error', reject);
-    worker.once('exit', (code) => reject(new Error(`a thread that played histories ended with code ${code}`)));
+    worker.once('exit', (code) => reject(new Error(`a worker thread for histories exited with code ${code}`)));
   });

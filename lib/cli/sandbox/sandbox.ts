@@ -25,7 +25,7 @@ export async function sandbox(
   terminal: Terminal,
 ): Promise<number> {
   if (file !== undefined && action !== 'deploy')
-    throw new UsageError(`sandbox ${action}: must be given no file, got ${file}; leave it out`);
+    throw new UsageError(`sandbox ${action}: must have no file, got ${file}; omit it`);
   const stateDir = path.resolve(options.stateDir ?? '.slipway');
   switch (action) {
     case 'start':
@@ -61,7 +61,7 @@ async function start(stateDir: string, options: SandboxOptions, terminal: Termin
     ...(options.persist ? ['--persist'] : []),
     ...(options.region ? ['--region', options.region] : []),
   ];
-  terminal.err('starting the embedded AWS (the first start installs MiniStack)');
+  terminal.err('starting the AWS emulator (the first start installs MiniStack)');
   const command: [string, ...string[]] = [
     process.execPath,
     process.argv[1] ?? '',
@@ -91,7 +91,7 @@ function requireRunning(stateDir: string): RunRecord {
   const record = sandboxStatus(stateDir);
   if (record) return record;
   throw new UsageError(
-    `sandbox: must run in ${stateDir}, got nothing there; start it with slipway sandbox start, or name its folder with --state-dir`,
+    `sandbox: must run in ${stateDir}, got nothing there; start it with slipway sandbox start, or set its folder with --state-dir`,
   );
 }
 

@@ -19,7 +19,7 @@ function cdkOf(folder: string): string {
     const manifest = createRequire(path.join(folder, 'package.json')).resolve('aws-cdk/package.json');
     return path.join(path.dirname(manifest), 'bin/cdk');
   } catch {
-    throw new UsageError('--level deploy: must find the package aws-cdk, got none; run npm ci');
+    throw new UsageError('--level deploy: must have the package aws-cdk, got none; run npm ci');
   }
 }
 

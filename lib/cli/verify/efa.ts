@@ -76,7 +76,7 @@ async function stopped(descriptor: Descriptor, runId: string, terminal: Terminal
     return [];
   } catch (error) {
     const command = `slipway stop ${runId} --environment ${descriptor.name}/${descriptor.team} --region ${descriptor.region}`;
-    return [`run ${runId}: may still hold two instances, ${(error as Error).message}; run ${command}`];
+    return [`run ${runId}: may still use two instances, ${(error as Error).message}; run ${command}`];
   }
 }
 
@@ -100,7 +100,7 @@ async function launchFrom(instanceType: string, options: LaunchOptions, terminal
     await launch(file, { ...options, yes: true }, terminal);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    throw new Error(`the launch was refused: ${error.issues.map(({ message }) => message).join('; ')}`);
+    throw new Error(`the launch was rejected: ${error.issues.map(({ message }) => message).join('; ')}`);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

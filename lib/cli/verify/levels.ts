@@ -99,8 +99,7 @@ export function prepareLevel(level: Level, read: ReadWorld, options: LevelOption
 /** An image for containers that need only bash and Python. */
 function imageOf({ descriptor, region }: ReadWorld, given: string | undefined): string {
   const image = given ?? descriptor?.trainingImageUri ?? publishedBaseUri('pytorch-2.13', region);
-  if (!image)
-    throw new UsageError('--image: must be given where the environment has no training image; name one in ECR');
+  if (!image) throw new UsageError('--image: must be set when the environment has no training image; use one in ECR');
   return image;
 }
 
@@ -108,7 +107,7 @@ function prepareDeploy(read: ReadWorld, options: LevelOptions): PreparedLevel {
   const { region } = read;
   if (read.environment === VERIFY_ENVIRONMENT)
     throw new UsageError(
-      `--level deploy: must be of another environment than ${VERIFY_ENVIRONMENT}, which it makes itself; name another`,
+      `--level deploy: must be another environment than ${VERIFY_ENVIRONMENT}, which this level creates itself; use another`,
     );
   const cdk = cdkRunner(`Slipway-${VERIFY_ENVIRONMENT}-${region}`, region);
   const place = { region, account: options.account, partition: options.partition, image: imageOf(read, options.image) };
@@ -133,10 +132,10 @@ function prepareDeploy(read: ReadWorld, options: LevelOptions): PreparedLevel {
       await current.catch(() => undefined);
       const left: string[] = [];
       if (!destroyed && last) {
-        options.report('deploy: destroying what is there');
+        options.report('deploy: deleting existing resources');
         const { code } = await cdk.run('destroy', last);
         if (code !== 0)
-          left.push(`stack Slipway-${VERIFY_ENVIRONMENT}-${region}: cdk destroy failed; delete it by hand`);
+          left.push(`stack Slipway-${VERIFY_ENVIRONMENT}-${region}: cdk destroy failed; delete it manually`);
       }
       cdk.end();
       return left;
@@ -178,7 +177,7 @@ function prepareEfa(read: ReadWorld, options: LevelOptions): PreparedLevel {
   const { efaType } = options;
   if (!efaType)
     throw new UsageError(
-      '--efa-type: must name an instance type with EFA for --level efa, got nothing; use one such as ml.p4d.24xlarge',
+      '--efa-type: must be an instance type with EFA for --level efa, got nothing; use one such as ml.p4d.24xlarge',
     );
   const run = efaRun(descriptor, efaType, options);
   return prepared<EfaWorld>('efa', EFA_PROBES, {

@@ -40,11 +40,12 @@ export function readRecord(
     value = JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
     throw new UsageError(
-      `--resume: must be a readable record, got ${file}: ${(error as Error).message}; name a file of ${FOLDER}/`,
+      `--resume: must be a readable record, got ${file}: ${(error as Error).message}; use a file in ${FOLDER}/`,
     );
   }
   const problems = recordProblems(value, place);
-  if (problems.length > 0) throw new UsageError(`--resume: ${problems.join(', ')}; name a record of this place`);
+  if (problems.length > 0)
+    throw new UsageError(`--resume: ${problems.join(', ')}; use a record of this account, Region and environment`);
   return value as VerifyRecord;
 }
 

@@ -48,7 +48,7 @@ export async function verify(environment: string, options: VerifyOptions, termin
   const { name, descriptor, region } = await placeOf(environment, options);
   const now = () => Date.now();
   const read = readWorld({ region, environment: name, descriptor, now, sleep: (ms) => sleep(ms) });
-  const identity = await calling(`asking who is calling in ${region}`, () =>
+  const identity = await calling(`calling GetCallerIdentity in ${region}`, () =>
     read.sts.send(new GetCallerIdentityCommand({})),
   );
   const account = identity.Account ?? '';
@@ -115,7 +115,7 @@ async function placeOf(
   const descriptor = team ? all.find((d) => d.team === team) : all[0];
   if (team && !descriptor)
     throw new UsageError(
-      `ENVIRONMENT: must name a deployed team of ${name} in ${region}, got ${team}; deploy it, or write ${name}`,
+      `ENVIRONMENT: must be a deployed team of ${name} in ${region}, got ${team}; deploy it, or write ${name}`,
     );
   return { name, region, descriptor };
 }
@@ -224,7 +224,7 @@ function finish(
   terminal: Terminal,
 ): number {
   const { holds, differs, unknown } = counts(record.probes);
-  for (const line of record.left) terminal.err(pc.red(`left in the account: ${line}`));
+  for (const line of record.left) terminal.err(pc.red(`remaining in the account: ${line}`));
   const { account, region, level, probes, costUsd, left } = record;
   if (options.json)
     terminal.out(json({ account, region, level, probes, costUsd, left, record: files.record, page: files.page }));

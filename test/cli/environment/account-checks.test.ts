@@ -47,7 +47,7 @@ describe('data of a run', () => {
     s3.on(ListObjectsV2Command).resolves({ KeyCount: 0 });
     const place = `s3://${DESCRIPTOR.dataBucket}/tokens/`;
     expect(await messages()).toEqual([
-      `error data[0].s3: must hold at least one object, got none at ${place}; upload the data (aws s3 sync FOLDER ${place}), or correct the prefix`,
+      `error data[0].s3: must contain at least one object, got none at ${place}; upload the data (aws s3 sync FOLDER ${place}), or correct the prefix`,
     ]);
   });
 
@@ -75,7 +75,7 @@ test('a missing permission of the caller is named, also where the service gives 
   );
   expect(found).toMatchObject({ verdict: 'unknown', missingPermission: 's3:ListBucket on ckpt' });
   expect(checkIssues([found]).map((i) => `${i.level} ${i.message}`)).toEqual([
-    'warning environment: must let you look at the checkpoint bucket, got no permission for s3:ListBucket on ckpt; the run itself does not need it; ask the platform team to grant it, or to run preflight for you',
+    'warning environment: must allow you to read the checkpoint bucket, got no permission for s3:ListBucket on ckpt; the run itself does not need it; ask the platform team to grant it, or to run preflight for you',
   ]);
 });
 
@@ -121,7 +121,7 @@ describe('what an environment file refers to', () => {
     });
     const { issues } = await environment(FILE(''));
     expect(issues.map((i) => i.message)).toEqual([
-      'regions: must name eu-west-1 while stack Slipway-lab-eu-west-1 exists, got us-west-2; put eu-west-1 back, or destroy the stack: aws cloudformation delete-stack --stack-name Slipway-lab-eu-west-1 --region eu-west-1',
+      'regions: must contain eu-west-1 while stack Slipway-lab-eu-west-1 exists, got us-west-2; restore eu-west-1, or delete the stack: aws cloudformation delete-stack --stack-name Slipway-lab-eu-west-1 --region eu-west-1',
     ]);
     expect((await environment(FILE('', 'us-west-2: {}, eu-west-1: {}'))).issues).toEqual([]);
   });

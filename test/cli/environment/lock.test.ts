@@ -140,7 +140,7 @@ describe('a newer digest', () => {
     expect(await lock(environment('', '{ us-west-2: {} }'), {}, terminal)).toBe(0);
     expect(written().bases['us-west-2']?.['pytorch-2.13']?.digest).toBe(NEWER);
     expect(said).toContain(
-      'us-west-2 pytorch-2.13: was sha256:aaaaaaaaaaaa; CUDA 12.8.1 -> 13.0.0, NCCL 2.27.3 (same), EFA not said -> 1.44.0, PyTorch 2.13.0 -> 2.13.1',
+      'us-west-2 pytorch-2.13: was sha256:aaaaaaaaaaaa; CUDA 12.8.1 -> 13.0.0, NCCL 2.27.3 (same), EFA not specified -> 1.44.0, PyTorch 2.13.0 -> 2.13.1',
     );
   });
 
@@ -155,7 +155,7 @@ describe('a newer digest', () => {
         base: 'pytorch-2.13',
         from: DIGEST,
         to: NEWER,
-        what: 'what changed could not be read: Requested image not found',
+        what: 'the changes could not be read: Requested image not found',
       },
     ]);
   });

@@ -49,9 +49,9 @@ test('ends when the limit is applied, which is later than the approval, and says
 });
 
 test.each([
-  ['DENIED', 'AWS Support says why'],
-  ['NOT_APPROVED', 'AWS Support says why'],
-  ['CASE_CLOSED', 'the correspondence of its support case says why'],
+  ['DENIED', 'see AWS Support for the reason'],
+  ['NOT_APPROVED', 'see AWS Support for the reason'],
+  ['CASE_CLOSED', 'see its support case for the reason'],
   ['INVALID_REQUEST', 'Service Quotas could not process it'],
 ])('fails: the request ends as %s; what was granted until then is named', async (end, why) => {
   limits(0, 1);
@@ -97,7 +97,7 @@ test('fails: nobody has asked for the limit, or for too little', async () => {
   quotas
     .on(ListRequestedServiceQuotaChangeHistoryByQuotaCommand)
     .resolves({ RequestedQuotas: [{ DesiredValue: 3, Status: 'PENDING' }] });
-  expect((await followed())[0]?.why).toBe('limit 2, needed 4; increase to 3 is PENDING, which is too little');
+  expect((await followed())[0]?.why).toBe('limit 2, needed 4; increase to 3 is PENDING, which is not enough');
 });
 
 test('a service that does not answer for a while does not end the wait; ten rounds without an answer do', async () => {
@@ -108,7 +108,7 @@ test('a service that does not answer for a while does not end the wait; ten roun
   expect(said).toEqual(['ml.p5.48xlarge for training job usage (L-C4752B3A): limit 4 is applied']);
   history.rejects(new Error('no network'));
   quotas.on(GetServiceQuotaCommand).resolves({ Quota: { Value: 0 } });
-  await expect(followed()).rejects.toThrow(/^waiting for limits, which ends no request: .*no network/);
+  await expect(followed()).rejects.toThrow(/^waiting for limits \(the requests remain open\): .*no network/);
   expect(quotas.commandCalls(GetServiceQuotaCommand)).toHaveLength(20);
 });
 

@@ -13,14 +13,14 @@ const linesFor = async (instanceType: string, limits: object): Promise<string[]>
 test('a run of cents is told in cents, and its cap as written', async () => {
   const [cost] = await linesFor('ml.m5.xlarge', { maxRuntimeSeconds: 3600, maxCostUsd: 5 });
   expect(cost).toBe(
-    'cost: $0.4600 an hour, $0.4600 for an attempt of maxRuntimeSeconds (1.0 h); the run stops at $5.00',
+    'cost: $0.4600 per hour, $0.4600 for an attempt of maxRuntimeSeconds (1.0 h); the run stops at $5.00',
   );
 });
 
 test('without a cap nothing is said of one', async () => {
   const [cost] = await linesFor('ml.p5.48xlarge', { maxRuntimeSeconds: 36000 });
   expect(cost).toMatch(
-    /^cost: \$[\d,]+\.\d\d an hour, \$[\d,]+\.\d\d for an attempt of maxRuntimeSeconds \(10\.0 h\)$/,
+    /^cost: \$[\d,]+\.\d\d per hour, \$[\d,]+\.\d\d for an attempt of maxRuntimeSeconds \(10\.0 h\)$/,
   );
 });
 

@@ -25,14 +25,14 @@ test.each([
   ['training.steps=1,2,', /must be a path and two or more values/],
   ['=1,2', /must be a path and two or more values/],
   ['a b=1,2', /must be a path and two or more values/],
-  ['training.steps=1,1', /must name each value once/],
+  ['training.steps=1,1', /must contain each value once/],
   [`training.seed=${[...Array(33).keys()].join()}`, /must give at most 32 runs, got 33 runs/],
 ])('fails: --matrix %s', (option, message) => {
   expect(() => matrixCells([option])).toThrow(message);
 });
 
 test('fails: the same path twice', () => {
-  expect(() => matrixCells(['a=1,2', 'a=3,4'])).toThrow('--matrix: must name a path once, got a;');
+  expect(() => matrixCells(['a=1,2', 'a=3,4'])).toThrow('--matrix: must contain each path once, got a;');
 });
 
 test('a comparison takes the last loss and the median throughput, and says where there is none', () => {

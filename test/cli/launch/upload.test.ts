@@ -57,7 +57,7 @@ test('one that does not answer in its time is tried again, each time with a limi
 test('fails: the third that does not answer names the key and the time, and not the URL', async () => {
   fetched.mockRejectedValue(timeout);
   await expect(launched()).rejects.toThrow(
-    /^uploading code\/x\.tar\.gz: failed 3 times, got no answer in 121 s; try again$/,
+    /^uploading code\/x\.tar\.gz: failed 3 times, got no response in 121 s; try again$/,
   );
   expect(fetched).toHaveBeenCalledTimes(3);
 });

@@ -174,7 +174,7 @@ describe('plan --by', () => {
     const { code, stdout } = await planBy();
     expect(code).toBe(0);
     expect(stdout).toMatch(/^on demand +\d\d-\d\d \d\d:\d\d/m);
-    expect(stdout.trim().split('\n').at(-1)).toBe('nothing was bought');
+    expect(stdout.trim().split('\n').at(-1)).toBe('nothing was purchased');
   });
 
   test('fails: a run without an end', async () => {

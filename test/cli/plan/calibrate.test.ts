@@ -57,9 +57,9 @@ test('measured memory is learned where a run says it', async () => {
   const memory = { state: 10, rest: 20, measured: 34 };
   const { code, stdout } = await runCli('plan', '--calibrate', report('a', { memory }), report('b'));
   expect(code).toBe(0);
-  expect(stdout).toContain('mean error of GPU memory: 11.8 % without calibration; with one run of each kind');
+  expect(stdout).toContain('mean error of GPU memory: 11.8 % without calibration; the calibration cannot be validated');
   const text = (await runCli('plan', 'run.yaml')).stdout;
-  expect(text).toMatch(/[\d.]+ % more memory beside weights, gradients and optimizer/);
+  expect(text).toMatch(/[\d.]+ % more memory besides weights, gradients and optimizer state/);
   await runCli('plan', '--calibrate', report('c', { memory: { ...memory, measured: null } }));
   const written = JSON.parse(readFileSync('environments/lab.calibration.json', 'utf8'));
   expect(written.efficiencies[SPEED.key]).toMatchObject({ memory: { runs: 1 }, runs: ['a', 'b', 'c'] });
@@ -82,12 +82,12 @@ test.each<[string, () => string[], string]>([
   [
     'two environments',
     () => ['--calibrate', report('a'), report('b', {}, 'prod')],
-    'must name runs of one environment, got lab, prod',
+    'must be runs of one environment, got lab, prod',
   ],
   [
     'too few steps',
     () => ['--calibrate', report('a', { measured: null })],
-    'at least 15 printed steps in one attempt, got a.json',
+    'at least 15 reported steps in one attempt, got a.json',
   ],
   ['another JSON file', () => ['--calibrate', written('[]')], 'got x.json, which is another JSON file'],
   ['no JSON', () => ['--calibrate', written('x')], 'got x.json, which is not JSON'],
@@ -102,5 +102,5 @@ test('fails: a calibration that somebody edited', async () => {
   await runCli('plan', '--calibrate', report('a'));
   writeFileSync('environments/lab.calibration.json', '{"schema": 1}');
   const { code, stderr } = await runCli('plan', 'run.yaml');
-  expect([code, stderr]).toEqual([2, expect.stringContaining('must be what slipway plan --calibrate wrote')]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('must be a file written by slipway plan --calibrate')]);
 });

@@ -74,7 +74,7 @@ test('the ledger of the month beside Cost Explorer, by team', async () => {
       { team: 'nlp', ledgerUsd: 50, sageMakerUsd: 40, otherUsd: 5, differenceUsd: 10, gpuHours: 48 },
       { team: 'speech', ledgerUsd: 0, sageMakerUsd: 0, otherUsd: 0, differenceUsd: 0, gpuHours: null },
     ],
-    notes: expect.arrayContaining([expect.stringContaining("2.50 USD carry the environment's tag and no team's")]),
+    notes: expect.arrayContaining([expect.stringContaining('2.50 USD have the tag of the environment but of no team')]),
   });
   expect(explorer.commandCalls(GetCostAndUsageCommand)[0]?.args[0].input).toMatchObject({
     TimePeriod: { Start: '2026-11-01', End: '2026-12-01' },
@@ -127,8 +127,8 @@ test('GPU hours of the attempts of the month, each by its share of time, beside 
 
 describe('wrong usage is exit 2', () => {
   test.each([
-    [['--month', '2026-13'], /--month: must be a month that has begun/],
-    [['--month', '2099-01'], /--month: must be a month that has begun/],
+    [['--month', '2026-13'], /--month: must be the current or a past month/],
+    [['--month', '2099-01'], /--month: must be the current or a past month/],
     [['--team', 'none'], /lab: must be an environment of us-west-2 with team none that you may read/],
   ])('fails: %j', async (args, message) => {
     const { code, stderr } = await runCli('costs', 'lab', '--region', 'us-west-2', ...args);

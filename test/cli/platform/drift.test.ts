@@ -132,7 +132,7 @@ test('a checkpoint bucket that has lost its replication rule is exit 1', async (
   expect(stack.beyond).toContainEqual({
     what: 'copies of checkpoints',
     ok: false,
-    detail: `${DESCRIPTOR.checkpointBucket} has lost its replication rule; deploy again`,
+    detail: `${DESCRIPTOR.checkpointBucket} no longer has its replication rule; deploy again`,
   });
 });
 
@@ -239,5 +239,7 @@ test('a resource that CloudFormation may not read is neither in order nor change
   expect([code, stack.resources, beyond['every resource of the stack']]).toEqual([0, [], null]);
   expect(stack.beyond[0].detail).toBe(reason);
   const { stdout } = await runCli('drift', 'lab', '--region', 'us-west-2');
-  expect(stdout).toContain('Slipway-lab-us-west-2: as its template says, as far as CloudFormation could compare it\n');
+  expect(stdout).toContain(
+    'Slipway-lab-us-west-2: matches its template, for the properties that CloudFormation can compare\n',
+  );
 });

@@ -154,7 +154,7 @@ describe('list', () => {
 
 test('note sends the words as one text', async () => {
   const { code, stderr } = await cli('note', 'a', 'diverged', 'at', '400');
-  expect([code, stderr]).toEqual([0, 'a: noted; slipway list --search finds it']);
+  expect([code, stderr]).toEqual([0, 'a: noted; use slipway list --search to find it']);
   expect(asked).toEqual([{ action: 'note', runId: 'a', text: 'diverged at 400' }]);
   expect((await cli('note', 'a')).code).toBe(2);
 });

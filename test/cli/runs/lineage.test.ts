@@ -159,7 +159,7 @@ test('published weights of a run that is gone have the lineage that lies beside 
   expect([code, document.of, document.runs.map(({ runId }: { runId: string }) => runId)]).toEqual([
     ...[0, 's3://elsewhere/model/', ['tuned', 'base']],
   ]);
-  expect(document.notes).toEqual(['tuned: shown as slipway.json has it: runId: no run tuned']);
+  expect(document.notes).toEqual(['tuned: shown as in slipway.json: runId: no run tuned']);
 });
 
 test('runs that began from each other are each shown once', async () => {
@@ -182,7 +182,7 @@ test('a run of which the launcher does not know the parent says so', async () =>
 
 test.each([
   ['s3://elsewhere/none/', 'lineage: must be a folder with COMMITTED.json of a run or with slipway.json, got'],
-  ['s3://UPPER', 'lineage: must be a run id or s3://bucket/prefix/, got s3://UPPER; check the address'],
+  ['s3://UPPER', 'lineage: must be a run id or s3://bucket/prefix/, got s3://UPPER; check the URI'],
 ])('fails: %s is wrong usage', async (target, message) => {
   const { code, stderr } = await cli(target);
   expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);

@@ -122,7 +122,7 @@ test('top shows runs that are not over, with progress and end', async () => {
 test.each<[number | undefined, string]>([
   [undefined, '06:00)'],
   [2, '06:00)'],
-  [0, '06:00, if interrupted as seldom as other runs: it was not yet)'],
+  [0, '06:00, assuming the usual interruption rate: it was not interrupted yet)'],
 ])('an interval after %s interruptions says what it rests on', (interruptions, end) => {
   const interval: [string, string] = ['2026-11-23T03:00:00.000Z', '2026-11-23T06:00:00.000Z'];
   const run = { progressPercent: 12.5, etaAt: '2026-11-23T04:10:00.000Z', etaInterval80: interval, interruptions };
@@ -132,7 +132,7 @@ test.each<[number | undefined, string]>([
 test('status says how far the run is and when it will be done', async () => {
   const { stdout } = await runCli('status', 'a-261121120000', '--environment', FILE);
   expect(stdout).toContain(
-    '12.5 %, done about 2026-11-23 04:10 UTC (four times of five 2026-11-23 03:00 to 2026-11-23 06:00)',
+    '12.5 %, done about 2026-11-23 04:10 UTC (80 % interval 2026-11-23 03:00 to 2026-11-23 06:00)',
   );
 });
 

@@ -10,16 +10,16 @@ const ANSWER = { runId: 'a', trainingJobName: 'research-a-a001', warmPoolStatus:
 test.each<[Partial<ReleaseAnswer>, string]>([
   [
     { released: true, warmPoolStatus: 'Available', savedUsd: 12.345 },
-    'the warm pool of research-a-a001 is released; it would have cost $12.35 more',
+    'the warm pool of research-a-a001 was released; it would have cost another $12.35',
   ],
-  [{ released: true, warmPoolStatus: 'Available' }, 'the warm pool of research-a-a001 is released'],
+  [{ released: true, warmPoolStatus: 'Available' }, 'the warm pool of research-a-a001 was released'],
   [
     { warmPoolStatus: 'Reused', reusedBy: 'research-b-a001' },
-    'the warm pool of research-a-a001 was taken over by research-b-a001; there is nothing to release',
+    'the warm pool of research-a-a001 was reused by research-b-a001; nothing to release',
   ],
-  [{ warmPoolStatus: 'Terminated' }, 'the warm pool of research-a-a001 has ended already; there is nothing to release'],
-  [{}, 'has no warm pool; there is nothing to release'],
-  [{ trainingJobName: null }, 'has no warm pool; there is nothing to release'],
+  [{ warmPoolStatus: 'Terminated' }, 'the warm pool of research-a-a001 has already ended; nothing to release'],
+  [{}, 'has no warm pool; nothing to release'],
+  [{ trainingJobName: null }, 'has no warm pool; nothing to release'],
 ])('%j', (more, text) => {
   expect(whatWasReleased({ ...ANSWER, released: false, savedUsd: null, ...more })).toBe(text);
 });
@@ -27,9 +27,9 @@ test.each<[Partial<ReleaseAnswer>, string]>([
 test.each([
   [
     120.5,
-    'warm pool kept until 2026-11-24T10:30:00Z at $120.50 an hour, unless another job takes it over; slipway release a ends it',
+    'warm pool kept until 2026-11-24T10:30:00Z at $120.50 per hour, unless another job reuses it; slipway release a to end it',
   ],
-  [null, 'warm pool kept until 2026-11-24T10:30:00Z, unless another job takes it over; slipway release a ends it'],
+  [null, 'warm pool kept until 2026-11-24T10:30:00Z, unless another job reuses it; slipway release a to end it'],
 ])('status says until when a warm pool is kept, at %s USD an hour', (usdPerHour, line) => {
   const run: StatusAnswer = {
     ...{ runId: 'a', name: 'a', team: 'nlp', state: 'completed', desiredState: 'run', reason: '', attempts: [] },

@@ -82,7 +82,7 @@ describe('a shell', () => {
     answers(null, null, SESSION);
     const { code, stderr } = await open();
     expect([code, payloads().length]).toEqual([0, 3]);
-    expect(stderr).toBe(`waiting until algo-1 of ${JOB} takes sessions`);
+    expect(stderr).toBe(`waiting until algo-1 of ${JOB} accepts sessions`);
   });
 });
 

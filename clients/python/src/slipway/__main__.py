@@ -107,7 +107,7 @@ def _list(env: Environment, a: argparse.Namespace) -> int:
     elif runs:
         print(list_text(runs))
     else:
-        print("no run is like that" if a.state or a.tag or a.search else "no runs yet")
+        print("no matching runs" if a.state or a.tag or a.search else "no runs yet")
     return 0
 
 
@@ -198,7 +198,7 @@ def _release(env: Environment, a: argparse.Namespace) -> int:
     if a.json:
         _print_json(answer)
     else:
-        what = "its warm pool is released" if answer["released"] else "has no warm pool; there is nothing to release"
+        what = "its warm pool was released" if answer["released"] else "has no warm pool; nothing to release"
         print(f"{a.run}: {what}", file=sys.stderr)
     return 0
 

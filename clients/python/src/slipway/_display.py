@@ -135,7 +135,7 @@ def offers_text(found: Offers) -> str:
         )
         for offer in found["offers"]
     ]
-    return "\n".join([text_table(head, rows), *found["notes"], "nothing was bought"])
+    return "\n".join([text_table(head, rows), *found["notes"], "nothing was purchased"])
 
 
 def _minute(iso: str) -> str:

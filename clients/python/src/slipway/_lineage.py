@@ -41,7 +41,7 @@ def lineage_of(reader: Reader, of: str) -> Lineage:
         if published is None:
             raise
         # The record of a run may be gone before the weights are, and other environments have weights too.
-        note = f"{run_id}: shown as slipway.json has it: {_reason(refusal)}"
+        note = f"{run_id}: shown as in slipway.json: {_reason(refusal)}"
         return {"of": of, "checkpoint": checkpoint, "runs": published["runs"], "notes": [*published["notes"], note]}
 
 
@@ -58,7 +58,7 @@ def _follow_from(reader: Reader, of: str, run_id: str, checkpoint: LineageCheckp
         if any(known["runId"] == next_id for known in runs):
             continue
         if len(runs) == _MOST_RUNS:
-            notes.append(f"{next_id}: not followed, {_MOST_RUNS} runs are shown at most; slipway lineage {next_id} goes on from there")
+            notes.append(f"{next_id}: not followed, because at most {_MOST_RUNS} runs are shown; run slipway lineage {next_id} to continue from there")
             break
         try:
             found, _ = _read_one(reader, next_id, None if uri is None else _checkpoint_at(reader.s3, uri), notes)
@@ -88,7 +88,7 @@ def _read_one(
         known = reader.control.call("status", runId=run_id, timeline=True, configuration=True)
     status: Mapping[str, Any] = known
     if "configuration" not in status:
-        notes.append(f"{run_id}: the launcher says nothing of what it was launched with")
+        notes.append(f"{run_id}: the launcher did not return its configuration")
     newest = checkpoint or _newest_checkpoint(reader, run_id, notes)
     return lineage_run(status, newest, {**_places(reader.descriptor), "runId": run_id}), newest
 
@@ -107,7 +107,7 @@ def _newest_checkpoint(reader: Reader, run_id: str, notes: list[str]) -> Lineage
         notes.append(f"{run_id}: its checkpoints were not read: {error}")
         return None
     if not listed:
-        notes.append(f"{run_id}: has no complete checkpoint, so that digests of data and configuration are not known")
+        notes.append(f"{run_id}: has no complete checkpoint, so digests of data and configuration are not known")
         return None
     return listed[-1]["origin"]
 
@@ -231,7 +231,7 @@ def _checkpoint_at(client: Any, uri: str) -> LineageCheckpoint | None:
 def _wanted_at(reader: Reader, address: str) -> tuple[str, LineageCheckpoint | None, Lineage | None]:
     folder = folder_at(address)
     if folder is None:
-        raise UsageError(f"lineage: must be a run id or s3://bucket/prefix/, got {address}; check the address")
+        raise UsageError(f"lineage: must be a run id or s3://bucket/prefix/, got {address}; check the URI")
     checkpoint = _checkpoint_at(reader.s3, address)
     if checkpoint is not None and checkpoint["runId"] is not None:
         return checkpoint["runId"], checkpoint, None

@@ -55,7 +55,7 @@ def _offered_plan(offer: Mapping[str, Any]) -> dict[str, Any]:
         "blocks": _blocks(parts),
         "instances": min((part.get("InstanceCount", 0) for part in parts), default=0),
         "usd": float(offer["UpfrontFee"]) if dollars else None,
-        "note": "paid whole when it is bought" if dollars else f"{offer.get('UpfrontFee')} {offer.get('CurrencyCode')}",
+        "note": "paid upfront" if dollars else f"{offer.get('UpfrontFee')} {offer.get('CurrencyCode')}",
     }
 
 
@@ -81,7 +81,7 @@ def _own_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
         "blocks": _blocks(parts or [plan]),
         "instances": plan.get(count, 0),
         "usd": 0,
-        "note": f"{plan['TrainingPlanName']}, paid already",
+        "note": f"{plan['TrainingPlanName']}, already paid",
     }
 
 

@@ -130,7 +130,7 @@ class Environment:
         for upload in intent["uploads"]:
             if archive is None or upload["sha256"] != archive.sha256:
                 raise ServiceError(
-                    f"uploading {upload['key']}: the launcher asked for a digest that was not sent; try again"
+                    f"uploading {upload['key']}: the launcher requested a digest that was not sent; try again"
                 )
             _put(upload, archive.content)
         self._control.call("start", runId=intent["runId"], confirm=True)
@@ -239,7 +239,7 @@ def _descriptor(name: str, region: str | None, session: Any) -> dict[str, Any]:
     teams = [team] if team else _teams(client, environment)
     if len(teams) != 1:
         known = " or ".join(f"{environment}/{each}" for each in teams)
-        raise UsageError(f"environment: must name one team, got {name}; use {known or 'an environment that is deployed here'}")
+        raise UsageError(f"environment: must contain one team, got {name}; use {known or 'an environment that is deployed here'}")
     value = _parameter(client, f"/slipway/environments/{environment}/{teams[0]}")
     if value is None:
         raise UsageError(f"environment: must be one that is deployed in {client.meta.region_name}, got {name}; check it")

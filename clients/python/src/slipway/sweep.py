@@ -153,7 +153,7 @@ class Sweep:
             return
         self._stopped.add(run.id)
         if progress:
-            print(f"{run.id}: stopped early: {self._rule.text}; Run.resume takes it up again", file=sys.stderr)
+            print(f"{run.id}: stopped early: {self._rule.text}; Run.resume continues it", file=sys.stderr)
 
     def _rows(self, statuses: Mapping[str, Status]) -> list[MatrixRunsItem]:
         rows = [self._row(run, statuses[run.id]) for run in self.runs]

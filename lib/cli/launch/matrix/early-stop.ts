@@ -36,7 +36,7 @@ export function earlyStop(rule: StopRule, descriptor: Descriptor, terminal: Term
 async function stop(descriptor: Descriptor, runId: string, { text }: StopRule, terminal: Terminal): Promise<boolean> {
   try {
     await callControl(descriptor, { action: 'stop', runId, reason: `--stop-when ${text}`.slice(0, 512) });
-    terminal.err(`${runId}: stopped early: ${text}; slipway resume ${runId} takes it up again`);
+    terminal.err(`${runId}: stopped early: ${text}; run slipway resume ${runId} to continue it`);
     return true;
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;

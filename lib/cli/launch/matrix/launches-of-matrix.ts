@@ -44,7 +44,7 @@ export async function launchMatrix(
       : options.runId
         ? '--run-id'
         : options.clientRequestId && '--client-request-id';
-  if (other) throw new UsageError(`--matrix: must go without ${other}, got both; use --set for one of its runs`);
+  if (other) throw new UsageError(`--matrix: must not be used with ${other}, got both; use --set for one of its runs`);
   const rule = options.stopWhen === undefined ? undefined : parseStopRule(options.stopWhen);
   const group = runIdAt('matrix', new Date());
   const candidates = checkAll(file, descriptor, options, group);
@@ -118,6 +118,6 @@ async function submitAll(
 
 function print(document: unknown, launched: readonly Launched[], options: LaunchOptions, terminal: Terminal): number {
   if (options.json) terminal.out(json(document));
-  else terminal.err(`${launched.length} runs; slipway list shows them, slipway status RUN --wait follows one`);
+  else terminal.err(`${launched.length} runs; slipway list to show them, slipway status RUN --wait to follow one`);
   return EXIT.done;
 }

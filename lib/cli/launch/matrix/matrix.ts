@@ -18,13 +18,13 @@ const MOST_RUNS = 32;
 export function matrixCells(options: readonly string[]): MatrixCell[] {
   const axes = options.map(axis);
   const repeated = axes.map(({ path }) => path).find((path, i, all) => all.indexOf(path) !== i);
-  if (repeated) throw wrong(repeated, 'must name a path once', 'write all its values in one --matrix');
+  if (repeated) throw wrong(repeated, 'must contain each path once', 'write all its values in one --matrix');
   const sets = axes.reduce<string[][]>(
     (cells, { path, values }) => cells.flatMap((cell) => values.map((value) => [...cell, `${path}=${value}`])),
     [[]],
   );
   if (sets.length > MOST_RUNS)
-    throw wrong(`${sets.length} runs`, `must give at most ${MOST_RUNS} runs`, 'name fewer values');
+    throw wrong(`${sets.length} runs`, `must give at most ${MOST_RUNS} runs`, 'use fewer values');
   return sets.map((set) => ({ label: set.join(' '), set }));
 }
 
@@ -34,7 +34,8 @@ function axis(option: string): { path: string; values: string[] } {
   const values = splitValues(option.slice(split + 1));
   if (!parsePath(path) || values.length < 2 || values.includes(''))
     throw wrong(option, 'must be a path and two or more values', 'write --matrix training.microBatchSize=1,2,4');
-  if (new Set(values).size < values.length) throw wrong(option, 'must name each value once', 'remove the repetition');
+  if (new Set(values).size < values.length)
+    throw wrong(option, 'must contain each value once', 'remove the repetition');
   return { path, values };
 }
 

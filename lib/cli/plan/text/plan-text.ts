@@ -56,9 +56,9 @@ export function planText(run: RunSpec, plan: RunPlan): string {
 function calibrationText({ speed, runs, memory }: NonNullable<RunPlan['calibration']>): string {
   const by = (factor: number) => `${round(Math.abs(factor - 1) * 100, 1)} %`;
   const held = memory
-    ? `; ${by(memory.factor)} ${memory.factor < 1 ? 'less' : 'more'} memory beside weights, gradients and optimizer`
+    ? `; ${by(memory.factor)} ${memory.factor < 1 ? 'less' : 'more'} memory besides weights, gradients and optimizer state`
     : '';
-  return `calibrated by ${runs.length} of your runs: ${by(speed)} ${speed < 1 ? 'slower' : 'faster'} than the planner alone says${held}`;
+  return `calibrated by ${runs.length} of your runs: ${by(speed)} ${speed < 1 ? 'slower' : 'faster'} than the planner's prediction${held}`;
 }
 
 const onDemandText = (usd: RunPlan['usd'], interval80: RunPlan['interval80']): string =>
@@ -90,7 +90,7 @@ export function memoryParts(memory: RunPlan['memoryGiB'] | NeuronMemoryGiB): str
 }
 
 function timeText({ hours, wallHours, goodput, steps, tokens }: RunPlan): string {
-  if (hours === null || wallHours === null) return 'no end given: name training.steps or training.totalTokens';
+  if (hours === null || wallHours === null) return 'no end given: set training.steps or training.totalTokens';
   const long = wallHours > 48 ? `${round(wallHours / 24, 1)} days` : `${round(wallHours, 1)} hours`;
   return `${long} (${round(steps ?? 0)} steps, ${round((tokens ?? 0) / 1e9, 2)} B tokens), expected goodput ${round(100 * goodput, 1)} %`;
 }
@@ -102,14 +102,14 @@ function checkpointText({ checkpoint }: RunPlan): string {
 function sparesText({ met, goodput, goodputWithout, savedNodeHours, paidNodeHours }: SpareValue): string {
   const minutes = `${SPARE_RESTART_SECONDS / 60} minutes instead of ${RESTART_SECONDS / 60}`;
   const share = `goodput ${round(100 * goodput, 1)} % instead of ${round(100 * goodputWithout, 1)} %`;
-  return `${round(100 * met)} % of the hardware failures cost ${minutes}, ${share}; saves ${round(savedNodeHours)} node-hours a month for ${round(paidNodeHours)}`;
+  return `${round(100 * met)} % of the hardware failures cost ${minutes}, ${share}; saves ${round(savedNodeHours)} node-hours per month for ${round(paidNodeHours)}`;
 }
 
 /** How the training data should be stored and read. */
 export function dataText({ channel, datasetGiB, readMiBPerSecond, advice }: DataPlan): string {
   const size = datasetGiB === null ? '' : `${round(datasetGiB, 1)} GiB of tokens, `;
   return [
-    `data         ${channel}: ${size}read at ${round(readMiBPerSecond, 1)} MiB/s by all hosts together`,
+    `data         ${channel}: ${size}read at ${round(readMiBPerSecond, 1)} MiB/s over all hosts`,
     ...advice.map((line) => `             ${line}`),
   ].join('\n');
 }

@@ -42,7 +42,7 @@ export async function readLineage(descriptor: Descriptor, of: string, known?: Kn
     return {
       ...published,
       of,
-      notes: [...published.notes, `${runId}: shown as ${PUBLISHED} has it: ${reason(error)}`],
+      notes: [...published.notes, `${runId}: shown as in ${PUBLISHED}: ${reason(error)}`],
     };
   }
 }
@@ -63,7 +63,7 @@ async function followFrom(from: Reading, of: string, first: Wanted): Promise<Lin
     if (runs.some((known) => known.runId === runId)) continue;
     if (runs.length === MOST_RUNS) {
       notes.push(
-        `${runId}: not followed, ${MOST_RUNS} runs are shown at most; slipway lineage ${runId} goes on from there`,
+        `${runId}: not followed, because at most ${MOST_RUNS} runs are shown; run slipway lineage ${runId} to continue from there`,
       );
       break;
     }
@@ -104,7 +104,7 @@ async function readOne({ descriptor, known }: Reading, { runId, checkpoint }: Wa
   const own = known?.status.runId === runId ? known : undefined;
   const { configuration, ...status } =
     own?.status ?? (await readStatus(descriptor, runId, { timeline: true, configuration: true }));
-  if (!configuration) notes.push(`${runId}: the launcher says nothing of what it was launched with`);
+  if (!configuration) notes.push(`${runId}: the launcher did not return its configuration`);
   const list = async () => own?.checkpoints ?? attempt(() => committedCheckpoints(descriptor, runId));
   const newest = checkpoint ?? newestCheckpoint(runId, await list(), notes);
   const fill = (text: string) => fillPlaceholders(text, { descriptor, runId });
@@ -118,8 +118,7 @@ function newestCheckpoint(runId: string, { value, why }: KnownRun['checkpoints']
     return undefined;
   }
   const newest = newestComplete(value);
-  if (!newest)
-    notes.push(`${runId}: has no complete checkpoint, so that digests of data and configuration are not known`);
+  if (!newest) notes.push(`${runId}: has no complete checkpoint, so digests of data and configuration are not known`);
   return newest?.origin;
 }
 
@@ -133,8 +132,7 @@ async function checkpointAt({ region }: Descriptor, uri: string): Promise<Checkp
 /** The run for an S3 URI: that of a checkpoint, or of weights that `slipway publish` wrote. */
 async function wantedAt(descriptor: Descriptor, address: string): Promise<Wanted> {
   const folder = s3Folder(address);
-  if (!folder)
-    throw new UsageError(`lineage: must be a run id or s3://bucket/prefix/, got ${address}; check the address`);
+  if (!folder) throw new UsageError(`lineage: must be a run id or s3://bucket/prefix/, got ${address}; check the URI`);
   const checkpoint = await checkpointAt(descriptor, address);
   if (checkpoint?.runId) return { runId: checkpoint.runId, checkpoint };
   const published = await publishedAt(descriptor, folder);

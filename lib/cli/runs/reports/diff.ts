@@ -53,7 +53,7 @@ export function diffText({ runs, options, code, driver, image, lossAtSteps }: Ru
     differing.length === 0
       ? 'launched with the same options, code, driver and image'
       : textTable(['launched with', a, b], differing),
-    losses.length === 0 ? 'no step was printed by both' : textTable(['loss after step', a, b, 'difference'], losses),
+    losses.length === 0 ? 'no step was reported by both' : textTable(['loss after step', a, b, 'difference'], losses),
   ].join('\n\n');
 }
 

@@ -33,7 +33,7 @@ async function reportSeveral(runIds: readonly string[], options: ReportOptions, 
   if (options.html)
     throw new UsageError(`--html: must go with one run, got ${runIds.length}; leave it out, or name one run`);
   if (runIds.length > MOST_COMPARED)
-    throw new UsageError(`report: must be given at most ${MOST_COMPARED} runs, got ${runIds.length}; name fewer`);
+    throw new UsageError(`report: must have at most ${MOST_COMPARED} runs, got ${runIds.length}; use fewer`);
   const descriptor = await runTarget(options);
   const rows: ComparedRun[] = [];
   for (const runId of runIds) {
