@@ -111,7 +111,7 @@ test('a worker that dies is started again by Ray, in the same job', async () => 
 
 test.each([
   // Its driver is still there to say what happened.
-  { runId: 'node', dies: { process: 'raylet/raylet' }, says: "a host's hardware broke on algo-2: Ray's own processes" },
+  { runId: 'node', dies: { process: 'raylet/raylet' }, says: "a host's hardware broke on algo-2: Ray's processes" },
   // SageMaker knows the exit code alone.
   { runId: 'host', dies: {}, says: 'a host was lost' },
 ])('a lost $runId ends the attempt, and the next one goes on from the checkpoint', async ({ runId, dies, says }) => {
