@@ -1,6 +1,7 @@
 import { CLASS_POLICY, STALE_LIMIT, STALE_PLATFORM_LIMIT } from '../../lifecycle/budgets';
 import { isEqual } from '../../lifecycle/is-equal';
 import { ledger } from '../../lifecycle/ledger';
+import type { SimMs } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';
 import { BEAT_MS } from '../job/heartbeat';
 import { heldMs, isLive, type SimJob } from '../job/job';
@@ -74,23 +75,39 @@ export class BooksBalance extends Invariant {
   private unseenUsd(run: SimRun, job: SimJob): number {
     const ended = job.deletedAt ?? job.endedAt;
     if (isReplaced(run, job)) return this.scene.world.prices.billedUsd(job, this.now);
-    const isNew = isLive(job) || (ended !== undefined && this.now - ended < UNSEEN_MS);
+    const isNew = isLive(job) || (ended !== undefined && this.now - ended < UNSEEN_MS) || this.isEndUnread(ended);
     if (job.startedAt === undefined) return 0;
     const hours = heldMs(job, this.now) / 3_600_000;
     const perHour = hours > 0 ? this.scene.world.prices.billedUsd(job, this.now) / hours : 0;
-    // The end of a deleted job is only known to the precision of a heartbeat.
-    if (!isNew)
-      return job.deletedAt === undefined ? 0 : (perHour * (BEAT_MS + this.unseenStartMs(run, job))) / 3_600_000;
+    if (!isNew) return (perHour * this.unseenOfDeletedMs(run, job)) / 3_600_000;
     const unseenReturnMs = this.unseenReturnMs(run, job);
     const isFresh = this.now - job.startedAt < UNSEEN_MS;
     const since = ended === undefined ? (isFresh ? UNSEEN_MS : 0) : this.now - ended;
     return (perHour * (since + unseenReturnMs + this.skewSeconds() * 1000)) / 3_600_000;
   }
 
-  /** Time until the first step of a deleted job that Describe never returned: only its steps show when it had its instances. */
-  private unseenStartMs(run: SimRun, { name, truth }: SimJob): number {
+  /** The end of a deleted job is only known to the precision of a heartbeat, and otherwise by what Describe returned of it. */
+  private unseenOfDeletedMs(run: SimRun, job: SimJob): number {
+    const { name, truth, deletedAt } = job;
+    if (deletedAt === undefined) return 0;
     const attempt = attemptsOf(this.scene.world, run).find(({ jobName }) => jobName === name);
-    return attempt?.acceptedAt === undefined ? (truth?.behaviour.startMs ?? 0) + BEAT_MS : 0;
+    // If Describe never returned it, only its steps show when it had its instances.
+    const startMs = attempt?.acceptedAt === undefined ? (truth?.behaviour.startMs ?? 0) + BEAT_MS : 0;
+    return BEAT_MS + startMs + this.unseenSilenceMs(job, deletedAt);
+  }
+
+  /** How long before its deletion a job without heartbeats could not be described. */
+  private unseenSilenceMs({ silentSince = Number.POSITIVE_INFINITY }: SimJob, deletedAt: SimMs): number {
+    const since = this.unreadAt(deletedAt).map(({ at = 0 }) => Math.max(silentSince, at * 1000 - UNSEEN_MS));
+    return Math.max(0, ...since.map((from) => deletedAt - from));
+  }
+
+  /** Faults because of which a job's end at this time is not seen by Describe. */
+  private unreadAt(ended: SimMs) {
+    return (this.scene.world.scenario.faults ?? []).filter(
+      ({ call, at = 0, to = Number.POSITIVE_INFINITY }) =>
+        call === 'sagemaker:DescribeTrainingJob' && at * 1000 <= ended + UNSEEN_MS && to * 1000 + UNSEEN_MS >= ended,
+    );
   }
 
   /**
@@ -98,8 +115,16 @@ export class BooksBalance extends Invariant {
    */
   private unseenReturnMs({ record }: SimRun, job: SimJob): number {
     const isPausedInBooks = record?.attempt?.jobName === job.name && record.attempt.pauses?.since !== undefined;
-    const isUnread = this.scene.troubles.calmSince(['sagemaker:DescribeTrainingJob']) > this.now;
-    return job.held && isPausedInBooks && isUnread ? this.now - job.heldSince : 0;
+    return job.held && isPausedInBooks && this.isDescribeTroubled ? this.now - job.heldSince : 0;
+  }
+
+  /** Whether Describe has been failing until now, and was failing when the job ended. */
+  private isEndUnread(ended: SimMs | undefined): boolean {
+    return ended !== undefined && this.isDescribeTroubled && this.unreadAt(ended).length > 0;
+  }
+
+  private get isDescribeTroubled(): boolean {
+    return this.scene.troubles.calmSince(['sagemaker:DescribeTrainingJob']) > this.now;
   }
 
   private skewSeconds(): number {
