@@ -1,6 +1,7 @@
 """A host that does not train: a spare host, or a host that was replaced because its hardware failed.
 
-Its container must keep running: SageMaker ends the whole job if one container fails, and a container that has exited cannot rejoin.
+Its container must keep running: SageMaker ends the whole job if one container fails, and a host belongs to the job only while its
+container runs.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def _add_step(add: Callable[..., object]) -> None:
         "--steady-timeout-seconds",
         type=float,
         default=150.0,
-        help="the same after at least five regular steps; 0 = no shorter timeout",
+        help="the same between regular steps, but at least the time of five steps; 0 = no shorter timeout",
     )
 
 

@@ -20,8 +20,7 @@ def _qwen_moe(shape: Architecture) -> dict[str, Any]:
 
 
 def _qwen_dense_layers(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Converts `decoder_sparse_step` to a list of layers without experts: every such layer has experts, except those in
-    `mlp_only_layers`."""
+    """Lists the layers without experts: every `decoder_sparse_step`-th layer has experts, except those in `mlp_only_layers`."""
     step, only = config["decoder_sparse_step"], config["mlp_only_layers"]
     layers = range(int(config.get("num_hidden_layers", 0)))
     return {"decoder_sparse_step": 1, "mlp_only_layers": [layer for layer in layers if layer in only or (layer + 1) % step]}
