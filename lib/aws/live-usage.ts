@@ -71,10 +71,11 @@ async function processingJobs(client: SageMakerClient): Promise<JobInstances[]> 
   );
 }
 
-function trainingInstances(job: DescribeTrainingJobCommandOutput): JobInstances {
+/** The instances of a training job: those of its groups, otherwise those that the service selected or that were requested. */
+export function trainingInstances(job: DescribeTrainingJobCommandOutput): JobInstances {
   const { InstanceGroups, InstanceType, InstanceCount, SelectedInstanceType, SelectedInstanceCount } =
     job.ResourceConfig ?? {};
-  const groups = InstanceGroups?.map((g) => ({ instanceType: g.InstanceType as string, count: g.InstanceCount ?? 0 }));
+  const groups = InstanceGroups?.map((g) => ({ instanceType: g.InstanceType ?? '', count: g.InstanceCount ?? 0 }));
   const only = {
     instanceType: SelectedInstanceType ?? InstanceType ?? '',
     count: SelectedInstanceCount ?? InstanceCount ?? 0,
@@ -83,7 +84,8 @@ function trainingInstances(job: DescribeTrainingJobCommandOutput): JobInstances 
     kind: 'training',
     status: job.TrainingJobStatus ?? '',
     spot: job.EnableManagedSpotTraining ?? false,
-    instances: groups ?? [only],
+    // Describe may return an empty list for a job without groups.
+    instances: groups?.length ? groups : [only],
     warmPoolStatus: job.WarmPoolStatus?.Status,
   };
 }

@@ -1,9 +1,5 @@
-import {
-  DescribeTrainingJobCommand,
-  type DescribeTrainingJobCommandOutput,
-  paginateListTrainingJobs,
-  type SageMakerClient,
-} from '@aws-sdk/client-sagemaker';
+import { DescribeTrainingJobCommand, paginateListTrainingJobs, type SageMakerClient } from '@aws-sdk/client-sagemaker';
+import { trainingInstances } from '../../../aws/live-usage';
 import { type JobInstances, quotaUsage } from '../../../quota';
 import type { ReconcileDeps } from '../deps';
 
@@ -103,29 +99,12 @@ async function describeAll(deps: Deps, names: readonly string[], shapes: Map<str
   const waiting = [...names];
   const work = async () => {
     for (let name = waiting.shift(); name !== undefined && remaining(deps) >= LEAST_MS; name = waiting.shift()) {
-      shapes.set(
-        name,
-        jobInstances(await deps.sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: name }))),
-      );
+      const job = await deps.sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: name }));
+      // It counts for as long as the list contains it.
+      shapes.set(name, { ...trainingInstances(job), status: 'InProgress' });
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
 }
 
 const remaining = ({ remainingMs }: Deps): number => remainingMs?.() ?? Number.POSITIVE_INFINITY;
-
-function jobInstances(job: DescribeTrainingJobCommandOutput): JobInstances {
-  const { InstanceGroups, InstanceType, InstanceCount, SelectedInstanceType, SelectedInstanceCount } =
-    job.ResourceConfig ?? {};
-  const groups = InstanceGroups?.map((g) => ({ instanceType: g.InstanceType ?? '', count: g.InstanceCount ?? 0 }));
-  const single = {
-    instanceType: SelectedInstanceType ?? InstanceType ?? '',
-    count: SelectedInstanceCount ?? InstanceCount ?? 0,
-  };
-  return {
-    kind: 'training',
-    status: 'InProgress',
-    spot: job.EnableManagedSpotTraining ?? false,
-    instances: groups && groups.length > 0 ? groups : [single],
-  };
-}
