@@ -149,8 +149,13 @@ class Coordinator:
         reports.insert(0 if own.kind != "peer-lost" else len(reports), own)
         answered = {report.host for report in reports}
         missing = [host for host in self._others if host not in answered or host in self._gone()]
-        waiting = [host for host in self._spares if host in self._channels and host not in self._lost]
-        decision = decide(reports, missing, self._budget.left(), self._starts, self._hosts, waiting)
+        decision = self._decide(reports, missing, self._waiting())
+        if not decision.restart and self._decide(reports, missing, [*self._waiting(), *self._late_spares()]).restart:
+            self._take_while(
+                lambda: bool(self._late_spares()) and not self._decide(reports, missing, self._waiting()).restart,
+                min(LATE_SECONDS, self._patience),
+            )
+            decision = self._decide(reports, missing, self._waiting())
         resume_from = self._resume_from() if decision.restart else ""
         self._tell({"type": "decision", "restart": decision.restart, "why": decision.why, "resumeFrom": resume_from,
                     "cause": decision.cause.as_message(), "hosts": list(decision.hosts)})  # fmt: skip
@@ -159,10 +164,21 @@ class Coordinator:
             self._starts.append(Start(last_step(reports), decision.cause.host))
             # A replaced host is in neither list, so that nothing starts on it again.
             self._hosts = list(decision.hosts)
-            self._spares = [host for host in waiting if host not in decision.hosts]
+            self._spares = [host for host in self._spares if host not in self._lost and host not in decision.hosts]
             self._efa = {}
         self._early, self._gpus, self._progress = [], {}, []
         return decision, resume_from
+
+    def _decide(self, reports: Sequence[Report], missing: Sequence[str], spares: Sequence[str]) -> Decision:
+        return decide(reports, missing, self._budget.left(), self._starts, self._hosts, spares)
+
+    def _waiting(self) -> List[str]:
+        """Spare hosts that can replace a broken one now."""
+        return [host for host in self._spares if host in self._channels and host not in self._lost]
+
+    def _late_spares(self) -> List[str]:
+        """Spare hosts that have not connected yet."""
+        return [host for host in self._spares if host not in self._channels and host not in self._lost]
 
     @property
     def spares_left(self) -> int:

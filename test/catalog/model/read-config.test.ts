@@ -125,6 +125,14 @@ test('a layer of Falcon-H1 has attention and Mamba-2', () => {
   expect(normed.recurrence?.small).toBe(convolved * 5 + 3 * 4 + inner);
 });
 
+test('attention of Nemotron-H has no biases, whatever the file says', () => {
+  const counted = (attention_bias: boolean) =>
+    parameterCount(
+      parameterShape(shapeOf({ model_type: 'nemotron_h', layers_block_type: ['attention', 'mlp'], attention_bias })),
+    );
+  expect(counted(true)).toBe(counted(false));
+});
+
 test('a layer of Nemotron-H is one of a recurrence, attention, a feed-forward block or experts', () => {
   const nemotron = {
     model_type: 'nemotron_h',

@@ -234,8 +234,8 @@ export const nemotronH: Family = (f, modelType) => {
     normsPerBlock: 1,
     untrained: [...MAMBA_UNTRAINED, 'layers of attention or a feed-forward block alone'],
   };
-  // transformers creates a separate embedding and output head for this family, regardless of the file.
-  const mixed = withTraits(m, traits, { ...attentionBiasOf(f), tiedEmbeddings: false });
+  // transformers creates a separate embedding and output head, and attention without biases, regardless of the file.
+  const mixed = withTraits(m, traits, { tiedEmbeddings: false });
   return where('experts').length === 0 ? mixed : nemotronExperts(f, mixed, types);
 };
 
@@ -256,7 +256,7 @@ function nemotronExperts(f: ConfigFields, model: ModelShape, types: readonly Nem
 
 /** Numerical settings and initialisation of Mamba-2, and keys that are present even in models without the corresponding part. */
 const NEMOTRON_IGNORED = keysOf(
-  `expand mamba_proj_bias use_mamba_kernels mamba_hidden_act time_step_min time_step_max time_step_limit time_step_floor
+  `attention_bias expand mamba_proj_bias use_mamba_kernels mamba_hidden_act time_step_min time_step_max time_step_limit time_step_floor
   mamba_ssm_cache_dtype moe_shared_expert_overlap mtp_layers_block_type residual_in_fp32 rescale_prenorm_residual num_logits_to_keep
   num_hidden_layers attention_head_dim rms_norm_eps time_step_rank n_routed_experts n_shared_experts moe_intermediate_size moe_shared_expert_intermediate_size num_experts_per_tok
   routed_scaling_factor n_group topk_group norm_topk_prob sliding_window`,
