@@ -58,7 +58,8 @@ def _follow_from(reader: Reader, of: str, run_id: str, checkpoint: LineageCheckp
         if any(known["runId"] == next_id for known in runs):
             continue
         if len(runs) == _MOST_RUNS:
-            notes.append(f"{next_id}: not followed, because at most {_MOST_RUNS} runs are shown; run slipway lineage {next_id} to continue from there")
+            why = f"not followed, because at most {_MOST_RUNS} runs are shown"
+            notes.append(f"{next_id}: {why}; run slipway lineage {next_id} to continue from there")
             break
         try:
             found, _ = _read_one(reader, next_id, None if uri is None else _checkpoint_at(reader.s3, uri), notes)
