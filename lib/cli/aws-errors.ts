@@ -48,7 +48,7 @@ function explain(name: string, code: string, message: string): string {
   if (UNREACHABLE.includes(code) || UNREACHABLE.includes(name)) {
     return `must reach the service, got ${code || name}; check the network, the region and AWS_ENDPOINT_URL`;
   }
-  if (name === 'NoSuchBucket') return 'must be in a bucket that exists, got none; check its name';
+  if (name === 'NoSuchBucket') return 'must name a bucket that exists, got one that does not; check its name';
   return `failed, got ${name ? `${name}: ` : ''}${message}; try again`;
 }
 
