@@ -5,15 +5,14 @@ import type { SimRun } from './world/sim-run';
 import type { World } from './world/world';
 
 /** The timeline events of a run in the run table. */
-export const timelineOf = (world: World, { runId = '' }: SimRun): TimelineEvent[] =>
-  world.table
-    .itemsOf(runId)
-    .filter((item) => item.item?.S?.startsWith(EVENT_ITEM_PREFIX))
-    .map((item) => JSON.parse(item.document?.S ?? '{}') as TimelineEvent);
+export const timelineOf = (world: World, run: SimRun): TimelineEvent[] => documentsOf(world, run, EVENT_ITEM_PREFIX);
 
 /** The attempts of a run in the run table. */
-export const attemptsOf = (world: World, { runId = '' }: SimRun): Attempt[] =>
+export const attemptsOf = (world: World, run: SimRun): Attempt[] => documentsOf(world, run, ATTEMPT_ITEM_PREFIX);
+
+/** The documents of the items of a run whose keys have this prefix. */
+const documentsOf = <T>(world: World, { runId = '' }: SimRun, prefix: string): T[] =>
   world.table
     .itemsOf(runId)
-    .filter((item) => item.item?.S?.startsWith(ATTEMPT_ITEM_PREFIX))
-    .map((item) => JSON.parse(item.document?.S ?? '{}') as Attempt);
+    .filter((item) => item.item?.S?.startsWith(prefix))
+    .map((item) => JSON.parse(item.document?.S ?? '{}') as T);

@@ -164,7 +164,7 @@ class Coordinator:
             self._starts.append(Start(last_step(reports), decision.cause.host))
             # A replaced host is in neither list, so that nothing starts on it again.
             self._hosts = list(decision.hosts)
-            self._spares = [host for host in self._spares if host not in self._lost and host not in decision.hosts]
+            self._spares = [host for host in self._intact_spares() if host not in decision.hosts]
             self._efa = {}
         self._early, self._gpus, self._progress = [], {}, []
         return decision, resume_from
@@ -174,16 +174,20 @@ class Coordinator:
 
     def _waiting(self) -> List[str]:
         """Spare hosts that can replace a broken one now."""
-        return [host for host in self._spares if host in self._channels and host not in self._lost]
+        return [host for host in self._intact_spares() if host in self._channels]
 
     def _late_spares(self) -> List[str]:
         """Spare hosts that have not connected yet."""
-        return [host for host in self._spares if host not in self._channels and host not in self._lost]
+        return [host for host in self._intact_spares() if host not in self._channels]
+
+    def _intact_spares(self) -> List[str]:
+        """Spare hosts whose connection was not lost."""
+        return [host for host in self._spares if host not in self._lost]
 
     @property
     def spares_left(self) -> int:
         """Number of spare hosts that can still replace a broken one."""
-        return len([host for host in self._spares if host not in self._lost])
+        return len(self._intact_spares())
 
     def _gone(self) -> List[str]:
         """Training hosts that cannot report."""

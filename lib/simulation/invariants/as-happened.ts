@@ -90,10 +90,7 @@ export class AsHappened extends Invariant {
     const { createdAt } = job;
     const next = run.jobs[run.jobs.indexOf(job) + 1];
     const over = (next?.createdAt ?? run.overAt ?? this.now) + UNREAD_MS;
-    return (this.scene.world.scenario.faults ?? []).some(
-      ({ call, at = 0, to = Number.POSITIVE_INFINITY }) =>
-        call?.startsWith('s3') && at * 1000 <= over && to * 1000 >= createdAt,
-    );
+    return this.callFaults('s3', createdAt, over).length > 0;
   }
 
   /** The only remaining source is its last heartbeat, and the table cannot know more steps than there were. */

@@ -42,6 +42,14 @@ export abstract class Invariant extends Watch<World> {
     return { name: this.name, holds: false, at: Math.round(this.broken.at) / 1000, evidence: this.broken.evidence };
   }
 
+  /** The scenario's faults of calls of this service or operation that overlap a period. */
+  protected callFaults(name: string, from: SimMs, until: SimMs) {
+    return (this.scene.world.scenario.faults ?? []).filter(
+      ({ call, at = 0, to = Number.POSITIVE_INFINITY }) =>
+        call?.startsWith(name) && at * 1000 <= until && to * 1000 >= from,
+    );
+  }
+
   protected break(evidence: string, at = this.now): void {
     this.broken ??= { at, evidence };
   }

@@ -104,10 +104,7 @@ export class BooksBalance extends Invariant {
 
   /** Faults because of which a job's end at this time is not seen by Describe. */
   private unreadAt(ended: SimMs) {
-    return (this.scene.world.scenario.faults ?? []).filter(
-      ({ call, at = 0, to = Number.POSITIVE_INFINITY }) =>
-        call === 'sagemaker:DescribeTrainingJob' && at * 1000 <= ended + UNSEEN_MS && to * 1000 + UNSEEN_MS >= ended,
-    );
+    return this.callFaults('sagemaker:DescribeTrainingJob', ended - UNSEEN_MS, ended + UNSEEN_MS);
   }
 
   /**
