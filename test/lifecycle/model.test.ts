@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isOver } from '../../lib/lifecycle/record';
+import { draws } from '../support/draws';
 import { type CreateFault, ModelWorld } from './support/model-world';
 import { policy } from './support/records';
 
@@ -69,7 +70,7 @@ const commands = [
 /** A busy machine needs many times the seconds that this takes on two free cores. */
 const PATIENCE_MS = 600_000;
 /** Random orders of events that one run of the tests plays; each run draws others. 100,000 take 20 s of CPU. */
-const HISTORIES = Number(process.env.SLIPWAY_HISTORIES ?? 20_000);
+const HISTORIES = Number(process.env.SLIPWAY_HISTORIES ?? draws(8_000));
 const seed = Number(process.env.SLIPWAY_LAWS_SEED ?? Date.now() % 2 ** 31);
 
 describe('whatever happens in whatever order', () => {
@@ -85,7 +86,7 @@ describe('whatever happens in whatever order', () => {
           });
           fc.modelRun(setup, cmds);
         }),
-        { numRuns: Math.min(3000, HISTORIES), seed },
+        { numRuns: Math.min(draws(1200), HISTORIES), seed },
       );
     },
     PATIENCE_MS,

@@ -2,10 +2,11 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { LayoutInput, Recompute } from '../../lib/planner/layout';
 import { layoutProblem } from '../../lib/planner/layout';
+import { draws } from '../support/draws';
 import { acceleratorNamed, layout, layouts, planOf } from '../support/layouts';
 
 /** fast-check prints seed and path of a failure; the runs are enough to meet every library many times. */
-const RUNS = { numRuns: 400 };
+const RUNS = { numRuns: draws(200) };
 const SLACK = 1 + 1e-9;
 
 /** Holds a law between a layout and a changed one; changes that cannot run say nothing. */

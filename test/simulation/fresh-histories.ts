@@ -2,10 +2,14 @@ import { randomInt } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { playHistories } from '../../lib/simulation/histories/histories';
 import { readScenario } from '../../lib/simulation/scenario/load';
+import { draws } from '../support/draws';
 import { ENVIRONMENT } from './support';
 
-/** Two files of the tests play half of them each, so that they run beside each other. */
-const EACH = Number(process.env.HISTORIES ?? 100) / 2;
+/**
+ * Histories of one run of the tests: half in each of two files, so that they run in parallel. `npm run test:long` plays more of them
+ * (test/long/drawn-laws.test.ts).
+ */
+const EACH = Number(process.env.HISTORIES ?? draws(40)) / 2;
 /** Others at each run of the tests; CI draws by the commit. `HISTORIES_SEED` plays them again. */
 const SEED = Number(process.env.HISTORIES_SEED ?? randomInt(1_000_000_000));
 

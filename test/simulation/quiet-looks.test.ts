@@ -10,7 +10,7 @@ vi.setConfig({ testTimeout: 240_000 });
 
 const SEED = Number(process.env.QUIET_SEED ?? process.env.SLIPWAY_TEST_SEED ?? randomInt(1_000_000_000));
 /** All of them are played in test/long/quiet-looks.test.ts. */
-const [DRAWN = []] = fc.sample(fc.shuffledSubarray(SCENARIOS, { minLength: 5, maxLength: 5 }), {
+const [DRAWN = []] = fc.sample(fc.shuffledSubarray(SCENARIOS, { minLength: 3, maxLength: 3 }), {
   numRuns: 1,
   seed: SEED,
 });
@@ -22,7 +22,7 @@ test.each(DRAWN)(`%s comes to the same whether quiet looks are skipped or not (Q
 test(`drawn histories come to the same (QUIET_SEED=${SEED})`, async () => {
   const drawn = scenarioOf({ random: { runs: 8, faultsPerDay: 30 }, limits: undefined, until: '36h' });
   const skipped: Awaited<ReturnType<typeof compareQuietLooks>>[] = [];
-  for (let seed = SEED; seed < SEED + 3; seed++)
+  for (let seed = SEED; seed < SEED + 2; seed++)
     skipped.push(await compareQuietLooks(concrete(drawn, seed, noFiles), seed));
   for (const kind of ['quiet', 'looks', 'passes'] as const)
     expect(Math.max(...skipped.map((one) => one[kind]))).toBeGreaterThan(0);

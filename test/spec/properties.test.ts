@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { checkRun } from '../../lib/rules';
 import { loadRun } from '../../lib/spec/load';
 import { mutatedRunFiles, validRunFiles } from '../support/arbitrary-runs';
+import { draws } from '../support/draws';
 
 test('generated valid run files have no errors', () => {
   fc.assert(
@@ -11,7 +12,7 @@ test('generated valid run files have no errors', () => {
       const issues = loaded.value ? checkRun(loaded.value) : loaded.issues;
       expect(issues.filter((i) => i.level === 'error')).toEqual([]);
     }),
-    { numRuns: 1000 },
+    { numRuns: draws(400) },
   );
 });
 
@@ -22,7 +23,7 @@ test('mutated run files give issues in our form, never an exception', () => {
       const issues = loaded.value ? checkRun(loaded.value) : loaded.issues;
       for (const found of issues) expect(found.message).toMatch(/; /);
     }),
-    { numRuns: 1000 },
+    { numRuns: draws(400) },
   );
 });
 
@@ -32,6 +33,6 @@ test('any text is either read or refused', () => {
       const { value, issues } = loadRun(text);
       expect(value === undefined).toBe(issues.some((i) => i.level === 'error'));
     }),
-    { numRuns: 500 },
+    { numRuns: draws(500) },
   );
 });
