@@ -5,7 +5,6 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { policiesOf } from '../test/templates/laws/authorization';
 import { specs, templateOf } from '../test/templates/support/templates';
-import type { Resources } from '../test/templates/support/values';
 
 const ROOT = path.resolve(__dirname, '..');
 const FOLDER = path.join(ROOT, '.slipway', 'templates');
@@ -77,8 +76,8 @@ function lintPython(): string {
 function writeTemplates(): string[] {
   const policies: [string, unknown][] = [];
   const files = Object.entries(specs()).map(([name, spec]) => {
-    const template = templateOf(spec).toJSON();
-    const resources = template.Resources as Resources;
+    const template = templateOf(spec);
+    const resources = template.Resources;
     for (const [id, Statement] of policiesOf(resources)) {
       if (resources[id]?.Type !== 'AWS::IAM::Policy') continue;
       policies.push([`${name} ${id}`, { Version: '2012-10-17', Statement }]);

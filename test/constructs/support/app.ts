@@ -61,12 +61,6 @@ export function testApp(context: Record<string, unknown> = {}): App {
   });
 }
 
-/** The same app with that validation, as `cdk synth` runs it. */
-export function validatedApp(context: Record<string, unknown> = {}): App {
-  ensureHandlers();
-  return new App({ context: { ...FLAGS, ...FOR_TESTS, ...context }, analyticsReporting: false });
-}
-
 export function testStack(context: Record<string, unknown> = {}): Stack {
   return new Stack(testApp(context), 'Test', { env: ENV });
 }

@@ -5,7 +5,8 @@ import { Template } from 'aws-cdk-lib/assertions';
 import { EnvironmentStack } from '../../../lib/constructs';
 import { type EnvironmentSpec, resolveEnvironments } from '../../../lib/spec/environment-file';
 import { loadEnvironment } from '../../../lib/spec/load';
-import { ENV, resourcesOf, specOf, testApp } from '../../constructs/support/app';
+import { ENV, specOf, testApp } from '../../constructs/support/app';
+import { onceInRun } from '../../support/once-in-run';
 import type { Resources } from './values';
 
 const EXAMPLES = path.join(__dirname, '..', '..', '..', 'environments');
@@ -107,16 +108,17 @@ export const ZONES = {
     .split('')
     .map((zone) => `us-west-2${zone}`),
 };
-const made = new Map<string, Template>();
 
 /** Resources of the stack of one specification; they are shared by all who ask for it. */
-export const synthesise = (spec: EnvironmentSpec): Resources => resourcesOf(templateOf(spec));
+export const synthesise = (spec: EnvironmentSpec): Resources => templateOf(spec).Resources;
 
-/** Template of the stack of one specification, made once. */
-export function templateOf(spec: EnvironmentSpec): Template {
-  const key = JSON.stringify(spec);
-  const known =
-    made.get(key) ?? Template.fromStack(new EnvironmentStack(testApp(ZONES), 'Slipway', { spec, env: ENV }));
-  made.set(key, known);
-  return known;
-}
+/** Template of the stack of one specification, synthesised once. */
+export const templateOf = (spec: EnvironmentSpec): { Resources: Resources } =>
+  onceInRun(
+    'template',
+    spec,
+    () =>
+      Template.fromStack(new EnvironmentStack(testApp(ZONES), 'Slipway', { spec, env: ENV })).toJSON() as {
+        Resources: Resources;
+      },
+  );
