@@ -18,6 +18,9 @@ process.on('exit', () => rmSync(temporary, { recursive: true, force: true }));
  * together; the files come by name, because xdist would put those of many tests first, which are not those that take long.
  */
 const PYTEST = '-m pytest -q test/containers -n 2 --dist loadfile --no-loadscope-reorder'.split(' ');
+// Python keeps its compiled modules, also where the environment tells it not to: otherwise each process compiles those of transformers, of
+// the trainer and of the tests again.
+delete process.env.PYTHONDONTWRITEBYTECODE;
 // Tests that are played in part draw their cases with it, the failed ones that are tried again as well.
 process.env.SLIPWAY_TEST_SEED ??= String(1 + Math.floor(Math.random() * 0x7fffffff));
 /** What has not changed since the last run is not checked again. */

@@ -18,12 +18,12 @@ STUB_TRANSFORMERS = REPOSITORY / "test/containers/stub_transformers"
 
 
 class Zygote:
-    """One process that forks. `preload`: modules that its children find imported, beside PyTorch."""
+    """One process that forks. `preload`: modules that its children find imported, beside PyTorch and the trainer."""
 
-    def __init__(self, paths: tuple[str, ...], preload: tuple[str, ...]) -> None:
+    def __init__(self, preload: tuple[str, ...]) -> None:
         self._process = subprocess.Popen(
             [sys.executable, str(Path(__file__).parent / "zygote.py"), *preload], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=os.environ | {"PYTHONPATH": ":".join(paths), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+            env=os.environ | {"PYTHONPATH": ":".join(PATHS), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
         )  # fmt: skip
         self._read()
         atexit.register(self._process.kill)
@@ -50,7 +50,7 @@ class Zygote:
 
 
 _zygotes: dict[tuple[str, ...], Zygote] = {}
-_stores: dict[tuple[tuple[str, ...], int, str], Any] = {}
+_stores: dict[tuple[tuple[str, ...], tuple[str, ...], int, str], Any] = {}
 
 
 def end_waiting_ranks() -> None:
@@ -77,17 +77,17 @@ def run_forked(
     from torch.distributed import TCPStore
 
     root.mkdir(parents=True, exist_ok=True)
-    key = (*paths, *preload)
-    zygote = _zygotes.get(key) or _zygotes.setdefault(key, Zygote(paths, preload))
+    zygote = _zygotes.get(preload) or _zygotes.setdefault(preload, Zygote(preload))
     # The meeting point is here and its port the system's choice, as torchrun does it: a port chosen beforehand may be taken meanwhile.
     # Ranks that stay keep theirs.
-    kept = None if script else _stores.pop((key, ranks, patch), None)
+    key = (preload, paths, ranks, patch)
+    kept = None if script else _stores.pop(key, None)
     store = kept or TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port)}
     meeting |= {"TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RESTART_COUNT": "0"}
     world = {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks)}
-    order = {"root": str(root), "ranks": ranks, "environ": meeting | world | environ, "argv": argv, "patch": patch}
+    order = {"root": str(root), "ranks": ranks, "environ": meeting | world | environ, "argv": argv, "patch": patch, "paths": paths}
     answer = zygote.run(order | ({"script": script} if script else {}))
     if answer["kept"]:
-        _stores[(key, ranks, patch)] = store
+        _stores[key] = store
     return answer["codes"]

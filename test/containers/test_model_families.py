@@ -170,10 +170,10 @@ def test_every_family_is_counted_as_transformers_counts_it_or_refused_by_name(pl
 
 
 def changes(config: dict, plays_all: bool) -> list[tuple[str, dict]]:
-    """The same config.json without a key, and with null as its value: every key, or those that are optional and some others."""
+    """The same config.json without a key, and with null as its value: every key, or those that are optional and one of the others."""
     always = [key for key in OPTIONAL if key in config]
     others = sorted(set(config) - {*always, "model_type"})
-    keys = [*always, *(others if plays_all else random.Random(f"{SEED}{config['model_type']}").sample(others, 4))]
+    keys = [*always, *(others if plays_all else random.Random(f"{SEED}{config['model_type']}").sample(others, 1))]
     return [
         (key, changed) for key in keys for changed in ({name: value for name, value in config.items() if name != key}, config | {key: None})
     ]
@@ -187,7 +187,8 @@ def must_be_read(family: str, key: str, config: dict) -> bool:
 @pytest.mark.drawn(1)
 def test_a_key_that_is_missing_or_null_means_what_transformers_takes_or_is_refused(plays_all: bool) -> None:
     expected = []
-    for family, config, _total, _active in {case[0]: case for case in cases(plays_all)}.values():
+    once = list({case[0]: case for case in cases(plays_all)}.values())
+    for family, config, _total, _active in once if plays_all else random.Random(SEED).sample(once, len(once) // 2):
         for key, changed in changes(config, plays_all):
             with warnings.catch_warnings(), torch.device("meta"):
                 warnings.simplefilter("ignore")

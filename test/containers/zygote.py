@@ -1,9 +1,10 @@
 """Starts processes that need PyTorch quickly: imports it once and forks. Reads one JSON order per line, answers with their exit codes.
 
-An order with a `script` runs it as `python script argv...` would, once for each rank. One without trains as ranks of the trainer, which
-have run the file `patch` first if the order names one: those of one world size and patch stay and train up to RUNS_OF_A_WORLD orders in one
-process group, from the trainer's arguments on; only the seconds of importing and connecting are saved. An order that ends in anything but 0
-ends its ranks; the next gets new ones. An empty order ends the ranks that wait.
+The `paths` of an order are the PYTHONPATH of its ranks. An order with a `script` runs it as `python script argv...` would, once for
+each rank. One without trains as ranks of the trainer, which have run the file `patch` first if the order names one: those of one world
+size, patch and paths stay and train up to RUNS_OF_A_WORLD orders in one process group, from the trainer's arguments on; only the seconds
+of importing and connecting are saved. An order that ends in anything but 0 ends its ranks; the next gets new ones. An empty order ends
+the ranks that wait.
 """
 
 import faulthandler
@@ -66,13 +67,25 @@ def serve(pipe: Connection, rank: int) -> None:
             os.dup2(opened, descriptor)
             os.close(opened)
         os.environ.clear()
-        os.environ.update(environ | order["environ"] | {"RANK": str(rank), "LOCAL_RANK": str(rank)})
+        paths = tuple(order["paths"])
+        ranked = {"PYTHONPATH": ":".join(paths), "RANK": str(rank), "LOCAL_RANK": str(rank)}
+        os.environ.update(environ | order["environ"] | ranked)
+        search_first(paths)
         code = exit_code(run_script if "script" in order else train, order)
         sys.stdout.flush()
         sys.stderr.flush()
         if code != 0:
             os._exit(code)
         pipe.send(0)
+
+
+@cache
+def search_first(paths: tuple[str, ...]) -> None:
+    """What PYTHONPATH does in a new process: these folders come before all others, and a sitecustomize among them is run."""
+    sys.path[:] = [*paths, *(path for path in sys.path if path not in paths)]
+    for path in paths:
+        if os.path.exists(f"{path}/sitecustomize.py"):
+            runpy.run_path(f"{path}/sitecustomize.py")
 
 
 def exit_code(work: Any, order: dict) -> int:
@@ -136,9 +149,9 @@ def keep_process_group() -> None:
     dist.destroy_process_group = lambda *_arguments: None
 
 
-def carry_out(order: dict, worlds: dict[tuple[int, str], list[Rank]]) -> dict:
+def carry_out(order: dict, worlds: dict[tuple, list[Rank]]) -> dict:
     """The exit codes of an order, and whether its ranks wait for the next one."""
-    size, kind = order["ranks"], (order["ranks"], order["patch"])
+    size, kind = order["ranks"], (order["ranks"], order["patch"], *order["paths"])
     ranks = worlds.pop(kind, []) if "script" not in order else []
     while len(ranks) < size:
         ranks.append(Rank(len(ranks), [rank for world in (*worlds.values(), ranks) for rank in world]))
@@ -176,7 +189,7 @@ def main() -> None:
     # Threads that exist before a fork are lost in the child: nothing may compute here.
     torch.set_num_threads(1)
     print("ready", flush=True)
-    worlds: dict[tuple[int, str], list[Rank]] = {}
+    worlds: dict[tuple, list[Rank]] = {}
     for line in sys.stdin:
         order = json.loads(line)
         if order:

@@ -15,7 +15,7 @@ test('a run of CI ends with the seconds of each suite, and with the budget where
   expect(said.trim().split('\n')).toEqual([
     'suite                             seconds  budget',
     'npm ci                                 31',
-    'npm test                              500     480  exceeded',
+    'npm test                              500     360  exceeded',
     '  vitest unit                         124',
     '  pytest                              300',
     'npm run test:long (one part)           99',
