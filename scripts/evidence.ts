@@ -13,7 +13,7 @@ const records = readdirSync(FOLDER)
 const readme = readFileSync('README.md', 'utf8');
 const [before, rest] = readme.split(START);
 const after = rest?.split(END)[1];
-if (before === undefined || after === undefined) throw new Error(`README.md: must hold ${START} and ${END}`);
+if (before === undefined || after === undefined) throw new Error(`README.md: must contain ${START} and ${END}`);
 writeFileSync('README.md', `${before}${START}\n${evidenceSentence(records)}\n${END}${after}`);
 for (const record of records)
   process.stdout.write(`${record.region} ${record.level} ${JSON.stringify(counts(record.probes))}\n`);

@@ -7,7 +7,7 @@ export function withParts(page: string, text: string, parts: Readonly<Record<str
   return Object.entries(parts).reduce((found, [name, make]) => {
     const [begin, end] = [`<!-- generated: ${name} -->`, `<!-- end: ${name} -->`];
     const [from, to] = [found.indexOf(begin), found.indexOf(end)];
-    if (from < 0 || to < from) throw new Error(`${page}: must hold ${begin} and ${end}`);
+    if (from < 0 || to < from) throw new Error(`${page}: must contain ${begin} and ${end}`);
     return `${found.slice(0, from)}${begin}\n${make()}\n${found.slice(to)}`;
   }, text);
 }

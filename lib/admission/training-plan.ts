@@ -83,7 +83,7 @@ function unusable({ path, instanceType }: NamedTrainingPlan, state: TrainingPlan
       ? []
       : [
           issue(rule, 'error', path, {
-            must: `must hold ${instanceType}`,
+            must: `must contain ${instanceType}`,
             got: state.instanceTypes,
             fix: `${OTHER_PLAN}, or use its instance type`,
           }),
@@ -96,7 +96,7 @@ function sizes(named: NamedTrainingPlan, state: TrainingPlanState): Issue[] {
   if (instanceCount > state.totalInstances)
     return [
       issue(rule, 'error', path, {
-        must: `must hold the ${instanceCount} instances of the job`,
+        must: `must contain the ${instanceCount} instances of the job`,
         got: `${state.totalInstances} in all`,
         fix: smallerSize(named, state),
       }),

@@ -18,8 +18,8 @@ export function codeContext(
   if (path.relative(root, folder).startsWith('..'))
     return {
       codeProblem: isGit
-        ? `must lie in the run file's Git repository (${root})`
-        : `must lie below the run file's folder (${root}), which is in no Git repository`,
+        ? `must be in the run file's Git repository (${root})`
+        : `must be in the run file's folder (${root}), which is in no Git repository`,
       codeFix: isGit ? undefined : 'run git init in the folder that holds both, or move the run file above the code',
     };
   return { codeExists: (name) => isFileInside(folder, name) };

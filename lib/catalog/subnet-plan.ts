@@ -7,7 +7,7 @@ export const DEFAULT_VPC_CIDR = '10.64.0.0/16';
  * with five addresses each.
  */
 const BLOCKS = 8;
-/** Supported VPC sizes: EC2 allows /16 to /28, and the block for edge subnets must hold seven /28. */
+/** Supported VPC sizes: EC2 allows /16 to /28, and the block for edge subnets must contain seven /28. */
 export const VPC_PREFIX_LENGTHS: readonly [largest: number, smallest: number] = [16, 21];
 const EDGE_ADDRESSES = 16;
 /** Maximum number of zones: one block each, and one block for the edge subnets. */

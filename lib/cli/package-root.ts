@@ -6,5 +6,7 @@ export function packageRoot(): string {
   for (let folder = __dirname; folder !== path.dirname(folder); folder = path.dirname(folder)) {
     if (existsSync(path.join(folder, 'containers'))) return folder;
   }
-  throw new Error(`slipway: the folder containers/ must lie above ${__dirname}; install the package again`);
+  throw new Error(
+    `slipway: the folder containers/ must be in a parent folder of ${__dirname}; install the package again`,
+  );
 }

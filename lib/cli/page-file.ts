@@ -15,7 +15,7 @@ export function writing(option: string, what: 'file' | 'folder', place: string, 
     const reason = (error as NodeJS.ErrnoException).code;
     if (reason === undefined) throw error;
     throw new UsageError(
-      `${option}: must be a ${what} that can be written, got ${place} (${reason}); name another one`,
+      `${option}: must be a ${what} that can be written, got ${place} (${reason}); specify another ${what}`,
     );
   }
 }

@@ -45,7 +45,7 @@ function stackOf(app: App, { spec, ...rest }: EnvironmentToMake): EnvironmentSta
   const accounts = Object.values(spec.accounts ?? {});
   if (accounts.length > 0 && account !== undefined && !accounts.includes(account) && isDeployed(app, 'accounts'))
     throw new Error(
-      `environment ${spec.name}: accounts: must hold the account of the credentials (${accounts.join(', ')}), got ${account}; sign in to one of them`,
+      `environment ${spec.name}: accounts: must contain the account of the credentials (${accounts.join(', ')}), got ${account}; sign in to one of them`,
     );
   const env = { account, region: spec.region };
   return new EnvironmentStack(app, `Slipway-${spec.name}-${spec.region}`, { spec, env, ...rest });

@@ -1,6 +1,6 @@
 /**
  * The embedded AWS for tests (`slipway/testing`): SageMaker training and processing jobs that really run, Service Quotas that
- * bite, and faults on demand, beside MiniStack's CloudFormation, S3, IAM, Lambda, DynamoDB, EventBridge and Logs.
+ * are enforced, and faults on demand, in addition to MiniStack's CloudFormation, S3, IAM, Lambda, DynamoDB, EventBridge and Logs.
  *
  * ```ts
  * const sandbox = await startSandbox({ stateDir: folder });

@@ -37,12 +37,12 @@ test('a plan with room until the run is done says nothing', () => {
 test.each<[string, Partial<TrainingPlanState>, string, string]>([
   ['is over', { status: 'Expired', freeInstances: 0 }, 'error', 'must be active or scheduled, got Expired'],
   ['is for HyperPod', { targets: ['hyperpod-cluster'] }, 'error', 'must be a plan for training jobs'],
-  ['holds another type', { instanceTypes: ['ml.p4d.24xlarge'] }, 'error', 'must hold ml.p5.48xlarge'],
+  ['holds another type', { instanceTypes: ['ml.p4d.24xlarge'] }, 'error', 'must contain ml.p5.48xlarge'],
   [
     'is too small',
     { totalInstances: 3, freeInstances: 3 },
     'error',
-    'must hold the 4 instances of the job, got 3 in all',
+    'must contain the 4 instances of the job, got 3 in all',
   ],
   ['is busy', { freeInstances: 2 }, 'warning', 'must have 4 free instances to start at once, got 2 of 8'],
   [
@@ -63,7 +63,7 @@ test.each([
   const state = { totalInstances, freeInstances: totalInstances };
   const [issue, ...others] = said(state, { compute: { instanceCount: { min: 2, max: 4 } } });
   expect(others).toEqual([]);
-  expect(issue).toMatch(/^error .* must hold the 4 instances of the job, got \d in all; /);
+  expect(issue).toMatch(/^error .* must contain the 4 instances of the job, got \d in all; /);
   expect(issue).toContain(fix);
 });
 

@@ -18,7 +18,7 @@ const run = (source: string) => runOf({ ...BASE, code: { source, entryPoint: 'tr
 test('fails: code beside the folder of the run file where no Git repository holds both, and says how to make one', () => {
   const { folder, runFile } = besideProject();
   expect(codeContext(run('../../code'), runFile)).toEqual({
-    codeProblem: `must lie below the run file's folder (${folder}/project/runs), which is in no Git repository`,
+    codeProblem: `must be in the run file's folder (${folder}/project/runs), which is in no Git repository`,
     codeFix: 'run git init in the folder that holds both, or move the run file above the code',
   });
 });
@@ -27,7 +27,7 @@ test('fails: code outside the repository of the run file', () => {
   const { folder, runFile } = besideProject();
   mkdirSync(path.join(folder, 'project/.git'));
   expect(codeContext(run('../../code'), runFile)).toEqual({
-    codeProblem: `must lie in the run file's Git repository (${folder}/project)`,
+    codeProblem: `must be in the run file's Git repository (${folder}/project)`,
     codeFix: undefined,
   });
 });

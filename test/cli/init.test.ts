@@ -20,7 +20,7 @@ test.each([['--yes'], ['--yes', '--run']])('fails: a place where no folder can b
   expect([code, stderr]).toEqual([
     2,
     expect.stringContaining(
-      'init: must be a folder that can be written, got /proc/slipway/x (ENOENT); name another one',
+      'init: must be a folder that can be written, got /proc/slipway/x (ENOENT); specify another folder',
     ),
   ]);
 });

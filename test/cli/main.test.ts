@@ -165,7 +165,7 @@ describe('wrong usage is exit 2, one line, no stack trace', () => {
     [['logs', 'x', '--since', 'soon'], /--since: must be a time or a span/],
     [['launch', 'x', '--at', 'soon'], /^slipway: --at: must be a time of the next 90 days.*got soon/],
     [['launch', 'x', '--client-request-id', 'a b'], /--client-request-id: must be 1-64 letters/],
-    [['launch', 'x', '--stop-when', 'loss > 3'], /--stop-when: must go with --matrix and --wait/],
+    [['launch', 'x', '--stop-when', 'loss > 3'], /--stop-when: must be used with --matrix and --wait/],
     [
       ['validate', 'x', '--region', 'mars-1'],
       /^slipway: --region: must be a region such as us-west-2, got mars-1; correct/,

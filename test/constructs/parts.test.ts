@@ -242,7 +242,7 @@ describe('TrainingImage', () => {
     const stack = testStack();
     const props = { repositoryName: 'own', baseImageUri: BASE, key: new kms.Key(stack, 'Key'), directory: '/nowhere' };
     expect(() => new TrainingImage(stack, 'Image', props)).toThrow(
-      'Test/Image: directory must hold a Dockerfile, got /nowhere; name another one',
+      'Test/Image: directory must contain a Dockerfile, got /nowhere; specify another directory',
     );
   });
 });

@@ -74,7 +74,7 @@ def test_every_wrong_field_of_a_job_file_is_named_at_once() -> None:
     with pytest.raises(DriverError) as raised:
         parse_job(job_json(launcher="slurm", processesPerHost="8", env={"A": 1}, schema=2, runId=None))
     for part in ("schema: must be 1, got 2", "launcher: must be one of torchrun, mpi, ray, script, got slurm",
-                 "processesPerHost: must be a whole number", "env: must hold strings only", "runId: must be a string"):  # fmt: skip
+                 "processesPerHost: must be a whole number", "env: must contain only strings", "runId: must be a string"):  # fmt: skip
         assert part in raised.value.reason
 
 
@@ -202,7 +202,7 @@ def test_fails_with_77_when_the_digest_is_another(tmp_path: Path) -> None:
     assert not (tmp_path / "code").exists()
 
 
-@pytest.mark.parametrize(("digest", "message"), [(None, "must be set for user code"), ("ab", "must hold the archive ab.tar.gz")])
+@pytest.mark.parametrize(("digest", "message"), [(None, "must be set for user code"), ("ab", "must contain the archive ab.tar.gz")])
 def test_fails_with_77_without_a_digest_or_without_an_archive(tmp_path: Path, digest: str | None, message: str) -> None:
     (tmp_path / "channel").mkdir()
     with pytest.raises(DriverError, match=message):

@@ -25,9 +25,12 @@ test('DeepSpeed gets the collectives of SMDDP where the run asks for them, and n
 });
 
 test.each([
-  [{ stage: 0, offload_optimizer: { device: 'cpu' } }, 'offload_optimizer: must go with stage 1, 2 or 3, got stage 0'],
+  [
+    { stage: 0, offload_optimizer: { device: 'cpu' } },
+    'offload_optimizer: must be used with stage 1, 2 or 3, got stage 0',
+  ],
   [{ stage: 1, offload_optimizer: { device: 'cpu' } }, ''],
-  [{ stage: 2, offload_param: { device: 'cpu' } }, 'offload_param: must go with stage 3, got stage 2'],
+  [{ stage: 2, offload_param: { device: 'cpu' } }, 'offload_param: must be used with stage 3, got stage 2'],
   [{ stage: 3, offload_param: { device: 'cpu' } }, ''],
   [{ stage: 0, offload_optimizer: { device: 'none' } }, ''],
   [{ stage: 2, offload_param: { device: 'none' } }, ''],

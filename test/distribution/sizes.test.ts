@@ -84,7 +84,9 @@ describe('SMP v2', () => {
 
 test('SMP v1 refuses bf16 without shards', () => {
   const said = words(file('smp-v1', { bf16: true }, { image: { kind: 'dlc' } }), 'smp-v1/');
-  expect(said).toContain('bf16: must go with sharded_data_parallel_degree above 1, got true; use fp16: true, or shard');
+  expect(said).toContain(
+    'bf16: must be used with sharded_data_parallel_degree above 1, got true; use fp16: true, or shard',
+  );
 });
 
 test.each([

@@ -70,7 +70,7 @@ test('the only group of a cluster is named, as the SDK does', () => {
 });
 
 test.each([
-  [{ bf16: true, sharded_data_parallel_degree: 1 }, ['bf16: must go with sharded_data_parallel_degree above 1']],
+  [{ bf16: true, sharded_data_parallel_degree: 1 }, ['bf16: must be used with sharded_data_parallel_degree above 1']],
   [{ bf16: true, sharded_data_parallel_degree: 2 }, []],
   [{ bf16: true, fp16: true, sharded_data_parallel_degree: 2 }, ['fp16: must not be on together with bf16']],
   [{ fp16: true }, []],

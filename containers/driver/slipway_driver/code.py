@@ -31,7 +31,7 @@ def find_archive(folder: Path) -> Optional[Path]:
     """Returns the archive in the channel, or None if there is none. Raises DriverError (77) for more than one."""
     found = sorted(path for path in folder.glob("*.tar.gz")) if folder.is_dir() else []
     if len(found) > 1:
-        raise DriverError(ENVIRONMENT, "channel code: must hold one archive, got %s" % ", ".join(p.name for p in found))
+        raise DriverError(ENVIRONMENT, "channel code: must contain one archive, got %s" % ", ".join(p.name for p in found))
     return found[0] if found else None
 
 
@@ -77,7 +77,7 @@ def prepare_code(channel: Path, digest: Optional[str], target: Path) -> None:
     if digest is None:
         raise DriverError(ENVIRONMENT, "job.json digests.code: must be set for user code; unverified code is not started")
     if archive is None:
-        raise DriverError(ENVIRONMENT, "channel code: must hold the archive %s.tar.gz, got none" % bare_digest(digest))
+        raise DriverError(ENVIRONMENT, "channel code: must contain the archive %s.tar.gz, got none" % bare_digest(digest))
     found = sha256_of(archive)
     if found != bare_digest(digest):
         raise DriverError(ENVIRONMENT, "code archive: must have digest %s, got %s; launch it again" % (bare_digest(digest), found))

@@ -92,14 +92,14 @@ class _Reader:
     def strings(self, path: str) -> Tuple[str, ...]:
         found = self.value(path, list, [])
         if any(not isinstance(item, str) for item in found):
-            self.issues.append("job.json %s: must hold strings only" % path)
+            self.issues.append("job.json %s: must contain only strings" % path)
             return ()
         return tuple(found)
 
     def variables(self, path: str) -> Dict[str, str]:
         found = self.value(path, dict, {})
         if any(not isinstance(item, str) for item in found.values()):
-            self.issues.append("job.json %s: must hold strings only" % path)
+            self.issues.append("job.json %s: must contain only strings" % path)
             return {}
         return dict(found)
 
@@ -167,5 +167,5 @@ def read_job(path: Path) -> Job:
     except (OSError, ValueError) as error:
         raise DriverError(ENVIRONMENT, "%s: must be the job file that the control plane wrote (%s)" % (path, error))
     if not isinstance(raw, dict):
-        raise DriverError(ENVIRONMENT, "%s: must hold one JSON object" % path)
+        raise DriverError(ENVIRONMENT, "%s: must contain one JSON object" % path)
     return parse_job(raw)

@@ -46,7 +46,7 @@ def feed(args):
     files = sorted(path for path in Path(os.environ["SM_CHANNEL_RAW"]).rglob("*") if path.is_file())
     text = np.frombuffer(b"".join(path.read_bytes() for path in files), dtype=np.uint8)
     if len(text) <= args.sequence_length:
-        raise SystemExit(f"channel raw: must hold more than {args.sequence_length} bytes on each feeder, got {len(text)}")
+        raise SystemExit(f"channel raw: must contain more than {args.sequence_length} bytes on each feeder, got {len(text)}")
     server = socket.create_server((os.environ.get("SLIPWAY_BIND_ADDRESS", ""), args.feed_port))
     server.settimeout(1.0)
     trained = threading.Event()

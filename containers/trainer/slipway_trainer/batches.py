@@ -46,7 +46,8 @@ class Batches:
             self._sources = {"": Source(folders, training, vocabulary_size, training.seed)}
         ends = {source.end_of_text for source in self._sources.values()}
         if training.document_mask and len(ends) > 1:
-            raise Settings([f"training.documentMask: must go with channels of one endOfText, got {', '.join(map(str, sorted(ends)))}"])
+            found = ", ".join(map(str, sorted(ends)))
+            raise Settings([f"training.documentMask: must be used with channels that have the same endOfText, got {found}"])
         #: The token that ends a document; None if the shards do not define it or the channels differ.
         self.end_of_text = ends.pop() if len(ends) == 1 else None
         names = {source.tokenizer for source in self._sources.values()}

@@ -41,7 +41,7 @@ def _from_file(path: Path) -> Detokenizer:
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
-        issue = f"{OPTION}: must go with an image that has the `tokenizers` package, got {path} in one without; set image.uri"
+        issue = f"{OPTION}: must be used with an image that has the `tokenizers` package, got {path} in one without; set image.uri"
         raise Settings([issue]) from error
     try:
         loaded = Tokenizer.from_file(str(path))

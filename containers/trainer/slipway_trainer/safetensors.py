@@ -63,7 +63,7 @@ def open_folder(folder: Path) -> dict[str, SafetensorsFile]:
     """Tensor name -> file, for all `*.safetensors` of a folder. Raises DataFailed if there are none."""
     files = [SafetensorsFile(path) for path in sorted(folder.glob("*.safetensors"))]
     if not files:
-        raise DataFailed(f"{folder}: must hold *.safetensors files, got none")
+        raise DataFailed(f"{folder}: must contain *.safetensors files, got none")
     return {name: file for file in files for name in file.names}
 
 

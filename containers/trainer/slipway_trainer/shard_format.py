@@ -57,7 +57,7 @@ def read_index(folder: Path) -> ShardIndex:
     """The merged index of a folder. Raises DataFailed if shards are missing, truncated or inconsistent."""
     files = sorted(folder.glob("index*.json"))
     if not files:
-        raise DataFailed(f"{folder}: must hold index*.json and the shards it lists, got {_some_names(folder)}")
+        raise DataFailed(f"{folder}: must contain index*.json and the shards it lists, got {_some_names(folder)}")
     entries: dict[str, dict[str, Any]] = {}
     kinds: set[tuple[str, int, str]] = set()
     ends: set[int | None] = set()

@@ -28,7 +28,7 @@ class TokenStream:
         self._opening = threading.Lock()
         self.samples = max(0, (self._starts[-1] - 1) // length)
         if self.samples == 0:
-            raise DataFailed(f"the shards hold {self._starts[-1]} tokens; one sample needs {length + 1}")
+            raise DataFailed(f"the shards contain {self._starts[-1]} tokens; one sample needs {length + 1}")
 
     def sample(self, number: int) -> torch.Tensor:
         """Tokens of one sample, int64, (length + 1)."""

@@ -23,7 +23,7 @@ def read_skips(raw: Sequence[Mapping[str, Any]], issues: list[str]) -> tuple[Ski
     for entry in raw:
         step, batches = entry.get("step"), entry.get("batches")
         if not isinstance(step, int) or not isinstance(batches, int) or step < 0 or batches < 1:
-            issues.append(f"training.skips: must hold a step and a number of batches each, got {dict(entry)}")
+            issues.append(f"training.skips: must contain a step and a number of batches each, got {dict(entry)}")
         else:
             found.append(Skip(step, batches))
     return tuple(found)

@@ -41,7 +41,8 @@ class Source:
                 [f"training.objective: must be {kind.objective} for shards made of {kind.made_of}, got {training.objective}; see {folder}"]
             )
         if training.document_mask and index.end_of_text is None:
-            raise Settings([f"training.documentMask: must go with shards whose index names one endOfText, got none or several in {folder}"])
+            must = "must be used with shards whose index names one endOfText"
+            raise Settings([f"training.documentMask: {must}, got none or several in {folder}"])
         self.end_of_text, self.tokenizer = index.end_of_text, index.tokenizer
         self._stream = kind.samples(index, training.sequence_length)
         self._order = SampleOrder(self._stream.samples, seed)

@@ -62,7 +62,7 @@ export async function launch(file: string, given: LaunchOptions, terminal: Termi
   requireIds(given);
   if (given.stopWhen !== undefined && !(given.matrix && given.wait))
     throw new UsageError(
-      `--stop-when: must go with --matrix and --wait, which compare the runs while they train, got ${given.stopWhen}; add them`,
+      `--stop-when: must be used with --matrix and --wait, which compare the runs while they train, got ${given.stopWhen}; add them`,
     );
   const startAt = startTime(given.at, Date.now());
   const options = await withS3Config(file, withFileOptions(file, given));

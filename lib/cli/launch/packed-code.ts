@@ -40,7 +40,7 @@ async function downloadPrefix(uri: string, folder: string, region: string): Prom
     throw new UsageError(`code.source: must be a prefix with objects, got ${uri}; upload the code under it`);
   if (bytes > MOST_BYTES)
     throw new UsageError(
-      `code.source: must hold at most ${MOST_BYTES / 2 ** 20} MiB, got ${Math.ceil(bytes / 2 ** 20)} MiB under ${uri}; keep data elsewhere`,
+      `code.source: must contain at most ${MOST_BYTES / 2 ** 20} MiB, got ${Math.ceil(bytes / 2 ** 20)} MiB under ${uri}; keep data elsewhere`,
     );
   for (const { key } of objects) {
     const file = path.join(folder, relativeName(key.slice(Prefix.length), uri));

@@ -87,7 +87,7 @@ export function datePlanText({ by, offers, notes }: DatePlan): string {
     `${Math.round(100 * offer.chance)} %`,
     offer.latestStartAt ? short(offer.latestStartAt) : 'too late',
   ]);
-  const header = ['capacity', 'starts (UTC)', 'done', '80 % interval', 'USD', `by ${short(by)}`, 'start by'];
+  const header = ['capacity', 'starts (UTC)', 'ends (UTC)', '80 % interval', 'USD', `by ${short(by)}`, 'start by'];
   const behind = offers.map(({ kind, id, basis, note }) =>
     [`${NAMES[kind]}: ${basis}`, note, id].filter((part) => part).join('; '),
   );

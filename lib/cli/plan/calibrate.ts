@@ -53,13 +53,13 @@ async function reportOf(run: string, options: CommonOptions): Promise<Measured> 
   } catch (error) {
     if (error instanceof UsageError) throw error;
     throw new UsageError(
-      `--calibrate: must be a run id or a file of slipway report --json, got ${run}, which is not JSON; name another one`,
+      `--calibrate: must be a run id or a file of slipway report --json, got ${run}, which is not JSON; specify another one`,
     );
   }
   const { success, data: report } = measuredReportSchema.safeParse(data);
   if (!success)
     throw new UsageError(
-      `--calibrate: must be a run id or a file of slipway report --json, got ${run}, which is another JSON file; name another one`,
+      `--calibrate: must be a run id or a file of slipway report --json, got ${run}, which is another JSON file; specify another one`,
     );
   return report;
 }

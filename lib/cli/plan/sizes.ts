@@ -7,7 +7,7 @@ const rounded = (value: number | null, digits = 0) => (value === null ? '-' : va
 /** The sizes as a table. */
 export const sizesText = (sizes: readonly SizePlan[]): string =>
   textTable(
-    ['instances', 'memory', 'GiB a GPU', 's a step', 'hours', 'USD on demand'],
+    ['instances', 'memory', 'GiB per GPU', 's per step', 'hours', 'USD on demand'],
     sizes.map((s) => [
       String(s.instanceCount),
       FITS[s.fits],

@@ -72,11 +72,11 @@ export function metricsText(runId: string, steps: readonly ReportStep[], gpus: r
       4,
     ),
     line(
-      'tokens/s and GPU',
+      'tokens/s per GPU',
       steps.flatMap((s) => s.tokensPerSecondPerGpu ?? []),
       0,
     ),
-    textTable(['attempt', 'step', 'loss', 'tokens/s and GPU', 'MFU', 's a step'], rows),
+    textTable(['attempt', 'step', 'loss', 'tokens/s per GPU', 'MFU', 's per step'], rows),
     ...hosts,
   ].join('\n');
 }

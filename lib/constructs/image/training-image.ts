@@ -115,7 +115,9 @@ export class TrainingImage extends Construct {
     const directory = this.props.directory ?? path.join(packageRoot(), 'containers', 'training');
     const dockerfile = this.props.dockerfile ?? 'Dockerfile';
     if (!existsSync(path.join(directory, dockerfile)))
-      throw new Error(`${this.node.path}: directory must hold a ${dockerfile}, got ${directory}; name another one`);
+      throw new Error(
+        `${this.node.path}: directory must contain a ${dockerfile}, got ${directory}; specify another directory`,
+      );
     const source = new Asset(this, 'Source', { path: directory, exclude: LEFT_BEHIND });
     const tag = contentTag(source.assetHash, this.props.baseImageUri, dockerfile);
     const project = this.makeProject(source, dockerfile);

@@ -225,13 +225,13 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
       return [
         ...when(asks('offload_param') && stage !== undefined && stage < 3, {
           path: parameterPath('zero_optimization.offload_param'),
-          must: 'must go with stage 3',
+          must: 'must be used with stage 3',
           got: `stage ${stage}`,
           fix: 'use stage 3, or remove it',
         }),
         ...when(asks('offload_optimizer') && stage === 0, {
           path: parameterPath('zero_optimization.offload_optimizer'),
-          must: 'must go with stage 1, 2 or 3',
+          must: 'must be used with stage 1, 2 or 3',
           got: 'stage 0',
           fix: 'use stage 1 or higher, or remove it',
         }),

@@ -73,7 +73,7 @@ export const MEGATRON_RULES: readonly Rule[] = [
     find: (run, { tensor }) =>
       when(flag(run, 'sequence-parallel')?.value === true && tensor === 1, {
         path: flagPath(run, 'sequence-parallel'),
-        must: 'must go with tensor-model-parallel-size above 1',
+        must: 'must be used with tensor-model-parallel-size above 1',
         got: true,
         fix: 'remove it, or raise the tensor size',
       }),
@@ -108,7 +108,7 @@ export const MEGATRON_RULES: readonly Rule[] = [
         return [
           {
             path,
-            must: 'must go with pipeline-model-parallel-size above 1',
+            must: 'must be used with pipeline-model-parallel-size above 1',
             got: perStage,
             fix: 'remove it, or raise the pipeline size',
           },

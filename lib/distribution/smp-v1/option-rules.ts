@@ -17,7 +17,7 @@ export const SMP_V1_OPTION_RULES: readonly Rule[] = [
       return [
         ...when(isOn('bf16') && shard <= 1, {
           path: parameterPath('bf16'),
-          must: 'must go with sharded_data_parallel_degree above 1',
+          must: 'must be used with sharded_data_parallel_degree above 1',
           got: true,
           fix: 'use fp16: true, or shard',
         }),
@@ -71,7 +71,7 @@ export const SMP_V1_OPTION_RULES: readonly Rule[] = [
       ...['ddp_port', 'ddp_dist_backend'].flatMap((key) =>
         when(has(key) && !isOn('ddp'), {
           path: parameterPath(key),
-          must: 'must go with ddp: true',
+          must: 'must be used with ddp: true',
           got: run.distribution.parameters[key],
           fix: 'add ddp: true',
         }),

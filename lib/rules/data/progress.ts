@@ -14,7 +14,8 @@ function expression(run: RunSpec, option: Option, means: string, example: string
   const groups = countGroups(regex) ?? 0;
   // The expression for steps may have several groups: since the first release, its first group counts.
   const isRight = option === 'stepRegex' ? groups > 0 : groups === 1;
-  const must = option === 'stepRegex' ? 'must hold a group that matches' : 'must hold exactly one group, which matches';
+  const must =
+    option === 'stepRegex' ? 'must contain a group that matches' : 'must contain exactly one group, which matches';
   return isRight ? [] : [{ path, must: `${must} the ${means}`, got: regex, fix: `use for example ${example}` }];
 }
 

@@ -8,5 +8,5 @@ export function launcherFile(): string {
   for (let folder = __dirname; folder !== path.dirname(folder); folder = path.dirname(folder)) {
     if (existsSync(path.join(folder, LAUNCHER))) return path.join(folder, LAUNCHER);
   }
-  throw new Error(`sandbox: ${LAUNCHER} must lie above ${__dirname}; install the package again`);
+  throw new Error(`sandbox: ${LAUNCHER} must be in a parent folder of ${__dirname}; install the package again`);
 }

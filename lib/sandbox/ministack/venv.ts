@@ -92,7 +92,7 @@ function lastLine(error: unknown): string {
 function locate(folder: string): Venv {
   const lib = path.join(folder, 'lib');
   const version = readdirSync(lib).find((name) => name.startsWith('python3'));
-  if (!version) throw new Error(`sandbox: ${lib} must hold a python3 folder; remove ${folder} and start again`);
+  if (!version) throw new Error(`sandbox: ${lib} must contain a python3 folder; remove ${folder} and start again`);
   return {
     python: path.join(folder, 'bin', 'python'),
     botocoreData: path.join(lib, version, 'site-packages', 'botocore', 'data'),

@@ -21,8 +21,9 @@ const READ_SEVERAL = 'dynamodb:BatchGetItem';
 type WorldOfPasses = Pick<WorldOfLooks, 'clock' | 'gateway' | 'table' | 'names'>;
 
 /**
- * Passes of `reconcile` over a queue that decide nothing: no run waits, or nothing new is to be told to those that do, and what teams hold has
- * not changed. Played call by call in the order of `admitRuns`; in every other case the function takes over with the answers so far.
+ * Passes of `reconcile` over a queue that decide nothing: no run waits, or the positions and reasons of the waiting runs are unchanged, and so are
+ * the instances that teams hold. They are simulated call by call in the order of `admitRuns`; in every other case the function continues with
+ * the answers so far.
  */
 export class DirectPasses {
   /** Number of passes without a call of the function. */

@@ -39,5 +39,5 @@ test('fails: an empty prefix, and keys that would leave the folder', async () =>
 
 test('fails: a prefix with more than code', async () => {
   s3.on(ListObjectsV2Command).resolves({ Contents: [{ Key: 'code/data.bin', Size: 600 * 2 ** 20 }] });
-  await expect(pack()).rejects.toThrow(/must hold at most 512 MiB, got 600 MiB/);
+  await expect(pack()).rejects.toThrow(/must contain at most 512 MiB, got 600 MiB/);
 });

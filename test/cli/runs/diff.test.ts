@@ -123,7 +123,7 @@ test('report of several runs compares them', async () => {
   expect((await cli('report', 'a', 'b')).stdout).toMatch(/^b +completed +2 +3\.0000/m);
   const { code, stderr } = await cli('report', 'a', 'b', '--html', 'x.html');
   expect(code).toBe(2);
-  expect(stderr).toContain('--html: must go with one run, got 2');
+  expect(stderr).toContain('--html: must be used with one run, got 2');
 });
 
 describe('list', () => {

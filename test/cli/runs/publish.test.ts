@@ -344,7 +344,7 @@ describe('a place that is not empty', () => {
   test('fails: files that would be served with these weights are refused, also with --overwrite', async () => {
     for (const name of ['1.safetensors', '2.safetensors', '3.safetensors', '4.safetensors', 'config.json', 'README.md'])
       objects.set(`${PLACE}${name}`, { bytes: 1 });
-    const message = `--to: must hold no files that these weights do not replace, got 1.safetensors, 2.safetensors, 3.safetensors and 1 more at ${PLACE}; delete them, or name another prefix`;
+    const message = `--to: must contain no files that these weights do not replace, got 1.safetensors, 2.safetensors, 3.safetensors and 1 more at ${PLACE}; delete them, or name another prefix`;
     expect(await cli()).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
     objects.set(`${PLACE}slipway.json`, { bytes: 1, text: record('other') });
     expect(await cli('--overwrite')).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });

@@ -298,6 +298,6 @@ describe('slipway report', () => {
     const { code, stderr } = await runCli('report', RUN, '--environment', environment, '--html', nowhere);
     expect(code).toBe(2);
     expect(stderr).toContain('--html: must be a file that can be written');
-    expect(stderr).toContain('(ENOENT); name another one');
+    expect(stderr).toContain('(ENOENT); specify another file');
   });
 });

@@ -27,9 +27,9 @@ class PlanView(dict[str, Any]):
         memory = self["memoryGiB"]
         usd = (self.get("usd") or {}).get("onDemand")
         return [
-            ("memory", f"{self['fits']}: {memory['total']:.1f} of {memory['available']:.1f} GiB a GPU"),
+            ("memory", f"{self['fits']}: {memory['total']:.1f} of {memory['available']:.1f} GiB per GPU"),
             ("step", f"{self['stepSeconds']:.2f} s"),
-            ("speed", f"{self['tokensPerSecondPerGpu']:.0f} tokens/s and GPU, MFU {100 * self['mfu']:.0f} %"),
+            ("speed", f"{self['tokensPerSecondPerGpu']:.0f} tokens/s per GPU, MFU {100 * self['mfu']:.0f} %"),
             ("time", "-" if self.get("wallHours") is None else f"{self['wallHours']:.1f} h"),
             ("cost", "-" if usd is None else f"${usd:,.0f} on demand"),
         ]
@@ -122,8 +122,8 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def offers_text(found: Offers) -> str:
-    """Ways to have a run done by a time, as a table; what was not read, and what was not done."""
-    head = ("capacity", "starts (UTC)", "done", "USD", f"by {_minute(found['by'])}", "start by")
+    """The capacity offers with which a run would end by the given time, as a table, followed by the notes about them."""
+    head = ("capacity", "starts (UTC)", "ends (UTC)", "USD", f"by {_minute(found['by'])}", "start by")
     rows = [
         (
             offer["kind"],

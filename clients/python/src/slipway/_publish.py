@@ -185,7 +185,7 @@ def _require_free(source: Source, to: Place, files: list[WeightFile], overwrite:
     if strange:
         more = f" and {len(strange) - 3} more" if len(strange) > 3 else ""
         raise UsageError(
-            f"--to: must hold no files that these weights do not replace, got {', '.join(strange[:3])}{more} at {to.uri}; "
+            f"--to: must contain no files that these weights do not replace, got {', '.join(strange[:3])}{more} at {to.uri}; "
             "delete them, or name another prefix"
         )
     if text is not None:

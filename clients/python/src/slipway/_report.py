@@ -46,7 +46,7 @@ def write_report(
     try:
         Path(path).write_text(page, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{path}: must be a file that can be written, got {error.strerror}; name another one") from error
+        raise UsageError(f"{path}: must be a file that can be written, got {error.strerror}; specify another file") from error
 
 
 def described_jobs(client: Any, status: Status) -> dict[str, Any]:

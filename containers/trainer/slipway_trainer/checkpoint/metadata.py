@@ -48,5 +48,5 @@ def read_metadata(data: bytes) -> Metadata:
     except Exception as error:  # A malicious or corrupt pickle may raise any exception.
         raise CheckpointFailed(f".metadata: could not be read ({error})") from error
     if not isinstance(found, Metadata):
-        raise CheckpointFailed(f".metadata: must hold DCP's Metadata, got {type(found).__name__}")
+        raise CheckpointFailed(f".metadata: must contain DCP's Metadata, got {type(found).__name__}")
     return found

@@ -62,7 +62,7 @@ def input_files(folder: Path) -> list[Path]:
     other = [path.relative_to(folder).as_posix() for path in files if _is_binary(path)]
     if other:
         listed = ", ".join(other[:5]) + (f" and {len(other) - 5} more" if len(other) > 5 else "")
-        must = "must hold text, .jsonl or .json files, those compressed with gzip (.gz) or zstd (.zst), or .parquet and .arrow tables"
+        must = "must contain text, .jsonl or .json files, those compressed with gzip (.gz) or zstd (.zst), or .parquet and .arrow tables"
         raise Settings([f"--data-channel: {must}, got {listed}; convert or remove them"])
     return files
 

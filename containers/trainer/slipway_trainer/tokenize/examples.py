@@ -145,7 +145,7 @@ class ExampleReader:
     def _chat(self, extra: Mapping[str, Any]) -> ChatTemplate:
         template = self._tool_template if extra["tools"] is not None and self._tool_template is not None else self._template
         if template is None:
-            raise BadLine("must go with a chat template, and the tokenizer has none; set tokenizer.chatTemplate")
+            raise BadLine("must be used with a chat template, and the tokenizer has none; set tokenizer.chatTemplate")
         return template
 
     def _rendered(self, messages: Sequence[Mapping[str, Any]], extra: Mapping[str, Any], generation_prompt: bool = False) -> Rendered:

@@ -24,7 +24,7 @@ export function planText(run: RunSpec, plan: RunPlan): string {
   const { memoryGiB, interval80, usd } = plan;
   const spares = spareValues(run, plan);
   const rows = [
-    ['memory', `${VERDICT[plan.fits]}: ${round(memoryGiB.total, 1)} of ${round(memoryGiB.available, 1)} GiB a GPU`],
+    ['memory', `${VERDICT[plan.fits]}: ${round(memoryGiB.total, 1)} of ${round(memoryGiB.available, 1)} GiB per GPU`],
     ['', memoryParts(memoryGiB)],
     ['step', `${round(plan.stepSeconds, 2)} s (80 %: ${range(interval80.stepSeconds, 2)})`],
     [

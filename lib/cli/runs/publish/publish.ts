@@ -135,7 +135,7 @@ async function requireFree(
     .filter((name) => !written.has(name));
   if (strange.length > 0)
     throw new UsageError(
-      `--to: must hold no files that these weights do not replace, got ${strange.slice(0, 3).join(', ')}${strange.length > 3 ? ` and ${strange.length - 3} more` : ''} at ${place}; delete them, or name another prefix`,
+      `--to: must contain no files that these weights do not replace, got ${strange.slice(0, 3).join(', ')}${strange.length > 3 ? ` and ${strange.length - 3} more` : ''} at ${place}; delete them, or name another prefix`,
     );
   // Until the copy is complete, the destination contains files of both runs.
   if (text !== undefined) await write(client, to, PUBLISHED, json({ schema: 1, runId, weights: null, lineage: null }));

@@ -31,7 +31,7 @@ const MOST_COMPARED = 32;
 
 async function reportSeveral(runIds: readonly string[], options: ReportOptions, terminal: Terminal): Promise<number> {
   if (options.html)
-    throw new UsageError(`--html: must go with one run, got ${runIds.length}; leave it out, or name one run`);
+    throw new UsageError(`--html: must be used with one run, got ${runIds.length}; leave it out, or name one run`);
   if (runIds.length > MOST_COMPARED)
     throw new UsageError(`report: must have at most ${MOST_COMPARED} runs, got ${runIds.length}; use fewer`);
   const descriptor = await runTarget(options);
