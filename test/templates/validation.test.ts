@@ -61,7 +61,7 @@ function findings(): string {
   return '';
 }
 
-test('AwsSolutions and CloudFormation find a wrong property and a wildcard without a reason, and nothing else', () => {
+test('fails: a property that CloudFormation does not have and a wildcard without a reason; nothing else is found', () => {
   const errors = findings()
     .split(/\n\n+/)
     .filter((block) => block.startsWith('ERROR'));
