@@ -38,18 +38,20 @@ export function choosePreemptions(
   const asked = preemptible.filter((one) => one.isAsked);
   const open = preemptible.filter((one) => !one.isAsked && isRipe(one, times, input.now));
   if (open.length === 0) return [];
-  const soon = withoutRunning(input, asked);
   const above = teamsAbove(
     [...input.waiting, ...input.running].map((run) => run.team),
     input,
   );
+  const isWeaker = (run: QueuedRun, one: PreemptibleRun) => goesBefore(run, one.run, above) && sharesPool(run, one.run);
+  if (!input.waiting.some((run) => open.some((one) => isWeaker(run, one)))) return [];
+  const soon = withoutRunning(input, asked);
   const asking = admit(soon)
     .waits.flatMap(({ runId }) => input.waiting.filter((run) => run.runId === runId))
     .filter((run) => input.now - waitsSince(run) >= times.afterMinutes * MINUTE_MS)
     .filter(({ needs }) => !Object.keys(needs).some((pool) => input.pools[pool]?.isUnread))
     .slice(0, MOST_ASKING);
   for (const run of asking) {
-    const weaker = open.filter((one) => goesBefore(run, one.run, above) && sharesPool(run, one.run));
+    const weaker = open.filter((one) => isWeaker(run, one));
     if (weaker.length === 0) continue;
     const leaving = fewest(soon, run, weaker.sort(byLoss));
     if (leaving.length > 0) return leaving.map((one) => ({ runId: one.run.runId, for: run.runId }));

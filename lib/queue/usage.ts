@@ -23,9 +23,10 @@ export const NO_USAGE: QueueUsage = { at: 0, hours: {}, held: {} };
 export function heldBy(running: readonly Pick<RunningRun, 'team' | 'instances' | 'needs'>[]): ByTeam {
   const held: Record<string, Record<string, number>> = {};
   for (const run of running) {
-    held[run.team] ??= {};
     const pools = held[run.team] ?? {};
-    for (const [pool, count] of Object.entries(poolsOf(run))) pools[pool] = (pools[pool] ?? 0) + count;
+    held[run.team] = pools;
+    const needs = poolsOf(run);
+    for (const pool in needs) pools[pool] = (pools[pool] ?? 0) + (needs[pool] ?? 0);
   }
   return held;
 }

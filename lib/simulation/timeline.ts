@@ -1,3 +1,4 @@
+import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { ATTEMPT_ITEM_PREFIX, EVENT_ITEM_PREFIX } from '../contracts/run-table';
 import type { TimelineEvent } from '../lifecycle/action';
 import type { Attempt } from '../lifecycle/record';
@@ -10,9 +11,18 @@ export const timelineOf = (world: World, run: SimRun): TimelineEvent[] => docume
 /** The attempts of a run in the run table. */
 export const attemptsOf = (world: World, run: SimRun): Attempt[] => documentsOf(world, run, ATTEMPT_ITEM_PREFIX);
 
-/** The documents of the items of a run whose keys have this prefix. */
+/** The documents of the items of a run whose keys have this prefix. They are shared and must not be changed. */
 const documentsOf = <T>(world: World, { runId = '' }: SimRun, prefix: string): T[] =>
   world.table
     .itemsOf(runId)
     .filter((item) => item.item?.S?.startsWith(prefix))
-    .map((item) => JSON.parse(item.document?.S ?? '{}') as T);
+    .flatMap(({ document }) => (document ? [parsed(document) as T] : []));
+
+/** Several invariants read each timeline at the end of a scenario. */
+const known = new WeakMap<AttributeValue, unknown>();
+
+function parsed(document: AttributeValue): unknown {
+  const made = known.get(document) ?? JSON.parse(document.S ?? '{}');
+  known.set(document, made);
+  return made;
+}

@@ -47,3 +47,13 @@ test.each([
   );
   expect(skipped.waited).toBeGreaterThan(50);
 });
+
+test.each([30, 600])(
+  'looks, ticks and passes while the index is %i s behind come to the same',
+  async (indexLagSeconds) => {
+    const runs = [run('a', { trainsHours: 6 }), run('b', { at: '5m', trainsHours: 2 }), run('c', { at: '3h' })];
+    const faults = [{ at: '2h', to: '9h', indexLagSeconds }];
+    const limits = { ...LIMITS, [ALL]: 4 };
+    expect((await compareQuietLooks(scenarioOf({ runs, limits, faults, until: '14h' }), 1)).waited).toBeGreaterThan(20);
+  },
+);

@@ -1,4 +1,7 @@
 import { expect, test } from 'vitest';
+import { ACTIVE_VALUE } from '../../lib/contracts/run-table';
+import { type Item, runKey } from '../../lib/handlers/shared/items';
+import { ACTIVE_QUERY } from '../../lib/handlers/shared/run-store';
 import { VirtualClock } from '../../lib/simulation/core/clock';
 import { Random } from '../../lib/simulation/core/random';
 import { RateLimit } from '../../lib/simulation/core/rate-limit';
@@ -92,4 +95,24 @@ test('one read of several items takes a hundred keys, each once', () => {
   expect(read(ids.slice(1))).toMatchObject({ Responses: { runs: [] }, UnprocessedKeys: {} });
   expect(() => read(ids)).toThrow('Too many items');
   expect(() => read(['a', 'a'])).toThrow('duplicates');
+});
+
+test('a query of an index finds what was written since the last one, in the order and with the key that it asks for', () => {
+  const { table } = world();
+  const write = (id: string, more: Item = {}) => table.overwrite({ ...runKey(id), ...more });
+  const active = { active: { S: ACTIVE_VALUE } };
+  const find = (input: object = ACTIVE_QUERY) => {
+    const answer = table.operations.Query?.run(input as never, {} as never) as { Items?: Item[] } | undefined;
+    return answer?.Items?.map(({ runId }) => runId?.S);
+  };
+  write('b', active);
+  expect(find()).toEqual(['b']);
+  write('a', active);
+  expect(find()).toEqual(['a', 'b']);
+  expect(find()).toEqual(['a', 'b']);
+  expect(find({ ...ACTIVE_QUERY, ScanIndexForward: false })).toEqual(['b', 'a']);
+  expect(find({ ...ACTIVE_QUERY, ExpressionAttributeValues: { ':value': { S: 'other' } } })).toEqual([]);
+  expect(find({ ...ACTIVE_QUERY, Limit: 1 })).toEqual(['a']);
+  write('b');
+  expect(find()).toEqual(['a']);
 });

@@ -54,10 +54,14 @@ export class CallFaults {
     });
   }
 
+  /** Whether the scenario has a fault of such calls. */
+  concern(operation: string): boolean {
+    return this.of(operation).length > 0;
+  }
+
   /** The effect of the faults on this call; undefined when there is none. Counts the call for `nth`. */
   outcomeOf(operation: string, key: string | undefined, now: SimMs): CallOutcome | undefined {
     const faults = this.of(operation);
-    if (faults.length === 0) return undefined;
     let found: CallOutcome | undefined;
     for (const one of faults) {
       if (one.key && (key === undefined || !one.key.test(key))) continue;

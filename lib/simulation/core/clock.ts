@@ -1,10 +1,22 @@
 /** Milliseconds since the start of the scenario. */
 export type SimMs = number;
 
-interface Timer {
-  at: SimMs;
-  order: number;
-  run: (() => void) | undefined;
+/** An event that can be cancelled until it has run. */
+export interface Scheduled {
+  readonly at: SimMs;
+  cancel(): void;
+}
+
+class Timer implements Scheduled {
+  constructor(
+    readonly at: SimMs,
+    readonly order: number,
+    public run: (() => void) | undefined,
+  ) {}
+
+  cancel(): void {
+    this.run = undefined;
+  }
 }
 
 /** Events with the same delay: they run in the order in which they were scheduled. */
@@ -20,12 +32,6 @@ const MOST_RUN_IN_LANE = 1024;
 
 const SETTLED_BETWEEN_MACROTASKS = 1000;
 
-/** Returned by `schedule`: the event can be cancelled until it has run. */
-export interface Scheduled {
-  readonly at: SimMs;
-  cancel(): void;
-}
-
 /**
  * Virtual time: a heap of events, run in the order of time; events at the same time run in the order in which they were scheduled.
  * Asynchronous code that an event resumes runs until it waits again, before the next event.
@@ -40,9 +46,9 @@ export class VirtualClock {
   private failure: { error: unknown } | undefined;
 
   schedule(at: SimMs, run: () => void): Scheduled {
-    const timer: Timer = { at: Math.max(Math.round(at), this.now), order: this.order++, run };
+    const timer = new Timer(Math.max(Math.round(at), this.now), this.order++, run);
     this.push(timer);
-    return new Cancellable(timer);
+    return timer;
   }
 
   after(ms: number, run: () => void): Scheduled {
@@ -58,9 +64,9 @@ export class VirtualClock {
     }
     const { timers } = lane;
     return (run) => {
-      const timer: Timer = { at: Math.round(this.now + ms), order: this.order++, run };
+      const timer = new Timer(Math.round(this.now + ms), this.order++, run);
       timers.push(timer);
-      return new Cancellable(timer);
+      return timer;
     };
   }
 
@@ -153,19 +159,6 @@ export class VirtualClock {
       at = child;
     }
     heap[at] = last;
-  }
-}
-
-/** An event that can be cancelled. */
-class Cancellable implements Scheduled {
-  constructor(private readonly timer: Timer) {}
-
-  get at(): SimMs {
-    return this.timer.at;
-  }
-
-  cancel(): void {
-    this.timer.run = undefined;
   }
 }
 

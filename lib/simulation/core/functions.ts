@@ -76,7 +76,7 @@ export class LambdaFunction<Deps> {
       isDead: false,
       effects: 0,
       throttledCalls: 0,
-      wroteRunAt: new Map(),
+      wroteRunAt: undefined,
       draws: 0,
       known: [],
       die: (why) => finish({ kind: 'died', why }),

@@ -27,6 +27,8 @@ interface SdkCommand {
 /** A bundler may rename the class; the name in the schema is the service's own. */
 const operationOf = ({ schema }: SdkCommand): string => String(schema?.[2]);
 
+const serviceOf = (name: string): string => name.slice(0, name.indexOf(':'));
+
 /** A client of a service, in an execution environment of a function. */
 interface Client {
   service: string;
@@ -36,7 +38,6 @@ interface Client {
 
 interface Send {
   name: string;
-  service: string;
   operation: Operation;
   input: never;
   invocation: Invocation;
@@ -45,7 +46,7 @@ interface Send {
   /** Result of an earlier try of which only the answer was lost. */
   done?: { answer: unknown };
   /** No function waits for the call, so the result is handled immediately. */
-  isDirect?: true;
+  isDirect: boolean;
   resolve(answer: unknown): void;
   reject(error: unknown): void;
 }
@@ -70,7 +71,8 @@ export interface Disturbances {
 /** All services behind the SDK's clients: latency, rates, faults, the SDK's own retries, and the count of every call. */
 export class Gateway {
   readonly tallies = new Map<string, Tally>();
-  private readonly limits = new Map<string, RateLimit | undefined>();
+  /** Limits by operation; null = none. */
+  private readonly limits = new Map<string, RateLimit | null>();
   private readonly operations = new Map<string, Operation>();
   /** Called for every refused call with its operation and time; this information excuses late decisions. */
   onTrouble: (operation: string, at: SimMs, isOverRate: boolean) => void = () => {};
@@ -109,7 +111,8 @@ export class Gateway {
     }
     this.requireKnown(name, operation, input);
     return new Promise((resolve, reject) => {
-      this.attempt({ name, service, operation, input, invocation, settings, tries: 1, resolve, reject });
+      const send: Send = { name, operation, input, invocation, settings, tries: 1, isDirect: false, resolve, reject };
+      this.attempt(send);
     });
   }
 
@@ -137,12 +140,12 @@ export class Gateway {
       return;
     }
     const tally = this.count(name);
-    const key = operation.key?.(send.input);
-    const outcome = this.disturbances.faults.outcomeOf(name, key, now);
+    const { faults } = this.disturbances;
+    const outcome = faults.concern(name) ? faults.outcomeOf(name, operation.key?.(send.input), now) : undefined;
     const latency = this.latencyOf(operation, invocation);
     if (this.limitOf(name)?.take(now) === false) {
       tally.throttled += 1;
-      const [error, status] = THROTTLE_OF[send.service] ?? ['ThrottlingException', 400];
+      const [error, status] = THROTTLE_OF[serviceOf(name)] ?? ['ThrottlingException', 400];
       this.failLater(send, serviceError(error, 'Rate exceeded', status), latency, true);
       return;
     }
@@ -223,9 +226,8 @@ export class Gateway {
     const operation = this.operations.get(name);
     const { invocation } = slot;
     if (!operation || !invocation) throw new Error(`the simulation does not know ${name}`);
-    const service = name.slice(0, name.indexOf(':'));
-    const call = { name, service, operation, input: input as never, invocation, settings };
-    this.attempt(Object.assign(call, { tries: 1, resolve, reject, isDirect: true as const }));
+    const call = input as never;
+    this.attempt({ name, operation, input: call, invocation, settings, tries: 1, isDirect: true, resolve, reject });
   }
 
   /**
@@ -273,7 +275,10 @@ export class Gateway {
       tally = { count: 0, throttled: 0, peakPerSecond: 0, second, inSecond: 0 };
       this.tallies.set(name, tally);
     }
-    if (tally.second !== second) Object.assign(tally, { second, inSecond: 0 });
+    if (tally.second !== second) {
+      tally.second = second;
+      tally.inSecond = 0;
+    }
     tally.count += 1;
     tally.inSecond += 1;
     if (tally.inSecond > tally.peakPerSecond) tally.peakPerSecond = tally.inSecond;
@@ -281,10 +286,11 @@ export class Gateway {
   }
 
   private limitOf(name: string): RateLimit | undefined {
-    if (!this.limits.has(name)) {
-      const rate = this.disturbances.rates[name] ?? DEFAULT_RATES[name];
-      this.limits.set(name, rate === undefined ? undefined : new RateLimit(rate));
-    }
-    return this.limits.get(name);
+    const known = this.limits.get(name);
+    if (known !== undefined) return known ?? undefined;
+    const rate = this.disturbances.rates[name] ?? DEFAULT_RATES[name];
+    const limit = rate === undefined ? undefined : new RateLimit(rate);
+    this.limits.set(name, limit ?? null);
+    return limit;
   }
 }

@@ -16,8 +16,8 @@ export interface Invocation {
   throttledCalls: number;
   /** Ends it at once. */
   die(why: string): void;
-  /** When this invocation last wrote the RUN item of a run. */
-  wroteRunAt: Map<string, SimMs>;
+  /** When this invocation last wrote the RUN item of a run; undefined before its first such write. */
+  wroteRunAt: Map<string, SimMs> | undefined;
   /** Number of random numbers drawn for its calls so far. */
   draws: number;
   /** Results of its next calls, which were already made on its behalf: they are returned immediately. */
@@ -27,4 +27,10 @@ export interface Invocation {
 /** An execution environment: the state of one process, and the invocation that runs in it. */
 export interface Slot {
   invocation: Invocation | undefined;
+}
+
+/** Notes that an invocation has just written the RUN item of a run. Most invocations write none. */
+export function noteWrite(invocation: Invocation, runId: string, now: SimMs): void {
+  invocation.wroteRunAt ??= new Map();
+  invocation.wroteRunAt.set(runId, now);
 }

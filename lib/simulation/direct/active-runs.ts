@@ -9,17 +9,27 @@ interface Page {
   LastEvaluatedKey?: Item;
 }
 
+/** Until a run is written, queries have the same answer. */
+const records = new WeakMap<readonly Item[], readonly RunRecord[]>();
+
+function recordsOf(items: readonly Item[]): readonly RunRecord[] {
+  const known = records.get(items) ?? items.map(recordOfItem);
+  records.set(items, known);
+  return known;
+}
+
 /** Reads the runs that are not over, page by page, like RunStore.active. */
 export function readActive<Deps extends { queueUrl: string }>(
   calls: DirectCalls<Deps>,
   TableName: string,
-  then: (active: RunRecord[]) => void,
+  then: (active: readonly RunRecord[]) => void,
   orElse?: (error: unknown) => void,
 ): void {
-  const found: RunRecord[] = [];
+  let found: readonly RunRecord[] = [];
   const next = (ExclusiveStartKey?: Item) => {
     const read = ({ Items = [], LastEvaluatedKey }: Page) => {
-      for (const item of Items) found.push(recordOfItem(item));
+      const records = recordsOf(Items);
+      found = found.length === 0 ? records : [...found, ...records];
       if (LastEvaluatedKey) next(LastEvaluatedKey);
       else then(found);
     };

@@ -30,7 +30,8 @@ const MOST_STEP_SECONDS = 300;
 const RECENT_MS = 2 * MOST_STEP_SECONDS * 1000;
 
 /** One pass with a predicted outcome. */
-interface QuietLook extends DirectWork<ReconcileDeps> {
+interface QuietLook {
+  work: DirectWork<ReconcileDeps>;
   run: SimRun;
   /** The run's item on which the prediction is based. */
   item: Item;
@@ -65,28 +66,27 @@ export class QuietLooks {
   play(run: SimRun, work: DirectWork<ReconcileDeps>): boolean {
     const prediction = this.predict(run);
     if (!prediction) return false;
-    this.look({ ...work, run, item: prediction.item });
+    this.look({ work, run, item: prediction.item });
     return true;
   }
 
   /** Makes the calls at their times. If the result of a call differs from the prediction, the function continues from there. */
   private look(look: QuietLook): void {
-    this.pass(READ, look.invocation, () => {
+    this.pass(READ, look.work.invocation, () => {
       const Item = look.run.written;
-      const read = { answer: { Item, $metadata: {} } };
-      if (Item === look.item) this.observe(look);
-      else this.goOn(look, [read]);
+      if (Item === look.item) this.observe(look.work);
+      else this.goOn(look.work, [{ answer: { Item, $metadata: {} } }]);
     });
   }
 
   /** Runs the function after all, and gives it these answers immediately. */
-  private goOn({ invocation, real, settle }: QuietLook, known: Invocation['known']): void {
+  private goOn({ invocation, real, settle }: DirectWork<ReconcileDeps>, known: Invocation['known']): void {
     invocation.known.push(...known);
     this.world.clock.wake();
     settle(real());
   }
 
-  private observe({ invocation, settle }: QuietLook): void {
+  private observe({ invocation, settle }: DirectWork<ReconcileDeps>): void {
     this.pass(DESCRIBE, invocation, () => {
       this.pass(READ_BEAT, invocation, () => {
         this.count += 1;
@@ -101,19 +101,22 @@ export class QuietLooks {
   }
 
   private predict(run: SimRun): Prediction | undefined {
-    const { record } = run;
     const job = run.jobs[run.jobs.length - 1];
-    if (!record || !job || !record.attempt?.files || !isSteady(record) || !this.isCalm(job)) return undefined;
-    const { now } = this.world.clock;
+    if (!job || !this.isCalm(job)) return undefined;
     const known = this.predictions.get(run);
-    if (known && known.item === run.written && known.job === job && now + LOOK_MS <= known.until) {
-      const state = this.stateOf(job);
-      if (known.state.every((before, i) => before === state[i])) return known;
-    }
-    const item = run.written as Item;
+    if (known && this.holds(known, run, job)) return known;
+    const { record, written: item } = run;
+    if (!record?.attempt?.files || !item || !isSteady(record)) return undefined;
     const made = { item, job, state: this.stateOf(job), until: this.quietUntil(record, job) };
     this.predictions.set(run, made);
-    return now + LOOK_MS <= made.until ? made : undefined;
+    return this.world.clock.now + LOOK_MS <= made.until ? made : undefined;
+  }
+
+  /** Whether a prediction was made from the present item and state, and covers a pass that begins now. */
+  private holds({ item, job: predicted, until, state }: Prediction, { written }: SimRun, job: SimJob): boolean {
+    if (item !== written || predicted !== job || this.world.clock.now + LOOK_MS > until) return false;
+    const now = this.stateOf(job);
+    return state.every((before, i) => before === now[i]);
   }
 
   /** Whether no other event affects the run's job during the pass, and nothing disturbs its calls. */

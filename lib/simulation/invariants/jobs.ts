@@ -62,7 +62,7 @@ export class StopWins extends Invariant {
   override onCreate(run: SimRun | undefined, job: SimJob, by: Invocation): void {
     const askedAt = run && this.asked.get(run);
     if (askedAt === undefined) return;
-    const decidedAt = by.wroteRunAt.get(run?.id ?? '');
+    const decidedAt = by.wroteRunAt?.get(run?.id ?? '');
     if (decidedAt !== undefined && decidedAt <= askedAt) return;
     this.break(`${job.name} was created ${span(this.now - askedAt)} after the stop was accepted`);
   }

@@ -52,6 +52,8 @@ export class Judge extends Watch<World> {
   /** Milliseconds from the first moment with room to each accepted create. */
   readonly startMs: number[] = [];
   private readonly all = makeAll();
+  private readonly ofWrites = this.those('onRunWritten');
+  private readonly ofMessages = this.those('onMessageOver');
   private scene!: Scene;
 
   override join(world: World): void {
@@ -78,7 +80,7 @@ export class Judge extends Watch<World> {
     } else if (before?.state?.S !== item.state?.S && by?.name === 'control' && item.state?.S === 'queued') {
       run.wishes.push({ at: clock.now, want: 'run' });
     }
-    for (const one of this.all) one.onRunWritten(run, before, item, by);
+    for (const one of this.ofWrites) one.onRunWritten(run, before, item, by);
     if (before?.state?.S !== item.state?.S || item.state?.S === 'queued') this.scene.waiting.update();
   }
 
@@ -124,7 +126,7 @@ export class Judge extends Watch<World> {
   }
 
   override onMessageOver(message: Message, isDead: boolean): void {
-    for (const one of this.all) one.onMessageOver(message, isDead);
+    for (const one of this.ofMessages) one.onMessageOver(message, isDead);
   }
 
   override onTrouble(operation: string, at: SimMs, isOverRate: boolean): void {
@@ -137,5 +139,10 @@ export class Judge extends Watch<World> {
 
   override onRoom(): void {
     this.scene.waiting.update();
+  }
+
+  /** The invariants that handle an event: most do not handle those that occur at every look. */
+  private those(event: 'onRunWritten' | 'onMessageOver'): Invariant[] {
+    return this.all.filter((one) => one[event] !== Watch.prototype[event]);
   }
 }

@@ -18,8 +18,7 @@ const PAGE = 1000;
 export class SimS3 {
   private readonly buckets = new Map<string, Map<string, S3Object>>();
   private readonly truths = new Map<string, RunTruth>();
-  private readonly entries = new Map<RunTruth, { objects: readonly S3Object[]; entries: readonly Entry[] }>();
-  private readonly entryOfObject = new WeakMap<S3Object, Entry>();
+  private readonly entries = new Map<RunTruth, RunEntries>();
   /**
    * Other objects of a bucket below the prefix of one run's checkpoints, cached by the number of objects in the bucket: almost everything
    * below the prefix is the run's own.
@@ -177,7 +176,7 @@ export class SimS3 {
       if (beat && heartbeat?.bucket === bucket && heartbeat.key.startsWith(prefix))
         found.push(entryOf(heartbeat.key, beat));
     }
-    return inOrder(found) ? found : found.sort((a, b) => (a.Key < b.Key ? -1 : 1));
+    return sorted(found);
   }
 
   /** Objects that were put into a bucket, as far as they are below the prefix. */
@@ -195,13 +194,12 @@ export class SimS3 {
   private entriesOf(truth: RunTruth, prefix: string): readonly Entry[] {
     const objects = truth.objects();
     const known = this.entries.get(truth);
-    if (known?.objects === objects) return known.entries;
-    const entries = objects.map((object) => {
-      const before = this.entryOfObject.get(object) ?? entryOf(`${prefix}${object.key}`, object);
-      this.entryOfObject.set(object, before);
-      return before;
-    });
-    this.entries.set(truth, { objects, entries });
+    if (known?.objects === objects) return known.inOrder;
+    const byObject = new Map<S3Object, Entry>();
+    for (const object of objects)
+      byObject.set(object, known?.byObject.get(object) ?? entryOf(`${prefix}${object.key}`, object));
+    const entries = sorted([...byObject.values()]);
+    this.entries.set(truth, { objects, byObject, inOrder: entries });
     return entries;
   }
 
@@ -220,6 +218,17 @@ interface Entry {
   Key: string;
   Size: number;
   LastModified: Date;
+}
+
+/** In the order of keys. */
+const sorted = (entries: Entry[]): Entry[] =>
+  inOrder(entries) ? entries : entries.sort((a, b) => (a.Key < b.Key ? -1 : 1));
+
+/** Entries of a run's checkpoints in a listing. Most objects of one version of it are also in the next. */
+interface RunEntries {
+  objects: readonly S3Object[];
+  byObject: ReadonlyMap<S3Object, Entry>;
+  inOrder: readonly Entry[];
 }
 
 const inOrder = (entries: readonly Entry[]): boolean =>

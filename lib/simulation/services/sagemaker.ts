@@ -249,16 +249,14 @@ export class SimSageMaker {
   private list(kind: SimJob['kind'], input: ListTrainingJobsCommandInput | ListProcessingJobsCommandInput) {
     const { MaxResults = 10, NextToken, StatusEquals, NameContains, CreationTimeAfter } = input;
     const before = this.now() - this.hooks.describeLagMs();
-    const known = this.all.filter(
-      (job) =>
-        job.kind === kind &&
-        job.createdAt <= before &&
-        (job.deletedAt === undefined || job.deletedAt > before) &&
-        (NameContains === undefined || job.name.includes(NameContains)) &&
-        (CreationTimeAfter === undefined || dateAt(job.createdAt) > CreationTimeAfter),
-    );
-    const newestFirst = known.reverse();
+    const isKnown = (job: SimJob) =>
+      job.kind === kind &&
+      job.createdAt <= before &&
+      (job.deletedAt === undefined || job.deletedAt > before) &&
+      (NameContains === undefined || job.name.includes(NameContains)) &&
+      (CreationTimeAfter === undefined || dateAt(job.createdAt) > CreationTimeAfter);
     const start = Number(NextToken ?? 0);
+    const newestFirst = newest(this.all, isKnown, start + MaxResults + 1);
     const page = newestFirst.slice(start, start + MaxResults);
     const found = page.flatMap((job) => {
       const view = job.history.findLast(({ at }) => at <= before);
@@ -267,6 +265,16 @@ export class SimSageMaker {
     const isMore = start + MaxResults < newestFirst.length;
     return { found, ...(isMore && { NextToken: String(start + MaxResults) }), $metadata: {} };
   }
+}
+
+/** The newest of these jobs, newest first; at most `most`. */
+function newest(jobs: readonly SimJob[], isKnown: (job: SimJob) => boolean, most: number): SimJob[] {
+  const found: SimJob[] = [];
+  for (let i = jobs.length - 1; i >= 0 && found.length < most; i--) {
+    const job = jobs[i] as SimJob;
+    if (isKnown(job)) found.push(job);
+  }
+  return found;
 }
 
 const limitText = (name: string, limit: number, used: number, delta: number): string =>

@@ -65,14 +65,8 @@ export class EventSources {
   /** A message of the queue: one invocation, after which the message is deleted unless the function reports it as failed. */
   deliver(message: Message): void {
     if (this.hooks.isDeleted()) return;
-    const record = {
-      messageId: message.id,
-      body: message.body,
-      receiptHandle: message.receipt,
-      eventSource: 'aws:sqs',
-    };
     this.functions.reconcile.invoke(
-      (deps, slot) => this.hooks.direct().handle(message, deps, slot, () => onEvent(deps, { Records: [record] })),
+      (deps, slot) => this.hooks.direct().handle(message, deps, slot, () => onEvent(deps, eventOf(message))),
       (ending, invocation) => {
         message.throttledCalls += invocation.throttledCalls;
         const answer =
@@ -156,3 +150,8 @@ export class EventSources {
     if (tick) this.tickOf.set(invocation, tick);
   }
 }
+
+/** What Lambda passes to the function for a message. */
+const eventOf = ({ id, body, receipt }: Message) => ({
+  Records: [{ messageId: id, body, receiptHandle: receipt, eventSource: 'aws:sqs' }],
+});

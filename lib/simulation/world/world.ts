@@ -4,6 +4,7 @@ import { CallFaults, Kills } from '../core/call-faults';
 import { VirtualClock } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';
 import { Gateway } from '../core/gateway';
+import { noteWrite } from '../core/invocation';
 import { Random } from '../core/random';
 import { DirectReconcile } from '../direct/direct-reconcile';
 import { Fleet } from '../job/fleet';
@@ -103,7 +104,7 @@ export class World {
         if (!run) return;
         const before = run.written;
         run.write(item, clock.now);
-        if (invocation) invocation.wroteRunAt.set(run.id, clock.now);
+        if (invocation) noteWrite(invocation, run.id, clock.now);
         this.watch.onRunWritten(run, before, item, invocation);
       },
     });

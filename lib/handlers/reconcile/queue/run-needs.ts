@@ -19,6 +19,9 @@ const needsCache = new WeakMap<object, NeedsByRun>();
 /** The same needs by pool: each pass of the queue needs those of every run. */
 const poolsOf = new WeakMap<readonly QuotaNeed[], PoolNeeds>();
 
+/** What a run requested or held when it was last asked for: each pass of the queue asks for every run several times. */
+const poolsOfRun = new WeakMap<RunRecord, { rungId: string; byRung: NeedsByRung | undefined; pools: PoolNeeds }>();
+
 /** How many instances of each pool the runs need, on the rungs that the queue may choose for them. */
 export class RunNeeds {
   constructor(private readonly found: NeedsByRun) {}
@@ -37,16 +40,12 @@ export class RunNeeds {
    * If the intent of a run cannot be read, only its number of instances is known, and the service decides.
    */
   of(run: RunRecord, rungId = run.rungId): PoolNeeds {
-    const needs = this.found.get(run.runId)?.get(rungId) ?? [];
-    if (hasChosen(run, rungId)) return needsOfJob(needs, run);
-    const instances = instancesOn(run, rungId);
-    const known = poolsOf.get(needs);
-    if (known?.[ENVIRONMENT_POOL] === instances) return known;
-    const pools = {
-      ...Object.fromEntries(needs.map((need) => [need.name, need.needed])),
-      [ENVIRONMENT_POOL]: instances,
-    };
-    poolsOf.set(needs, pools);
+    const byRung = this.found.get(run.runId);
+    const known = poolsOfRun.get(run);
+    if (known?.byRung === byRung && known?.rungId === rungId) return known.pools;
+    const needs = byRung?.get(rungId) ?? [];
+    const pools = hasChosen(run, rungId) ? needsOfJob(needs, run) : needsOfRung(needs, instancesOn(run, rungId));
+    poolsOfRun.set(run, { rungId, byRung, pools });
     return pools;
   }
 
@@ -59,6 +58,17 @@ export class RunNeeds {
       return [{ rungId, needs, instances: needs[ENVIRONMENT_POOL] ?? 0 }];
     });
   }
+}
+
+function needsOfRung(needs: readonly QuotaNeed[], instances: number): PoolNeeds {
+  const known = poolsOf.get(needs);
+  if (known?.[ENVIRONMENT_POOL] === instances) return known;
+  const pools = {
+    ...Object.fromEntries(needs.map((need) => [need.name, need.needed])),
+    [ENVIRONMENT_POOL]: instances,
+  };
+  poolsOf.set(needs, pools);
+  return pools;
 }
 
 /** The service has chosen among alternatives for the run's live job. */

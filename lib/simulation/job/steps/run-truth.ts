@@ -137,13 +137,17 @@ export class RunTruth {
   /** Objects of its checkpoints, with keys relative to its prefix. */
   objects(): readonly S3Object[] {
     if (this.listing?.version !== this.version) {
-      const written = new Set(this.commits.map(({ step }) => step));
-      const torn = [...this.torn].filter(([step]) => !written.has(step)).flatMap(([step, at]) => this.half(step, at));
       const whole = this.commits.flatMap((commit) => this.written(commit));
-      const objects = [...whole, ...torn];
+      const objects = this.torn.size === 0 ? whole : [...whole, ...this.halves()];
       this.listing = { version: this.version, objects };
     }
     return this.listing?.objects ?? [];
+  }
+
+  /** Objects of saves that were not completed later. */
+  private halves(): S3Object[] {
+    const written = new Set(this.commits.map(({ step }) => step));
+    return [...this.torn].filter(([step]) => !written.has(step)).flatMap(([step, at]) => this.half(step, at));
   }
 
   /** The objects of a commit never change. */
