@@ -17,6 +17,8 @@ from measurement import OURS, one_rank_of, steps_of
 AT_ONCE, PATIENCE_SECONDS = 8, 240
 #: Losses of runs in bfloat16 that sum in another order, and those with products in float8.
 SAME, IN_FLOAT8 = 0.03, 0.1
+#: Losses of mixtures: rounding also changes which experts a token visits.
+ROUTED = 0.06
 DENSE = {"layers": 3, "hiddenSize": 256, "attentionHeads": 4, "kvHeads": 2, "headSize": 64, "ffnHiddenSize": 512, "vocabularySize": 512,
          "gatedMlp": True, "tiedEmbeddings": False}  # fmt: skip
 MIXTURE = DENSE | {"experts": 8, "expertsPerToken": 2, "routing": {"score": "softmax", "normalise": True}}
@@ -54,9 +56,11 @@ WAYS = {
     "mask of documents": Way("texts", training={"documentMask": True}),
     "mask of documents, compiled": Way("texts", training={"documentMask": True}, parameters=COMPILED, like="mask of documents"),
     "mixture": Way(model=MIXTURE),
-    "mixture, selective": Way(model=MIXTURE, training={"activationCheckpointing": "selective"}, like="mixture"),
-    "mixture, compiled": Way(model=MIXTURE, parameters=COMPILED, like="mixture"),
-    "mixture, balance": Way(model=MIXTURE, arguments=("--balance-loss", "0.001", "--router-z-loss", "0.0001"), like="mixture"),
+    "mixture, selective": Way(model=MIXTURE, training={"activationCheckpointing": "selective"}, like="mixture", within=ROUTED),
+    "mixture, compiled": Way(model=MIXTURE, parameters=COMPILED, like="mixture", within=ROUTED),
+    "mixture, balance": Way(
+        model=MIXTURE, arguments=("--balance-loss", "0.001", "--router-z-loss", "0.0001"), like="mixture", within=ROUTED
+    ),
     "fine-tuning": Way("conversations", training={"objective": "sft"}),
     "fine-tuning, compiled": Way("conversations", training={"objective": "sft"}, parameters=COMPILED, like="fine-tuning"),
     "fine-tuning, LoRA": Way("conversations", training={"objective": "sft"} | LORA),
@@ -123,7 +127,7 @@ def ways(_machine: Machine, folder: Path) -> Found:
         if not way.like or name not in losses or way.like not in losses:
             continue
         off = max(abs(one - other) for one, other in zip(losses[name], losses[way.like], strict=True))
-        largest = max(largest, off if way.within == SAME else 0.0)
+        largest = max(largest, off if way.within < IN_FLOAT8 else 0.0)
         if not off <= way.within:
             wrong.append(f"{name}: losses are {off:.3f} off {way.like}")
     wrong += [f"{name}: the loss does not fall" for name, found in losses.items() if not found[-1] < found[0]]

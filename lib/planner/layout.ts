@@ -77,6 +77,14 @@ export interface LayoutInput {
    * gradients computed in chunks (torchtune); fused: logits are never stored (Liger).
    */
   loss: 'plain' | '16-bit' | 'chunked' | 'fused';
+  /** FSDP copies parameters and gradients on one rank as well: in the built-in trainer, unless it compiles the layers. */
+  wrapsOneRank?: boolean;
+  /**
+   * Chunks of the sequence in which the built-in trainer computes the loss and its gradients, one after the other (`--loss-chunks`); 0: of
+   * at most 2^28 logits each.
+   * @default the whole sequence at once
+   */
+  lossChunks?: number;
   /** The residual stream is kept in fp32 and cast for each matrix product (torch.autocast), as in Hugging Face models under FSDP1. */
   autocast: boolean;
   /** The head gathers its logits over the tensor ranks instead of computing a vocabulary-parallel loss. */

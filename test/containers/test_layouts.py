@@ -118,8 +118,10 @@ def test_compiled_blocks_and_losses_train_the_same(tmp_path: Path, shards: Path,
 @pytest.mark.parametrize(
     ("first", "second"),
     [((4, {}), (2, {})), ((2, {}), (4, {"parameters": {"tensor_parallel_degree": 2}})),
-     ((4, {"parameters": {"tensor_parallel_degree": 2}}), (1, {})), ((2, {"library": "ddp"}), (1, {}))],
-    ids=["4 to 2 ranks", "sharded to tensor parallel", "tensor parallel to one", "replicated to one"],
+     ((4, {"parameters": {"tensor_parallel_degree": 2}}), (1, {})), ((2, {"library": "ddp"}), (1, {})),
+     ((2, {}), (1, {"parameters": {"compile": True}})), ((1, {"parameters": {"compile": True}}), (2, {}))],
+    ids=["4 to 2 ranks", "sharded to tensor parallel", "tensor parallel to one", "replicated to one", "sharded to compiled on one",
+         "compiled on one to sharded"],
 )
 def test_a_run_continues_in_another_layout(tmp_path: Path, shards: Path, reference: list[float], first: tuple, second: tuple) -> None:
     checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}

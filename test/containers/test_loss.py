@@ -17,6 +17,8 @@ from slipway_trainer.loss import chunks_for, loss_over  # noqa: E402
 from slipway_trainer.tensor_parallel import TensorParallel  # noqa: E402
 from slipway_trainer.vocabulary_loss import VocabularyLoss  # noqa: E402
 
+_PRODUCTS = (torch.ops.aten.mm, torch.ops.aten.addmm, torch.ops.aten.addmm_, torch.ops.aten.bmm)
+
 
 class Products(TorchDispatchMode):
     """Counts matrix products."""
@@ -26,7 +28,7 @@ class Products(TorchDispatchMode):
         self.count = 0
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        self.count += function in (torch.ops.aten.mm.default, torch.ops.aten.addmm.default, torch.ops.aten.bmm.default)
+        self.count += function.overloadpacket in _PRODUCTS
         return function(*args, **(kwargs or {}))
 
 

@@ -1,4 +1,7 @@
-"""The default backend: FSDP2 (`fully_shard`) on a mesh of replicate x shard x context x tensor ranks. PyTorch 2.6 and later."""
+"""The default backend: FSDP2 (`fully_shard`) on a mesh of replicate x shard x context x tensor ranks. PyTorch 2.6 and later.
+
+A compiled model on one rank is not wrapped, because there is nothing to shard: see unsharded.py.
+"""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -29,6 +32,7 @@ from slipway_trainer.recompute import apply_recompute
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.sharding import gathered, named_tensors
 from slipway_trainer.tensor_parallel import split_block, split_ends, tensor_parallel
+from slipway_trainer.unsharded import compute_in
 from slipway_trainer.weights import PublishedWeights, load_weights, published_of
 
 _COMPUTE = {"bf16": torch.bfloat16, "fp8": torch.bfloat16, "fp32": torch.float32}
@@ -48,6 +52,7 @@ class Fsdp2Backend:
         self.data_rank = data_rank(layout, dist.get_rank())
         context = context_parallel(layout)
         self._compiled = compiles(settings, device.type)
+        self._is_whole = self._compiled and layout.ranks == 1
         tensor = tensor_parallel(self.mesh["tensor"])
         self._experts = expert_parallel(layout, device.type)
         self.shapes = {name: tensor.shape for name, tensor in named_tensors(self._module(None, None))}
@@ -62,6 +67,7 @@ class Fsdp2Backend:
     def _fill(self, model: Transformer, published: PublishedWeights | None) -> None:
         """Initializes this rank's shards: the published weights, or random values."""
         model.to_empty(device=self.device)
+        model.tie()
         initialise(model, self._settings.architecture.layers, self._settings.training.seed, self.device)
         if published is not None:
             load_weights(model, published)
@@ -97,11 +103,7 @@ class Fsdp2Backend:
         return self.mesh["shard"] if self.layout.replicate == 1 else self.mesh["replicate", "shard"]
 
     def _distribute(self, model: Transformer) -> None:
-        training, parallel = self._settings.training, self._settings.parallel
-        mesh = self._data_mesh()
-        # Inputs are not cast: hidden states already have the compute dtype, and the tables of rotary positions must stay in float32.
-        policy = MixedPrecisionPolicy(param_dtype=_COMPUTE[training.precision], reduce_dtype=torch.float32, cast_forward_inputs=False)
-        reshard = parallel.reshard_after_forward
+        training = self._settings.training
         if self.layout.tensor > 1:
             split_ends(model, self.mesh["tensor"])
         model.recompute_layers = self._settings.arguments.recompute_layers
@@ -115,6 +117,25 @@ class Fsdp2Backend:
                 apply_recompute(block, training.activation_checkpointing)
             if self._compiled:
                 block.compile()
+        if self._is_whole:
+            self._cast(model)
+        else:
+            self._shard(model)
+
+    def _cast(self, model: Transformer) -> None:
+        """Mixed precision as of FSDP. Blocks that are recomputed cast their parameters again anyway."""
+        training = self._settings.training
+        recomputed = {*model.blocks_recomputed_alone()} if training.activation_checkpointing != "none" else set()
+        inner = {module for block in recomputed for module in block.modules()}
+        for module in model.modules():
+            compute_in(_COMPUTE[training.precision], module, again=module not in inner)
+
+    def _shard(self, model: Transformer) -> None:
+        mesh, reshard = self._data_mesh(), self._settings.parallel.reshard_after_forward
+        # Inputs are not cast: hidden states already have the compute dtype, and the tables of rotary positions must stay in float32.
+        dtype = _COMPUTE[self._settings.training.precision]
+        policy = MixedPrecisionPolicy(param_dtype=dtype, reduce_dtype=torch.float32, cast_forward_inputs=False)
+        for block in model.all_blocks():
             if self._experts is not None and hasattr(block.mlp, "experts"):
                 fully_shard(block.mlp.experts, mesh=self._experts.mesh, mp_policy=policy, reshard_after_forward=reshard)
             fully_shard(block, mesh=mesh, mp_policy=policy, reshard_after_forward=reshard)
@@ -140,7 +161,9 @@ class Fsdp2Backend:
             yield name, whole
 
     def forward_backward(self, batch: MicroBatch, share: float | Tensor, last: bool) -> Tensor:
-        if self._settings.parallel.no_sync:
+        if self._is_whole:
+            pass
+        elif self._settings.parallel.no_sync:
             # Until the last micro-step, gradients stay local and unsharded, and parameters stay gathered.
             self.model.set_requires_gradient_sync(last)
             self.model.set_reshard_after_backward(last)
@@ -166,7 +189,7 @@ class Fsdp2Backend:
         spread = {}
         if self._experts is not None:
             spread = {mesh_key(parameter): self._experts.group for name, parameter in self.model.named_parameters() if ".experts." in name}
-        return clip_gradients(self.model.parameters(), max_norm, spread)
+        return clip_gradients(self.optimizer, self.model.parameters(), max_norm, spread)
 
     def close(self) -> None:
         """Does nothing: there are no resources besides the process group."""

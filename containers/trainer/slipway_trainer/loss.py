@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from slipway_trainer.sharding import is_linear
 from slipway_trainer.tensor_parallel import TensorParallel
 from slipway_trainer.vocabulary_loss import IGNORED, head_loss
 
@@ -55,12 +56,14 @@ class _InPieces(torch.autograd.Function):
         total = x_BLD.new_zeros((), dtype=torch.float32)
         to_x, to_weight_VD = [], None
         for x_BCD, targets_BC in zip(x_BLD.chunk(chunks, dim=1), targets_BL.chunk(chunks, dim=1), strict=True):
-            x_BCD, weight = x_BCD.detach().requires_grad_(), weight_VD.detach().requires_grad_()
+            logits_TV = F.linear(x_BCD, weight_VD).flatten(0, 1).requires_grad_()
             with torch.enable_grad():
-                piece = _summing(compiled)(F.linear(x_BCD, weight).flatten(0, 1), targets_BC.flatten(), z_weight)
-            of_x, of_weight = torch.autograd.grad(piece, (x_BCD, weight))
-            to_x.append(of_x)
-            to_weight_VD = of_weight if to_weight_VD is None else to_weight_VD.add_(of_weight)
+                piece = _summing(compiled)(logits_TV, targets_BC.flatten(), z_weight)
+            (to_logits_TV,) = torch.autograd.grad(piece, logits_TV)
+            to_x.append((to_logits_TV @ weight_VD).view_as(x_BCD))
+            # The matrix product adds to the gradients of earlier chunks; a separate sum would take another pass over them.
+            parts = to_logits_TV.t(), x_BCD.flatten(0, 1)
+            to_weight_VD = torch.mm(*parts) if to_weight_VD is None else to_weight_VD.addmm_(*parts)
             total += piece.detach()
         ctx.save_for_backward(torch.cat(to_x, dim=1), to_weight_VD)
         return total
@@ -73,7 +76,8 @@ class _InPieces(torch.autograd.Function):
 
 def _is_plain(head: nn.Module) -> bool:
     """Whether the head is a trainable linear layer whose weight can be read outside its forward pass, which is not the case with ZeRO-3."""
-    return type(head) is nn.Linear and head.weight.requires_grad and not hasattr(head.weight, "ds_id")
+    weight = next(head.parameters())
+    return is_linear(head) and weight.requires_grad and not hasattr(weight, "ds_id")
 
 
 def loss_over(
@@ -90,7 +94,7 @@ def loss_over(
     divisor = targets_BL.numel() if divisor is None else divisor
 
     def loss(head: nn.Module, x_BLD: Tensor) -> Tensor:
-        if tensor is not None and type(head) is nn.Linear:
+        if tensor is not None and is_linear(head):
             return head_loss(head, x_BLD, targets_BL, tensor, chunks, z_weight) / divisor
         # A head with an adapter gathers all positions itself.
         if chunks == 1 or tensor is not None:

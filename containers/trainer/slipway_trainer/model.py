@@ -66,7 +66,11 @@ class Transformer(nn.Module):
         made = [PredictionModule(shape, Block(shape, shape.layers - 1, context, experts)) for _ in range(shape.mtp_layers)]
         self.mtp = nn.ModuleDict({str(index): module for index, module in enumerate(made)})
         self.head = _head(shape)
-        if shape.tied_embeddings:
+        self.tie()
+
+    def tie(self) -> None:
+        """Lets the head share the matrix of the embedding where the model does. `to_empty` replaces both."""
+        if self.shape.tied_embeddings:
             self.head.weight = self.embed.weight
 
     def all_blocks(self) -> list[Block]:

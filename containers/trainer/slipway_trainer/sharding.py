@@ -49,6 +49,11 @@ def own(parameter: Tensor) -> Tensor:
     return parameter.to_local(grad_placements=[Partial()] * parameter.device_mesh.ndim if is_whole else parameter.placements)
 
 
+def is_linear(module: nn.Module) -> bool:
+    """Whether a module computes `nn.Linear.forward`, whatever its class is: neither float8 nor an adapter, for example."""
+    return type(module).forward is nn.Linear.forward
+
+
 def own_bias(layer: nn.Linear) -> Tensor | None:
     """The local bias of a layer; scaled if the layer's output is summed over ranks."""
     return None if layer.bias is None else own(layer.bias) * getattr(layer, "bias_share", 1.0)

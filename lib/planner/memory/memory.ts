@@ -74,7 +74,7 @@ function lateGradients(l: LayoutInput, gradients: number, activations: number): 
 }
 
 /** Without other data-parallel ranks, no gradients are reduce-scattered in a separate stream, whose memory activations cannot reuse. */
-const isAlone = (l: LayoutInput) => l.shard * l.replicate * l.context === 1;
+const isAlone = (l: LayoutInput) => !l.wrapsOneRank && l.shard * l.replicate * l.context === 1;
 
 /** Workspaces, DeepSpeed's buckets, and one complete residual stream in fp32, which Liger's kernels process row by row. */
 function bufferBytes(l: LayoutInput, k: MemoryConstants): number {
@@ -93,10 +93,20 @@ const HANDED_OUT_BYTES = 4;
 /** Bytes per logit of losses without an fp32 copy: logits and their gradient in 16 bit; logits alone; nothing. */
 const LEAN_LOSS_BYTES = { '16-bit': 4, chunked: 2, fused: 0 };
 
+/** Most logits of a chunk, by default (CHUNK_ELEMENTS in containers/trainer/slipway_trainer/loss.py). */
+const CHUNK_LOGITS = 2 ** 28;
+
+/** Logits that a rank holds at a time. Without chunks, the logits of all heads are kept until the backward pass. */
+function logitsAtOnce(l: LayoutInput): number {
+  // If the head gathers its logits, every rank holds all of them.
+  const ofHead = (tokensPerRank(l) * l.model.vocabulary) / (l.gathersLogits ? 1 : l.tensor);
+  if (l.lossChunks === undefined || l.lossChunks === 1) return headsOf(l.model) * ofHead;
+  return l.lossChunks > 1 ? ofHead / l.lossChunks : Math.min(ofHead, CHUNK_LOGITS);
+}
+
 /** Logits in 16 bit, their fp32 copy and the gradients of both, as far as the loss keeps them. */
 function logitBytes(l: LayoutInput, k: MemoryConstants): number {
-  // If the head gathers its logits, every rank holds all of them. The logits of all heads are kept until the backward pass.
-  const logits = (headsOf(l.model) * tokensPerRank(l) * l.model.vocabulary) / (l.gathersLogits ? 1 : l.tensor);
+  const logits = logitsAtOnce(l);
   if (l.loss !== 'plain') return LEAN_LOSS_BYTES[l.loss] * logits;
   if (l.gathersLogits) return PLAIN_LOSS_BYTES * logits;
   if (l.autocast) return (PLAIN_LOSS_BYTES + HANDED_OUT_BYTES) * logits;
@@ -109,7 +119,7 @@ function logitBytes(l: LayoutInput, k: MemoryConstants): number {
  * collects gradients in its buckets. Under autocast the shards are gathered in fp32. Frozen weights have no gradients.
  */
 function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inBlock: number } {
-  if (l.zeroStage !== 3 || l.shard * l.context === 1) return { atLoss: 0, inBlock: 0 };
+  if (l.zeroStage !== 3 || (l.shard * l.context === 1 && !l.wrapsOneRank)) return { atLoss: 0, inBlock: 0 };
   const block = mostOfKinds(l, (one) => layerParametersOfRank(one.model, l.tensor, expertTensorOf(l) * l.expert));
   const table = embeddingParameters(l.model) / l.tensor;
   const wholeGroups = (l.stack === 'fsdp' || l.stack === 'jax') && l.prefetchesShards;

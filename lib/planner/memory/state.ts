@@ -46,7 +46,7 @@ export function heldState(l: LayoutInput, k: MemoryConstants, layers: number): H
     gradients:
       gradientsOnHost && !sums ? 0 : bytes.gradients * (l.zeroStage >= 2 && !sums ? trained.sharded : trained.local),
     optimizer: optimizerOnHost ? 0 : bytes.optimizer * (l.zeroStage >= 1 ? trained.sharded : trained.local),
-    unsharded: bytes.parameters * local * (1 - 1 / ranks),
+    unsharded: bytes.parameters * local * (ranks === 1 && l.wrapsOneRank ? 1 : 1 - 1 / ranks),
   };
 }
 

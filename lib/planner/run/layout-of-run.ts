@@ -212,6 +212,15 @@ function expertTensorOf(run: RunSpec): Pick<LayoutInput, 'expertTensor'> {
   return given === undefined ? {} : { expertTensor: given };
 }
 
+/** Its compiled loss computes the gradient from logits in 16 bit; the log-probabilities of preferences are not compiled. */
+function ofBuiltinTrainer({ code, training }: RunSpec, compiled: boolean): Partial<Software> {
+  return {
+    loss: compiled && training.objective !== 'dpo' ? '16-bit' : 'plain',
+    lossChunks: Number(code.arguments['loss-chunks'] ?? 0),
+    wrapsOneRank: !compiled,
+  };
+}
+
 function softwareOf(run: RunSpec): Software {
   const { distribution, training } = run;
   const stack = stackOf(distribution.library);
@@ -230,6 +239,7 @@ function softwareOf(run: RunSpec): Software {
     stack,
     kernels: kernelsOf(traits, precisionOf(run), compiled),
     loss: 'plain',
+    ...(run.code.builtin === 'builtin' && ofBuiltinTrainer(run, compiled)),
     autocast: false,
     gathersLogits: false,
     prefetchesShards: true,

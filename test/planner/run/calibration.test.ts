@@ -123,7 +123,7 @@ describe('measured memory', () => {
   });
 
   test('counts in changes that only help together', () => {
-    const [together, ...others] = planned(LLAMA, [held(6, 'a'), held(6, 'b')]).advice;
+    const [together, ...others] = planned(LLAMA, [held(10, 'a'), held(10, 'b')]).advice;
     expect(others).toEqual([]);
     expect(together).toMatchObject({ why: 'together', fits: 'fits' });
     expect(together?.change.split(', ')).toHaveLength(3);
