@@ -139,6 +139,7 @@ export function sidebar(): Item[] {
     section('Project', [
       folder('decisions', 'Decisions'),
       page('evidence/README', 'Evidence'),
+      page('evidence/2026-11-26-h200', 'One H200, 2026-11-26'),
       page('evidence/2026-11-23-h200', 'One H200, 2026-11-23'),
       page('changelog', 'Changelog'),
     ]),
