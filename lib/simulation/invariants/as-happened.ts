@@ -53,11 +53,13 @@ export class AsHappened extends Invariant {
   private ofMoney(attempt: Attempt, job: SimJob): string[] {
     const { prices } = this.scene.world;
     const usd = prices.isKnown(job) ? prices.jobUsd(job, this.now) : null;
+    const held = heldMs(job, this.now);
+    // In a job of a minute, the rounded seconds are more than the share.
+    const ofRounding = held > 0 ? ROUNDED_MS / held : 0;
     const isRight =
       attempt.costUsd === null || usd === null
         ? attempt.costUsd === usd
-        : Math.abs(attempt.costUsd - usd) <= SHARE_TOLERANCE * usd + 0.02;
-    const held = heldMs(job, this.now);
+        : Math.abs(attempt.costUsd - usd) <= (SHARE_TOLERANCE + ofRounding) * usd + 0.02;
     const booked = trainedMs(attempt, attempt.endedAt ?? 0);
     return [
       ...differ('cost, USD', attempt.costUsd, usd, isRight),
