@@ -6,6 +6,8 @@ const SANDBOX_TESTS = ['test/sandbox/*.test.ts'];
 export default defineConfig({
   test: {
     globalSetup: 'test/support/temporary-folder.ts',
+    // Files that have not changed since the last run, or that the other project has read, are not compiled again.
+    experimental: { fsModuleCache: true, fsModuleCachePath: '.slipway/test/vitest' },
     projects: [
       {
         test: {
