@@ -9,7 +9,7 @@ import { ENVIRONMENT } from './support';
  * Histories of one run of the tests: half in each of two files, so that they run in parallel. `npm run test:long` plays more of them
  * (test/long/drawn-laws.test.ts).
  */
-const EACH = Number(process.env.HISTORIES ?? draws(40)) / 2;
+const EACH = Number(process.env.HISTORIES ?? draws(100)) / 2;
 /** Others at each run of the tests; CI draws by the commit. `HISTORIES_SEED` plays them again. */
 const SEED = Number(process.env.HISTORIES_SEED ?? randomInt(1_000_000_000));
 
