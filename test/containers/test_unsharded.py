@@ -1,12 +1,15 @@
-"""Mixed precision without FSDP: the numbers of an explicit cast, names that stay, and no copies of parameters for the backward pass."""
+"""Mixed precision without FSDP: the numbers of an explicit cast and of FSDP, names that stay, and no copies of parameters for the backward
+pass."""
 
 import copy
+from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
+from rank_world import losses_of, trainer_job, write_shards  # noqa: E402
 from torch._dynamo.backends.common import aot_autograd  # noqa: E402
 from torch._functorch.partitioners import min_cut_rematerialization_partition  # noqa: E402
 
@@ -84,3 +87,26 @@ def test_layers_keep_their_kind_and_their_state() -> None:
     assert all(torch.equal(value, state[name]) for name, value in model.state_dict().items())
     assert isinstance(model.head, torch.nn.Linear) and type(model.head).__name__ == "Linear"
     assert model.head.weight.dtype == torch.bfloat16 and model.embed.weight.dtype == torch.float32
+
+
+WAYS = {
+    "tied": {"model": {"tiedEmbeddings": True}},
+    "multi-token prediction": {"model": {"mtpLayers": 1}},
+    "offload": {"training": {"activationOffload": True, "activationCheckpointing": "full"}},
+    "adapters": {"training": {"lora": {"rank": 4, "alpha": 8, "targets": ["q_proj", "down_proj"]}}},
+    "groups of layers": {"training": {"activationCheckpointing": "full"}, "arguments": ["--recompute-layers", "2"]},
+}
+
+
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize(("precision", "limit"), [("fp32", 1e-4), ("bf16", 0.02)])
+@pytest.mark.parametrize("way", WAYS)
+def test_one_compiled_rank_has_the_losses_of_fsdp(tmp_path: Path, way: str, precision: str, limit: float) -> None:
+    tokens = write_shards(tmp_path / "tokens", 60_000)
+
+    def losses(name: str, **changes) -> list[float]:
+        more = copy.deepcopy(WAYS[way])
+        more["training"] = more.get("training", {}) | {"precision": precision}
+        return losses_of(tmp_path / name, 1, trainer_job(**more, **changes), {"train": tokens})
+
+    assert losses("compiled", parameters={"compile": True}) == pytest.approx(losses("fsdp"), abs=limit)
