@@ -9,10 +9,10 @@ import pytest
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-from rank_world import losses_of, trainer_job, write_shards  # noqa: E402
 from torch._dynamo.backends.common import aot_autograd  # noqa: E402
 from torch._functorch.partitioners import min_cut_rematerialization_partition  # noqa: E402
 
+from rank_world import losses_of, trainer_job, write_shards  # noqa: E402
 from slipway_trainer.architecture import read_architecture  # noqa: E402
 from slipway_trainer.loss import loss_over  # noqa: E402
 from slipway_trainer.model import Transformer  # noqa: E402
