@@ -61,6 +61,18 @@ def test_bf16_heads_keep_their_gradients_in_bf16_and_the_loss_in_fp32() -> None:
     torch.testing.assert_close(to_weight.float(), run(1, 0.0)[2], atol=0.02, rtol=0.1)
 
 
+def test_pieces_work_under_autocast() -> None:
+    generator = torch.Generator().manual_seed(5)
+    head, x = torch.nn.Linear(16, 50, bias=False), torch.randn(2, 10, 16, generator=generator).requires_grad_()
+    targets = torch.randint(0, 50, (2, 10), generator=generator)
+    with torch.autocast("cpu", torch.bfloat16):
+        losses = [loss_over(targets, chunks, 0.0)(head, x) for chunks in (1, 4)]
+    for loss in losses:
+        loss.backward()
+    assert losses[1].item() == pytest.approx(losses[0].item(), abs=0.02)
+    assert head.weight.grad.dtype == x.grad.dtype == torch.float32
+
+
 def test_no_product_of_the_head_is_computed_twice() -> None:
     assert run(5, 0.0)[3] == 5 * 3
 

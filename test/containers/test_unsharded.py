@@ -3,6 +3,7 @@ pass."""
 
 import copy
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
@@ -77,6 +78,29 @@ def test_compiled_layers_save_no_copies_of_parameters_that_are_cast_again(again:
     tables = model._tables(torch.zeros(2, 5, dtype=torch.long), None, torch.bfloat16)
     torch.compile(block, backend=backend)(x_BLD, *tables).sum().backward()
     assert bool(copies) != again
+
+
+def test_one_graph_serves_all_layers_in_training_and_evaluation() -> None:
+    graphs, calls = [], []
+
+    def backend(graph: torch.fx.GraphModule, _inputs: list):
+        graphs.append(graph)
+        return lambda *arguments: calls.append(graph) or graph(*arguments)
+
+    model = casting(model_of(layers=12, tiedEmbeddings=False), torch.bfloat16)
+    for block in model.all_blocks():
+        block.compile(backend=backend)
+    loss_of(model).backward()
+    assert (len(graphs), len(calls)) == (1, 12)
+    with torch.no_grad():
+        loss_of(model)
+    assert (len(graphs), len(calls)) == (2, 24)
+
+
+def test_getters_are_functions_which_older_versions_of_pytorch_compile() -> None:
+    model = casting(model_of(tiedEmbeddings=False), torch.bfloat16)
+    getters = {member.fget for module in model.modules() for member in vars(type(module)).values() if isinstance(member, property)}
+    assert getters and all(isinstance(getter, FunctionType) for getter in getters)
 
 
 def test_layers_keep_their_kind_and_their_state() -> None:

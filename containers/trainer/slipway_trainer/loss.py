@@ -62,7 +62,7 @@ class _InPieces(torch.autograd.Function):
             (to_logits_TV,) = torch.autograd.grad(piece, logits_TV)
             to_x.append((to_logits_TV @ weight_VD).view_as(x_BCD))
             # The matrix product adds to the gradients of earlier chunks; a separate sum would take another pass over them.
-            parts = to_logits_TV.t(), x_BCD.flatten(0, 1)
+            parts = to_logits_TV.t(), x_BCD.flatten(0, 1).to(to_logits_TV.dtype)
             to_weight_VD = torch.mm(*parts) if to_weight_VD is None else to_weight_VD.addmm_(*parts)
             total += piece.detach()
         ctx.save_for_backward(torch.cat(to_x, dim=1), to_weight_VD)

@@ -6,7 +6,7 @@ parameters are properties of the modules, as in SimpleFSDP (arXiv 2411.00284), s
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 import torch
 from torch import Tensor, nn
@@ -19,17 +19,17 @@ Cast = Callable[[Tensor], Tensor]
 def compute_in(dtype: torch.dtype, module: nn.Module, again: bool) -> None:
     """Lets a module, without its children, compute with its parameters in `dtype`. `again`: the compiled backward pass casts them again;
     otherwise it would need saved copies, unless the module is in a part of the model that is recomputed."""
+    if module._parameters:
+        module.__class__ = _class(type(module), tuple(module._parameters), dtype, again)
+
+
+@cache
+def _class(kind: type[nn.Module], names: tuple[str, ...], dtype: torch.dtype, again: bool) -> type[nn.Module]:
+    """`kind` with these members. One class for all layers: compiled code is used again only for modules of the same class."""
+    if issubclass(kind, nn.Embedding):
+        return type(kind.__name__, (kind,), {"forward": _embedded(dtype)})
     cast = partial(_cast_again if again else _cast, dtype=dtype)
-    if isinstance(module, nn.Embedding):
-        _change(module, {"forward": _embedded(dtype)})
-    elif module._parameters:
-        _change(module, {name: property(partial(_read, name=name, cast=cast)) for name in module._parameters})
-
-
-def _change(module: nn.Module, members: dict[str, object]) -> None:
-    """Gives a module a class of its own, with these members."""
-    kind = type(module)
-    module.__class__ = type(kind.__name__, (kind,), members)
+    return type(kind.__name__, (kind,), {name: property(_reader(name, cast)) for name in names})
 
 
 def _embedded(dtype: torch.dtype) -> Callable[[nn.Embedding, Tensor], Tensor]:
@@ -37,9 +37,14 @@ def _embedded(dtype: torch.dtype) -> Callable[[nn.Embedding, Tensor], Tensor]:
     return lambda module, tokens_BL: nn.Embedding.forward(module, tokens_BL).to(dtype)
 
 
-def _read(module: nn.Module, name: str, cast: Cast) -> Tensor | None:
-    parameter = module._parameters[name]
-    return None if parameter is None else cast(parameter)
+def _reader(name: str, cast: Cast) -> Callable[[nn.Module], Tensor | None]:
+    """The getter of a parameter: a function, because PyTorch 2.6 compiles no other getters."""
+
+    def read(module: nn.Module) -> Tensor | None:
+        parameter = module._parameters[name]
+        return None if parameter is None else cast(parameter)
+
+    return read
 
 
 def _cast(parameter: Tensor, dtype: torch.dtype) -> Tensor:

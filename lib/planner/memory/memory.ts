@@ -100,8 +100,9 @@ const CHUNK_LOGITS = 2 ** 28;
 function logitsAtOnce(l: LayoutInput): number {
   // If the head gathers its logits, every rank holds all of them.
   const ofHead = (tokensPerRank(l) * l.model.vocabulary) / (l.gathersLogits ? 1 : l.tensor);
-  if (l.lossChunks === undefined || l.lossChunks === 1) return headsOf(l.model) * ofHead;
-  return l.lossChunks > 1 ? ofHead / l.lossChunks : Math.min(ofHead, CHUNK_LOGITS);
+  const { lossChunks = 1 } = l;
+  if (lossChunks > 1) return ofHead / lossChunks;
+  return lossChunks === 0 && ofHead > CHUNK_LOGITS ? CHUNK_LOGITS : headsOf(l.model) * ofHead;
 }
 
 /** Logits in 16 bit, their fp32 copy and the gradients of both, as far as the loss keeps them. */
@@ -119,7 +120,8 @@ function logitBytes(l: LayoutInput, k: MemoryConstants): number {
  * collects gradients in its buckets. Under autocast the shards are gathered in fp32. Frozen weights have no gradients.
  */
 function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inBlock: number } {
-  if (l.zeroStage !== 3 || (l.shard * l.context === 1 && !l.wrapsOneRank)) return { atLoss: 0, inBlock: 0 };
+  const isOneRank = l.shard * l.context === 1;
+  if (isOneRank ? !l.wrapsOneRank : l.zeroStage !== 3) return { atLoss: 0, inBlock: 0 };
   const block = mostOfKinds(l, (one) => layerParametersOfRank(one.model, l.tensor, expertTensorOf(l) * l.expert));
   const table = embeddingParameters(l.model) / l.tensor;
   const wholeGroups = (l.stack === 'fsdp' || l.stack === 'jax') && l.prefetchesShards;

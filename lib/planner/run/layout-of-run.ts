@@ -7,7 +7,7 @@ import { EXPERT_TENSOR, flag, flagNumber } from '../../distribution/megatron/fla
 import { degree, type ParallelLayout } from '../../distribution/strategy';
 import { hostsOfDomain } from '../../distribution/ultra-servers';
 import { type Issue, issue } from '../../spec/issue';
-import { hostCount, trainingGroupsOf } from '../../spec/resolve-run';
+import { hostCount, trainingGroupsOf, worldSize } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import type { Kernels, LayoutInput, PlanPrecision, Recompute, Stack } from '../layout';
 import { lowPrecisionOf } from '../time/low-precision';
@@ -212,12 +212,16 @@ function expertTensorOf(run: RunSpec): Pick<LayoutInput, 'expertTensor'> {
   return given === undefined ? {} : { expertTensor: given };
 }
 
+/** Libraries with which the built-in trainer runs its own model; under SMP v2 it runs one of transformers. */
+const CHUNKS_LOSS: ReadonlySet<string> = new Set(['fsdp', 'ddp', 'deepspeed']);
+
 /** Its compiled loss computes the gradient from logits in 16 bit; the log-probabilities of preferences are not compiled. */
-function ofBuiltinTrainer({ code, training }: RunSpec, compiled: boolean): Partial<Software> {
+function ofBuiltinTrainer(run: RunSpec, compiled: boolean): Partial<Software> {
+  const { code, training, distribution } = run;
   return {
     loss: compiled && training.objective !== 'dpo' ? '16-bit' : 'plain',
     lossChunks: Number(code.arguments['loss-chunks'] ?? 0),
-    wrapsOneRank: !compiled,
+    wrapsOneRank: distribution.library !== 'deepspeed' && !(compiled && worldSize(run) === 1),
   };
 }
 
@@ -239,7 +243,7 @@ function softwareOf(run: RunSpec): Software {
     stack,
     kernels: kernelsOf(traits, precisionOf(run), compiled),
     loss: 'plain',
-    ...(run.code.builtin === 'builtin' && ofBuiltinTrainer(run, compiled)),
+    ...(CHUNKS_LOSS.has(distribution.library) && run.code.builtin === 'builtin' && ofBuiltinTrainer(run, compiled)),
     autocast: false,
     gathersLogits: false,
     prefetchesShards: true,

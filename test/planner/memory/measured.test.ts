@@ -1,21 +1,30 @@
 import { expect, test } from 'vitest';
-import { planRun } from '../../../lib/planner/run/plan-run';
+import { FITTED_MEMORY } from '../../../lib/planner/memory/fitted';
+import { memoryOf } from '../../../lib/planner/memory/memory';
+import { layoutOfRun } from '../../../lib/planner/run/layout-of-run';
 import { BASE, runOf } from '../../support/runs';
 
-/** What PyTorch reserved on an H200 for layers of Llama 3 8B at 8,192 tokens, in GiB (docs/evidence/2026-11-26-h200.md). */
+/**
+ * What PyTorch reserved on an H200 for layers of Llama 3 8B at 8,192 tokens, in GiB: compiled layers without FSDP
+ * (docs/evidence/2026-11-26-h200.md), and the same within FSDP on one rank (docs/evidence/2026-11-23-h200.md).
+ */
 const MEASURED = [
-  { layers: 8, activationCheckpointing: 'none', precision: 'bf16', gib: 47.8, within: 8 },
-  { layers: 8, activationCheckpointing: 'selective', precision: 'bf16', gib: 45.4, within: 8 },
-  { layers: 16, activationCheckpointing: 'none', precision: 'bf16', gib: 82.7, within: 8 },
+  { wraps: false, layers: 8, activationCheckpointing: 'none', precision: 'bf16', gib: 47.8, within: 8 },
+  { wraps: false, layers: 8, activationCheckpointing: 'selective', precision: 'bf16', gib: 45.4, within: 8 },
   // In float8 the compiler saves no more than with checkpointing.
-  { layers: 8, activationCheckpointing: 'none', precision: 'fp8', gib: 45.1, within: 13 },
-  { layers: 8, activationCheckpointing: 'selective', precision: 'fp8', gib: 45.1, within: 8 },
+  { wraps: false, layers: 8, activationCheckpointing: 'none', precision: 'fp8', gib: 45.1, within: 13 },
+  { wraps: false, layers: 8, activationCheckpointing: 'selective', precision: 'fp8', gib: 45.1, within: 8 },
+  { wraps: true, layers: 8, activationCheckpointing: 'none', precision: 'bf16', gib: 60.7, within: 4 },
+  { wraps: true, layers: 8, activationCheckpointing: 'selective', precision: 'bf16', gib: 58.0, within: 4 },
+  { wraps: true, layers: 16, activationCheckpointing: 'none', precision: 'bf16', gib: 95.3, within: 4 },
+  { wraps: true, layers: 16, activationCheckpointing: 'selective', precision: 'bf16', gib: 89.8, within: 4 },
+  { wraps: true, layers: 8, activationCheckpointing: 'none', precision: 'fp8', gib: 58.4, within: 4 },
 ] as const;
 
 test.each(MEASURED)(
-  '$layers layers in $precision with checkpointing $activationCheckpointing: planned within $within % of $gib GiB',
-  ({ layers, gib, within, ...training }) => {
-    const plan = planRun(
+  '$layers layers in $precision with checkpointing $activationCheckpointing, within FSDP: $wraps; planned within $within % of $gib GiB',
+  ({ wraps, layers, gib, within, ...training }) => {
+    const found = layoutOfRun(
       runOf({
         ...BASE,
         model: {
@@ -33,11 +42,12 @@ test.each(MEASURED)(
         training: { sequenceLength: 8192, microBatchSize: 1, globalBatchSize: 1, steps: 30, ...training },
         code: { source: 'builtin' },
         compute: { instanceType: 'ml.p5.4xlarge', instanceCount: 1 },
-        distribution: { library: 'fsdp', parameters: { compile: true } },
+        distribution: { library: 'fsdp' },
       }),
-      { region: 'us-west-2' },
     );
-    if (Array.isArray(plan)) throw new Error(JSON.stringify(plan));
-    expect(Math.abs(plan.memoryGiB.total / gib - 1)).toBeLessThan(within / 100);
+    if (Array.isArray(found)) throw new Error(JSON.stringify(found));
+    expect(found.layout.wrapsOneRank).toBe(false);
+    const { total } = memoryOf({ ...found.layout, wrapsOneRank: wraps }, FITTED_MEMORY);
+    expect(Math.abs(total / gib - 1)).toBeLessThan(within / 100);
   },
 );
