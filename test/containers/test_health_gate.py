@@ -132,9 +132,7 @@ def test_the_measurements_of_two_ranks_on_this_machine(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     environ = dict(os.environ, PYTHONPATH=str(REPOSITORY / "containers/driver"), OMP_NUM_THREADS="1")
     found = run_ranks(sys.executable, environ, tmp_path, 2, threading.Event())
-    # On a machine that others keep busy, the rounded speeds can be 0.
-    assert found is not None and set(found) == {"tflops", "busBandwidthGBps"}
-    assert len(found["tflops"]) == 2 and min([*found["tflops"], found["busBandwidthGBps"]]) >= 0
+    assert found is not None and len(found["tflops"]) == 2 and min(found["tflops"]) > 0 and found["busBandwidthGBps"] > 0
 
 
 def test_a_stop_ends_the_measurements(tmp_path: Path) -> None:

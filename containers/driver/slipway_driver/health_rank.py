@@ -68,6 +68,11 @@ def _answer(text: str) -> Optional[Dict[str, Any]]:
     return None
 
 
+def _rounded(speed: float) -> float:
+    """Six significant digits. With a number of decimals, the speed of a busy CPU would become 0."""
+    return float("%.6g" % speed)
+
+
 def main() -> None:
     """Runs one rank of the measurements, with the environment variables that torchrun would set; rank 0 prints the results as one line of
     JSON."""
@@ -100,9 +105,9 @@ def main() -> None:
     gathered = [torch.zeros(1, dtype=torch.float64, device=device) for _ in range(world)]
     dist.all_gather(gathered, torch.tensor([tflops], dtype=torch.float64, device=device))
     if dist.get_rank() == 0:
-        facts = {"tflops": [round(float(value), 3) for value in gathered]}
+        facts = {"tflops": [_rounded(float(value)) for value in gathered]}
         if world > 1:
-            facts["busBandwidthGBps"] = round(bus_bandwidth_gbps(reduced.numel() * 4, each, world), 3)  # type: ignore[assignment]
+            facts["busBandwidthGBps"] = _rounded(bus_bandwidth_gbps(reduced.numel() * 4, each, world))  # type: ignore[assignment]
         print(json.dumps(facts), flush=True)
     dist.destroy_process_group()
 

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from slipway_trainer.feed_forward import Experts
+from slipway_trainer.sharding import is_linear
 
 #: The kernels require dimensions that are multiples of this.
 MULTIPLE = 16
@@ -111,7 +112,7 @@ def apply_float8(module: nn.Module, recipe: str) -> None:
     for name, child in list(module.named_children()):
         if isinstance(child, Experts):
             continue
-        if type(child) is nn.Linear and child.in_features % MULTIPLE == 0 and child.out_features % MULTIPLE == 0:
+        if is_linear(child) and child.in_features % MULTIPLE == 0 and child.out_features % MULTIPLE == 0:
             has_bias = child.bias is not None
             linear = Float8Linear(child.in_features, child.out_features, bias=has_bias, device=child.weight.device)
             linear.recipe = recipe

@@ -161,9 +161,15 @@ class Fsdp2Backend:
             yield name, whole
 
     def forward_backward(self, batch: MicroBatch, share: float | Tensor, last: bool) -> Tensor:
-        if self._is_whole:
-            pass
-        elif self._settings.parallel.no_sync:
+        if not self._is_whole:
+            self._communicate(last)
+        loss = self._objective(self.model, batch)
+        (loss * share).backward()
+        return loss.detach()
+
+    def _communicate(self, last: bool) -> None:
+        """Sets what FSDP communicates in a micro-step. `last`: of the step."""
+        if self._settings.parallel.no_sync:
             # Until the last micro-step, gradients stay local and unsharded, and parameters stay gathered.
             self.model.set_requires_gradient_sync(last)
             self.model.set_reshard_after_backward(last)
@@ -171,9 +177,6 @@ class Fsdp2Backend:
             # Gradients are reduce-scattered after every micro-step, so that no rank holds all of them, and all-reduced across replicas once
             # per step.
             self.model.set_requires_all_reduce(last)
-        loss = self._objective(self.model, batch)
-        (loss * share).backward()
-        return loss.detach()
 
     @torch.no_grad()
     def evaluate(self, batch: MicroBatch) -> Tensor:

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from slipway_trainer.sharding import is_linear, own, own_bias
+from slipway_trainer.sharding import is_linear, own, own_bias, stored_weight
 
 if TYPE_CHECKING:
     from slipway_trainer.feed_forward import FeedForward
@@ -54,7 +54,7 @@ def suits(x_RD: Tensor, experts: Collection[nn.Module]) -> bool:
     if not x_RD.size(0) or torch.cuda.get_device_capability(x_RD.device) != _CAPABILITY:
         return False
     layers = [layer for layer in next(iter(experts)).children() if layer is not None]
-    return all(is_linear(layer) and _suits(*own(layer.weight).shape) for layer in layers)
+    return all(is_linear(layer) and _suits(*own(stored_weight(layer)).shape) for layer in layers)
 
 
 def _suits(outputs: int, inputs: int) -> bool:

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from slipway_trainer.sharding import is_linear
+from slipway_trainer.sharding import is_linear, stored_weight
 from slipway_trainer.tensor_parallel import TensorParallel
 from slipway_trainer.vocabulary_loss import IGNORED, head_loss
 
@@ -76,7 +76,7 @@ class _InPieces(torch.autograd.Function):
 
 def _is_plain(head: nn.Module) -> bool:
     """Whether the head is a trainable linear layer whose weight can be read outside its forward pass, which is not the case with ZeRO-3."""
-    weight = next(head.parameters())
+    weight = stored_weight(head)
     return is_linear(head) and weight.requires_grad and not hasattr(weight, "ds_id")
 
 

@@ -54,6 +54,11 @@ def is_linear(module: nn.Module) -> bool:
     return type(module).forward is nn.Linear.forward
 
 
+def stored_weight(layer: nn.Linear) -> nn.Parameter:
+    """The weight of a layer as it is stored. Reading `weight` may cast it, see unsharded.py."""
+    return next(layer.parameters())
+
+
 def own_bias(layer: nn.Linear) -> Tensor | None:
     """The local bias of a layer; scaled if the layer's output is summed over ranks."""
     return None if layer.bias is None else own(layer.bias) * getattr(layer, "bias_share", 1.0)
