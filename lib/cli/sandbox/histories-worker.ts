@@ -1,10 +1,9 @@
 import path from 'node:path';
-import { parentPort, workerData } from 'node:worker_threads';
 import { loadScenario, playHistories } from '../../simulation';
 import { readText } from '../inputs';
 
-/** Input of one worker thread. */
-export interface ThreadPlay {
+/** What one child process plays. */
+export interface Part {
   /** The scenario's file, to whose folder the paths in it are relative. */
   file: string;
   text: string;
@@ -14,18 +13,29 @@ export interface ThreadPlay {
   histories?: number;
 }
 
-/** The seeds of a scenario that one thread plays. */
-export interface HistoriesPart extends ThreadPlay {
+/** The seeds of a scenario that one child process plays. */
+export interface HistoriesPart extends Part {
   histories: number;
 }
 
-/** Plays a scenario, or a part of its histories, in a worker thread (lib/cli/sandbox/play-histories.ts) and returns the result. */
-async function main({ file, text, seed, histories }: ThreadPlay): Promise<void> {
+/** Plays a scenario, or a part of its histories, and sends each history's outcome and at the end the result to the parent process. */
+async function main({ file, text, seed, histories }: Part): Promise<void> {
   const read = (named: string) => readText(path.resolve(path.dirname(file), named));
   const { value, issues } = loadScenario(text, read);
   if (!value) throw new Error(issues.map(({ message }) => message).join('\n'));
-  const { result } = await playHistories(value, read, { seed, histories });
-  parentPort?.postMessage(result);
+  const onPlayed = (played: number, { ok }: { ok: boolean }) => tell({ played, ok });
+  const { result } = await playHistories(value, read, { seed, histories, onPlayed });
+  await tell({ result });
+  process.disconnect();
 }
 
-void main(workerData as ThreadPlay);
+/** Resolves when the message was written. */
+const tell = (message: object): Promise<void> =>
+  new Promise((resolve, reject) => {
+    process.send?.(message, undefined, undefined, (error) => (error ? reject(error) : resolve()));
+  });
+
+// Ctrl-C reaches all processes of the terminal; the parent process decides what to do, and ends this one.
+process.on('SIGINT', () => undefined);
+process.once('disconnect', () => process.exit());
+process.once('message', (part: Part) => void main(part));

@@ -1,23 +1,26 @@
+import { type ChildProcess, fork } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
-import { Worker } from 'node:worker_threads';
 import type { Scenario, SimulationResult } from '../../simulation';
-import type { HistoriesPart, ThreadPlay } from './histories-worker';
+import { EXIT } from '../exit';
+import type { Terminal } from '../terminal';
+import type { HistoriesPart, Part } from './histories-worker';
+import { HistoryCount } from './history-count';
 
-/** Path of the worker, beside the bundle of the command line (scripts/build.mjs). */
+/** Path of the child process's program, beside the bundle of the command line (scripts/build.mjs). */
 const WORKER = path.join(__dirname, 'histories-worker.mjs');
-/** Loading the command line's code in a thread takes as long as several histories. */
-const LEAST_PER_THREAD = 8;
+/** Loading the command line's code takes a process as long as several histories. */
+const LEAST_PER_PROCESS = 8;
 /**
  * Most objects of a history are garbage by the end of the same call: with a young generation that holds them, collections are ten times
- * less frequent.
+ * less frequent. All processors are busy with histories, so that helper threads of the collector would only wait for one another.
  */
-const YOUNG_GENERATION_MIB = 192;
+const NODE_OPTIONS = ['--max-semi-space-size=64', '--single-threaded-gc'];
 
-/** How the seeds are divided among the processors; undefined if one thread plays them all. */
-export function historyParts(whole: HistoriesPart, threads = availableParallelism()): HistoriesPart[] | undefined {
-  const count = Math.min(threads, Math.floor(whole.histories / LEAST_PER_THREAD));
+/** How the seeds are divided among the processors; undefined if one process plays them all. */
+export function historyParts(whole: HistoriesPart, processors = availableParallelism()): HistoriesPart[] | undefined {
+  const count = Math.min(processors, Math.floor(whole.histories / LEAST_PER_PROCESS));
   if (count < 2) return undefined;
   const end = whole.seed + whole.histories;
   const each = Math.ceil(whole.histories / count);
@@ -27,7 +30,7 @@ export function historyParts(whole: HistoriesPart, threads = availableParallelis
   }).filter(({ histories }) => histories > 0);
 }
 
-/** Combines the results of all parts into the result of one thread: that of the first history that fails, otherwise of the last. */
+/** Combines the results of all parts into the result of one process: that of the first history that fails, otherwise of the last. */
 export function mergeParts(results: readonly SimulationResult[]): SimulationResult {
   const shown = results.find((result) => !result.ok) ?? results.at(-1);
   if (!shown) throw new Error('at least one history must be played');
@@ -37,20 +40,42 @@ export function mergeParts(results: readonly SimulationResult[]): SimulationResu
 }
 
 /**
- * Plays many histories on all processors, or one long scenario in a worker thread, whose young generation may be larger than that of the
- * process. Undefined when this would not be faster, or when the worker was not built.
+ * Plays many histories on all processors, or one long scenario in a child process, whose garbage collector has options of its own. Prints
+ * progress of histories to standard error; Ctrl-C prints what was found so far and exits with 130. Undefined when a child process would not
+ * be faster, or when its program was not built.
  */
-export async function playOnThreads(
-  { histories, ...play }: ThreadPlay,
+export async function playInProcesses(
+  { histories, ...part }: Part,
   scenario: Scenario,
+  terminal: Terminal,
 ): Promise<SimulationResult | undefined> {
   if (!existsSync(WORKER)) return undefined;
-  if (histories === undefined) return isLong(scenario) ? playPart(play) : undefined;
-  const parts = historyParts({ ...play, histories });
-  return parts && mergeParts(await Promise.all(parts.map(playPart)));
+  if (histories === undefined) return isLong(scenario) ? playParts([part]).then(([result]) => result) : undefined;
+  const parts = historyParts({ ...part, histories });
+  if (!parts) return undefined;
+  const count = new HistoryCount(histories);
+  const ticker = setInterval(() => terminal.err(count.progress()), PROGRESS_MS);
+  const onInterrupt = () => {
+    terminal.err(`interrupted: ${count.found()}`);
+    process.exit(EXIT.interrupted);
+  };
+  process.once('SIGINT', onInterrupt);
+  try {
+    return mergeParts(
+      await playParts(parts, (seed, ok) => {
+        count.add(seed, ok);
+        if (!ok) terminal.err(`seed ${seed} violates an invariant`);
+      }),
+    );
+  } finally {
+    clearInterval(ticker);
+    process.removeListener('SIGINT', onInterrupt);
+  }
 }
 
-/** A thread saves more time than its start costs from about this many run-hours on. */
+const PROGRESS_MS = 10_000;
+
+/** A child process saves more time than its start costs from about this many run-hours on. */
 const LONG_RUN_HOURS = 5000;
 
 /** Includes the runs that the seed draws. */
@@ -58,11 +83,39 @@ export function isLong({ runs, random, until }: Pick<Scenario, 'runs' | 'random'
   return ((runs.length + (random?.runs ?? 0)) * until) / 3600 >= LONG_RUN_HOURS;
 }
 
-const playPart = (part: ThreadPlay): Promise<SimulationResult> =>
+/** Plays each part in a process of its own. When one fails, or this process exits, the others are ended. */
+async function playParts(
+  parts: readonly Part[],
+  onPlayed: (seed: number, ok: boolean) => void = () => undefined,
+): Promise<SimulationResult[]> {
+  const children = parts.map(() => fork(WORKER, { execArgv: NODE_OPTIONS, serialization: 'advanced' }));
+  const end = () => {
+    for (const child of children) child.kill();
+  };
+  process.once('exit', end);
+  try {
+    return await Promise.all(children.map((child, i) => playPart(child, parts[i] as Part, onPlayed)));
+  } finally {
+    end();
+    process.removeListener('exit', end);
+  }
+}
+
+type Message = { played: number; ok: boolean } | { result: SimulationResult };
+
+const playPart = (
+  child: ChildProcess,
+  part: Part,
+  onPlayed: (seed: number, ok: boolean) => void,
+): Promise<SimulationResult> =>
   new Promise((resolve, reject) => {
-    const resourceLimits = { maxYoungGenerationSizeMb: YOUNG_GENERATION_MIB };
-    const worker = new Worker(WORKER, { workerData: part, resourceLimits });
-    worker.once('message', resolve);
-    worker.once('error', reject);
-    worker.once('exit', (code) => reject(new Error(`a worker thread for histories exited with code ${code}`)));
+    child.on('message', (message: Message) => {
+      if ('result' in message) resolve(message.result);
+      else onPlayed(message.played, message.ok);
+    });
+    child.once('error', reject);
+    child.once('exit', (code, signal) =>
+      reject(new Error(`a process that plays histories ended with ${signal ?? `exit code ${code}`}`)),
+    );
+    child.send(part);
   });

@@ -16,7 +16,7 @@ import { EXIT, Refusal, UsageError } from '../exit';
 import { readText } from '../inputs';
 import { writePage } from '../page-file';
 import { issueLine, json, type Terminal } from '../terminal';
-import { playOnThreads } from './play-histories';
+import { playInProcesses } from './play-histories';
 
 /** Options of `slipway simulate`. */
 export interface SimulateOptions {
@@ -38,7 +38,7 @@ export async function simulate(file: string, options: SimulateOptions, terminal:
     if (options.json) throw new Refusal(issues);
     return refuse(issues, file, positionOf, terminal);
   }
-  const elsewhere = options.html ? undefined : await playOnThreads({ file, text, seed, histories }, value);
+  const elsewhere = options.html ? undefined : await playInProcesses({ file, text, seed, histories }, value, terminal);
   const result =
     elsewhere ?? (await playHere({ file, scenario: value, read }, { seed, histories }, options.html, terminal));
   terminal.out(options.json ? json(result) : simulationText(result));

@@ -15,8 +15,8 @@ export interface HistoryOptions {
   histories?: number;
   /** Whether a failing history is shrunk. @default true */
   shrinks?: boolean;
-  /** Called after each history. @default - no callback */
-  onPlayed?: (seed: number, result: SimulationResult) => void;
+  /** Called, and awaited, after each history. @default - no callback */
+  onPlayed?: (seed: number, result: SimulationResult) => void | Promise<void>;
 }
 
 /** Plays the seeds of a scenario. Returns the result of the first that fails, or of the last. */
@@ -32,7 +32,7 @@ export async function playHistories(
   let last: Play | undefined;
   for (let next = seed; next < seed + count; next++) {
     last = await play(concrete(scenario, next, read), next);
-    options.onPlayed?.(next, last.result);
+    await options.onPlayed?.(next, last.result);
     if (last.result.ok) continue;
     failed += 1;
     first ??= last;

@@ -21,6 +21,31 @@ const VERSION_PATHS: readonly (readonly string[])[] = [['image', 'version']];
 
 /** Parses YAML 1.2 text. Never throws: errors in the text are returned as issues. */
 export function parseYaml(text: string): YamlFile {
+  const data = fromJson(text);
+  if (data === undefined) return parseAnyYaml(text);
+  let parsed: YamlFile | undefined;
+  const positionOf: YamlFile['positionOf'] = (path) => {
+    parsed ??= parseAnyYaml(text);
+    return parsed.positionOf(path);
+  };
+  return { data, issues: [], positionOf };
+}
+
+/**
+ * The value of a text that `JSON.stringify` wrote, a hundred times faster than the YAML parser; undefined for any other text, also for JSON
+ * with duplicate keys, lost digits or a key or value that this module treats specially.
+ */
+function fromJson(text: string): object | undefined {
+  if (!text.startsWith('{') || text.includes('"__proto__"') || text.includes('"<<"')) return undefined;
+  try {
+    const data = JSON.parse(text) as { image?: { version?: unknown } | null };
+    return JSON.stringify(data) === text && typeof data.image?.version !== 'number' ? data : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function parseAnyYaml(text: string): YamlFile {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
   const at = (offset: number): Position => {

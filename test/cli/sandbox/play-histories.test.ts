@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { HistoryCount } from '../../../lib/cli/sandbox/history-count';
 import { historyParts, isLong, mergeParts } from '../../../lib/cli/sandbox/play-histories';
 import type { SimulationResult } from '../../../lib/simulation';
 
@@ -43,4 +44,14 @@ test('the result is that of the first history that fails, with the counts of all
     histories: { played: 30, failed: 3, firstFailedSeed: 12 },
   });
   expect(mergeParts([part(1, 0), part(12, 0)])).toMatchObject({ ok: true, seed: 12, histories: { failed: 0 } });
+});
+
+test('progress counts histories and estimates what is left; an interruption names the first failed seed', () => {
+  let now = 0;
+  const count = new HistoryCount(2000, () => now);
+  expect(count.progress()).toBe('0 of 2,000 histories played, 0 failed');
+  now = 60_000;
+  for (let seed = 1; seed <= 200; seed++) count.add(seed, seed !== 90 && seed !== 31);
+  expect(count.progress()).toBe('200 of 2,000 histories played, 2 failed, about 9 min left');
+  expect(count.found()).toBe('200 of 2,000 histories played, 2 failed, the first with --seed 31');
 });
