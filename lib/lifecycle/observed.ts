@@ -81,6 +81,8 @@ export interface Observed {
   job: JobObservation;
   /** What Describe returned for the last job, when it is not yet known how long its warm pool was kept. @default - not requested */
   lastJob?: JobObservation;
+  /** The same for earlier attempts, by their number. @default - not requested */
+  earlierJobs?: Readonly<Record<number, JobObservation>>;
   create?: CreateOutcome;
   /** Undefined when there is none, and when it could not be read; `heartbeatError` distinguishes the two. */
   heartbeat?: Heartbeat;

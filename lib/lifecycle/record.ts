@@ -319,6 +319,11 @@ export interface RunRecord {
   warmPool?: WarmPool;
   /** The warm pool that a finished run left; `spentUsd` already includes its cost. */
   leftPool?: WarmPool;
+  /**
+   * Warm pools of earlier attempts, booked up to the start of the next job: that job may have got another pool of the account instead.
+   * @default - none
+   */
+  earlierPools?: EarlierPool[];
   /** When it last joined the queue; a preempted run keeps this time. @default `createdAt` (records of older versions) */
   queuedAt?: EpochMs;
   /** Room that the queue reserves for its next attempt: a larger rung, and since when. @default - none */
@@ -334,8 +339,13 @@ export interface RunRecord {
   outbox: Notice[];
 }
 
+/** What is needed to ask the service about the job of an attempt. */
+export type PoolAttempt = Pick<Attempt, 'number' | 'jobName'>;
+
 /** Instances that the service keeps after a job. */
 export interface WarmPool {
+  /** The attempt that left it. @default - not known (records of older versions) */
+  attempt?: PoolAttempt;
   /** null = the price is not known. */
   usdPerHour: number | null;
   since: EpochMs;
@@ -343,6 +353,12 @@ export interface WarmPool {
   until: EpochMs;
   /** The service has reported how long they were kept. @default - the service is asked after `until` */
   isFinal?: boolean;
+}
+
+/** A pool whose cost is booked up to `bookedUntil`, until the service reports how long it was kept. */
+export interface EarlierPool extends WarmPool {
+  attempt: PoolAttempt;
+  bookedUntil: EpochMs;
 }
 
 /** Whether the run is completed, failed or stopped. */

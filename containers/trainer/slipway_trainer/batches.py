@@ -47,7 +47,12 @@ class Batches:
         ends = {source.end_of_text for source in self._sources.values()}
         if training.document_mask and len(ends) > 1:
             found = ", ".join(map(str, sorted(ends)))
-            raise Settings([f"training.documentMask: must be used with channels that have the same endOfText, got {found}"])
+            raise Settings(
+                [
+                    f"training.documentMask: must be used with channels that have the same endOfText, got {found}; "
+                    "prepare them with one tokenizer"
+                ]
+            )
         #: The token that ends a document; None if the shards do not define it or the channels differ.
         self.end_of_text = ends.pop() if len(ends) == 1 else None
         names = {source.tokenizer for source in self._sources.values()}
@@ -123,7 +128,9 @@ class Batches:
         try:
             return self._sources[name].sample(number)
         except OSError as error:
-            raise DataFailed(f"a sample could not be read: {error}") from error
+            raise DataFailed(
+                f"a sample could not be read: {error}; see the log of the host for its storage, then start the run again"
+            ) from error
 
     def rows(self, numbers: Sequence[Sample]) -> Tensor:
         """Reads samples from the shards into one tensor for `split`. Raises DataFailed. Thread-safe."""
@@ -185,5 +192,10 @@ def channel_folder(name: str, environ: "dict[str, str]", option: str = "--data-c
     folder = environ.get("SM_CHANNEL_" + name.upper())
     if not folder:
         known = sorted(key.removeprefix("SM_CHANNEL_").lower() for key in environ if key.startswith("SM_CHANNEL_"))
-        raise Settings([f"{option}: must name a channel of the run ({', '.join(known) or 'it has none'}), got {name}"])
+        raise Settings(
+            [
+                f"{option}: must name a channel of the run ({', '.join(known) or 'it has none'}), got {name}; "
+                "name one of them, or add the channel to data"
+            ]
+        )
     return Path(folder)

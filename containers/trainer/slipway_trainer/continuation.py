@@ -102,7 +102,10 @@ class Continuation:
         found = {name: data.get(name) for name in position}
         if found != position:
             raise Settings(
-                [f"training: seed and globalBatchSize must be those of the checkpoint with data position {found}, got {position}"]
+                [
+                    f"training: seed and globalBatchSize must be those of the checkpoint with data position {found}, got {position}; "
+                    "restore them, or start a new run from the checkpoint"
+                ]
             )
         differences = [
             f"{option}: must be that of the checkpoint, {data[name]}, got {own['data'].get(name)}"

@@ -46,5 +46,10 @@ def _from_file(path: Path) -> Detokenizer:
     try:
         loaded = Tokenizer.from_file(str(path))
     except Exception as error:  # The package raises plain Exception.
-        raise Settings([f"{OPTION}: must be a tokenizer.json that the image's `tokenizers` package reads, got {path} ({error})"]) from error
+        raise Settings(
+            [
+                f"{OPTION}: must be a tokenizer.json that the image's `tokenizers` package reads, got {path} ({error}); "
+                "convert it with the package of the image"
+            ]
+        ) from error
     return lambda ids: loaded.decode(list(ids), skip_special_tokens=True)

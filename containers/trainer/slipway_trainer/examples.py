@@ -47,7 +47,9 @@ class Documents:
             self.lengths.extend(listed[::2])
             self.first_targets.extend(listed[1::2])
             if begin != shard.tokens:
-                raise DataFailed(f"{shard.path}: must contain the {begin} tokens of its documents, got {shard.tokens}")
+                raise DataFailed(
+                    f"{shard.path}: must contain the {begin} tokens of its documents, got {shard.tokens}; prepare the data again"
+                )
         self._read_shards: dict[int, tuple[Tensor, Tensor]] = {}
         self._reading = threading.Lock()
 
@@ -75,7 +77,7 @@ def _read(path: Path) -> bytearray:
     try:
         return bytearray(path.read_bytes())
     except OSError as error:
-        raise DataFailed(f"{path}: could not be read ({error})") from error
+        raise DataFailed(f"{path}: could not be read ({error}); prepare the data again") from error
 
 
 def _signed_to_ids(tokens: Tensor) -> Tensor:
@@ -101,7 +103,9 @@ class PackedRows:
         self._rows = [[kept[place] for place in row] for row in rows]
         self.samples = len(rows)
         if not rows:
-            raise DataFailed(f"the shards contain no document with a target among its first {length} tokens")
+            raise DataFailed(
+                f"the shards contain no document with a target among its first {length} tokens; increase training.sequenceLength"
+            )
 
     def sample(self, number: int) -> Tensor:
         """Returns (3, L). Padding at the end is a document of its own without targets."""
@@ -123,7 +127,9 @@ class Pairs:
         self.cut = Cut(sum(one > length for one in lengths), len(lengths) // 2 - len(self._pairs))
         self.samples = len(self._pairs)
         if not self._pairs:
-            raise DataFailed(f"the shards contain no pair with targets among the first {length} tokens of both")
+            raise DataFailed(
+                f"the shards contain no pair with targets among the first {length} tokens of both; increase training.sequenceLength"
+            )
 
     def sample(self, number: int) -> Tensor:
         """Returns (2, 3, L): the chosen and the rejected document."""

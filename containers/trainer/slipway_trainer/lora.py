@@ -30,7 +30,9 @@ def apply_lora(model: nn.Module, lora: Lora) -> None:
     """Freezes the model and adds an adapter to every layer named in `targets`. Raises Settings for unknown names."""
     if "head" in lora.targets and model.head.weight is model.embed.weight:
         # Merging the adapter into the head would make it differ from the tied embedding.
-        raise Settings(["training.lora.targets: must not name head when model.architecture.tiedEmbeddings is true"])
+        raise Settings(
+            ["training.lora.targets: must not name head when model.architecture.tiedEmbeddings is true; remove head from the targets"]
+        )
     model.requires_grad_(False)
     found: set[str] = set()
     for module in list(model.modules()):
@@ -41,7 +43,9 @@ def apply_lora(model: nn.Module, lora: Lora) -> None:
     unknown = sorted(set(lora.targets) - found)
     if unknown:
         linear = sorted({name.rsplit(".", 1)[-1] for name, module in model.named_modules() if isinstance(module, nn.Linear)})
-        raise Settings([f"training.lora.targets: must name layers of the model ({', '.join(linear)}), got {', '.join(unknown)}"])
+        raise Settings(
+            [f"training.lora.targets: must name layers of the model ({', '.join(linear)}), got {', '.join(unknown)}; correct the names"]
+        )
 
 
 def merged(weight: Tensor, lora_a: Tensor, lora_b: Tensor, scale: float) -> Tensor:

@@ -31,9 +31,7 @@ class Launched:
 class StepResults:
     """The results of a run's steps on one rank, in order."""
 
-    def __init__(
-        self, settings: RunSettings, world: World, saves: Saves, continuation: Continuation, trackers: Sequence[Tracker]
-    ) -> None:
+    def __init__(self, settings: RunSettings, world: World, saves: Saves, continuation: Continuation, trackers: Sequence[Tracker]) -> None:
         self._settings, self._world, self._saves = settings, world, saves
         self._continuation, self._trackers = continuation, trackers
         self._recent: list[float] = []
@@ -49,7 +47,10 @@ class StepResults:
         """Raises LossFailed for a loss that is not finite or is a spike. Results are read before a save, so such a step never reaches a
         checkpoint."""
         if not math.isfinite(found.loss) or not math.isfinite(found.norm):
-            raise exits.LossFailed(f"step {step}: loss {found.loss} and gradient norm {found.norm} must be finite")
+            raise exits.LossFailed(
+                f"step {step}: loss {found.loss} and gradient norm {found.norm} must be finite; "
+                "lower the learning rate, or look at the data of this step"
+            )
         factor = self._settings.arguments.loss_spike_factor
         if factor and len(self._recent) == RECENT_LOSSES and found.loss > factor * sum(self._recent) / RECENT_LOSSES:
             reason = f"step {step}: loss {found.loss:.4f} is more than {factor} times its recent mean"

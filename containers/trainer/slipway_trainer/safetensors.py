@@ -34,7 +34,7 @@ class SafetensorsFile:
                 raise ValueError("its header is longer than the file")
             self._header = json.loads(self._map[8 : 8 + length])
         except (OSError, ValueError, struct.error) as error:
-            raise DataFailed(f"{path}: must be a safetensors file ({error})") from error
+            raise DataFailed(f"{path}: must be a safetensors file ({error}); copy it again") from error
         self._header.pop("__metadata__", None)
         self._start = 8 + length
 
@@ -63,7 +63,7 @@ def open_folder(folder: Path) -> dict[str, SafetensorsFile]:
     """Tensor name -> file, for all `*.safetensors` of a folder. Raises DataFailed if there are none."""
     files = [SafetensorsFile(path) for path in sorted(folder.glob("*.safetensors"))]
     if not files:
-        raise DataFailed(f"{folder}: must contain *.safetensors files, got none")
+        raise DataFailed(f"{folder}: must contain *.safetensors files, got none; name the folder with the weights")
     return {name: file for file in files for name in file.names}
 
 

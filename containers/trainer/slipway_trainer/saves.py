@@ -160,7 +160,7 @@ class Saves:
             for complaint in complaints:
                 print(f"checkpoint rejected: {complaint}", flush=True)
         if chosen is None and resume_from:
-            raise CheckpointFailed(f"{resume_from}: no complete checkpoint to resume from")
+            raise CheckpointFailed(f"{resume_from}: no complete checkpoint to resume from; name a folder with a COMMITTED.json")
         if chosen is not None:
             self._load(*chosen)
             if self._store is not None and chosen[0] == self._store.uri:
@@ -188,7 +188,10 @@ class Saves:
         library = self._backend.library_checkpoints
         wanted = library.format if library is not None else "dcp"
         if record.get("format", "dcp") != wanted:
-            raise CheckpointFailed(f"{place}: must be a checkpoint of format {wanted} for this library, got {record['format']}")
+            raise CheckpointFailed(
+                f"{place}: must be a checkpoint of format {wanted} for this library, got {record['format']}; "
+                "resume with the library that wrote it"
+            )
         if library is not None:
             library.read(place)
         else:
@@ -208,7 +211,10 @@ class Saves:
         missing = load(store, folder, state | random, self._world.saving)
         lacking = sorted(name for name in missing if not name.startswith("random."))
         if lacking:
-            raise CheckpointFailed(f"{uri}/{folder}: lacks {len(lacking)} tensors of this model ({', '.join(lacking[:3])})")
+            raise CheckpointFailed(
+                f"{uri}/{folder}: lacks {len(lacking)} tensors of this model ({', '.join(lacking[:3])}); "
+                "resume with the model that wrote the checkpoint"
+            )
         self._backend.restore(state)
         if not missing:
             # A checkpoint of a different number of ranks lacks some of these states; this trainer uses no random numbers after the start.

@@ -294,5 +294,5 @@ def read_settings(words: Sequence[str], environ: Mapping[str, str] = os.environ)
     try:
         job = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise Settings([f"{path}: must be a readable job file ({error})"]) from error
+        raise Settings([f"{path}: must be a readable job file ({error}); start the trainer with the driver, which writes it"]) from error
     return resolve_settings(job, words, environ)

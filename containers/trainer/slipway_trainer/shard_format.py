@@ -57,7 +57,9 @@ def read_index(folder: Path) -> ShardIndex:
     """The merged index of a folder. Raises DataFailed if shards are missing, truncated or inconsistent."""
     files = sorted(folder.glob("index*.json"))
     if not files:
-        raise DataFailed(f"{folder}: must contain index*.json and the shards it lists, got {_some_names(folder)}")
+        raise DataFailed(
+            f"{folder}: must contain index*.json and the shards it lists, got {_some_names(folder)}; name the output of a preparation job"
+        )
     entries: dict[str, dict[str, Any]] = {}
     kinds: set[tuple[str, int, str]] = set()
     ends: set[int | None] = set()
@@ -68,7 +70,9 @@ def read_index(folder: Path) -> ShardIndex:
             kind = content.get("kind", "text")
             if content["schema"] != SCHEMAS.get(kind):
                 known = " or ".join(map(str, sorted({*SCHEMAS.values()})))
-                raise DataFailed(f"{file}: schema must be {known}, got {content['schema']} of kind {kind}")
+                raise DataFailed(
+                    f"{file}: schema must be {known}, got {content['schema']} of kind {kind}; prepare the data with this version of Slipway"
+                )
             # The index of a host without input files may differ from the others.
             if content["shards"] or len(files) == 1:
                 kinds.add((content["dtype"], int(content["vocabularySize"]), kind))
@@ -76,13 +80,15 @@ def read_index(folder: Path) -> ShardIndex:
                 names.add(content.get("tokenizer"))
             entries.update({str(entry["name"]): entry | {"tokens": int(entry["tokens"])} for entry in content["shards"]})
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DataFailed(f"{file}: must be an index of token shards ({error!r})") from error
+            raise DataFailed(f"{file}: must be an index of token shards ({error!r}); prepare the data again") from error
     if len(kinds) != 1:
         found = ", ".join(map(str, sorted(kinds))) or "no shards"
-        raise DataFailed(f"{folder}: all indexes must have one dtype, vocabulary and kind of data, got {found}")
+        raise DataFailed(
+            f"{folder}: all indexes must have one dtype, vocabulary and kind of data, got {found}; prepare them with one tokenizer"
+        )
     dtype, vocabulary_size, kind = kinds.pop()
     if dtype not in WIDTHS:
-        raise DataFailed(f"{folder}: dtype must be one of {', '.join(WIDTHS)}, got {dtype}")
+        raise DataFailed(f"{folder}: dtype must be one of {', '.join(WIDTHS)}, got {dtype}; prepare the data again")
     listed = [entries[name] for name in sorted(entries)]
     shards = tuple(Shard(folder / entry["name"], entry["tokens"], int(entry.get("documents", 0))) for entry in listed)
     _check_sizes(shards, WIDTHS[dtype])

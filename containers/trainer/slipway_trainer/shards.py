@@ -57,11 +57,11 @@ class TokenStream:
             while done < count:
                 part = os.pread(file, count - done, first + done)
                 if not part:
-                    raise DataFailed(f"{self._shards[shard].path}: ends {count - done} bytes too early")
+                    raise DataFailed(f"{self._shards[shard].path}: ends {count - done} bytes too early; prepare the data again")
                 data[done : done + len(part)] = part
                 done += len(part)
         except OSError as error:
-            raise DataFailed(f"{self._shards[shard].path}: could not be read ({error})") from error
+            raise DataFailed(f"{self._shards[shard].path}: could not be read ({error}); check that the channel contains it") from error
         return data
 
     def _opened(self, shard: int) -> int:

@@ -34,7 +34,9 @@ class Source:
     def __init__(self, folder: Path, training: Training, vocabulary_size: int, seed: int) -> None:
         index = read_index(folder)
         if index.vocabulary_size > vocabulary_size:
-            raise Settings([f"model.vocabularySize: must be at least the {index.vocabulary_size} of the data, got {vocabulary_size}"])
+            raise Settings(
+                [f"model.vocabularySize: must be at least the {index.vocabulary_size} of the data, got {vocabulary_size}; increase it"]
+            )
         kind = _KINDS[index.kind]
         if kind.objective != training.objective:
             raise Settings(
@@ -42,7 +44,7 @@ class Source:
             )
         if training.document_mask and index.end_of_text is None:
             must = "must be used with shards whose index names one endOfText"
-            raise Settings([f"training.documentMask: {must}, got none or several in {folder}"])
+            raise Settings([f"training.documentMask: {must}, got none or several in {folder}; prepare the data again with one tokenizer"])
         self.end_of_text, self.tokenizer = index.end_of_text, index.tokenizer
         self._stream = kind.samples(index, training.sequence_length)
         self._order = SampleOrder(self._stream.samples, seed)

@@ -68,9 +68,7 @@ def _first_word(words: int, tensor: TensorParallel) -> int:
     return tensor.rank * -(-words // tensor.ranks)
 
 
-def head_loss(
-    head: nn.Module, x_BSD: Tensor, targets_BL: Tensor, tensor: TensorParallel, chunks: int, z_weight: float
-) -> Tensor:
+def head_loss(head: nn.Module, x_BSD: Tensor, targets_BL: Tensor, tensor: TensorParallel, chunks: int, z_weight: float) -> Tensor:
     """The summed loss of a head whose matrix is sharded over the ranks."""
     words, weight_WD = head.weight.size(0), head.weight.to_local()
     return VocabularyLoss.apply(x_BSD, weight_WD, targets_BL, words, tensor, chunks, z_weight)

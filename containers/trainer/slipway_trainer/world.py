@@ -20,9 +20,7 @@ SIDE_TIMEOUT = timedelta(minutes=45)
 class World:
     """The ranks, this rank's device, and two host-side process groups in addition to the training group."""
 
-    def __init__(
-        self, collectives: str, timeout_seconds: float, steady_seconds: float = 0.0, saver: SaverProcess | None = None
-    ) -> None:
+    def __init__(self, collectives: str, timeout_seconds: float, steady_seconds: float = 0.0, saver: SaverProcess | None = None) -> None:
         self.local_rank = int(os.environ.get("LOCAL_RANK", "0"))
         on_gpu = torch.cuda.is_available() and collectives != "gloo"
         self.device = torch.device("cuda", self.local_rank) if on_gpu else torch.device("cpu")

@@ -1,14 +1,7 @@
 import path from 'node:path';
 import pc from 'picocolors';
 import { orDash, usd } from '../../report/page/format';
-import {
-  type HistoryOptions,
-  loadScenario,
-  playHistories,
-  type RunResult,
-  type Scenario,
-  type SimulationResult,
-} from '../../simulation';
+import { loadScenario, playHistories, type RunResult, type Scenario, type SimulationResult } from '../../simulation';
 import { textTable } from '../../spec/formats/text-table';
 import { hasErrors, type Issue } from '../../spec/issue';
 import { isEnvironmentFile, isRunFile } from '../../spec/load';
@@ -16,6 +9,7 @@ import { EXIT, Refusal, UsageError } from '../exit';
 import { readText } from '../inputs';
 import { writePage } from '../page-file';
 import { issueLine, json, type Terminal } from '../terminal';
+import type { Part } from './histories-worker';
 import { playInProcesses } from './play-histories';
 
 /** Options of `slipway simulate`. */
@@ -38,9 +32,7 @@ export async function simulate(file: string, options: SimulateOptions, terminal:
     if (options.json) throw new Refusal(issues);
     return refuse(issues, file, positionOf, terminal);
   }
-  const elsewhere = options.html ? undefined : await playInProcesses({ file, text, seed, histories }, value, terminal);
-  const result =
-    elsewhere ?? (await playHere({ file, scenario: value, read }, { seed, histories }, options.html, terminal));
+  const result = await playAll({ file, text, seed, histories }, value, options.html, terminal);
   terminal.out(options.json ? json(result) : simulationText(result));
   return result.ok ? EXIT.done : EXIT.refused;
 }
@@ -53,26 +45,22 @@ function refuseOthers(file: string, text: string, issues: readonly Issue[]): voi
     throw new UsageError(`${file}: must be a scenario, got ${kind}; write one whose runs: name it (docs/simulate.md)`);
 }
 
-interface ScenarioOfFile {
-  file: string;
-  scenario: Scenario;
-  /** Text of a file that the scenario names. */
-  read: (named: string) => string;
-}
-
-async function playHere(
-  { file, scenario, read }: ScenarioOfFile,
-  histories: HistoryOptions,
-  html: string | undefined,
-  terminal: Terminal,
-): Promise<SimulationResult> {
-  const { result, world } = await playHistories(scenario, read, histories);
+/** Plays a scenario or its histories, and writes the page of the one shown. */
+async function playAll(part: Part, scenario: Scenario, html: string | undefined, terminal: Terminal) {
+  const { file, seed, histories } = part;
+  const read = (named: string) => readText(path.resolve(path.dirname(file), named));
+  // The page needs the world of the history shown, which the result of another process does not contain.
+  const elsewhere = html && histories === undefined ? undefined : await playInProcesses(part, scenario, terminal);
+  if (elsewhere && !html) return elsewhere;
+  const options = elsewhere ? { seed: elsewhere.seed, shrinks: false } : { seed, histories };
+  const { result, world } = await playHistories(scenario, read, options);
+  const shown = elsewhere ?? result;
   if (html) {
     const { renderSimulation } = await import('../../report/render-simulation.js');
     const { pageOf } = await import('../../simulation/page.js');
-    writePage(html, renderSimulation(pageOf(world, result, path.basename(file))), terminal);
+    writePage(html, renderSimulation(pageOf(world, shown, path.basename(file))), terminal);
   }
-  return result;
+  return shown;
 }
 
 function refuse(

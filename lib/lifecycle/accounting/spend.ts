@@ -106,7 +106,14 @@ export function leftPool(
   if (!job.warmPool || keepAlive === 0) return undefined;
   const { isKept, retainedSeconds } = job.warmPool;
   const until = endedAt + (isKept ? keepAlive : retainedSeconds) * 1000;
-  return { usdPerHour: rateOf(record, attempt), since: endedAt, until, ...(!isKept && { isFinal: true }) };
+  const { number, jobName } = attempt;
+  return {
+    attempt: { number, jobName },
+    usdPerHour: rateOf(record, attempt),
+    since: endedAt,
+    until,
+    ...(!isKept && { isFinal: true }),
+  };
 }
 
 /** When the pool ended, from what the service reports for the job; undefined while it is kept, or when nothing is reported. */

@@ -9,6 +9,7 @@ import type { JobSituation, Situation } from '../situation';
 import { event, notice } from '../timeline';
 import { failRun, stopRun } from './end-run';
 import { vanished } from './finish';
+import { settleEarlierPools } from './settle-pool';
 import { madeProgress } from './watch';
 
 /** The service is eventually consistent: an absent job is believed to be absent only this long after the last create. */
@@ -44,14 +45,17 @@ export function intendAttempt(record: RunRecord, observed: Observed, now: EpochM
   const attempt = newAttempt(record, number, resumeFrom, now);
   const from = fromWhere(record, resumeFrom, number);
   const passedOver = choice.kind === 'from' ? choice.passedOver : [];
+  const pools = settleEarlierPools(record, observed, now);
   return move({
     changes: {
       attempt,
       state: number === 1 ? 'submitting' : 'resuming',
       reason: `attempt ${number} ${from}`,
       ...poolAsSeen(record, observed),
+      ...pools.changes,
     },
     events: [
+      ...pools.events,
       event(now, 'attempt-intended', `attempt ${number} will start ${from} as ${attempt.jobName}`, {
         resumeFrom,
         passedOver,
@@ -250,9 +254,18 @@ function adopt(
   });
 }
 
-/** The job takes over the warm pool of the previous one: until the job was created, the pool was billed on its own. */
-const takenPool = (record: RunRecord, createdAt: EpochMs): Partial<RunRecord> =>
-  record.warmPool ? { spentUsd: endedUsd(record, createdAt), warmPool: undefined } : {};
+/**
+ * The job takes over the warm pool of the previous one: until the job was created, the pool was billed on its own. If several pools match,
+ * AWS does not document which of them a job gets, so the service is asked later how long this one was kept.
+ */
+function takenPool(record: RunRecord, createdAt: EpochMs): Partial<RunRecord> {
+  const { warmPool: pool, earlierPools = [] } = record;
+  if (!pool) return {};
+  const booked = { spentUsd: endedUsd(record, createdAt), warmPool: undefined };
+  const { attempt, isFinal = false, until } = pool;
+  if (isFinal || attempt === undefined) return booked;
+  return { ...booked, earlierPools: [...earlierPools, { ...pool, attempt, bookedUntil: Math.min(createdAt, until) }] };
+}
 
 /** A job of the attempt may exist although it was not observed. Its size is then fixed, and it is not created on another rung. */
 export const isInDoubt = ({ phase, createTries, unmadeTries = 0 }: Attempt): boolean =>

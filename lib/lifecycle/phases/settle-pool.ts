@@ -1,7 +1,7 @@
-import { keptPoolUntil, rebookPool } from '../accounting/spend';
+import { addUsd, keptPoolUntil, rebookPool } from '../accounting/spend';
 import { type Move, move, NO_MOVE, type TimelineEvent } from '../action';
 import type { JobObservation, Observed } from '../observed';
-import { type EpochMs, isOver, type RunRecord } from '../record';
+import { type EarlierPool, type EpochMs, isOver, type RunRecord, type WarmPool } from '../record';
 import { event } from '../timeline';
 
 /** Describe may lag behind the end of the pool, and the clocks may differ. */
@@ -9,34 +9,78 @@ const SLACK_MS = 180_000;
 /** A pool that is still kept this long after its expected end was prolonged; it is not tracked any further. */
 const GIVE_UP_MS = 86_400_000;
 
-/** The run is over, and the service has not yet reported how long it kept the warm pool of the last job. */
-export const hasOpenPool = (record: RunRecord): boolean =>
-  isOver(record) && record.leftPool !== undefined && !record.leftPool.isFinal;
+/** The run is over, and the service has not yet reported how long it kept the warm pools of its jobs. */
+export const hasOpenPool = (record: RunRecord): boolean => isOver(record) && openPools(record).length > 0;
+
+const openPools = ({ leftPool, earlierPools = [] }: RunRecord): WarmPool[] =>
+  leftPool && !leftPool.isFinal ? [...earlierPools, leftPool] : earlierPools;
 
 /** The pool is the only thing left to do for the run: no notice waits to be published. */
 export const waitsForPoolAlone = (record: RunRecord): boolean => hasOpenPool(record) && record.outbox.length === 0;
 
-/** Whether it is time to ask the service how long it kept the warm pool of a finished run. */
+/** Whether it is time to ask the service how long it kept the warm pools of a finished run. */
 export const isPoolDue = (record: RunRecord, now: EpochMs): boolean =>
-  hasOpenPool(record) && now >= (record.leftPool?.until ?? now) + SLACK_MS;
+  hasOpenPool(record) && now >= Math.max(...openPools(record).map(({ until }) => until)) + SLACK_MS;
 
 /**
- * Books the cost of the warm pool of a finished run. Until then it is booked up to the end of its keep-alive period, but another job may
- * have taken it over earlier, or a person may have released it.
+ * Books the cost of the warm pools of a finished run. Until then the last one is booked up to the end of its keep-alive period, but another
+ * job may have taken it over earlier, or a person may have released it.
  */
-export function settlePool(record: RunRecord, { lastJob: job }: Observed, now: EpochMs): Move {
+export function settlePool(record: RunRecord, observed: Observed, now: EpochMs): Move {
+  if (!isPoolDue(record, now)) return NO_MOVE;
+  const earlier = settleEarlierPools(record, observed, now);
+  const last = settleLastPool({ ...record, ...earlier.changes }, observed, now);
+  return move({
+    changes: { ...earlier.changes, ...last.changes },
+    events: [...earlier.events, ...last.events],
+  });
+}
+
+/** What changes in the record, and the lines of the timeline about it. */
+type Settled = Pick<Move, 'changes' | 'events'>;
+
+function settleLastPool(record: RunRecord, { lastJob: job }: Observed, now: EpochMs): Settled {
   const { leftPool: pool, attempt } = record;
-  if (!pool || !job || !isPoolDue(record, now)) return NO_MOVE;
+  if (!pool || pool.isFinal || !job) return { changes: {}, events: [] };
   const known = keptPoolUntil(pool, job);
   if (known === undefined) {
-    const isAnswered = now >= pool.until + GIVE_UP_MS || saysNothing(job);
-    return isAnswered ? move({ changes: { leftPool: { ...pool, isFinal: true } } }) : NO_MOVE;
+    const changes = isAnswered(pool, job, now) ? { leftPool: { ...pool, isFinal: true } } : {};
+    return { changes, events: [] };
   }
   const changes = rebookPool(record, pool, known);
-  const isAsBooked = Math.abs(pool.until - known) < 1000;
-  const seconds = Math.round((known - pool.since) / 1000);
-  return move({ changes, events: isAsBooked ? [] : [poolEnded(attempt?.jobName ?? '', seconds, now)] });
+  return { changes, events: poolEvents(attempt?.jobName ?? '', pool, pool.until, known, now) };
 }
+
+/** Books the cost of the warm pools of earlier attempts of which the service has reported how long it kept them. */
+export function settleEarlierPools(record: RunRecord, { earlierJobs = {} }: Observed, now: EpochMs): Settled {
+  const { earlierPools = [] } = record;
+  const open: EarlierPool[] = [];
+  const events: TimelineEvent[] = [];
+  let { spentUsd } = record;
+  for (const pool of earlierPools) {
+    const { attempt, bookedUntil } = pool;
+    const job = earlierJobs[attempt.number];
+    const known = job && keptPoolUntil(pool, job);
+    if (known !== undefined) {
+      spentUsd = addUsd(spentUsd, changedUsd(pool, bookedUntil, known));
+      events.push(...poolEvents(attempt.jobName, pool, bookedUntil, known, now));
+    } else if (!job || !isAnswered(pool, job, now)) open.push(pool);
+  }
+  if (open.length === earlierPools.length) return { changes: {}, events };
+  return { changes: { spentUsd, earlierPools: open.length > 0 ? open : undefined }, events };
+}
+
+/** Difference in USD when a pool that is booked until one time ended at another; null where the price is not known. */
+const changedUsd = (pool: WarmPool, booked: EpochMs, known: EpochMs): number | null =>
+  pool.usdPerHour === null ? null : (pool.usdPerHour * (known - Math.min(booked, pool.until))) / 3_600_000;
+
+/** Nothing more can be learned about the pool from this answer, or from waiting longer. */
+const isAnswered = (pool: WarmPool, job: JobObservation, now: EpochMs): boolean =>
+  now >= pool.until + GIVE_UP_MS || saysNothing(job);
+
+/** A line about a pool that ended at another time than it was booked. */
+const poolEvents = (jobName: string, pool: WarmPool, booked: EpochMs, known: EpochMs, now: EpochMs): TimelineEvent[] =>
+  Math.abs(booked - known) < 1000 ? [] : [poolEnded(jobName, Math.round((known - pool.since) / 1000), now)];
 
 /** The job was deleted, another job has its name, or it has no warm pool: the booked cost stays as it is. */
 const saysNothing = (job: JobObservation): boolean =>

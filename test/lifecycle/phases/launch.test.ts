@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { attemptJobName, isInDoubt } from '../../../lib/lifecycle/phases/launch';
-import type { Attempt, RunRecord } from '../../../lib/lifecycle/record';
+import type { Attempt, RunRecord, WarmPool } from '../../../lib/lifecycle/record';
 import { admitted, attempt, HOUR, job, MINUTE, policy, run, running, seeing, T0 } from '../support/records';
 
 const OPEN = {
@@ -168,6 +168,20 @@ describe('the answer to a create', () => {
     const { record } = answered({ kind: 'accepted', arn: 'a' }, {}, {}, { warmPool, spentUsd: 5 });
     expect(record).toMatchObject({ spentUsd: 6, warmPool: undefined });
     expect(answered({ kind: 'accepted', arn: 'a' }, {}, {}, { spentUsd: 5 }).record.spentUsd).toBe(5);
+  });
+
+  test('keeps the pool open, because the job may have got another one', () => {
+    const { number, jobName } = attempt();
+    const warmPool = { attempt: { number, jobName }, usdPerHour: 60, since: T0, until: T0 + HOUR };
+    const accepted = { kind: 'accepted', arn: 'a' } as const;
+    const taken = (pool: Partial<WarmPool> = {}, changes: Partial<RunRecord> = {}) =>
+      answered(accepted, {}, {}, { warmPool: { ...warmPool, ...pool }, spentUsd: 5, ...changes }).record.earlierPools;
+    const open = { ...warmPool, bookedUntil: T0 + MINUTE };
+    expect(taken()).toEqual([open]);
+    expect(taken({}, { earlierPools: [open] })).toEqual([open, open]);
+    expect(taken({ until: T0 + 1000 })).toEqual([{ ...open, until: T0 + 1000, bookedUntil: T0 + 1000 }]);
+    expect(taken({ isFinal: true })).toBeUndefined();
+    expect(taken({ attempt: undefined })).toBeUndefined();
   });
 
   test('books the pool until the job was created, also where that is seen later', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { isDueForLook } from '../../../lib/lifecycle/health/look';
-import type { JobObservation } from '../../../lib/lifecycle/observed';
-import { hasOpenPool } from '../../../lib/lifecycle/phases/settle-pool';
+import type { JobObservation, Observed } from '../../../lib/lifecycle/observed';
+import { hasOpenPool, settleEarlierPools } from '../../../lib/lifecycle/phases/settle-pool';
 import type { RunRecord } from '../../../lib/lifecycle/record';
 import { admitted, attempt, HOUR, job, MINUTE, run, running, seeing, T0 } from '../support/records';
 
@@ -88,5 +88,64 @@ describe('the warm pool of the last attempt', () => {
     expect(waiting(job({ warmPool: { isKept: true, retainedSeconds: 0 } })).warmPool).toEqual(POOL);
     expect(waiting({ kind: 'absent' }).warmPool).toEqual(POOL);
     expect(waiting().warmPool).toEqual(POOL);
+  });
+});
+
+describe('the warm pool of an earlier attempt', () => {
+  const earlier = (number = 1) => ({ ...POOL, attempt: attempt({ number }), bookedUntil: POOL.since + 10 * MINUTE });
+  const next = (earlierJobs: Observed['earlierJobs'], now = DUE) =>
+    run(
+      admitted({ attempt: attempt({ number: 2, phase: 'ended' }), earlierPools: [earlier()], spentUsd: 110 }),
+      seeing({ earlierJobs }),
+      now,
+    );
+
+  test('is booked as the service says at the next attempt, and the timeline says so', () => {
+    const { record, events, actions } = next({ 1: ended(3600) });
+    expect([record.spentUsd, record.earlierPools, record.attempt?.number]).toEqual([160, undefined, 3]);
+    expect(events).toEqual(['warm-pool-ended', 'attempt-intended']);
+    expect(actions[0]).toMatchObject({
+      events: [{ text: expect.stringMatching(/-a001 had ended after 3600 s$/) }, expect.anything()],
+    });
+  });
+
+  test('that the next job took over costs what was booked', () => {
+    const { record, events } = next({ 1: ended(600) });
+    expect([record.spentUsd, record.earlierPools, events]).toEqual([110, undefined, ['attempt-intended']]);
+  });
+
+  test('of unknown price leaves the spend unknown', () => {
+    const record = admitted({ earlierPools: [{ ...earlier(), usdPerHour: null }], spentUsd: null });
+    const { changes } = settleEarlierPools(record, seeing({ earlierJobs: { 1: ended(600) } }), DUE);
+    expect(changes).toEqual({ spentUsd: null, earlierPools: undefined });
+  });
+
+  test.each<[string, JobObservation | undefined]>([
+    ['cannot be described', { kind: 'unreadable', error: 'Throttling' }],
+    ['still has it', job({ status: 'Completed', warmPool: { isKept: true, retainedSeconds: 0 } })],
+    ['was not asked about', undefined],
+  ])('is asked about again where the job %s, for a day', (_what, observed) => {
+    const jobs = observed && { 1: observed };
+    expect(next(jobs).record).toMatchObject({ spentUsd: 110, earlierPools: [earlier()] });
+    const late = next(jobs, POOL.until + 24 * HOUR).record;
+    expect(late.earlierPools).toEqual(observed ? undefined : [earlier()]);
+  });
+
+  test('stays as booked where the job was deleted', () => {
+    const { record } = next({ 1: { kind: 'absent' } });
+    expect([record.spentUsd, record.earlierPools]).toEqual([110, undefined]);
+  });
+
+  test('keeps a run that is over open until all of its pools have ended', () => {
+    const later = { ...earlier(2), until: POOL.until + HOUR };
+    const record = over({ earlierPools: [earlier(), later] });
+    expect(isDueForLook(record, DUE + HOUR - 1)).toBe(false);
+    expect(isDueForLook(record, DUE + HOUR)).toBe(true);
+    const jobs = { lastJob: ended(600), earlierJobs: { 1: ended(3600), 2: ended(600) } };
+    const whole = run(record, seeing(jobs), DUE + HOUR).record;
+    // Fifty dollars less for the last pool, fifty more for the first, and as booked for the second.
+    expect([whole.spentUsd, whole.earlierPools, hasOpenPool(whole)]).toEqual([160, undefined, false]);
+    const part = run(record, seeing({ ...jobs, earlierJobs: { 1: ended(3600) } }), DUE + HOUR).record;
+    expect([part.spentUsd, part.earlierPools, hasOpenPool(part)]).toEqual([160, [later], true]);
   });
 });

@@ -43,7 +43,9 @@ class LibrarySaver:
         try:
             self._library.write(f"{self._store.uri}/{folder}")
         except Exception as error:
-            raise CheckpointFailed(f"a checkpoint could not be written: {error}") from error
+            raise CheckpointFailed(
+                f"a checkpoint could not be written: {error}; check the disk space and the permission to write under checkpoints"
+            ) from error
         dist.barrier(self._group)
         if dist.get_rank() == 0:
             self._commit(folder, facts)

@@ -46,7 +46,7 @@ def read_metadata(data: bytes) -> Metadata:
     try:
         found = _AllowListed(io.BytesIO(data)).load()
     except Exception as error:  # A malicious or corrupt pickle may raise any exception.
-        raise CheckpointFailed(f".metadata: could not be read ({error})") from error
+        raise CheckpointFailed(f".metadata: could not be read ({error}); resume from another checkpoint") from error
     if not isinstance(found, Metadata):
-        raise CheckpointFailed(f".metadata: must contain DCP's Metadata, got {type(found).__name__}")
+        raise CheckpointFailed(f".metadata: must contain DCP's Metadata, got {type(found).__name__}; resume from another checkpoint")
     return found

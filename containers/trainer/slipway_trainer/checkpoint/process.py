@@ -180,7 +180,9 @@ class SaverProcess:
         meeting = _Meeting(prefix[0], dist.get_rank(), dist.get_world_size())
         complaint = self.ask(_Setup(target, meeting, places, planner.create_local_plan()))
         if complaint is not None:
-            raise CheckpointFailed(f"the process that writes checkpoints could not be set up: {complaint}")
+            raise CheckpointFailed(
+                f"the process that writes checkpoints could not be set up: {complaint}; see the lines above for its error"
+            )
 
     def ask(self, order: Any) -> str | None:
         """Sends a request and waits for its result: None, or the error. Raises CheckpointFailed if the process has ended."""
@@ -198,8 +200,8 @@ class SaverProcess:
         if code is None:
             return
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
-        why = "; the host may have run out of memory" if code == -signal.SIGKILL else ""
-        raise CheckpointFailed(f"the process that writes the checkpoints of rank {dist.get_rank()} has ended {how}{why}")
+        why = "the host may have run out of memory" if code == -signal.SIGKILL else "see the lines above for its error"
+        raise CheckpointFailed(f"the process that writes the checkpoints of rank {dist.get_rank()} has ended {how}; {why}")
 
     def _reap(self, options: int) -> int | None:
         with self._reaping:

@@ -24,7 +24,9 @@ class TensorsOnlyPlanner(DefaultLoadPlanner):
     """DCP's planner without support for objects other than tensors, which would be unpickled."""
 
     def load_bytes(self, read_item: ReadItem, value: io.BytesIO) -> None:
-        raise CheckpointFailed(f"{read_item.dest_index.fqn}: only tensors are read from a checkpoint")
+        raise CheckpointFailed(
+            f"{read_item.dest_index.fqn}: only tensors are read from a checkpoint; resume from a checkpoint of this trainer"
+        )
 
 
 class ObjectStoreReader(StorageReader):
@@ -56,7 +58,10 @@ class ObjectStoreReader(StorageReader):
             for item, tensor in zip(plan.items, pool.map(self._tensor, plan.items), strict=True):
                 target = planner.resolve_tensor(item).detach()
                 if target.size() != tensor.size():
-                    raise CheckpointFailed(f"{item.storage_index.fqn}: has size {tuple(tensor.size())}, not {tuple(target.size())}")
+                    raise CheckpointFailed(
+                        f"{item.storage_index.fqn}: has size {tuple(tensor.size())}, not {tuple(target.size())}; "
+                        "resume with the model that wrote the checkpoint"
+                    )
                 target.copy_(tensor)
                 planner.commit_tensor(item, target)
         future: Future[None] = Future()
@@ -66,7 +71,9 @@ class ObjectStoreReader(StorageReader):
     def _tensor(self, item: ReadItem) -> torch.Tensor:
         """The part of a stored shard that the item needs."""
         if item.type == LoadItemType.BYTE_IO:
-            raise CheckpointFailed(f"{item.storage_index.fqn}: only tensors are read from a checkpoint")
+            raise CheckpointFailed(
+                f"{item.storage_index.fqn}: only tensors are read from a checkpoint; resume from a checkpoint of this trainer"
+            )
         place = self._places[item.storage_index]
         data = self._store.read(self._prefix + place.relative_path, place.offset, place.length)
         tensor = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)

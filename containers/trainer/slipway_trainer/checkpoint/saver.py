@@ -136,5 +136,5 @@ def load(store: Store, folder: str, state: Mapping[str, torch.Tensor], group: di
     except CheckpointFailed:
         raise
     except (Exception, CheckpointException) as error:
-        raise CheckpointFailed(f"{store.uri}/{folder}: could not be read: {first_reason(error)}") from error
+        raise CheckpointFailed(f"{store.uri}/{folder}: could not be read: {first_reason(error)}; resume from another checkpoint") from error
     return set(state) - set(wanted)

@@ -90,7 +90,12 @@ def chat_template(asked: str, tokenizer: Tokenizer) -> ChatTemplate | None:
     source = asked or tokenizer.chat_template
     if asked and "{%" not in asked and "{{" not in asked:
         if not Path(asked).is_file():
-            raise Settings([f"tokenizer.chatTemplate: must be a Jinja template, or the path of one in an input of the job, got {asked}"])
+            raise Settings(
+                [
+                    f"tokenizer.chatTemplate: must be a Jinja template, or the path of one in an input of the job, got {asked}; "
+                    "add the file to an input, or write the template"
+                ]
+            )
         source = Path(asked).read_text(encoding="utf-8")
     return ChatTemplate(source, tokenizer.special_tokens) if source else None
 

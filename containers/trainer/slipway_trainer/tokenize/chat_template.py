@@ -57,7 +57,9 @@ class ChatTemplate:
         try:
             return environment.from_string(self.source)
         except TemplateSyntaxError as error:
-            raise Settings([f"tokenizer.chatTemplate: must be a Jinja template, got in line {error.lineno}: {error.message}"]) from error
+            raise Settings(
+                [f"tokenizer.chatTemplate: must be a Jinja template, got in line {error.lineno}: {error.message}; correct the template"]
+            ) from error
 
     def _say_turn(self, text: str) -> str:
         """Records the text of a generation block; the text before it is already in the pieces."""

@@ -55,7 +55,12 @@ def find_place(base: Path, channel: str, environ: Mapping[str, str]) -> Place:
     own = [name for name in names if name not in PLUMBING]
     chosen = channel or (own[0] if len(own) == 1 else "")
     if chosen not in names:
-        raise Settings([f"--data-channel: must name an input of the job ({', '.join(own) or 'it has none'}), got {channel or 'nothing'}"])
+        raise Settings(
+            [
+                f"--data-channel: must name an input of the job ({', '.join(own) or 'it has none'}), got {channel or 'nothing'}; "
+                "name one of them"
+            ]
+        )
     if processing:
         kind, output, uri = _distribution(processing, chosen), base / "processing" / "output", _output_uri(processing)
     else:

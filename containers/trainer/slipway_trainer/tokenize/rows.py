@@ -77,7 +77,7 @@ def _lines(path: Path, skip: int) -> Iterator[Row]:
                 try:
                     yield Row(number, json.loads(content), place)
                 except ValueError as error:
-                    raise DataFailed(f"{place}: must be one JSON object per line ({error})") from error
+                    raise DataFailed(f"{place}: must be one JSON object per line ({error}); correct the line") from error
 
 
 def _table(path: Path, skip: int, column: str | None) -> Iterator[Row]:

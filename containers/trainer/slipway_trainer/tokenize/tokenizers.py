@@ -108,7 +108,9 @@ class FileTokenizer:
         self.end_of_text_token = end_of_text or self.special_tokens.get("eos_token", END_OF_TEXT)
         found = self._tokenizer.token_to_id(self.end_of_text_token)
         if found is None:
-            raise Settings([f"--end-of-text: must be a token of {path.name}, got {self.end_of_text_token}"])
+            raise Settings(
+                [f"--end-of-text: must be a token of {path.name}, got {self.end_of_text_token}; name the token that ends a document"]
+            )
         self.end_of_text = found
 
     def encode(self, text: bytes) -> list[int]:
@@ -128,7 +130,7 @@ def _json_of(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise Settings([f"{path.name} next to the tokenizer: must be JSON ({error})"]) from error
+        raise Settings([f"{path.name} next to the tokenizer: must be JSON ({error}); copy it again"]) from error
     return found if isinstance(found, dict) else {}
 
 
@@ -161,5 +163,5 @@ def load_tokenizer(name: str, end_of_text: str | None) -> Tokenizer:
         return ByteTokenizer()
     path = Path(name)
     if not path.is_file():
-        raise Settings([f"--tokenizer: must be `byte` or a tokenizer.json in a channel, got {name}"])
+        raise Settings([f"--tokenizer: must be `byte` or a tokenizer.json in a channel, got {name}; add the file to an input of the job"])
     return FileTokenizer(path, end_of_text)

@@ -2,7 +2,14 @@ import { isDueForListing, isSteady } from '../../../lifecycle/health/look';
 import { type CheckpointObservation, NOTHING_OBSERVED, type Observed } from '../../../lifecycle/observed';
 import { isInDoubt } from '../../../lifecycle/phases/launch';
 import { isPoolDue } from '../../../lifecycle/phases/settle-pool';
-import { type Attempt, isOver, type JobFiles, liveAttempt, type RunRecord } from '../../../lifecycle/record';
+import {
+  type Attempt,
+  type EarlierPool,
+  isOver,
+  type JobFiles,
+  liveAttempt,
+  type RunRecord,
+} from '../../../lifecycle/record';
 import { type HeartbeatReading, readHeartbeat } from '../../shared/heartbeat';
 import type { ReconcileDeps } from '../deps';
 import { listCheckpoints } from './checkpoints';
@@ -25,8 +32,10 @@ export async function observe(
 ): Promise<Observed | undefined> {
   const { record } = subject;
   const nothing = { ...NOTHING_OBSERVED, ...results };
-  if (isOver(record))
-    return { ...nothing, ...(await observePool(deps, record, isPoolDue(record, deps.now().getTime()))) };
+  if (isOver(record)) {
+    const isDue = isPoolDue(record, deps.now().getTime());
+    return { ...nothing, ...(await observePools(deps, record, { last: isDue, earlier: isDue })) };
+  }
   const attempt = liveAttempt(record);
   const job = attempt && !isAccepted(results) ? await describeJob(deps.sagemaker, record, attempt) : nothing.job;
   const isLive = isLiveJob(job);
@@ -42,18 +51,32 @@ export async function observe(
     observeFiles(deps, whole, job),
     launches && isLocated(whole) ? findStart(deps, whole) : undefined,
     choosesOne ? rungsThatCannotStart(deps, whole) : undefined,
-    observePool(deps, record, launches && hasPool),
+    observePools(deps, record, { last: launches && hasPool, earlier: launches }),
   ]);
   return { ...nothing, job, ...seen, startFrom, ...rungs, ...pool };
 }
 
 /**
- * The last job shows how long its warm pool was kept: read for a finished run once the pool should have ended, and for any other run before
- * its next attempt.
+ * A job shows how long its warm pool was kept: read for a finished run once its pools should have ended, and for any other run before its
+ * next attempt.
  */
-async function observePool(deps: ReconcileDeps, record: RunRecord, isAsked: boolean): Promise<Partial<Observed>> {
-  const { attempt } = record;
-  return attempt && isAsked ? { lastJob: await describeJob(deps.sagemaker, record, attempt) } : {};
+async function observePools(
+  { sagemaker }: ReconcileDeps,
+  record: RunRecord,
+  asked: { last: boolean; earlier: boolean },
+): Promise<Pick<Observed, 'lastJob' | 'earlierJobs'>> {
+  const { attempt, earlierPools = [] } = record;
+  if (!attempt) return {};
+  const describe = async ({ attempt: of }: EarlierPool) =>
+    [of.number, await describeJob(sagemaker, record, { ...attempt, ...of, phase: 'ended' })] as const;
+  const [lastJob, earlier] = await Promise.all([
+    asked.last ? describeJob(sagemaker, record, attempt) : undefined,
+    asked.earlier ? Promise.all(earlierPools.map(describe)) : [],
+  ]);
+  return {
+    ...(lastJob && { lastJob }),
+    ...(earlier.length > 0 && { earlierJobs: Object.fromEntries(earlier) }),
+  };
 }
 
 /** Describe might not return a new job yet; the answer of the create call is better evidence. */
