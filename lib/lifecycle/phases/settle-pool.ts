@@ -48,7 +48,7 @@ function settleLastPool(record: RunRecord, { lastJob: job }: Observed, now: Epoc
     return { changes, events: [] };
   }
   const changes = rebookPool(record, pool, known);
-  return { changes, events: poolEvents(attempt?.jobName ?? '', pool, pool.until, known, now) };
+  return { changes, events: poolEvents(attempt?.jobName ?? '', { ...pool, bookedUntil: pool.until }, known, now) };
 }
 
 /** Books the cost of the warm pools of earlier attempts of which the service has reported how long it kept them. */
@@ -63,7 +63,7 @@ export function settleEarlierPools(record: RunRecord, { earlierJobs = {} }: Obse
     const known = job && keptPoolUntil(pool, job);
     if (known !== undefined) {
       spentUsd = addUsd(spentUsd, changedUsd(pool, bookedUntil, known));
-      events.push(...poolEvents(attempt.jobName, pool, bookedUntil, known, now));
+      events.push(...poolEvents(attempt.jobName, pool, known, now));
     } else if (!job || !isAnswered(pool, job, now)) open.push(pool);
   }
   if (open.length === earlierPools.length) return { changes: {}, events };
@@ -79,8 +79,13 @@ const isAnswered = (pool: WarmPool, job: JobObservation, now: EpochMs): boolean 
   now >= pool.until + GIVE_UP_MS || saysNothing(job);
 
 /** A line about a pool that ended at another time than it was booked. */
-const poolEvents = (jobName: string, pool: WarmPool, booked: EpochMs, known: EpochMs, now: EpochMs): TimelineEvent[] =>
-  Math.abs(booked - known) < 1000 ? [] : [poolEnded(jobName, Math.round((known - pool.since) / 1000), now)];
+const poolEvents = (
+  jobName: string,
+  { since, bookedUntil }: Pick<EarlierPool, 'since' | 'bookedUntil'>,
+  known: EpochMs,
+  now: EpochMs,
+): TimelineEvent[] =>
+  Math.abs(bookedUntil - known) < 1000 ? [] : [poolEnded(jobName, Math.round((known - since) / 1000), now)];
 
 /** The job was deleted, another job has its name, or it has no warm pool: the booked cost stays as it is. */
 const saysNothing = (job: JobObservation): boolean =>
