@@ -5,7 +5,7 @@ import type { Observed, PresentJob } from './observed';
 import { failRun, stopRun } from './phases/end-run';
 import { finishAttempt, reused, vanished } from './phases/finish';
 import { endUncreated, intendAttempt, SECOND_LOOK_MS, SETTLE_MS, settleIntent } from './phases/launch';
-import { settlePool } from './phases/settle-pool';
+import { settleEarlierPools, settlePool } from './phases/settle-pool';
 import { waitInQueue } from './phases/wait';
 import { watchJob } from './phases/watch';
 import { type Attempt, type EpochMs, isOver, isWaiting, liveAttempt, type Notice, type RunRecord } from './record';
@@ -47,8 +47,10 @@ function chooseMove(record: RunRecord, observed: Observed, now: EpochMs): Move {
   if (record.desired === 'stop') return stopRun('stopped before the next attempt started', now);
   if (!record.confirmed) return unconfirmed(record, now);
   if (!record.admitted) return waitInQueue(record, observed, now);
-  if (isWaiting(record, now)) return NO_MOVE;
-  return intendAttempt(record, observed, now);
+  const pools = settleEarlierPools(record, observed, now);
+  const settled = { ...record, ...pools.changes };
+  const next = isWaiting(record, now) ? NO_MOVE : intendAttempt(settled, observed, now);
+  return { ...next, changes: { ...pools.changes, ...next.changes }, events: [...pools.events, ...next.events] };
 }
 
 function moveAttempt(situation: Situation): Move {

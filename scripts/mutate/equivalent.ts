@@ -33,6 +33,11 @@ const EQUIVALENT: readonly { file: string; line: RegExp; why: string }[] = [
     why: 'tells rounds of one look, which are seconds apart, from ticks, which are minutes apart',
   },
   {
+    file: 'lib/lifecycle/health/step-times.ts',
+    line: /^const CLOCK_TOLERANCE_MS/,
+    why: 'tells the clocks of two hosts apart by seconds; a container that starts again takes minutes to its first step',
+  },
+  {
     file: 'lib/handlers/reconcile/effects/chat-message.ts',
     line: /^const MOST_TITLE/,
     why: 'the length of a text in chat: nothing is decided by it',

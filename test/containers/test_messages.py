@@ -1,4 +1,4 @@
-"""Every error of the trainer says what to do: `<option>: <what must hold>, got <value>; <what to do>`."""
+"""An error whose text is written where it is raised says what to do: `<option>: <what must hold>, got <value>; <what to do>`."""
 
 import ast
 from collections.abc import Iterator

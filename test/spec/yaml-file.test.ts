@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { loadRun } from '../../lib/spec/load';
 import { parseYaml } from '../../lib/spec/reading/yaml-file';
 import { mutatedRunFiles, validRunFiles } from '../support/arbitrary-runs';
 import { draws } from '../support/draws';
@@ -47,4 +48,13 @@ test.each([
 ])('%s is read as any other YAML', (text) => {
   const [fast, slow] = [parseYaml(text), parseYaml(`${text}\n`)];
   expect([fast.data, fast.issues]).toEqual([slow.data, slow.issues]);
+});
+
+test.each([
+  ['lists', '[', ']'],
+  ['sections', '{"a":', '}'],
+])('thousands of levels of %s are refused, never thrown', (_what, begin, end) => {
+  const { value, issues } = loadRun(`{"name":"x","hyperparameters":{"x":${begin.repeat(3000)}1${end.repeat(3000)}}}`);
+  expect(value).toBeUndefined();
+  expect(issues[0]?.rule).toBe('schema/yaml');
 });

@@ -195,7 +195,7 @@ def channel_folder(name: str, environ: "dict[str, str]", option: str = "--data-c
         raise Settings(
             [
                 f"{option}: must name a channel of the run ({', '.join(known) or 'it has none'}), got {name}; "
-                "name one of them, or add the channel to data"
+                "correct the name, or add the channel to data"
             ]
         )
     return Path(folder)

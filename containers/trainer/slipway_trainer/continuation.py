@@ -104,7 +104,7 @@ class Continuation:
             raise Settings(
                 [
                     f"training: seed and globalBatchSize must be those of the checkpoint with data position {found}, got {position}; "
-                    "restore them, or start a new run from the checkpoint"
+                    "restore them, or start from the beginning"
                 ]
             )
         differences = [
@@ -114,7 +114,7 @@ class Continuation:
         ]
         differences += self._model_differences(record.get("model"))
         if differences and record.get("runId") == self._settings.run_id:
-            raise Settings(differences)
+            raise Settings([*differences, "restore these options, or launch a new run with checkpoints.startFrom"])
         return differences
 
     def _is_same(self, name: str, before: Any, now: Any) -> bool:

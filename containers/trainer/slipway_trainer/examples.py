@@ -77,7 +77,7 @@ def _read(path: Path) -> bytearray:
     try:
         return bytearray(path.read_bytes())
     except OSError as error:
-        raise DataFailed(f"{path}: could not be read ({error}); prepare the data again") from error
+        raise DataFailed(f"{path}: could not be read ({error}); check that the channel contains it") from error
 
 
 def _signed_to_ids(tokens: Tensor) -> Tensor:
@@ -104,7 +104,8 @@ class PackedRows:
         self.samples = len(rows)
         if not rows:
             raise DataFailed(
-                f"the shards contain no document with a target among its first {length} tokens; increase training.sequenceLength"
+                f"the shards contain no document with a target among its first {length} tokens; "
+                "increase training.sequenceLength, or check the targets of the data"
             )
 
     def sample(self, number: int) -> Tensor:
@@ -128,7 +129,8 @@ class Pairs:
         self.samples = len(self._pairs)
         if not self._pairs:
             raise DataFailed(
-                f"the shards contain no pair with targets among the first {length} tokens of both; increase training.sequenceLength"
+                f"the shards contain no pair with targets among the first {length} tokens of both; "
+                "increase training.sequenceLength, or check the targets of the data"
             )
 
     def sample(self, number: int) -> Tensor:

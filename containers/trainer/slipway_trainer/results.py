@@ -55,7 +55,7 @@ class StepResults:
         if factor and len(self._recent) == RECENT_LOSSES and found.loss > factor * sum(self._recent) / RECENT_LOSSES:
             reason = f"step {step}: loss {found.loss:.4f} is more than {factor} times its recent mean"
             if self._settings.arguments.loss_policy != "alert":
-                raise exits.LossFailed(reason)
+                raise exits.LossFailed(f"{reason}; look at the data of this step, or raise loss-spike-factor")
             if self._world.rank == 0:
                 progress.say("loss", step=step, reason=reason)
         self._recent = (self._recent + [found.loss])[-RECENT_LOSSES:]

@@ -160,7 +160,7 @@ class Saves:
             for complaint in complaints:
                 print(f"checkpoint rejected: {complaint}", flush=True)
         if chosen is None and resume_from:
-            raise CheckpointFailed(f"{resume_from}: no complete checkpoint to resume from; name a folder with a COMMITTED.json")
+            raise CheckpointFailed(f"{resume_from}: no complete checkpoint to resume from; see the lines above for what was rejected")
         if chosen is not None:
             self._load(*chosen)
             if self._store is not None and chosen[0] == self._store.uri:

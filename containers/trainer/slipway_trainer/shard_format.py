@@ -84,7 +84,7 @@ def read_index(folder: Path) -> ShardIndex:
     if len(kinds) != 1:
         found = ", ".join(map(str, sorted(kinds))) or "no shards"
         raise DataFailed(
-            f"{folder}: all indexes must have one dtype, vocabulary and kind of data, got {found}; prepare them with one tokenizer"
+            f"{folder}: all indexes must have one dtype, vocabulary and kind of data, got {found}; prepare them again in one job"
         )
     dtype, vocabulary_size, kind = kinds.pop()
     if dtype not in WIDTHS:

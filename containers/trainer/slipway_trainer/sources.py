@@ -35,7 +35,10 @@ class Source:
         index = read_index(folder)
         if index.vocabulary_size > vocabulary_size:
             raise Settings(
-                [f"model.vocabularySize: must be at least the {index.vocabulary_size} of the data, got {vocabulary_size}; increase it"]
+                [
+                    f"model.vocabularySize: must be at least the {index.vocabulary_size} of the data, got {vocabulary_size}; "
+                    "increase it, or prepare the data with the tokenizer of the model"
+                ]
             )
         kind = _KINDS[index.kind]
         if kind.objective != training.objective:

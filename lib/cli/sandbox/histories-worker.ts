@@ -26,7 +26,6 @@ async function main({ file, text, seed, histories }: Part): Promise<void> {
   const onPlayed = (played: number, { ok }: { ok: boolean }) => tell({ played, ok });
   const { result } = await playHistories(value, read, { seed, histories, onPlayed });
   await tell({ result });
-  process.disconnect();
 }
 
 /** Resolves when the message was written. */
@@ -38,4 +37,8 @@ const tell = (message: object): Promise<void> =>
 // Ctrl-C reaches all processes of the terminal; the parent process decides what to do, and ends this one.
 process.on('SIGINT', () => undefined);
 process.once('disconnect', () => process.exit());
-process.once('message', (part: Part) => void main(part));
+process.once('message', (part: Part) =>
+  main(part)
+    .catch((error: Error) => tell({ error: error.message }))
+    .finally(() => process.disconnect()),
+);

@@ -18,8 +18,9 @@ export class HistoryCount {
   /** For example `620 of 2,000 histories played, 0 failed, about 9 min left`. */
   progress(): string {
     const minutes = ((this.now() - this.began) * (this.whole / this.played - 1)) / 60_000;
-    const left = this.played === 0 ? '' : `, about ${Math.max(1, Math.round(minutes))} min left`;
-    return `${this.counts()}${left}`;
+    if (this.played === 0) return this.counts();
+    if (this.played === this.whole) return this.found() + (this.failed.length > 0 ? '; shrinking it' : '');
+    return `${this.counts()}, about ${Math.max(1, Math.round(minutes))} min left`;
   }
 
   /** For example `620 of 2,000 histories played, 2 failed, the first with --seed 31`. */

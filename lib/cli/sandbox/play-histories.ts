@@ -101,7 +101,7 @@ async function playParts(
   }
 }
 
-type Message = { played: number; ok: boolean } | { result: SimulationResult };
+type Message = { played: number; ok: boolean } | { result: SimulationResult } | { error: string };
 
 const playPart = (
   child: ChildProcess,
@@ -111,9 +111,10 @@ const playPart = (
   new Promise((resolve, reject) => {
     child.on('message', (message: Message) => {
       if ('result' in message) resolve(message.result);
+      else if ('error' in message) reject(new Error(message.error));
       else onPlayed(message.played, message.ok);
     });
-    child.once('error', reject);
+    child.on('error', reject);
     child.once('exit', (code, signal) =>
       reject(new Error(`a process that plays histories ended with ${signal ?? `exit code ${code}`}`)),
     );

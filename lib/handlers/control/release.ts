@@ -26,8 +26,9 @@ export async function releasePool(
   if ('ok' in own) return own;
   if (!isOver(own) && liveAttempt(own)?.phase === 'created') return refusal(liveIssue(own));
   const none = { ok: true, runId: own.runId, released: false, reusedBy: null, savedUsd: null } as const;
-  const trainingJobName = own.kind === 'training' ? (own.attempt?.jobName ?? null) : null;
   const pool = keptPool(own);
+  const jobName = pool?.attempt?.jobName ?? own.attempt?.jobName ?? null;
+  const trainingJobName = own.kind === 'training' ? jobName : null;
   if (trainingJobName === null || !pool) return { ...none, trainingJobName, warmPoolStatus: null };
   const { released, seen } = await endIfAvailable(deps, trainingJobName);
   const answer = {

@@ -4,7 +4,7 @@ import {
   paginateQuery,
   QueryCommand,
   type QueryCommandInput,
-  TransactionCanceledException,
+  type TransactionCanceledException,
   type TransactWriteItem,
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb';
@@ -267,8 +267,8 @@ export const ACTIVE_QUERY: Partial<QueryCommandInput> = {
   ExpressionAttributeValues: { ':value': { S: ACTIVE_VALUE } },
 };
 
+/** Only a TransactionCanceledException has reasons. */
 function isLostRace(error: unknown): boolean {
-  if (!(error instanceof TransactionCanceledException)) return false;
-  const reasons = error.CancellationReasons ?? [];
+  const { CancellationReasons: reasons = [] } = error as Partial<TransactionCanceledException>;
   return reasons.some((r) => r.Code === 'ConditionalCheckFailed' || r.Code === 'TransactionConflict');
 }

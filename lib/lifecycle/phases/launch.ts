@@ -9,7 +9,6 @@ import type { JobSituation, Situation } from '../situation';
 import { event, notice } from '../timeline';
 import { failRun, stopRun } from './end-run';
 import { vanished } from './finish';
-import { settleEarlierPools } from './settle-pool';
 import { madeProgress } from './watch';
 
 /** The service is eventually consistent: an absent job is believed to be absent only this long after the last create. */
@@ -45,17 +44,14 @@ export function intendAttempt(record: RunRecord, observed: Observed, now: EpochM
   const attempt = newAttempt(record, number, resumeFrom, now);
   const from = fromWhere(record, resumeFrom, number);
   const passedOver = choice.kind === 'from' ? choice.passedOver : [];
-  const pools = settleEarlierPools(record, observed, now);
   return move({
     changes: {
       attempt,
       state: number === 1 ? 'submitting' : 'resuming',
       reason: `attempt ${number} ${from}`,
       ...poolAsSeen(record, observed),
-      ...pools.changes,
     },
     events: [
-      ...pools.events,
       event(now, 'attempt-intended', `attempt ${number} will start ${from} as ${attempt.jobName}`, {
         resumeFrom,
         passedOver,
@@ -262,9 +258,10 @@ function takenPool(record: RunRecord, createdAt: EpochMs): Partial<RunRecord> {
   const { warmPool: pool, earlierPools = [] } = record;
   if (!pool) return {};
   const booked = { spentUsd: endedUsd(record, createdAt), warmPool: undefined };
-  const { attempt, isFinal = false, until } = pool;
+  const { attempt, isFinal = false, since, until } = pool;
   if (isFinal || attempt === undefined) return booked;
-  return { ...booked, earlierPools: [...earlierPools, { ...pool, attempt, bookedUntil: Math.min(createdAt, until) }] };
+  const bookedUntil = Math.max(since, Math.min(createdAt, until));
+  return { ...booked, earlierPools: [...earlierPools, { ...pool, attempt, bookedUntil }] };
 }
 
 /** A job of the attempt may exist although it was not observed. Its size is then fixed, and it is not created on another rung. */

@@ -40,7 +40,7 @@ export function settlePool(record: RunRecord, observed: Observed, now: EpochMs):
 type Settled = Pick<Move, 'changes' | 'events'>;
 
 function settleLastPool(record: RunRecord, { lastJob: job }: Observed, now: EpochMs): Settled {
-  const { leftPool: pool, attempt } = record;
+  const { leftPool: pool } = record;
   if (!pool || pool.isFinal || !job) return { changes: {}, events: [] };
   const known = keptPoolUntil(pool, job);
   if (known === undefined) {
@@ -48,7 +48,8 @@ function settleLastPool(record: RunRecord, { lastJob: job }: Observed, now: Epoc
     return { changes, events: [] };
   }
   const changes = rebookPool(record, pool, known);
-  return { changes, events: poolEvents(attempt?.jobName ?? '', { ...pool, bookedUntil: pool.until }, known, now) };
+  const jobName = (pool.attempt ?? record.attempt)?.jobName ?? '';
+  return { changes, events: poolEvents(jobName, { ...pool, bookedUntil: pool.until }, known, now) };
 }
 
 /** Books the cost of the warm pools of earlier attempts of which the service has reported how long it kept them. */
@@ -60,7 +61,7 @@ export function settleEarlierPools(record: RunRecord, { earlierJobs = {} }: Obse
   for (const pool of earlierPools) {
     const { attempt, bookedUntil } = pool;
     const job = earlierJobs[attempt.number];
-    const known = job && keptPoolUntil(pool, job);
+    const known = job && (keptPoolUntil(pool, job) ?? prolongedUntil(pool, job, now));
     if (known !== undefined) {
       spentUsd = addUsd(spentUsd, changedUsd(pool, bookedUntil, known));
       events.push(...poolEvents(attempt.jobName, pool, known, now));
@@ -69,6 +70,10 @@ export function settleEarlierPools(record: RunRecord, { earlierJobs = {} }: Obse
   if (open.length === earlierPools.length) return { changes: {}, events };
   return { changes: { spentUsd, earlierPools: open.length > 0 ? open : undefined }, events };
 }
+
+/** A pool that is still kept long after its expected end was not taken over before that: it is booked up to that end. */
+const prolongedUntil = ({ until }: WarmPool, job: JobObservation, now: EpochMs): EpochMs | undefined =>
+  now >= until + GIVE_UP_MS && job.kind === 'present' && job.warmPool?.isKept ? until : undefined;
 
 /** Difference in USD when a pool that is booked until one time ended at another; null where the price is not known. */
 const changedUsd = (pool: WarmPool, booked: EpochMs, known: EpochMs): number | null =>

@@ -25,9 +25,10 @@ export class Ends extends Invariant {
     if (action !== 'stop' && isCalm) this.break(`every call to ${action} run ${run.id} failed`);
   }
 
-  /** A run that was confirmed and is not completed may be resumed. */
+  /** A run that was confirmed and is not completed may be resumed, unless the budget of its team is spent. */
   override onDenied(run: SimRun, action: 'stop' | 'resume', reason: string): void {
-    const may = run.record?.confirmed === true && run.state !== 'completed';
+    const isSpent = this.scene.waiting.maySpendNoMore(run.team);
+    const may = run.record?.confirmed === true && run.state !== 'completed' && !isSpent;
     if (action === 'resume' && may) this.break(`the resume of run ${run.id} was refused: ${reason}`);
   }
 

@@ -225,7 +225,7 @@ export class WaitingRuns {
   }
 
   /** Whether the jobs that the team started in this month have cost its monthly budget, allowing for differences in rounding. */
-  private maySpendNoMore(team: string): boolean {
+  maySpendNoMore(team: string): boolean {
     const { clock, prices, runs, scenario } = this.world;
     const budget = scenario.environment.teams[team]?.budgetUsdPerMonth;
     if (budget === undefined) return false;

@@ -36,6 +36,10 @@ const outside = z.strictObject({
   instanceType: text.meta({ description: 'Instance type.' }),
   instances: z.int().min(1).meta({ description: 'Number of instances that they use.' }),
   spot: z.boolean().optional().meta({ description: 'Whether they are spot instances. Default: false.' }),
+  name: text.optional().meta({
+    description:
+      'Name of the job. One that begins with the environment reaches its event rule. Default: `outside-...`.',
+  }),
 });
 
 const run = z.strictObject({

@@ -12,6 +12,8 @@ export interface ForeignHooks {
   fleet: Fleet;
   runs: readonly SimRun[];
   adopt(job: SimJob): void;
+  /** The state of the job changed. */
+  onState(job: SimJob): void;
   onRoom(): void;
 }
 
@@ -26,9 +28,12 @@ export class ForeignJobs {
     const { clock } = this.hooks;
     const { scenario } = this;
     for (const [i, entry] of (scenario.outside ?? []).entries()) {
-      const name = `outside-${i + 1}-${entry.instanceType.replace(/\W/g, '-')}-${entry.instances}`;
+      const name = entry.name ?? `outside-${i + 1}-${entry.instanceType.replace(/\W/g, '-')}-${entry.instances}`;
       const shapes = [{ instanceType: entry.instanceType, count: entry.instances }];
-      clock.schedule((entry.at ?? 0) * 1000, () => this.addForeign(name, shapes, entry.spot ?? false, 'InProgress'));
+      clock.schedule((entry.at ?? 0) * 1000, () => {
+        const job = this.addForeign(name, shapes, entry.spot ?? false, 'InProgress');
+        if (job) this.hooks.onState(job);
+      });
       if (entry.to !== undefined) clock.schedule(entry.to * 1000, () => this.endForeign(name));
     }
     for (const { taken, at = 0, to } of scenario.faults ?? []) {
@@ -38,8 +43,8 @@ export class ForeignJobs {
     }
   }
 
-  private addForeign(name: string, shapes: Shape[], spot: boolean, status: string): void {
-    if (this.hooks.fleet.jobs.has(name)) return;
+  private addForeign(name: string, shapes: Shape[], spot: boolean, status: string): SimJob | undefined {
+    if (this.hooks.fleet.jobs.has(name)) return undefined;
     const [shape] = shapes;
     const request: JobRequest = {
       TrainingJobName: name,
@@ -57,11 +62,15 @@ export class ForeignJobs {
     this.hooks.adopt(job);
     setForeign(job, status, this.hooks.clock.now);
     this.hooks.onRoom();
+    return job;
   }
 
   private endForeign(name: string): void {
     const job = this.hooks.fleet.jobs.get(name);
-    if (job) setForeign(job, 'Completed', this.hooks.clock.now);
+    if (job) {
+      setForeign(job, 'Completed', this.hooks.clock.now);
+      this.hooks.onState(job);
+    }
     this.hooks.onRoom();
   }
 

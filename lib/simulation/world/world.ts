@@ -146,6 +146,7 @@ export class World {
       fleet: this.fleet,
       runs: this.runs,
       adopt: (job) => this.sagemaker.adopt(job),
+      onState: (job) => this.events.jobChanged(job),
       onRoom: () => this.onRoom(),
     });
     this.functions = functionsOf({

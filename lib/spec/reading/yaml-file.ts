@@ -39,11 +39,20 @@ function fromJson(text: string): object | undefined {
   if (!text.startsWith('{') || text.includes('"__proto__"') || text.includes('"<<"')) return undefined;
   try {
     const data = JSON.parse(text) as { image?: { version?: unknown } | null };
-    return JSON.stringify(data) === text && typeof data.image?.version !== 'number' ? data : undefined;
+    const isPlain = JSON.stringify(data) === text && typeof data.image?.version !== 'number';
+    return isPlain && isFlatterThan(data, MOST_LEVELS) ? data : undefined;
   } catch {
     return undefined;
   }
 }
+
+/** No file of ours has as many levels; the YAML parser refuses some hundreds more. */
+const MOST_LEVELS = 64;
+
+const isFlatterThan = (value: unknown, levels: number): boolean =>
+  typeof value !== 'object' ||
+  value === null ||
+  (levels > 0 && Object.values(value).every((item) => isFlatterThan(item, levels - 1)));
 
 function parseAnyYaml(text: string): YamlFile {
   const lines = new LineCounter();

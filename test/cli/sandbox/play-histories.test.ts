@@ -54,4 +54,9 @@ test('progress counts histories and estimates what is left; an interruption name
   for (let seed = 1; seed <= 200; seed++) count.add(seed, seed !== 90 && seed !== 31);
   expect(count.progress()).toBe('200 of 2,000 histories played, 2 failed, about 9 min left');
   expect(count.found()).toBe('200 of 2,000 histories played, 2 failed, the first with --seed 31');
+  const [whole, failed] = [new HistoryCount(1), new HistoryCount(1)];
+  whole.add(7, true);
+  failed.add(7, false);
+  expect(whole.progress()).toBe('1 of 1 histories played, 0 failed');
+  expect(failed.progress()).toBe('1 of 1 histories played, 1 failed, the first with --seed 7; shrinking it');
 });

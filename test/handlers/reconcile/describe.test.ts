@@ -94,7 +94,11 @@ describe('what Describe says of a training job', () => {
       { Status: 'Reused', ResourceRetainedBillableTimeInSeconds: 9 },
       { isKept: false, retainedSeconds: 9 },
     ],
-    [{ Status: 'Terminated' }, { isKept: false, retainedSeconds: 0 }],
+    [
+      { Status: 'Terminated', ResourceRetainedBillableTimeInSeconds: 0 },
+      { isKept: false, retainedSeconds: 0 },
+    ],
+    [{ Status: 'Terminated' }, undefined],
   ])('warm pool %o: %o', (WarmPoolStatus, pool) => {
     expect(seen({ WarmPoolStatus }).warmPool).toEqual(pool);
   });

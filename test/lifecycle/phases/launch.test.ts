@@ -180,6 +180,7 @@ describe('the answer to a create', () => {
     expect(taken()).toEqual([open]);
     expect(taken({}, { earlierPools: [open] })).toEqual([open, open]);
     expect(taken({ until: T0 + 1000 })).toEqual([{ ...open, until: T0 + 1000, bookedUntil: T0 + 1000 }]);
+    expect(taken({ since: T0 + HOUR, until: T0 + 2 * HOUR })?.[0]?.bookedUntil).toBe(T0 + HOUR);
     expect(taken({ isFinal: true })).toBeUndefined();
     expect(taken({ attempt: undefined })).toBeUndefined();
   });

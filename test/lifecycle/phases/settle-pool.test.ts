@@ -3,7 +3,7 @@ import { isDueForLook } from '../../../lib/lifecycle/health/look';
 import type { JobObservation, Observed } from '../../../lib/lifecycle/observed';
 import { hasOpenPool, settleEarlierPools } from '../../../lib/lifecycle/phases/settle-pool';
 import type { RunRecord } from '../../../lib/lifecycle/record';
-import { admitted, attempt, HOUR, job, MINUTE, run, running, seeing, T0 } from '../support/records';
+import { admitted, attempt, HOUR, job, MINUTE, policy, run, running, seeing, T0 } from '../support/records';
 
 /** Kept from the first hour on, booked for an hour at 60 USD. */
 const POOL = { usdPerHour: 60, since: T0 + HOUR, until: T0 + 2 * HOUR };
@@ -129,6 +129,39 @@ describe('the warm pool of an earlier attempt', () => {
     expect(next(jobs).record).toMatchObject({ spentUsd: 110, earlierPools: [earlier()] });
     const late = next(jobs, POOL.until + 24 * HOUR).record;
     expect(late.earlierPools).toEqual(observed ? undefined : [earlier()]);
+    // A pool that is still kept was kept until its expected end as well.
+    expect(late.spentUsd).toBe(observed?.kind === 'present' ? 160 : 110);
+  });
+
+  test('is booked before the next attempt is checked against the spend cap', () => {
+    const capped = (retained: number) => {
+      const record = admitted({
+        attempt: attempt({ number: 2, phase: 'ended' }),
+        earlierPools: [earlier()],
+        spentUsd: 110,
+        policy: policy({ maxCostUsd: 162 }),
+      });
+      return run(record, seeing({ earlierJobs: { 1: ended(retained) } }), DUE).record;
+    };
+    expect([capped(3600).state, capped(3600).spentUsd]).toEqual(['failed', 160]);
+    expect([capped(600).state, capped(600).spentUsd]).toEqual(['resuming', 110]);
+  });
+
+  test('is booked also while the next attempt waits', () => {
+    const waiting = (changes: Partial<RunRecord>, observed: Partial<Observed> = {}) =>
+      run(
+        admitted({
+          attempt: attempt({ number: 2, phase: 'ended' }),
+          earlierPools: [earlier()],
+          spentUsd: 110,
+          ...changes,
+        }),
+        seeing({ earlierJobs: { 1: ended(3600) }, ...observed }),
+        DUE,
+      ).record;
+    expect(waiting({ notBefore: DUE + 1 })).toMatchObject({ spentUsd: 160, earlierPools: undefined });
+    const unread = { checkpoints: { kind: 'unreadable', error: 'SlowDown' } } as const;
+    expect(waiting({}, unread)).toMatchObject({ spentUsd: 160, earlierPools: undefined });
   });
 
   test('stays as booked where the job was deleted', () => {

@@ -146,6 +146,8 @@ export const OTHERS: Readonly<Record<string, string>> = {
   'stopped-while-leaving': LIMITS_OF_TIME,
   'spot-price': 'the sandbox bills spot in full',
   'pool-quota': LIMITS_OF_TIME,
+  'pool-without-job': LIMITS_OF_TIME,
+  'preempted-late': LIMITS_OF_TIME,
   'pool-of-another': LIMITS_OF_TIME,
   'pools-taken': LIMITS_OF_TIME,
   'released-pool': LIMITS_OF_TIME,

@@ -123,7 +123,7 @@ def _failure(reason: str) -> Exception:
     if _PEER_LOST.search(reason):
         # Another rank died during the save. Its host reports the cause; there is no problem with the storage.
         return RuntimeError(f"a checkpoint could not be written because a rank is gone: {reason}")
-    return CheckpointFailed(f"a checkpoint could not be written: {reason}")
+    return CheckpointFailed(f"a checkpoint could not be written: {reason}; see the lines above for the cause on each rank")
 
 
 def load(store: Store, folder: str, state: Mapping[str, torch.Tensor], group: dist.ProcessGroup) -> set[str]:

@@ -58,7 +58,7 @@ def find_place(base: Path, channel: str, environ: Mapping[str, str]) -> Place:
         raise Settings(
             [
                 f"--data-channel: must name an input of the job ({', '.join(own) or 'it has none'}), got {channel or 'nothing'}; "
-                "name one of them"
+                "correct the name, or add the input"
             ]
         )
     if processing:

@@ -103,9 +103,12 @@ function selectedInstances(config: Selection | undefined): PresentJob['selected'
 }
 
 function warmPoolOf({ WarmPoolStatus }: DescribeTrainingJobCommandOutput): PresentJob['warmPool'] {
-  if (!WarmPoolStatus?.Status) return undefined;
-  const isKept = WarmPoolStatus.Status === 'Available' || WarmPoolStatus.Status === 'InUse';
-  return { isKept, retainedSeconds: WarmPoolStatus.ResourceRetainedBillableTimeInSeconds ?? 0 };
+  const { Status, ResourceRetainedBillableTimeInSeconds: retainedSeconds } = WarmPoolStatus ?? {};
+  if (!Status) return undefined;
+  const isKept = Status === 'Available' || Status === 'InUse';
+  // Without the time, it is not known how long the pool was kept.
+  if (!isKept && retainedSeconds === undefined) return undefined;
+  return { isKept, retainedSeconds: retainedSeconds ?? 0 };
 }
 
 /** Processing jobs have no secondary status: it is derived from their timestamps. */

@@ -1,13 +1,14 @@
+import { keptPool } from '../../../lifecycle/accounting/spend';
 import { isDueForListing, isSteady } from '../../../lifecycle/health/look';
 import { type CheckpointObservation, NOTHING_OBSERVED, type Observed } from '../../../lifecycle/observed';
 import { isInDoubt } from '../../../lifecycle/phases/launch';
 import { isPoolDue } from '../../../lifecycle/phases/settle-pool';
 import {
   type Attempt,
-  type EarlierPool,
   isOver,
   type JobFiles,
   liveAttempt,
+  type PoolAttempt,
   type RunRecord,
 } from '../../../lifecycle/record';
 import { type HeartbeatReading, readHeartbeat } from '../../shared/heartbeat';
@@ -34,7 +35,8 @@ export async function observe(
   const nothing = { ...NOTHING_OBSERVED, ...results };
   if (isOver(record)) {
     const isDue = isPoolDue(record, deps.now().getTime());
-    return { ...nothing, ...(await observePools(deps, record, { last: isDue, earlier: isDue })) };
+    const isLastOpen = record.leftPool !== undefined && !record.leftPool.isFinal;
+    return { ...nothing, ...(await observePools(deps, record, { last: isDue && isLastOpen, earlier: isDue })) };
   }
   const attempt = liveAttempt(record);
   const job = attempt && !isAccepted(results) ? await describeJob(deps.sagemaker, record, attempt) : nothing.job;
@@ -67,11 +69,13 @@ async function observePools(
 ): Promise<Pick<Observed, 'lastJob' | 'earlierJobs'>> {
   const { attempt, earlierPools = [] } = record;
   if (!attempt) return {};
-  const describe = async ({ attempt: of }: EarlierPool) =>
-    [of.number, await describeJob(sagemaker, record, { ...attempt, ...of, phase: 'ended' })] as const;
+  // An attempt after the one that left the pool may have ended without a job.
+  const describe = (of?: PoolAttempt) => describeJob(sagemaker, record, { ...attempt, ...of, phase: 'ended' });
   const [lastJob, earlier] = await Promise.all([
-    asked.last ? describeJob(sagemaker, record, attempt) : undefined,
-    asked.earlier ? Promise.all(earlierPools.map(describe)) : [],
+    asked.last ? describe(keptPool(record)?.attempt) : undefined,
+    asked.earlier
+      ? Promise.all(earlierPools.map(async ({ attempt: of }) => [of.number, await describe(of)] as const))
+      : [],
   ]);
   return {
     ...(lastJob && { lastJob }),
