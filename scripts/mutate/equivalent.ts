@@ -38,6 +38,21 @@ const EQUIVALENT: readonly { file: string; line: RegExp; why: string }[] = [
     why: 'tells the clocks of two hosts apart by seconds; a container that starts again takes minutes to its first step',
   },
   {
+    file: 'lib/lifecycle/phases/hand-over.ts',
+    line: /^const ASK_AGAIN_MS/,
+    why: 'tells rounds of one look, which are seconds apart, from ticks, which are minutes apart',
+  },
+  {
+    file: 'lib/handlers/reconcile/reconcile-run.ts',
+    line: /^const MOST_PAUSES/,
+    why: 'the time limit of the function leaves no room for a fourth pause',
+  },
+  {
+    file: 'lib/handlers/reconcile/queue/run-needs.ts',
+    line: /^ {2}if \(policy\.pendingSeconds === undefined\) return \[rungId\];$/,
+    why: 'a shortcut: what other rungs need is computed and used only for elastic runs',
+  },
+  {
     file: 'lib/handlers/reconcile/effects/chat-message.ts',
     line: /^const MOST_TITLE/,
     why: 'the length of a text in chat: nothing is decided by it',

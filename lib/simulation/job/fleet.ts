@@ -87,6 +87,8 @@ export class Fleet {
     this.endStart(job, false);
     this.release(job);
     this.turn(job, 'InProgress', 'Interrupted');
+    // https://docs.aws.amazon.com/sagemaker/latest/dg/model-managed-spot-training-status.html
+    this.timer(job, ms / 2, () => this.turn(job, 'InProgress', 'Starting'));
     this.timer(job, ms, () => this.queue(job));
     this.give();
   }

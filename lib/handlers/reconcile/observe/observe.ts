@@ -44,7 +44,7 @@ export async function observe(
   const launches = mayLaunch(record, attempt);
   const choosesOne = choosesRung(record, launches, attempt?.phase === 'intent' || (job.kind === 'present' && !isLive));
   const files = attempt?.phase === 'created' ? attempt.files : undefined;
-  if (files && isLive && !choosesOne) return { ...nothing, job, ...(await observeJob(deps, record, job, files)) };
+  if (files && isLive) return { ...nothing, job, ...(await observeJob(deps, record, job, files)) };
   if (!attempt && !launches && !choosesOne) return nothing;
   const whole = await subject.whole();
   if (!whole) return undefined;

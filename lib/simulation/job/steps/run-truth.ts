@@ -99,9 +99,9 @@ export class RunTruth {
     this.replace(others);
   }
 
-  /** The built-in trainer died during a save: half of the objects exist. */
+  /** The program died during a save: half of the objects exist. */
   tear(step: number, at: SimMs): void {
-    if (!this.place || !this.isBuiltin || this.commits.some((commit) => commit.step === step)) return;
+    if (!this.place || !this.seesCommits || this.commits.some((commit) => commit.step === step)) return;
     this.torn.set(step, at);
     this.version += 1;
   }
@@ -154,13 +154,14 @@ export class RunTruth {
   private written(commit: Commit): S3Object[] {
     let objects = this.objectsOf.get(commit);
     if (!objects) {
-      objects = this.isBuiltin ? this.built(commit) : this.own(commit);
+      objects = this.isBuiltin ? this.built(commit) : this.own(commit.step, commit.at);
       this.objectsOf.set(commit, objects);
     }
     return objects;
   }
 
   private half(step: number, at: SimMs): S3Object[] {
+    if (!this.isBuiltin) return this.own(step, at).slice(0, 1);
     return this.shards(step, at).slice(0, Math.ceil(this.behaviour.checkpointObjects / 2));
   }
 
@@ -195,9 +196,14 @@ export class RunTruth {
     return [...shards, marker];
   }
 
-  /** Checkpoints of a custom script: its marker, with the step in place of each `*`. */
-  private own(commit: Commit): S3Object[] {
-    const marker = this.spec.checkpoints.committedMarker ?? 'step-*/model.pt';
-    return [{ key: marker.replaceAll('*', String(commit.step)), bytes: 1000, at: commit.at }];
+  /** A checkpoint of a custom script: another file, and then its marker, with the step in place of each `*`. */
+  private own(step: number, at: SimMs): S3Object[] {
+    const marker = (this.spec.checkpoints.committedMarker ?? 'step-*/model.pt').replaceAll('*', String(step));
+    const folder = marker.slice(0, marker.lastIndexOf('/') + 1);
+    const other = folder === '' ? `optimizer-${step}.bin` : `${folder}optimizer.bin`;
+    return [
+      { key: other, bytes: 2000, at },
+      { key: marker, bytes: 1000, at },
+    ];
   }
 }
