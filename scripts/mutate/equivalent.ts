@@ -53,6 +53,11 @@ const EQUIVALENT: readonly { file: string; line: RegExp; why: string }[] = [
     why: 'a shortcut: what other rungs need is computed and used only for elastic runs',
   },
   {
+    file: 'lib/lifecycle/accounting/spend.ts',
+    line: /^ {2}if \(pool\.usdPerHour === null\) return null;$/,
+    why: 'the spend is unknown already: the attempt that left the pool has no price either',
+  },
+  {
     file: 'lib/handlers/reconcile/effects/chat-message.ts',
     line: /^const MOST_TITLE/,
     why: 'the length of a text in chat: nothing is decided by it',

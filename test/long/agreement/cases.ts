@@ -148,6 +148,7 @@ export const OTHERS: Readonly<Record<string, string>> = {
   'pool-quota': LIMITS_OF_TIME,
   'pool-without-job': LIMITS_OF_TIME,
   'preempted-late': LIMITS_OF_TIME,
+  'plan-price': 'the sandbox has no training plans of which a price could be known',
   'pool-of-another': LIMITS_OF_TIME,
   'pools-taken': LIMITS_OF_TIME,
   'released-pool': LIMITS_OF_TIME,
