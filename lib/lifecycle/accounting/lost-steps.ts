@@ -39,8 +39,8 @@ function steppings(lines: readonly TimelineEvent[]): Stepping[] {
     if (ENDS.includes(what)) for (const s of found) s.overAt ??= at;
     if (attempt === undefined || start === undefined || step === undefined) continue;
     if (what === 'first-step') found.push({ attempt, start, first: step, firstAt: at });
-    const own = found.find((s) => s.attempt === attempt && s.start === start);
-    if (what === 'last-step' && own) Object.assign(own, { last: step, lastAt: at });
+    const own = found.filter((s) => s.attempt === attempt && s.start === start);
+    if (what === 'last-step') for (const one of own) Object.assign(one, { last: step, lastAt: at });
   }
   return found;
 }
