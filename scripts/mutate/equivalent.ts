@@ -63,6 +63,26 @@ const EQUIVALENT: readonly { file: string; line: RegExp; why: string }[] = [
     why: 'the queue asks only about jobs with alternatives, which may not be spot; otherwise a metric counts it',
   },
   {
+    file: 'lib/handlers/reconcile/queue/others-usage.ts',
+    line: /^ {2}return unknownJobs\(live, cache, ours\)\.length > 0 \? undefined : usageOf\(live, cache, ours\);$/,
+    why: 'tells the simulation whether it may play a pass without the function',
+  },
+  {
+    file: 'lib/queue/preempt.ts',
+    line: /^ {2}if \(open\.length === 0\) return \[\];$/,
+    why: 'a shortcut: without a job that may be asked to exit, none is chosen',
+  },
+  {
+    file: 'lib/lifecycle/phases/finish.ts',
+    line: /exitCode: verdict\.exitCode/,
+    why: 'evidence in the timeline: nothing is decided by it',
+  },
+  {
+    file: 'lib/lifecycle/accounting/lost-steps.ts',
+    line: /^ {4}if \(attempt === undefined \|\| start === undefined \|\| step === undefined\) continue;$/,
+    why: 'skips lines of older versions; the two kinds of lines that matter have all three numbers',
+  },
+  {
     file: 'lib/handlers/shared/team-budget.ts',
     line: /^const MOST_RUNS/,
     why: 'the size of a query: no team of a scenario launches a hundred runs in a month',
