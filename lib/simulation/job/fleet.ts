@@ -205,6 +205,10 @@ export class Fleet {
   private beginSteps(job: SimJob): void {
     const { truth } = job;
     if (!truth || job.driverSince === undefined || job.status !== 'InProgress') return;
+    if (job.lacksCode) {
+      this.end(job, 'Failed', 'Failed', algorithmError(77, 'config', 'job.json names no code'));
+      return;
+    }
     const first = job.stepping === undefined;
     job.stepping ??= new Stepping(truth, job.attempt, job.secondsPerStep);
     const from = resumeStep(job, first);

@@ -3,6 +3,7 @@ import type { ControlPayload } from '../../contracts/control';
 import { CODE_IN_IMAGE, isArchiveInS3 } from '../../spec/code-source';
 import { applyOverrides } from '../../spec/reading/overrides';
 import { parseYaml } from '../../spec/reading/yaml-file';
+import type { RunSpec } from '../../spec/run-spec';
 import { dateAt } from '../core/epoch';
 import { type Scenario, specOf } from './load';
 
@@ -46,6 +47,10 @@ export const startRequest = (
 /** The digest of a run file's custom code, as if the command line had packed it. */
 export function codeOf(text: string): { code?: { sha256: string; bytes: number } } {
   const source = specOf(text)?.code;
-  if (!source || source.builtin || source.source === CODE_IN_IMAGE || isArchiveInS3(source.source)) return {};
+  if (!source || !isPacked(source)) return {};
   return { code: { sha256: createHash('sha256').update(source.source).digest('hex'), bytes: CODE_BYTES } };
 }
+
+/** Whether the command line packs the code of such a run and uploads it. */
+export const isPacked = ({ builtin, source }: RunSpec['code']): boolean =>
+  !builtin && source !== CODE_IN_IMAGE && !isArchiveInS3(source);

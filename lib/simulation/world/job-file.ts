@@ -1,6 +1,7 @@
 import { runPrefixes } from '../../job/plan';
 import type { JobFile } from '../../spec/job-file';
 import type { SimJob } from '../job/job';
+import { isPacked } from '../scenario/submission';
 import type { SimS3 } from '../services/s3';
 import type { SimRun } from './sim-run';
 
@@ -13,6 +14,7 @@ export function readJobFile(job: SimJob, { truth, descriptor }: SimRun, s3: SimS
   const file = text === undefined ? undefined : (JSON.parse(text) as JobFile);
   job.resumeUri = file?.checkpoints.resumeFrom ?? job.request.Environment?.SLIPWAY_RESUME_FROM ?? '';
   job.skips = file?.training.skips ?? [];
+  job.lacksCode = file !== undefined && file.digests.code === null && isPacked(truth.spec.code);
   const { rollback } = file?.checkpoints ?? {};
   if (rollback) {
     truth.rollBack(rollback.toStep, rollback.beforeAttempt);
