@@ -114,9 +114,14 @@ export class BooksBalance extends Invariant {
     return BEAT_MS + startMs + this.unseenSilenceMs(job, deletedAt);
   }
 
-  /** How long before its deletion a job without heartbeats could not be described. */
+  /** How long before its deletion a job without heartbeats could not be described, or what Describe said could not be stored. */
   private unseenSilenceMs({ silentSince = Number.POSITIVE_INFINITY }: SimJob, deletedAt: SimMs): number {
-    const since = this.unreadAt(deletedAt).map(({ at = 0 }) => Math.max(silentSince, at * 1000 - UNSEEN_MS));
+    const unstored = ['dynamodb:GetItem', 'dynamodb:TransactWriteItems'].flatMap((call) =>
+      this.callFaults(call, deletedAt - UNSEEN_MS, deletedAt + UNSEEN_MS),
+    );
+    const since = [...this.unreadAt(deletedAt), ...unstored].map(({ at = 0 }) =>
+      Math.max(silentSince, at * 1000 - UNSEEN_MS),
+    );
     return Math.max(0, ...since.map((from) => deletedAt - from));
   }
 

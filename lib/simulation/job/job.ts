@@ -48,8 +48,8 @@ export interface SimJob {
   attempt: number;
   /** Where the job starts according to job.json; '' = at the beginning. */
   resumeUri: string;
-  /** job.json names no archive although the run has code of its own. */
-  lacksCode: boolean;
+  /** job.json names no archive although the run has code of its own. @default false */
+  lacksCode?: boolean;
   /** Step to which job.json tells it to roll back, if it is the first attempt with this request. */
   rollsBackTo: number | undefined;
   /** The skipped data according to job.json. */
