@@ -116,12 +116,14 @@ function poolToTakeOver(record: RunRecord): Partial<RunRecord> {
 
 /**
  * Ends the warm pool of the last attempt at `until`, because it was released or another job took it over. Undefined when the run has left
- * no pool, or when its booked end is later by less than a second, the unit in which the service counts.
+ * no pool, or when its booked end is later by less than a second, the unit in which the service counts. The service is asked later how long
+ * it kept the pool: the clock of the release may differ from its own.
  */
 export function endPool(record: RunRecord, until: EpochMs, line: TimelineEvent): IntentChange | undefined {
   const pool = keptPool(record);
   if (!pool || pool.until - until < 1000) return undefined;
-  const changes = isOver(record) ? rebookPool(record, pool, until) : { warmPool: { ...pool, until } };
+  const ended = { ...pool, until };
+  const changes = isOver(record) ? { ...rebookPool(record, pool, until), leftPool: ended } : { warmPool: ended };
   return changed({ ...record, ...changes }, line);
 }
 
