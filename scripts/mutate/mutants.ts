@@ -1,4 +1,4 @@
-import { Random } from '../../lib/simulation/core/random';
+import { createHash } from 'node:crypto';
 
 /** One changed line of one file. */
 export interface Mutant {
@@ -51,18 +51,21 @@ const changed = (text: string): string => {
   return String(number >= 10 ? Math.round(number / 10) : number + 1);
 };
 
-/** So many of the wanted mutants, each as likely as any other, and how many there are. */
+/**
+ * So many of the wanted mutants, each as likely as any other, and how many there are. The draw depends on the text of the lines and not on
+ * where they are: a change of other lines leaves it as it was.
+ */
 export function drawMutants(
   files: ReadonlyMap<string, string>,
   count: number,
   seed: number,
   isWanted: (mutant: Mutant) => boolean,
 ): { drawn: Mutant[]; wanted: number; all: number } {
-  const random = new Random(seed);
   const all = [...files].flatMap(([file, text]) => mutantsOf(file, text));
-  const left = all.filter(isWanted);
-  const wanted = left.length;
-  const drawn: Mutant[] = [];
-  while (drawn.length < count && left.length > 0) drawn.push(...left.splice(random.int(0, left.length - 1), 1));
-  return { drawn, wanted, all: all.length };
+  const wanted = all.filter(isWanted);
+  const place = ({ file, before, after }: Mutant) =>
+    createHash('sha256').update([seed, file, before, after].join('\n')).digest('hex');
+  const places = new Map(wanted.map((mutant) => [mutant, place(mutant)]));
+  const drawn = wanted.sort((a, b) => ((places.get(a) ?? '') < (places.get(b) ?? '') ? -1 : 1)).slice(0, count);
+  return { drawn, wanted: wanted.length, all: all.length };
 }
