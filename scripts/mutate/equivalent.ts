@@ -88,6 +88,26 @@ const EQUIVALENT: readonly { file: string; line: RegExp; why: string }[] = [
     why: 'for the type checker: without it, an attempt without a start or a price counts as 0 as well',
   },
   {
+    file: 'lib/lifecycle/phases/settle-pool.ts',
+    line: /^ {2}if \(!isPoolDue\(record, now\)\) return NO_MOVE;$/,
+    why: 'the service is not asked before, and without its answer nothing follows',
+  },
+  {
+    file: 'lib/handlers/reconcile/queue/run-needs.ts',
+    line: /^ {4}if \(known\?\.byRung === byRung && known\?\.rungId === rungId\) return known\.pools;$/,
+    why: 'a cache: what a run needs on a rung does not change',
+  },
+  {
+    file: 'lib/handlers/shared/limit-reader.ts',
+    line: /^const RETRY_MS/,
+    why: 'tells calls of one pass, which are seconds apart, from passes, which are minutes apart',
+  },
+  {
+    file: 'lib/handlers/shared/run-writes.ts',
+    line: /^const MOST_EVENTS/,
+    why: 'the limit of a transaction: no decision of a scenario has ten lines',
+  },
+  {
     file: 'lib/handlers/shared/team-budget.ts',
     line: /^const MOST_RUNS/,
     why: 'the size of a query: no team of a scenario launches a hundred runs in a month',
