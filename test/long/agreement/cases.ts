@@ -40,6 +40,8 @@ export const CASES: readonly AgreementCase[] = [
       client: 'inputs of a scripted job are always there',
       capacity: 'CapacityError strikes a job of the sandbox before it trains',
       unknown: 'the sandbox knows the four families of FailureReason only',
+      'code-alone': 'the sandbox ends a failed job with its exit code, as the service does',
+      checkpoint: 'its second attempt fails between its start and its first step, which the two worlds place differently',
     },
   },
   { scenario: 'hangs' },
@@ -79,6 +81,7 @@ export const CASES: readonly AgreementCase[] = [
       'goes-on': STEPS_ADD_UP,
       saves: STEPS_ADD_UP,
       service: 'its attempts begin and end in one instant of the clock, so that their lines have no order',
+      'service-later': 'the same',
     },
   },
 ];
