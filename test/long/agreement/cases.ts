@@ -41,7 +41,8 @@ export const CASES: readonly AgreementCase[] = [
       capacity: 'CapacityError strikes a job of the sandbox before it trains',
       unknown: 'the sandbox knows the four families of FailureReason only',
       'code-alone': 'the sandbox ends a failed job with its exit code, as the service does',
-      checkpoint: 'its second attempt fails between its start and its first step, which the two worlds place differently',
+      checkpoint:
+        'its second attempt fails between its start and its first step, which the two worlds place differently',
     },
   },
   { scenario: 'hangs' },
