@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { codeContext } from '../archive/code-context';
 import { type FetchedConfig, withModelConfig } from '../archive/model-config';
 import { checkRun } from '../rules';
@@ -30,6 +31,12 @@ export function readText(file: string): string {
     throw new UsageError(`${file}: must be a readable file, got ${UNREADABLE[code] ?? message}; check the path`);
   }
 }
+
+/** Reads files by their path relative to the folder of `file`. The reader throws a UsageError. */
+export const readerBeside =
+  (file: string) =>
+  (named: string): string =>
+    readText(path.resolve(path.dirname(file), named));
 
 const UNREADABLE: Readonly<Record<string, string>> = {
   ENOENT: 'no such file',

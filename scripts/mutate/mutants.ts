@@ -65,7 +65,7 @@ export function drawMutants(
   const wanted = all.filter(isWanted);
   const place = ({ file, before, after }: Mutant) =>
     createHash('sha256').update([seed, file, before, after].join('\n')).digest('hex');
-  const places = new Map(wanted.map((mutant) => [mutant, place(mutant)]));
-  const drawn = wanted.sort((a, b) => ((places.get(a) ?? '') < (places.get(b) ?? '') ? -1 : 1)).slice(0, count);
+  const placed = wanted.map((mutant) => ({ mutant, at: place(mutant) })).sort((a, b) => (a.at < b.at ? -1 : 1));
+  const drawn = placed.slice(0, count).map(({ mutant }) => mutant);
   return { drawn, wanted: wanted.length, all: all.length };
 }

@@ -1,6 +1,5 @@
-import path from 'node:path';
 import { loadScenario, playHistories } from '../../simulation';
-import { readText } from '../inputs';
+import { readerBeside } from '../inputs';
 
 /** What one child process plays. */
 export interface Part {
@@ -20,7 +19,7 @@ export interface HistoriesPart extends Part {
 
 /** Plays a scenario, or a part of its histories, and sends each history's outcome and at the end the result to the parent process. */
 async function main({ file, text, seed, histories }: Part): Promise<void> {
-  const read = (named: string) => readText(path.resolve(path.dirname(file), named));
+  const read = readerBeside(file);
   const { value, issues } = loadScenario(text, read);
   if (!value) throw new Error(issues.map(({ message }) => message).join('\n'));
   const onPlayed = (played: number, { ok }: { ok: boolean }) => tell({ played, ok });

@@ -17,9 +17,9 @@ export class HistoryCount {
 
   /** For example `620 of 2,000 histories played, 0 failed, about 9 min left`. */
   progress(): string {
-    const minutes = ((this.now() - this.began) * (this.whole / this.played - 1)) / 60_000;
     if (this.played === 0) return this.counts();
     if (this.played === this.whole) return this.found() + (this.failed.length > 0 ? '; shrinking it' : '');
+    const minutes = ((this.now() - this.began) * (this.whole / this.played - 1)) / 60_000;
     return `${this.counts()}, about ${Math.max(1, Math.round(minutes))} min left`;
   }
 

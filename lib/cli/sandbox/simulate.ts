@@ -6,7 +6,7 @@ import { textTable } from '../../spec/formats/text-table';
 import { hasErrors, type Issue } from '../../spec/issue';
 import { isEnvironmentFile, isRunFile } from '../../spec/load';
 import { EXIT, Refusal, UsageError } from '../exit';
-import { readText } from '../inputs';
+import { readerBeside, readText } from '../inputs';
 import { writePage } from '../page-file';
 import { issueLine, json, type Terminal } from '../terminal';
 import type { Part } from './histories-worker';
@@ -25,7 +25,7 @@ export async function simulate(file: string, options: SimulateOptions, terminal:
   const seed = wholeNumber('--seed', options.seed, 0) ?? 1;
   const histories = wholeNumber('--histories', options.histories, 1);
   const text = readText(file);
-  const read = (named: string) => readText(path.resolve(path.dirname(file), named));
+  const read = readerBeside(file);
   const { value, issues, positionOf } = loadScenario(text, read);
   if (!value || hasErrors(issues)) {
     refuseOthers(file, text, issues);
@@ -48,7 +48,7 @@ function refuseOthers(file: string, text: string, issues: readonly Issue[]): voi
 /** Plays a scenario or its histories, and writes the page of the one shown. */
 async function playAll(part: Part, scenario: Scenario, html: string | undefined, terminal: Terminal) {
   const { file, seed, histories } = part;
-  const read = (named: string) => readText(path.resolve(path.dirname(file), named));
+  const read = readerBeside(file);
   // The page needs the world of the history shown, which the result of another process does not contain.
   const elsewhere = html && histories === undefined ? undefined : await playInProcesses(part, scenario, terminal);
   if (elsewhere && !html) return elsewhere;

@@ -83,6 +83,13 @@ export function runSpendUsd(record: RunRecord, now: EpochMs): number | null {
 export const endedUsd = ({ spentUsd, warmPool }: RunRecord, now: EpochMs): number | null =>
   addUsd(spentUsd, warmPoolUsd(warmPool, now));
 
+/** Difference in USD when a pool that is booked until one time ended at another; null where the price is not known. */
+export function changedPoolUsd(pool: WarmPool, booked: EpochMs, ended: EpochMs): number | null {
+  const before = warmPoolUsd(pool, booked);
+  const after = warmPoolUsd({ ...pool, until: ended }, ended);
+  return before === null || after === null ? null : after - before;
+}
+
 /** The spend of a finished run, corrected for a warm pool that ended at `until` instead. */
 export function rebookPool(
   record: RunRecord,
@@ -90,9 +97,7 @@ export function rebookPool(
   until: EpochMs,
 ): Pick<RunRecord, 'spentUsd' | 'leftPool'> {
   const leftPool = { ...pool, until, isFinal: true };
-  const [before, after] = [warmPoolUsd(pool, pool.until), warmPoolUsd(leftPool, until)];
-  if (before === null || after === null) return { spentUsd: record.spentUsd, leftPool };
-  return { spentUsd: addUsd(record.spentUsd, after - before), leftPool };
+  return { spentUsd: addUsd(record.spentUsd, changedPoolUsd(pool, pool.until, until) ?? 0), leftPool };
 }
 
 /** The warm pool that a job leaves when it ends; undefined when the service keeps none. */

@@ -1,4 +1,4 @@
-import { endedUsd, keptPoolUntil, spendRefusal } from '../accounting/spend';
+import { spendRefusal } from '../accounting/spend';
 import { changeAttempt, type Effect, type Move, move, NO_MOVE } from '../action';
 import { CLASS_POLICY, judge } from '../budgets';
 import { rungAfterCapacityFailure, unusableRungs } from '../ladder';
@@ -9,6 +9,7 @@ import type { JobSituation, Situation } from '../situation';
 import { event, notice } from '../timeline';
 import { failRun, stopRun } from './end-run';
 import { vanished } from './finish';
+import { poolAsSeen, takenPool } from './settle-pool';
 import { madeProgress } from './watch';
 
 /** The service is eventually consistent: an absent job is believed to be absent only this long after the last create. */
@@ -60,13 +61,6 @@ export function intendAttempt(record: RunRecord, observed: Observed, now: EpochM
     ],
     effects: [createEffect(attempt)],
   });
-}
-
-/** The warm pool of the last attempt may have ended before this attempt asks for it: another job took it over, or it was released. */
-function poolAsSeen({ warmPool }: RunRecord, { lastJob }: Observed): Partial<RunRecord> {
-  if (!warmPool || !lastJob) return {};
-  const until = keptPoolUntil(warmPool, lastJob);
-  return until === undefined ? {} : { warmPool: { ...warmPool, until, isFinal: true } };
 }
 
 /** What a script finds by itself under /opt/ml/checkpoints is not known here. */
@@ -248,20 +242,6 @@ function adopt(
     },
     events: [event(now, what, text, { arn, tries: attempt.createTries })],
   });
-}
-
-/**
- * The job takes over the warm pool of the previous one: until the job was created, the pool was billed on its own. If several pools match,
- * AWS does not document which of them a job gets, so the service is asked later how long this one was kept.
- */
-function takenPool(record: RunRecord, createdAt: EpochMs): Partial<RunRecord> {
-  const { warmPool: pool, earlierPools = [] } = record;
-  if (!pool) return {};
-  const booked = { spentUsd: endedUsd(record, createdAt), warmPool: undefined };
-  const { attempt, isFinal = false, since, until } = pool;
-  if (isFinal || attempt === undefined) return booked;
-  const bookedUntil = Math.max(since, Math.min(createdAt, until));
-  return { ...booked, earlierPools: [...earlierPools, { ...pool, attempt, bookedUntil }] };
 }
 
 /** A job of the attempt may exist although it was not observed. Its size is then fixed, and it is not created on another rung. */

@@ -1,4 +1,4 @@
-import { addUsd, keptPoolUntil, rebookPool } from '../accounting/spend';
+import { addUsd, changedPoolUsd, endedUsd, keptPoolUntil, rebookPool } from '../accounting/spend';
 import { type Move, move, NO_MOVE, type TimelineEvent } from '../action';
 import type { JobObservation, Observed } from '../observed';
 import { type EarlierPool, type EpochMs, isOver, type RunRecord, type WarmPool } from '../record';
@@ -63,7 +63,7 @@ export function settleEarlierPools(record: RunRecord, { earlierJobs = {} }: Obse
     const job = earlierJobs[attempt.number];
     const known = job && (keptPoolUntil(pool, job) ?? prolongedUntil(pool, job, now));
     if (known !== undefined) {
-      spentUsd = addUsd(spentUsd, changedUsd(pool, bookedUntil, known));
+      spentUsd = addUsd(spentUsd, changedPoolUsd(pool, bookedUntil, known));
       events.push(...poolEvents(attempt.jobName, pool, known, now));
     } else if (!job || !isAnswered(pool, job, now)) open.push(pool);
   }
@@ -74,10 +74,6 @@ export function settleEarlierPools(record: RunRecord, { earlierJobs = {} }: Obse
 /** A pool that is still kept long after its expected end was not taken over before that: it is booked up to that end. */
 const prolongedUntil = ({ until }: WarmPool, job: JobObservation, now: EpochMs): EpochMs | undefined =>
   now >= until + GIVE_UP_MS && job.kind === 'present' && job.warmPool?.isKept ? until : undefined;
-
-/** Difference in USD when a pool that is booked until one time ended at another; null where the price is not known. */
-const changedUsd = (pool: WarmPool, booked: EpochMs, known: EpochMs): number | null =>
-  pool.usdPerHour === null ? null : (pool.usdPerHour * (known - Math.min(booked, pool.until))) / 3_600_000;
 
 /** Nothing more can be learned about the pool from this answer, or from waiting longer. */
 const isAnswered = (pool: WarmPool, job: JobObservation, now: EpochMs): boolean =>
@@ -99,3 +95,24 @@ const saysNothing = (job: JobObservation): boolean =>
 /** Timeline event for a pool that ended earlier or later than it was booked. */
 export const poolEnded = (jobName: string, seconds: number, now: EpochMs): TimelineEvent =>
   event(now, 'warm-pool-ended', `the warm pool of ${jobName} had ended after ${seconds} s`);
+
+/** The warm pool of the last attempt may have ended before this attempt asks for it: another job took it over, or it was released. */
+export function poolAsSeen({ warmPool }: RunRecord, { lastJob }: Observed): Partial<RunRecord> {
+  if (!warmPool || !lastJob) return {};
+  const until = keptPoolUntil(warmPool, lastJob);
+  return until === undefined ? {} : { warmPool: { ...warmPool, until, isFinal: true } };
+}
+
+/**
+ * The job takes over the warm pool of the previous one: until the job was created, the pool was billed on its own. If several pools match,
+ * AWS does not document which of them a job gets, so the service is asked later how long this one was kept.
+ */
+export function takenPool(record: RunRecord, createdAt: EpochMs): Partial<RunRecord> {
+  const { warmPool: pool, earlierPools = [] } = record;
+  if (!pool) return {};
+  const booked = { spentUsd: endedUsd(record, createdAt), warmPool: undefined };
+  const { attempt, isFinal = false, since, until } = pool;
+  if (isFinal || attempt === undefined) return booked;
+  const bookedUntil = Math.max(since, Math.min(createdAt, until));
+  return { ...booked, earlierPools: [...earlierPools, { ...pool, attempt, bookedUntil }] };
+}

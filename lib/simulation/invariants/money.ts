@@ -1,6 +1,8 @@
+import { changedPoolUsd, warmPoolUsd } from '../../lifecycle/accounting/spend';
 import { CLASS_POLICY, STALE_LIMIT, STALE_PLATFORM_LIMIT } from '../../lifecycle/budgets';
 import { isEqual } from '../../lifecycle/is-equal';
 import { ledger } from '../../lifecycle/ledger';
+import type { EarlierPool } from '../../lifecycle/record';
 import type { SimMs } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';
 import { BEAT_MS } from '../job/heartbeat';
@@ -82,11 +84,11 @@ export class BooksBalance extends Invariant {
     const now = EPOCH_MS + this.now;
     const isDue = isOver && now > Math.max(...pools.map(({ until }) => until)) + 2 * UNSEEN_MS;
     if (isDue && !this.isDescribeTroubled) return { more: 0, less: 0 };
-    const usd = (from: (typeof pools)[number]['since'], to: number, rate: number | null) =>
-      ((rate ?? 0) * (to - from)) / 3_600_000;
+    const sum = (usd: (pool: EarlierPool) => number | null) =>
+      pools.reduce((total, pool) => total + (usd(pool) ?? 0), 0);
     return {
-      more: pools.reduce((sum, { bookedUntil, until, usdPerHour }) => sum + usd(bookedUntil, until, usdPerHour), 0),
-      less: pools.reduce((sum, { since, bookedUntil, usdPerHour }) => sum + usd(since, bookedUntil, usdPerHour), 0),
+      more: sum((pool) => changedPoolUsd(pool, pool.bookedUntil, pool.until)),
+      less: sum((pool) => warmPoolUsd(pool, pool.bookedUntil)),
     };
   }
 

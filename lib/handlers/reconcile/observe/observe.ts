@@ -33,11 +33,8 @@ export async function observe(
 ): Promise<Observed | undefined> {
   const { record } = subject;
   const nothing = { ...NOTHING_OBSERVED, ...results };
-  if (isOver(record)) {
-    const isDue = isPoolDue(record, deps.now().getTime());
-    const isLastOpen = record.leftPool !== undefined && !record.leftPool.isFinal;
-    return { ...nothing, ...(await observePools(deps, record, { last: isDue && isLastOpen, earlier: isDue })) };
-  }
+  if (isOver(record))
+    return { ...nothing, ...(isPoolDue(record, deps.now().getTime()) && (await observePools(deps, record))) };
   const attempt = liveAttempt(record);
   const job = attempt && !isAccepted(results) ? await describeJob(deps.sagemaker, record, attempt) : nothing.job;
   const isLive = isLiveJob(job);
@@ -48,12 +45,11 @@ export async function observe(
   if (!attempt && !launches && !choosesOne) return nothing;
   const whole = await subject.whole();
   if (!whole) return undefined;
-  const hasPool = record.warmPool !== undefined && !record.warmPool.isFinal;
   const [seen, startFrom, rungs, pool] = await Promise.all([
     observeFiles(deps, whole, job),
     launches && isLocated(whole) ? findStart(deps, whole) : undefined,
     choosesOne ? rungsThatCannotStart(deps, whole) : undefined,
-    observePools(deps, record, { last: launches && hasPool, earlier: launches }),
+    launches ? observePools(deps, record) : {},
   ]);
   return { ...nothing, job, ...seen, startFrom, ...rungs, ...pool };
 }
@@ -65,17 +61,15 @@ export async function observe(
 async function observePools(
   { sagemaker }: ReconcileDeps,
   record: RunRecord,
-  asked: { last: boolean; earlier: boolean },
 ): Promise<Pick<Observed, 'lastJob' | 'earlierJobs'>> {
   const { attempt, earlierPools = [] } = record;
   if (!attempt) return {};
+  const pool = keptPool(record);
   // An attempt after the one that left the pool may have ended without a job.
   const describe = (of?: PoolAttempt) => describeJob(sagemaker, record, { ...attempt, ...of, phase: 'ended' });
   const [lastJob, earlier] = await Promise.all([
-    asked.last ? describe(keptPool(record)?.attempt) : undefined,
-    asked.earlier
-      ? Promise.all(earlierPools.map(async ({ attempt: of }) => [of.number, await describe(of)] as const))
-      : [],
+    pool && !pool.isFinal ? describe(pool.attempt) : undefined,
+    Promise.all(earlierPools.map(async ({ attempt: of }) => [of.number, await describe(of)] as const)),
   ]);
   return {
     ...(lastJob && { lastJob }),
