@@ -11,15 +11,18 @@ export interface S3Object {
   facts?: () => unknown;
 }
 
+/** The text of an object now; undefined where nobody reads it, such as that of weights. */
+export const textOf = ({ body, facts }: S3Object): string | undefined => (facts ? JSON.stringify(facts()) : body?.());
+
 /** The content of an object at the time when the read reached it. */
 export class SimBody {
   /** The data of an object whose text is JSON. */
   readonly facts: unknown;
   private made: string | undefined;
 
-  constructor({ body, facts }: S3Object) {
-    this.facts = facts?.();
-    if (!facts) this.made = body?.() ?? '';
+  constructor(object: S3Object) {
+    this.facts = object.facts?.();
+    if (!object.facts) this.made = textOf(object) ?? '';
   }
 
   get text(): string {

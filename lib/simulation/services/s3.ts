@@ -10,7 +10,7 @@ import { dateAt } from '../core/epoch';
 import type { Operations } from '../core/operation';
 import { serviceError } from '../core/service-error';
 import type { RunTruth } from '../job/steps/run-truth';
-import { type S3Object, SimBody } from './s3-object';
+import { type S3Object, SimBody, textOf } from './s3-object';
 
 const PAGE = 1000;
 
@@ -108,7 +108,8 @@ export class SimS3 {
   }
 
   read(bucket: string, key: string): string | undefined {
-    return this.buckets.get(bucket)?.get(key)?.body?.();
+    const object = this.buckets.get(bucket)?.get(key);
+    return object && textOf(object);
   }
 
   private find(bucket: string, key: string, error: string): S3Object {

@@ -15,7 +15,7 @@ import { CODE_BYTES, startRequest, submittedText } from '../../../lib/simulation
 import { Capacity } from '../../../lib/simulation/services/capacity';
 import { AccountLimits } from '../../../lib/simulation/services/limits';
 import { SimS3 } from '../../../lib/simulation/services/s3';
-import type { S3Object } from '../../../lib/simulation/services/s3-object';
+import { type S3Object, textOf } from '../../../lib/simulation/services/s3-object';
 import { JobFaults } from '../../../lib/simulation/world/faults/job-faults';
 import { requestedJob } from '../../../lib/simulation/world/requested-job';
 import { plannedId, SimRun } from '../../../lib/simulation/world/sim-run';
@@ -144,7 +144,6 @@ export class SandboxPlay {
 
   private planFaults(): void {
     const { clock, stage } = this;
-    this.jobFaults.plan();
     for (const fault of this.scenario.faults ?? []) {
       const { at = 0, to } = fault;
       if (fault.taken !== undefined) clock.schedule(at * 1000, () => this.happens(() => this.take(fault.taken ?? '')));
@@ -162,6 +161,8 @@ export class SandboxPlay {
       clock.schedule(at * 1000, () => this.happens(add));
       if (to !== undefined) clock.schedule(to * 1000, () => this.happens(remove));
     }
+    // What happens to a job in the same moment is seen by functions whose calls fail already, as in the simulation.
+    this.jobFaults.plan();
   }
 
   /** A job of somebody else, long over, has the name that an attempt will have. */
@@ -285,12 +286,14 @@ export class SandboxPlay {
     }
   }
 
-  private async write(bucket: string, key: string, { at, body, bytes }: S3Object): Promise<void> {
+  private async write(bucket: string, key: string, object: S3Object): Promise<void> {
+    const { at, bytes } = object;
     const name = `${bucket}/${key}`;
     const version = `${at}/${bytes}`;
     if (this.written.get(name) === version) return;
     this.written.set(name, version);
-    await this.stage.putAt(EPOCH_MS + at, { bucket, key, body: body?.() ?? 'x'.repeat(Math.min(bytes, 2_000_000)) });
+    const body = textOf(object) ?? 'x'.repeat(Math.min(bytes, 2_000_000));
+    await this.stage.putAt(EPOCH_MS + at, { bucket, key, body });
   }
 
   /** Jobs that the product has created, stopped or asked to leave since the last look. */
