@@ -122,7 +122,8 @@ WAYS = {
 }
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.slow
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("precision", "limit"), [("fp32", 1e-4), ("bf16", 0.02)])
 @pytest.mark.parametrize("way", WAYS)
 def test_one_compiled_rank_has_the_losses_of_fsdp(tmp_path: Path, way: str, precision: str, limit: float) -> None:

@@ -1,5 +1,5 @@
-// One short scenario in simulation and sandbox; test/long/agreement.test.ts has the others.
+// Two short scenarios in simulation and sandbox, one of them about what heartbeats say; test/long/agreement.test.ts has the others.
 import { CASES } from '../agreement/cases';
 import { testsOfAgreement } from '../agreement/suite';
 
-testsOfAgreement(CASES.filter(({ scenario }) => scenario === 'interrupted-on-demand'));
+testsOfAgreement(CASES.filter(({ scenario }) => ['interrupted-on-demand', 'restarts'].includes(scenario)));
