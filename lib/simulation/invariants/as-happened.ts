@@ -7,6 +7,7 @@ import { heldMs, type SimJob } from '../job/job';
 import { attemptsOf, timelineOf } from '../timeline';
 import type { SimRun } from '../world/sim-run';
 import { countedOtherwise } from './counted';
+import { earlierFailures } from './earlier-failures';
 import { Invariant, isReplaced } from './invariant';
 import { trueClass } from './true-class';
 
@@ -30,6 +31,7 @@ export class AsHappened extends Invariant {
         ...attempts.flatMap((attempt) => this.ofAttempt(run, attempt)),
         ...run.jobs.filter((job) => isReplaced(run, job)).flatMap((job) => this.ofReplaced(run, job)),
         ...countedOtherwise(run, attempts, timelineOf(this.scene.world, run), this.now),
+        ...earlierFailures(run, this.now),
       ];
       for (const what of differences) this.break(`run ${run.id}: ${what}`);
     }

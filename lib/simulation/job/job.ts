@@ -1,5 +1,5 @@
 import type { CreateProcessingJobCommandInput, CreateTrainingJobCommandInput } from '@aws-sdk/client-sagemaker';
-import type { Skip } from '../../spec/job-file';
+import type { FailureHistory, Skip } from '../../spec/job-file';
 import type { Scheduled, SimMs } from '../core/clock';
 import type { RunTruth } from './steps/run-truth';
 import type { Stepping } from './steps/stepping';
@@ -50,6 +50,8 @@ export interface SimJob {
   resumeUri: string;
   /** job.json names no archive although the run has code of its own. @default false */
   lacksCode?: boolean;
+  /** What job.json says of the failures before it. */
+  failuresBefore?: FailureHistory;
   /** Step to which job.json tells it to roll back, if it is the first attempt with this request. */
   rollsBackTo: number | undefined;
   /** The skipped data according to job.json. */

@@ -15,6 +15,7 @@ export function readJobFile(job: SimJob, { truth, descriptor }: SimRun, s3: SimS
   job.resumeUri = file?.checkpoints.resumeFrom ?? job.request.Environment?.SLIPWAY_RESUME_FROM ?? '';
   job.skips = file?.training.skips ?? [];
   job.lacksCode = file !== undefined && file.digests.code === null && isPacked(truth.spec.code);
+  job.failuresBefore = file?.checkpoints.history;
   const { rollback } = file?.checkpoints ?? {};
   if (rollback) {
     truth.rollBack(rollback.toStep, rollback.beforeAttempt);

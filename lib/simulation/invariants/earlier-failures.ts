@@ -1,0 +1,48 @@
+import { heldMs, type SimJob, shapeCount } from '../job/job';
+import type { SimRun } from '../world/sim-run';
+import { isReplaced } from './invariant';
+import { trueClass } from './true-class';
+
+const DAY_MS = 86_400_000;
+/** The service's times have whole seconds. */
+const ROUNDED_MS = 2000;
+const SHARE_TOLERANCE = 0.01;
+/** Ends that say nothing about the reliability of hosts and script, unless the job hung before. */
+const NO_FAILURES: readonly unknown[] = ['planned', 'capacity', 'outside-stop'];
+
+/**
+ * Differences between the failures that job.json gave an attempt for its save interval and those of the jobs before it, as texts. A range is
+ * allowed: a stop may follow a hang, and heartbeats and deleted jobs may not have been read.
+ */
+export function earlierFailures(run: SimRun, now: number): string[] {
+  const jobs = run.jobs.filter((job) => !isReplaced(run, job));
+  return jobs.flatMap((job, place) => {
+    const before = jobs.slice(0, place).filter(({ startedAt }) => startedAt !== undefined);
+    const { failures = 0, nodeDays = 0 } = job.failuresBefore ?? {};
+    return job.failuresBefore === undefined
+      ? []
+      : [
+          ...outside(`${job.name}: failures before it, in job.json`, failures, failuresIn(before)),
+          ...outside(`${job.name}: node-days before it, in job.json`, nodeDays, nodeDaysOf(before, now)),
+        ];
+  });
+}
+
+const outside = (what: string, written: number, [least, most]: readonly [number, number]): string[] =>
+  written < least || written > most ? [`${what}, are ${written}, and were ${least} to ${most}`] : [];
+
+function failuresIn(jobs: readonly SimJob[]): [least: number, most: number] {
+  const may = jobs.filter((job) => job.isHung || !NO_FAILURES.includes(trueClass(job)));
+  const must = may.filter((job) => job.status === 'Failed' && !job.isHung && trueClass(job) !== 'deleted');
+  return [must.length, may.length + jobs.reduce((sum, { restarts }) => sum + restarts, 0)];
+}
+
+/** Of the hosts that trained. */
+function nodeDaysOf(jobs: readonly SimJob[], now: number): [least: number, most: number] {
+  const nodesOf = ({ chosen, truth }: SimJob) => shapeCount(chosen ?? []) - (truth?.spec.compute.spareInstances ?? 0);
+  const sum = (ofJob: (job: SimJob) => number) => jobs.reduce((days, job) => days + ofJob(job), 0) / DAY_MS;
+  const days = sum((job) => heldMs(job, now) * nodesOf(job));
+  const rounded = sum((job) => ROUNDED_MS * nodesOf(job));
+  const isDeleted = jobs.some(({ deletedAt }) => deletedAt !== undefined);
+  return [isDeleted ? 0 : days * (1 - SHARE_TOLERANCE) - rounded, days * (1 + SHARE_TOLERANCE) + rounded];
+}
