@@ -41,6 +41,8 @@ export class LambdaFunction<Deps> {
   failures = 0;
   /** Called with the reason when an invocation was killed. */
   onDeath: (why: string) => void = () => {};
+  /** Called with what the handler threw. */
+  onError: (error: unknown) => void = () => {};
 
   constructor(
     readonly name: FunctionName,
@@ -67,6 +69,7 @@ export class LambdaFunction<Deps> {
       if (ending.kind !== 'answer') this.failures += 1;
       if (ending.kind === 'died') this.onDeath(ending.why);
       else this.idle.push(environment);
+      if (ending.kind === 'error') this.onError(ending.error);
       onEnd(ending, invocation);
     };
     const invocation: Invocation = {

@@ -16,6 +16,7 @@ import { DataOrder } from './data-order';
 import type { Invariant, Scene } from './invariant';
 import { HealthyLeftAlone, NoOrphan, OneLiveJob, StopWins, WorkKept } from './jobs';
 import { BooksBalance, Budget } from './money';
+import { NoDefect } from './no-defect';
 import { Backfill, Ends, Fair, Rates } from './queue';
 import { TeamsApart } from './teams-apart';
 import { Told } from './told';
@@ -41,6 +42,7 @@ function makeAll(): Invariant[] {
     new TeamsApart(),
     new HealthyLeftAlone(),
     new Rates(),
+    new NoDefect(),
   ];
 }
 
@@ -135,6 +137,10 @@ export class Judge extends Watch<World> {
 
   override onDeath(at: SimMs, why: string): void {
     this.scene.troubles.died(at, why);
+  }
+
+  override onError(error: string): void {
+    for (const one of this.all) one.onError(error);
   }
 
   override onRoom(): void {

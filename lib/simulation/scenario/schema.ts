@@ -34,7 +34,8 @@ const outside = z.strictObject({
   at: timeSchema.optional().meta({ description: 'When they begin. Default: the start.' }),
   to: timeSchema.optional().meta({ description: 'When they end. Default: never.' }),
   instanceType: text.meta({ description: 'Instance type.' }),
-  instances: z.int().min(1).meta({ description: 'Number of instances that they use.' }),
+  instances: z.int().min(1).meta({ description: 'Number of instances that each of them uses.' }),
+  jobs: z.int().min(1).max(5000).optional().meta({ description: 'Number of such jobs. Default: 1.' }),
   spot: z.boolean().optional().meta({ description: 'Whether they are spot instances. Default: false.' }),
   name: text.optional().meta({
     description:

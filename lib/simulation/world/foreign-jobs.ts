@@ -17,6 +17,8 @@ export interface ForeignHooks {
   onRoom(): void;
 }
 
+type Foreign = NonNullable<Scenario['outside']>[number];
+
 /** Jobs of others in the account: they use quota and are listed, and some have a name that an attempt will need. */
 export class ForeignJobs {
   constructor(
@@ -29,18 +31,23 @@ export class ForeignJobs {
     const { scenario } = this;
     for (const [i, entry] of (scenario.outside ?? []).entries()) {
       const name = entry.name ?? `outside-${i + 1}-${entry.instanceType.replace(/\W/g, '-')}-${entry.instances}`;
-      const shapes = [{ instanceType: entry.instanceType, count: entry.instances }];
-      clock.schedule((entry.at ?? 0) * 1000, () => {
-        const job = this.addForeign(name, shapes, entry.spot ?? false, 'InProgress');
-        if (job) this.hooks.onState(job);
-      });
-      if (entry.to !== undefined) clock.schedule(entry.to * 1000, () => this.endForeign(name));
+      const { jobs = 1 } = entry;
+      for (let job = 1; job <= jobs; job++) this.planForeign(jobs === 1 ? name : `${name}-${job}`, entry);
     }
     for (const { taken, at = 0, to } of scenario.faults ?? []) {
       if (taken === undefined) continue;
       clock.schedule(at * 1000, () => this.take(taken));
       if (to !== undefined) clock.schedule(to * 1000, () => this.giveBack(taken));
     }
+  }
+
+  private planForeign(name: string, { at = 0, to, instanceType, instances, spot = false }: Foreign): void {
+    const { clock } = this.hooks;
+    clock.schedule(at * 1000, () => {
+      const job = this.addForeign(name, [{ instanceType, count: instances }], spot, 'InProgress');
+      if (job) this.hooks.onState(job);
+    });
+    if (to !== undefined) clock.schedule(to * 1000, () => this.endForeign(name));
   }
 
   private addForeign(name: string, shapes: Shape[], spot: boolean, status: string): SimJob | undefined {

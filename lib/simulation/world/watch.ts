@@ -32,6 +32,8 @@ export class Watch<W = unknown> {
   onTrouble(_operation: string, _at: SimMs, _isOverRate: boolean): void {}
   /** A function was killed between two of its calls. */
   onDeath(_at: SimMs, _why: string): void {}
+  /** A function threw an error, or logged one: its name and its message. */
+  onError(_error: string): void {}
   /** Available room may have changed: limits, capacity, jobs. */
   onRoom(): void {}
 }

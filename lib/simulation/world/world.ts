@@ -1,4 +1,5 @@
 import { instanceQuota } from '../../catalog/quotas';
+import { describeError } from '../../handlers/shared/errors';
 import type { Descriptor } from '../../spec/descriptor';
 import { CallFaults, Kills } from '../core/call-faults';
 import { VirtualClock } from '../core/clock';
@@ -156,7 +157,9 @@ export class World {
       environment,
       names: this.names,
       skewMs: () => this.state.skewMs(),
-      log: () => {},
+      log: (_level, _message, { error }) => {
+        if (error !== undefined) this.watch.onError(String(error));
+      },
       upload: (url, bytes) => this.s3.upload(url, bytes),
     });
     this.events = new EventSources(clock, this.random, this.functions, {
@@ -190,7 +193,10 @@ export class World {
       invoke: (name, payload) => this.people.invoke(name, payload),
     });
     this.gateway.onTrouble = (operation, at, isOverRate) => this.watch.onTrouble(operation, at, isOverRate);
-    for (const one of Object.values(this.functions)) one.onDeath = (why) => this.watch.onDeath(clock.now, why);
+    for (const one of Object.values(this.functions)) {
+      one.onDeath = (why) => this.watch.onDeath(clock.now, why);
+      one.onError = (error) => this.watch.onError(describeError(error));
+    }
     this.direct = new DirectReconcile(this, skipsQuietLooks);
     this.watch.join(this);
   }
