@@ -168,6 +168,26 @@ const EQUIVALENT: readonly { file: string; line: RegExp; why: string }[] = [
     line: /^ {2}let newestWriteAt = 0;/,
     why: 'no object was written in the first millisecond of 1970',
   },
+  {
+    file: 'lib/handlers/reconcile/queue/ask-to-leave.ts',
+    line: /^const MOST_TRIES/,
+    why: "a pass would have to lose three races against the run's worker, which writes once a tick",
+  },
+  {
+    file: 'lib/handlers/reconcile/queue/read-again.ts',
+    line: /^ {6}if \(tries > 0\) await deps\.sleep/,
+    why: 'how fast a throttled table is asked again, not what is decided',
+  },
+  {
+    file: 'lib/lifecycle/health/hang.ts',
+    line: /^ {2}if \(!moved && before\.beatAt === beat\.writtenAt\) return before;$/,
+    why: 'a shortcut: the same heartbeat gives an equal progress',
+  },
+  {
+    file: 'lib/lifecycle/accounting/lost-steps.ts',
+    line: /^ {2}if \(step < first\) return firstAt;$/,
+    why: 'before the first step of this start lie steps of earlier ones, which the same later start repeats: they are lost as well',
+  },
 ];
 
 /**

@@ -20,9 +20,13 @@ const BY_KIND: Readonly<Record<string, FailureClass>> = {
 /** The service's own message about a host that ran out of memory (lib/lifecycle/classify.ts has the source). */
 const BY_SERVICE = /OutOfMemoryError: Please use an instance type with more memory/;
 
+/** NCCL's own message about a peer that is gone, where no driver wrote a failure file (ncclGetErrorString of ncclRemoteError). */
+const PEER_GONE = /remote process exited or there was a network error/;
+
 /**
  * The true reason for a job's end; undefined for a job that is live, has completed, or was stopped by a person. Uses only the beginning of
- * FailureReason, which the service writes, and the driver's failure file: text that a program prints is ignored.
+ * FailureReason, which the service writes, and the driver's failure file. Of what a program prints, only NCCL's message about a lost peer
+ * counts, and only without a failure file.
  */
 export function trueClass(job: SimJob): FailureClass | undefined {
   if (job.deletedAt !== undefined) return 'deleted';
@@ -51,7 +55,8 @@ function ofStopped(job: SimJob): FailureClass | undefined {
 function ofContainer(reason: string): FailureClass {
   const { code, class: kind } = failureFile(reason);
   const byKind = kind === undefined ? undefined : BY_KIND[kind];
-  return byKind ?? (code === undefined ? undefined : BY_CODE[code]) ?? 'user-code';
+  const byText = kind === undefined && PEER_GONE.test(reason) ? 'platform' : 'user-code';
+  return byKind ?? (code === undefined ? undefined : BY_CODE[code]) ?? byText;
 }
 
 /** Parses the driver's failure file in a FailureReason; empty when there is none. */
