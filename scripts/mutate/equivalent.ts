@@ -188,6 +188,16 @@ const EQUIVALENT: readonly { file: string; line: RegExp; why: string }[] = [
     line: /^ {2}if \(step < first\) return firstAt;$/,
     why: 'before the first step of this start lie steps of earlier ones, which the same later start repeats: they are lost as well',
   },
+  {
+    file: 'lib/handlers/reconcile/observe/observe.ts',
+    line: /^ {2}attempt === undefined && record\.admitted && record\.desired === 'run';$/,
+    why: 'a run that is to stop reads what its next attempt would need, and has none',
+  },
+  {
+    file: 'lib/handlers/reconcile/queue/queue-pools.ts',
+    line: /^ {2}if \(team === undefined\) return null;$/,
+    why: 'without an active run there is nothing that a guardrail could hold back',
+  },
 ];
 
 /**

@@ -23,6 +23,9 @@ const BY_SERVICE = /OutOfMemoryError: Please use an instance type with more memo
 /** NCCL's own message about a peer that is gone, where no driver wrote a failure file (ncclGetErrorString of ncclRemoteError). */
 const PEER_GONE = /remote process exited or there was a network error/;
 
+/** Exit codes of a process that something outside its program has killed. */
+const KILLED = /exit code: (137|143)$/;
+
 /**
  * The true reason for a job's end; undefined for a job that is live, has completed, or was stopped by a person. Uses only the beginning of
  * FailureReason, which the service writes, and the driver's failure file. Of what a program prints, only NCCL's message about a lost peer
@@ -55,8 +58,8 @@ function ofStopped(job: SimJob): FailureClass | undefined {
 function ofContainer(reason: string): FailureClass {
   const { code, class: kind } = failureFile(reason);
   const byKind = kind === undefined ? undefined : BY_KIND[kind];
-  const byText = kind === undefined && PEER_GONE.test(reason) ? 'platform' : 'user-code';
-  return byKind ?? (code === undefined ? undefined : BY_CODE[code]) ?? byText;
+  const isLost = kind === undefined && (PEER_GONE.test(reason) || KILLED.test(reason));
+  return byKind ?? (code === undefined ? undefined : BY_CODE[code]) ?? (isLost ? 'platform' : 'user-code');
 }
 
 /** Parses the driver's failure file in a FailureReason; empty when there is none. */

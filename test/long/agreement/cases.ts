@@ -121,6 +121,7 @@ export const OTHERS: Readonly<Record<string, string>> = {
   'unknown-price': 'us-west-2 has no ml.trn2.48xlarge, so the sandbox refuses it',
   'waited-before': 'the sandbox looks less often at a run that waits, so it asks for quota less often',
   'budget-month-end': OWN_BUDGETS,
+  'budget-pool': OWN_BUDGETS,
   'budget-spent': OWN_BUDGETS,
   'capacity-came-stopped': 'the sandbox has no CapacityError for a job that trains',
   'capacity-unlisted': 'the sandbox has no CapacityError for a job that trains',
