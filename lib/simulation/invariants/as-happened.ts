@@ -16,6 +16,8 @@ const ROUNDED_MS = 2000;
 const SHARE_TOLERANCE = 0.01;
 /** The driver of a deleted job reported its steps at most a minute before. */
 const BEAT_MS = 60_000;
+/** Without this field, a text is no heartbeat of a driver. */
+const REQUIRED_FIELD = 'attempt';
 /** An unreadable heartbeat this shortly before the end may have been the last. */
 const UNREAD_MS = 600_000;
 
@@ -89,11 +91,12 @@ export class AsHappened extends Invariant {
   }
 
   /**
-   * A call to S3 failed or was delayed while the job lived or its end was processed (which is before the next job), so a heartbeat may not
+   * No driver wrote the heartbeats, or a call to S3 failed or was delayed while the job lived or its end was processed (which is before the next job), so a heartbeat may not
    * have been read.
    */
   private isUnread(run: SimRun, job: SimJob): boolean {
     const { createdAt } = job;
+    if (job.beatsWithout.includes(REQUIRED_FIELD)) return true;
     const next = run.jobs[run.jobs.indexOf(job) + 1];
     const over = (next?.createdAt ?? run.overAt ?? this.now) + UNREAD_MS;
     return this.callFaults('s3', createdAt, over).length > 0;

@@ -116,6 +116,7 @@ export const NOT_COMPARED: readonly AgreementCase[] = [
 
 /** The other scenarios, and what the sandbox lacks for them. */
 export const OTHERS: Readonly<Record<string, string>> = {
+  'described-late': 'no read of the sandbox lags behind a write',
   aging: 'a job of the sandbox trains some minutes longer, and the next run starts at another tick',
   crowded: 'hundreds of jobs of others, each a process of the sandbox',
   'hang-then-lost': 'a job of the sandbox that is being stopped ends stopped, whatever its hosts do',
