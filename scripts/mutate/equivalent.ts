@@ -175,7 +175,7 @@ const EQUIVALENT: readonly { file: string; line: RegExp; why: string }[] = [
   },
   {
     file: 'lib/handlers/reconcile/queue/read-again.ts',
-    line: /^ {6}if \(tries > 0\) await deps\.sleep/,
+    line: /^ {6}if \(tries > 0\) await deps\.sleep|^const FIRST_PAUSE_MS/,
     why: 'how fast a throttled table is asked again, not what is decided',
   },
   {
@@ -207,6 +207,21 @@ const EQUIVALENT: readonly { file: string; line: RegExp; why: string }[] = [
     file: 'lib/handlers/shared/queue.ts',
     line: /^export const AGAIN_SECONDS/,
     why: 'how soon a message comes again, not what is decided',
+  },
+  {
+    file: 'lib/lifecycle/accounting/month-spend.ts',
+    line: /^ {4}const share = until > from/,
+    why: 'decides only in which month an attempt counts that ended when it started, and cost nothing',
+  },
+  {
+    file: 'lib/queue/preempt.ts',
+    line: /^ {2}if \(!lets\(from\)\) return \[\];$/,
+    why: 'a shortcut: without a beginning that suffices, none is needed',
+  },
+  {
+    file: 'lib/handlers/reconcile/observe/observe.ts',
+    line: /^ {2}if \(!attempt\) return \{\};$/,
+    why: 'before its first attempt, a run has no pools',
   },
 ];
 
