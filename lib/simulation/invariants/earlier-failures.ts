@@ -1,6 +1,6 @@
 import { heldMs, type SimJob, shapeCount } from '../job/job';
 import type { SimRun } from '../world/sim-run';
-import { isReplaced } from './invariant';
+import { isReplaced, UNSEEN_MS } from './invariant';
 import { trueClass } from './true-class';
 
 const DAY_MS = 86_400_000;
@@ -37,12 +37,13 @@ function failuresIn(jobs: readonly SimJob[]): [least: number, most: number] {
   return [must.length, may.length + jobs.reduce((sum, { restarts }) => sum + restarts, 0)];
 }
 
-/** Of the hosts that trained. */
+/** Of the hosts that trained. When a deleted job ended is known only to the tick. */
 function nodeDaysOf(jobs: readonly SimJob[], now: number): [least: number, most: number] {
   const nodesOf = ({ chosen, truth }: SimJob) => shapeCount(chosen ?? []) - (truth?.spec.compute.spareInstances ?? 0);
   const sum = (ofJob: (job: SimJob) => number) => jobs.reduce((days, job) => days + ofJob(job), 0) / DAY_MS;
   const days = sum((job) => heldMs(job, now) * nodesOf(job));
-  const rounded = sum((job) => ROUNDED_MS * nodesOf(job));
-  const isDeleted = jobs.some(({ deletedAt }) => deletedAt !== undefined);
-  return [isDeleted ? 0 : days * (1 - SHARE_TOLERANCE) - rounded, days * (1 + SHARE_TOLERANCE) + rounded];
+  const isDeleted = ({ deletedAt }: SimJob) => deletedAt !== undefined;
+  const unknown = sum((job) => (isDeleted(job) ? UNSEEN_MS : ROUNDED_MS) * nodesOf(job));
+  const least = jobs.some(isDeleted) ? 0 : days * (1 - SHARE_TOLERANCE) - unknown;
+  return [least, days * (1 + SHARE_TOLERANCE) + unknown];
 }

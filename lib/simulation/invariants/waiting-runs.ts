@@ -67,7 +67,8 @@ export class WaitingRuns {
   /** Start of its wait: its last job ended, it was started, or it was resumed. */
   since(run: SimRun): SimMs {
     const last = run.jobs.at(-1);
-    const ended = last ? (last.deletedAt ?? last.history.at(-1)?.at ?? 0) : 0;
+    // A job may be deleted long after its end; the deletion of a live job also ends it.
+    const ended = last?.history.at(-1)?.at ?? 0;
     const asked = run.wishes.findLast(({ want }) => want === 'run')?.at ?? 0;
     return Math.max(run.startedAt ?? 0, ended, asked, run.mayStartAt);
   }
