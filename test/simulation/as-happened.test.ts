@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { Attempt, RunRecord } from '../../lib/lifecycle/record';
-import { AsHappened } from '../../lib/simulation/invariants/as-happened';
+import { AsHappened } from '../../lib/simulation/invariants/happened/as-happened';
 import type { Scene } from '../../lib/simulation/invariants/invariant';
 import { TeamsApart } from '../../lib/simulation/invariants/teams-apart';
 import { Troubles } from '../../lib/simulation/invariants/troubles';

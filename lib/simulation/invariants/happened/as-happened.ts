@@ -1,15 +1,15 @@
-import { findPrice } from '../../catalog/prices/prices';
-import { trainedMs } from '../../lifecycle/accounting/pauses';
-import { ON_DEMAND, partsOfRung } from '../../lifecycle/ladder';
-import type { Attempt, FailureClass, Rung } from '../../lifecycle/record';
-import { EPOCH_MS } from '../core/epoch';
-import { heldMs, type SimJob } from '../job/job';
-import { attemptsOf, timelineOf } from '../timeline';
-import type { SimRun } from '../world/sim-run';
+import { findPrice } from '../../../catalog/prices/prices';
+import { trainedMs } from '../../../lifecycle/accounting/pauses';
+import { ON_DEMAND, partsOfRung } from '../../../lifecycle/ladder';
+import type { Attempt, FailureClass, Rung } from '../../../lifecycle/record';
+import { EPOCH_MS } from '../../core/epoch';
+import { heldMs, type SimJob } from '../../job/job';
+import { attemptsOf, timelineOf } from '../../timeline';
+import type { SimRun } from '../../world/sim-run';
+import { Invariant, isReplaced } from '../invariant';
+import { trueClass } from '../true-class';
 import { countedOtherwise } from './counted';
 import { earlierFailures } from './earlier-failures';
-import { Invariant, isReplaced } from './invariant';
-import { trueClass } from './true-class';
 
 /** The service's times have whole seconds, and each of two may be rounded. */
 const ROUNDED_MS = 2000;

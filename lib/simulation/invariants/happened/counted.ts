@@ -1,9 +1,9 @@
-import type { TimelineEvent } from '../../lifecycle/action';
-import { CLASS_POLICY } from '../../lifecycle/budgets';
-import type { Attempt, Budgets } from '../../lifecycle/record';
-import { EPOCH_MS } from '../core/epoch';
-import type { SimRun } from '../world/sim-run';
-import { UNSEEN_MS } from './invariant';
+import type { TimelineEvent } from '../../../lifecycle/action';
+import { CLASS_POLICY } from '../../../lifecycle/budgets';
+import type { Attempt, Budgets } from '../../../lifecycle/record';
+import { EPOCH_MS } from '../../core/epoch';
+import type { SimRun } from '../../world/sim-run';
+import { UNSEEN_MS } from '../invariant';
 
 /**
  * Differences between the counters of a run and its attempts since a person last resumed it, as texts: failures by class, failures that

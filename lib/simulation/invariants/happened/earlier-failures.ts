@@ -1,7 +1,7 @@
-import { heldMs, type SimJob, shapeCount } from '../job/job';
-import type { SimRun } from '../world/sim-run';
-import { isReplaced, UNSEEN_MS } from './invariant';
-import { trueClass } from './true-class';
+import { heldMs, type SimJob, shapeCount } from '../../job/job';
+import type { SimRun } from '../../world/sim-run';
+import { isReplaced, UNSEEN_MS } from '../invariant';
+import { trueClass } from '../true-class';
 
 const DAY_MS = 86_400_000;
 /** The service's times have whole seconds. */
