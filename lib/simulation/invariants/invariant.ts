@@ -10,6 +10,11 @@ import type { WaitingRuns } from './waiting-runs';
 /** What the service did to a job within this time before the end, including its start and end, may not have been observed yet. */
 export const UNSEEN_MS = 660_000;
 
+/** The service's times have whole seconds, and each of two may be rounded. */
+export const ROUNDED_MS = 2000;
+/** How far a cost or a time may be off, as a fraction of it. */
+export const SHARE_TOLERANCE = 0.01;
+
 /** The objects that all invariants observe. */
 export interface Scene {
   world: World;

@@ -11,12 +11,11 @@ import { keepAliveMs, keptMs } from '../job/warm-pools';
 import { bookedUsd } from '../result';
 import { attemptsOf, timelineOf } from '../timeline';
 import type { SimRun } from '../world/sim-run';
-import { Invariant, isReplaced, UNSEEN_MS } from './invariant';
+import { Invariant, isReplaced, SHARE_TOLERANCE, UNSEEN_MS } from './invariant';
 import { trueClass } from './true-class';
 
 /** Tolerance for two answers of the service about one moment, and for rounding to seconds. */
 const SECONDS_TOLERANCE = 1;
-const SHARE_TOLERANCE = 0.01;
 const DAY_MS = 86_400_000;
 
 /** Ledger seconds equal wall time, and bookedUsd is within 1 % of billedUsd. */

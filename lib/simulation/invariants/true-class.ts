@@ -27,9 +27,9 @@ const PEER_GONE = /remote process exited or there was a network error/;
 const KILLED = /exit code: (137|143)$/;
 
 /**
- * The true reason for a job's end; undefined for a job that is live, has completed, or was stopped by a person. Uses only the beginning of
- * FailureReason, which the service writes, and the driver's failure file. Of what a program prints, only NCCL's message about a lost peer
- * counts, and only without a failure file.
+ * The true reason for a job's end; undefined for a job that is live, has completed, or was stopped by a person. Uses only what
+ * the service writes in FailureReason, at its beginning and the exit code at its end, and the driver's failure file. Of what a program
+ * prints, only NCCL's message about a lost peer counts, and only without a failure file.
  */
 export function trueClass(job: SimJob): FailureClass | undefined {
   if (job.deletedAt !== undefined) return 'deleted';

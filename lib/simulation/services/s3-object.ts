@@ -20,9 +20,9 @@ export class SimBody {
   readonly facts: unknown;
   private made: string | undefined;
 
-  constructor(object: S3Object) {
-    this.facts = object.facts?.();
-    if (!object.facts) this.made = textOf(object) ?? '';
+  constructor({ body, facts }: S3Object) {
+    this.facts = facts?.();
+    if (!facts) this.made = body?.() ?? '';
   }
 
   get text(): string {

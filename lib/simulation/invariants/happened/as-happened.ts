@@ -6,14 +6,11 @@ import { EPOCH_MS } from '../../core/epoch';
 import { heldMs, type SimJob } from '../../job/job';
 import { attemptsOf, timelineOf } from '../../timeline';
 import type { SimRun } from '../../world/sim-run';
-import { Invariant, isReplaced } from '../invariant';
+import { Invariant, isReplaced, ROUNDED_MS, SHARE_TOLERANCE } from '../invariant';
 import { trueClass } from '../true-class';
 import { countedOtherwise } from './counted';
 import { earlierFailures } from './earlier-failures';
 
-/** The service's times have whole seconds, and each of two may be rounded. */
-const ROUNDED_MS = 2000;
-const SHARE_TOLERANCE = 0.01;
 /** The driver of a deleted job reported its steps at most a minute before. */
 const BEAT_MS = 60_000;
 /** Without this field, a text is no heartbeat of a driver. */

@@ -1,12 +1,9 @@
 import { heldMs, type SimJob, shapeCount } from '../../job/job';
 import type { SimRun } from '../../world/sim-run';
-import { isReplaced, UNSEEN_MS } from '../invariant';
+import { isReplaced, ROUNDED_MS, SHARE_TOLERANCE, UNSEEN_MS } from '../invariant';
 import { trueClass } from '../true-class';
 
 const DAY_MS = 86_400_000;
-/** The service's times have whole seconds. */
-const ROUNDED_MS = 2000;
-const SHARE_TOLERANCE = 0.01;
 /** Ends that say nothing about the reliability of hosts and script, unless the job hung before. */
 const NO_FAILURES: readonly unknown[] = ['planned', 'capacity', 'outside-stop'];
 
@@ -16,15 +13,14 @@ const NO_FAILURES: readonly unknown[] = ['planned', 'capacity', 'outside-stop'];
  */
 export function earlierFailures(run: SimRun, now: number): string[] {
   const jobs = run.jobs.filter((job) => !isReplaced(run, job));
-  return jobs.flatMap((job, place) => {
+  return jobs.flatMap(({ name, failuresBefore }, place) => {
+    if (!failuresBefore) return [];
     const before = jobs.slice(0, place).filter(({ startedAt }) => startedAt !== undefined);
-    const { failures = 0, nodeDays = 0 } = job.failuresBefore ?? {};
-    return job.failuresBefore === undefined
-      ? []
-      : [
-          ...outside(`${job.name}: failures before it, in job.json`, failures, failuresIn(before)),
-          ...outside(`${job.name}: node-days before it, in job.json`, nodeDays, nodeDaysOf(before, now)),
-        ];
+    const { failures, nodeDays } = failuresBefore;
+    return [
+      ...outside(`${name}: failures before it, in job.json`, failures, failuresIn(before)),
+      ...outside(`${name}: node-days before it, in job.json`, nodeDays, nodeDaysOf(before, now)),
+    ];
   });
 }
 
