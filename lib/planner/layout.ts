@@ -77,7 +77,7 @@ export interface LayoutInput {
    * gradients computed in chunks (torchtune); fused: logits are never stored (Liger).
    */
   loss: 'plain' | '16-bit' | 'chunked' | 'fused';
-  /** FSDP copies parameters and gradients that are not sharded as well: in the built-in trainer, except for compiled layers on one GPU. */
+  /** FSDP copies parameters and gradients that are not sharded as well: in the built-in trainer, except on one GPU for layers that are compiled or computed in fp32. */
   wrapsOneRank?: boolean;
   /**
    * Chunks of the sequence in which the built-in trainer computes the loss and its gradients, one after the other (`--loss-chunks`); 0: of

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 from faked_ranks import faked_world  # noqa: E402
+from torch.distributed.fsdp import FSDPModule  # noqa: E402
 
 from slipway_trainer.batches import MicroBatch  # noqa: E402
 from slipway_trainer.fsdp2 import Fsdp2Backend, not_compiled  # noqa: E402
@@ -53,6 +54,18 @@ def parameters_of(ranks: int) -> tuple[int, int]:
     with faked_world(ranks):
         parameters = list(backend_of(ranks).model.parameters())
         return sum(parameter.numel() for parameter in parameters), sum(parameter.to_local().numel() for parameter in parameters)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "precision", "compiled", "wraps"),
+    [(1, "fp32", False, False), (1, "fp32", True, False), (1, "bf16", True, False), (1, "bf16", False, True), (2, "fp32", True, True)],
+)
+def test_one_rank_is_wrapped_only_to_compute_in_another_precision_without_being_compiled(
+    ranks: int, precision: str, compiled: bool, wraps: bool
+) -> None:
+    with faked_world(ranks):
+        model = backend_of(ranks, training={"precision": precision}, parameters={"compile": compiled}).model
+    assert {isinstance(module, FSDPModule) for module in (model, *model.all_blocks())} == {wraps}
 
 
 def test_gradients_are_scattered_after_every_micro_step_unless_no_sync_asks_otherwise() -> None:

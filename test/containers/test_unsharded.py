@@ -122,16 +122,24 @@ WAYS = {
 }
 
 
+def job_of(way: str, precision: str, **changes) -> dict:
+    more = copy.deepcopy(WAYS[way])
+    more["training"] = more.get("training", {}) | {"precision": precision}
+    return trainer_job(**more, **changes)
+
+
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize("way", WAYS)
+def test_one_rank_has_the_losses_of_two_within_fsdp(tmp_path: Path, way: str) -> None:
+    channels, job = {"train": write_shards(tmp_path / "tokens", 60_000)}, job_of(way, "fp32")
+    assert losses_of(tmp_path / "one", 1, job, channels) == pytest.approx(losses_of(tmp_path / "two", 2, job, channels), abs=1e-4)
+
+
 @pytest.mark.slow
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize(("precision", "limit"), [("fp32", 1e-4), ("bf16", 0.02)])
 @pytest.mark.parametrize("way", WAYS)
-def test_one_compiled_rank_has_the_losses_of_fsdp(tmp_path: Path, way: str, precision: str, limit: float) -> None:
-    tokens = write_shards(tmp_path / "tokens", 60_000)
-
-    def losses(name: str, **changes) -> list[float]:
-        more = copy.deepcopy(WAYS[way])
-        more["training"] = more.get("training", {}) | {"precision": precision}
-        return losses_of(tmp_path / name, 1, trainer_job(**more, **changes), {"train": tokens})
-
-    assert losses("compiled", parameters={"compile": True}) == pytest.approx(losses("fsdp"), abs=limit)
+def test_one_compiled_rank_has_the_losses_of_one_that_is_not(tmp_path: Path, way: str, precision: str, limit: float) -> None:
+    channels = {"train": write_shards(tmp_path / "tokens", 60_000)}
+    compiled = losses_of(tmp_path / "compiled", 1, job_of(way, precision, parameters={"compile": True}), channels)
+    assert compiled == pytest.approx(losses_of(tmp_path / "eager", 1, job_of(way, precision), channels), abs=limit)

@@ -1,6 +1,7 @@
 """The default backend: FSDP2 (`fully_shard`) on a mesh of replicate x shard x context x tensor ranks. PyTorch 2.6 and later.
 
-A compiled model on one rank is not wrapped, because there is nothing to shard: see unsharded.py.
+On one rank there is nothing to shard: FSDP wraps a model there only if it computes in another precision and is not compiled. See
+unsharded.py.
 """
 
 from collections.abc import Iterable, Iterator
@@ -52,7 +53,8 @@ class Fsdp2Backend:
         self.data_rank = data_rank(layout, dist.get_rank())
         context = context_parallel(layout)
         self._compiled = compiles(settings, device.type)
-        self._is_whole = self._compiled and layout.ranks == 1
+        self._casts = _COMPUTE[settings.training.precision] != torch.float32
+        self._is_whole = layout.ranks == 1 and (self._compiled or not self._casts)
         tensor = tensor_parallel(self.mesh["tensor"])
         self._experts = expert_parallel(layout, device.type)
         self.shapes = {name: tensor.shape for name, tensor in named_tensors(self._module(None, None))}
@@ -117,10 +119,10 @@ class Fsdp2Backend:
                 apply_recompute(block, training.activation_checkpointing)
             if self._compiled:
                 block.compile()
-        if self._is_whole:
-            self._cast(model)
-        else:
+        if not self._is_whole:
             self._shard(model)
+        elif self._casts:
+            self._cast(model)
 
     def _cast(self, model: Transformer) -> None:
         """Mixed precision as of FSDP. Blocks that are recomputed cast their parameters again anyway."""

@@ -221,7 +221,8 @@ function ofBuiltinTrainer(run: RunSpec, compiled: boolean): Partial<Software> {
   return {
     loss: compiled && training.objective !== 'dpo' ? '16-bit' : 'plain',
     lossChunks: Number(code.arguments['loss-chunks'] ?? 0),
-    wrapsOneRank: distribution.library !== 'deepspeed' && !(compiled && worldSize(run) === 1),
+    wrapsOneRank:
+      distribution.library !== 'deepspeed' && !(worldSize(run) === 1 && (compiled || training.precision === 'fp32')),
   };
 }
 

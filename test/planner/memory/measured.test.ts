@@ -21,33 +21,48 @@ const MEASURED = [
   { wraps: true, layers: 8, activationCheckpointing: 'none', precision: 'fp8', gib: 58.4, within: 4 },
 ] as const;
 
+/** Layers of Llama 3 8B on one H100. */
+function planned(layers: number, training: object, parameters = {}) {
+  const found = layoutOfRun(
+    runOf({
+      ...BASE,
+      model: {
+        architecture: {
+          layers,
+          hiddenSize: 4096,
+          attentionHeads: 32,
+          kvHeads: 8,
+          ffnHiddenSize: 14336,
+          vocabularySize: 128256,
+          gatedMlp: true,
+          tiedEmbeddings: false,
+        },
+      },
+      training: { sequenceLength: 8192, microBatchSize: 1, globalBatchSize: 1, steps: 30, ...training },
+      code: { source: 'builtin' },
+      compute: { instanceType: 'ml.p5.4xlarge', instanceCount: 1 },
+      distribution: { library: 'fsdp', parameters },
+    }),
+  );
+  if (Array.isArray(found)) throw new Error(JSON.stringify(found));
+  return found.layout;
+}
+
 test.each(MEASURED)(
   '$layers layers in $precision with checkpointing $activationCheckpointing, within FSDP: $wraps; planned within $within % of $gib GiB',
   ({ wraps, layers, gib, within, ...training }) => {
-    const found = layoutOfRun(
-      runOf({
-        ...BASE,
-        model: {
-          architecture: {
-            layers,
-            hiddenSize: 4096,
-            attentionHeads: 32,
-            kvHeads: 8,
-            ffnHiddenSize: 14336,
-            vocabularySize: 128256,
-            gatedMlp: true,
-            tiedEmbeddings: false,
-          },
-        },
-        training: { sequenceLength: 8192, microBatchSize: 1, globalBatchSize: 1, steps: 30, ...training },
-        code: { source: 'builtin' },
-        compute: { instanceType: 'ml.p5.4xlarge', instanceCount: 1 },
-        distribution: { library: 'fsdp' },
-      }),
-    );
-    if (Array.isArray(found)) throw new Error(JSON.stringify(found));
-    expect(found.layout.wrapsOneRank).toBe(false);
-    const { total } = memoryOf({ ...found.layout, wrapsOneRank: wraps }, FITTED_MEMORY);
+    const layout = planned(layers, training);
+    expect(layout.wrapsOneRank).toBe(false);
+    const { total } = memoryOf({ ...layout, wrapsOneRank: wraps }, FITTED_MEMORY);
     expect(Math.abs(total / gib - 1)).toBeLessThan(within / 100);
   },
 );
+
+test.each([
+  ['bf16', true, false],
+  ['fp32', true, false],
+  ['fp32', false, false],
+  ['bf16', false, true],
+])('of one GPU in %s, compiled: %s, FSDP copies the parameters: %s', (precision, compile, wraps) => {
+  expect(planned(2, { precision }, { compile }).wrapsOneRank).toBe(wraps);
+});
