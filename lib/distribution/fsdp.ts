@@ -22,18 +22,23 @@ const PARAMETERS: Readonly<Record<string, ParameterKind>> = {
 
 const DEGREES = ['tensor_parallel_degree', 'context_parallel_degree'] as const;
 
+/** The degrees of a run that have a default of 1, also of a run whose degrees do not make up its ranks. */
+export const fsdpDegrees = (run: RunSpec): Pick<ParallelLayout, 'tensor' | 'context' | 'expert'> => ({
+  tensor: degree(run, 'tensor_parallel_degree', 1),
+  context: degree(run, 'context_parallel_degree', 1),
+  expert: degree(run, 'expert_parallel_degree', 1),
+});
+
 /** shard x replicate x TP x CP = world; the shard degree defaults to the remaining ranks. */
 export function fsdpLayout(run: RunSpec): ParallelLayout | undefined {
   const world = worldSize(run);
-  const tensor = degree(run, 'tensor_parallel_degree', 1);
-  const context = degree(run, 'context_parallel_degree', 1);
+  const { tensor, context, expert } = fsdpDegrees(run);
   const rest = world / (tensor * context);
   const replicateGiven = degree(run, 'replicate_degree', 0);
   const shard = degree(run, 'shard_degree', replicateGiven > 0 ? rest / replicateGiven : rest);
   const replicate = rest / shard;
   if (![rest, shard, replicate].every(Number.isInteger)) return undefined;
   if (replicateGiven > 0 && replicateGiven !== replicate) return undefined;
-  const expert = degree(run, 'expert_parallel_degree', 1);
   return { worldSize: world, tensor, pipeline: 1, context, expert, shard, replicate, dataParallel: rest };
 }
 
@@ -54,8 +59,7 @@ export function compilesByDefault(run: RunSpec): boolean {
  * follows the same rule (containers/trainer/slipway_trainer/backend_choice.py).
  */
 export const fsdpCompiles = (run: RunSpec): boolean =>
-  run.distribution.parameters.compile === true ||
-  (compilesByDefault(run) && degree(run, 'tensor_parallel_degree', 1) === 1);
+  run.distribution.parameters.compile === true || (compilesByDefault(run) && fsdpDegrees(run).tensor === 1);
 
 const rule = rulesAbout((run) => (run.distribution.library === 'fsdp' ? run.distribution.parameters : undefined));
 
@@ -103,7 +107,7 @@ const rules: Rule[] = [
     what: 'The sequence length of the built-in trainer is a multiple of 2 x context_parallel_degree.',
     why: 'Sequences are split into 2 x CP load-balanced pieces.',
     source: 'containers/trainer',
-    find: (run) => (run.code.builtin ? unevenSequence(run, degree(run, 'context_parallel_degree', 1)) : []),
+    find: (run) => (run.code.builtin ? unevenSequence(run, fsdpDegrees(run).context) : []),
   }),
   rule({
     id: 'fsdp/tensor-sequence',
@@ -116,8 +120,8 @@ const rules: Rule[] = [
 ];
 
 function unsharedSequence(run: RunSpec): Finding[] {
-  const tensor = degree(run, 'tensor_parallel_degree', 1);
-  const ranks = tensor * degree(run, 'context_parallel_degree', 1);
+  const { tensor, context } = fsdpDegrees(run);
+  const ranks = tensor * context;
   const length = run.training.sequenceLength;
   if (tensor <= 1 || !length || length % ranks === 0) return [];
   return [

@@ -24,6 +24,8 @@ import { PROGRESS_RULES } from './data/progress';
 import { SECRET_RULES } from './data/secrets';
 import { GUARDRAIL_RULES } from './guardrails';
 import { IMAGE_RULES } from './image';
+import { ADAPTER_RULES } from './model/adapters';
+import { BUILTIN_ARGUMENT_RULES } from './model/builtin-arguments';
 import { BUILTIN_LAYOUT_RULES } from './model/builtin-layout';
 import { BUILTIN_MODEL_RULES } from './model/builtin-model';
 import { BUILTIN_TRAINER_RULES } from './model/builtin-trainer';
@@ -55,7 +57,9 @@ export const RULES: readonly Rule[] = [
   ...MODEL_RULES,
   ...TRAINING_RULES,
   ...PRECISION_RULES,
+  ...ADAPTER_RULES,
   ...BUILTIN_TRAINER_RULES,
+  ...BUILTIN_ARGUMENT_RULES,
   ...OBJECTIVE_RULES,
   ...DOCUMENT_MASK_RULES,
   ...EXPERT_BALANCE_RULES,

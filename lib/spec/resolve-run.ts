@@ -277,7 +277,9 @@ function resolveCheckpoints(file: RunFile, builtin: boolean): RunSpec['checkpoin
   const given = file.checkpoints;
   const { localPath, ...rest } = given ?? {};
   const writable = (file.data ?? []).filter((c) => c.fsxLustre?.access === 'rw');
-  const mode = given?.mode ?? (builtin ? 'direct' : given ? 'managed' : 'none');
+  // DeepSpeed writes to a folder.
+  const direct = builtin && file.distribution?.library !== 'deepspeed';
+  const mode = given?.mode ?? (direct ? 'direct' : given || builtin ? 'managed' : 'none');
   return {
     s3: 's3://{checkpointBucket}/runs/{team}/{runId}/',
     intervalMinutes: 'auto',

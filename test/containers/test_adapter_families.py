@@ -16,12 +16,13 @@ pytestmark = pytest.mark.torch
 from test_model_families import CONFIG_MAPPING, SEED, answers, small_config  # noqa: E402
 from test_trained_families import OTHER_TENSORS, our_model, their_model  # noqa: E402
 
+from slipway_trainer.adapted import adaptable_layers  # noqa: E402
 from slipway_trainer.adapter_export import export_adapter  # noqa: E402
 from slipway_trainer.architecture import read_architecture  # noqa: E402
 from slipway_trainer.lora import apply_lora  # noqa: E402
 from slipway_trainer.published_families import FAMILIES  # noqa: E402
 
-#: Refused with --export-adapter for mixtures (settings.py).
+#: Refused with --export-adapter for mixtures (limits.py).
 REFUSED = {"gate_proj", "up_proj", "down_proj", "router"}
 
 
@@ -43,6 +44,7 @@ def test_an_adapter_has_the_logits_that_peft_gives_it(tmp_path: Path, family: st
         their_model(CONFIG_MAPPING[family].from_dict(dict(config))).save_pretrained(tmp_path / "weights")
         ours = our_model(family, shape, tmp_path / "weights")
         linear = {name.rpartition(".")[2] for name, module in ours.named_modules() if isinstance(module, torch.nn.Linear)} - {"head"}
+        assert linear == {*adaptable_layers(shape)} - {"head"}
         lora = SimpleNamespace(rank=2, alpha=4.0, targets=sorted(linear - REFUSED if shape.experts else linear))
         weights = {name: tensor.clone() for name, tensor in ours.state_dict().items()}
         apply_lora(ours, lora)

@@ -110,7 +110,7 @@ def test_fields_that_a_table_leaves_empty_are_those_that_a_line_leaves_out(tmp_p
 def test_fails_naming_columns_rows_and_files(tmp_path: Path) -> None:
     write_parquet(tmp_path, [{"text": "a", "body": "b"}, {"text": None, "body": "b"}])
     files = input_files(tmp_path)
-    with pytest.raises(DataFailed, match=r"a.parquet: must have a column 'words', got text, body; give --text-key"):
+    with pytest.raises(DataFailed, match=r"a.parquet: must have a column 'words', got text, body; set code.arguments.text-key"):
         list(documents(files, (0, 0), "words"))
     with pytest.raises(DataFailed, match=r"a.parquet, row 2: must have text under 'text', got null"):
         list(documents(files, (0, 0), "text"))

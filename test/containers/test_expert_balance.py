@@ -185,12 +185,12 @@ def test_loads_of_routers_without_gradients_are_counted_too(tmp_path: Path, shar
 @pytest.mark.parametrize(
     ("changes", "words", "message"),
     [
-        ({"model": {}}, ["--balance-loss", "0.1"], "--balance-loss: must be 0 for a model without experts"),
-        ({"model": MODELS["qwen3_moe"]}, ["--routing-bias-rate", "0.1"], "--routing-bias-rate: must be 0 for a model without routing.bias"),
-        ({"parameters": {"context_parallel_degree": 2}}, ["--router-z-loss", "0.1"], "--router-z-loss: must be 0 with context parallelism"),
-        ({"parameters": {"compile": True}}, ["--balance-loss", "0.1"], "--balance-loss: must be 0 with compile"),
-        ({"library": "deepspeed"}, ["--balance-loss", "0.1"], "--balance-loss: must be 0 with this library"),
-        ({}, ["--balance-loss", "-0.1"], "--balance-loss: must be at least 0"),
+        ({"model": {}}, ["--balance-loss", "0.1"], "balance-loss: must be 0 for a model without experts"),
+        ({"model": MODELS["qwen3_moe"]}, ["--routing-bias-rate", "0.1"], "routing-bias-rate: must be 0 for a model without routing.bias"),
+        ({"parameters": {"context_parallel_degree": 2}}, ["--router-z-loss", "0.1"], "router-z-loss: must be 0 with context parallelism"),
+        ({"parameters": {"compile": True}}, ["--balance-loss", "0.1"], "balance-loss: must be 0 with compile"),
+        ({"library": "deepspeed"}, ["--balance-loss", "0.1"], "balance-loss: must be 0 with deepspeed, got 0.1; remove it"),
+        ({}, ["--balance-loss", "-0.1"], "balance-loss: must be a number of at least 0, got -0.1"),
     ],
 )
 def test_fails_for_what_it_cannot_balance(changes: dict, words: list[str], message: str) -> None:

@@ -167,10 +167,10 @@ def test_the_loss_of_an_evaluation_does_not_depend_on_the_number_of_ranks(tmp_pa
     ("changes", "message"),
     [
         ({"library": "megatron"}, "distribution.library: must be fsdp"),
-        ({"training": {"precision": "fp16"}}, "training.precision: must be bf16 or fp32 or fp8"),
-        ({"training": {"precision": "mxfp8"}}, "must be bf16 or fp32 or fp8 for the built-in trainer, got mxfp8"),
+        ({"training": {"precision": "fp16"}}, "training.precision: must be bf16, fp32 or fp8"),
+        ({"training": {"precision": "mxfp8"}}, "must be bf16, fp32 or fp8 for the built-in trainer with fsdp, got mxfp8"),
         ({"training": {"precision": "fp8", "fp8Recipe": "blockwise"}}, "fp8Recipe: must be tensorwise or rowwise for the built-in"),
-        ({"parameters": {"expert_parallel_degree": 2}}, "expert_parallel_degree: must be 1 for a model without experts"),
+        ({"parameters": {"expert_parallel_degree": 2}}, "must have an expert degree of 1 for a model without experts"),
         ({"training": {"lora": {"rank": 2, "alpha": 4, "targets": ["no_proj"]}}}, "must name layers of the model"),
     ],
 )
@@ -186,5 +186,5 @@ def test_fails_for_compiled_layers_of_tensor_parallel_matrices() -> None:
     from slipway_trainer.settings import resolve_settings
 
     job = trainer_job(parameters={"tensor_parallel_degree": 2, "compile": True})
-    with pytest.raises(Settings, match="compile: must be False with tensor parallelism"):
+    with pytest.raises(Settings, match="compile: must be false with tensor_parallel_degree"):
         backend_name(resolve_settings(job, job["arguments"], {}), "2.15.0")

@@ -67,7 +67,7 @@ def test_a_trace_that_cannot_be_kept_is_said_and_ends_nothing(tmp_path: Path, ca
 def test_fails_with_77_for_a_window_without_steps(shards: Path, tmp_path: Path) -> None:
     code, output = profiled(tmp_path, shards, ["--profile", "--profile-steps", "0"])
     assert code == 77
-    assert "--profile-after-steps, --profile-steps: must be at least 0 and at least 1, got 10 and 0" in output
+    assert "code.arguments.profile-steps: must be a whole number of at least 1, got 0" in output
 
 
 def test_lies_beside_the_heartbeat_or_where_an_isolated_job_may_write() -> None:

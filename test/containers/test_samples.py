@@ -163,9 +163,9 @@ def test_the_tokenizer_is_the_one_named_else_that_of_the_data_else_the_one_besid
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--samples", "-1"], "--samples: must be at least 0"),
-        (["--samples", "1", "--sample-tokens", "96"], "--sample-tokens: must be 1 to 64, what sequenceLength 96 leaves"),
-        (["--samples", "1", "--sample-tokenizer", "/nowhere/tokenizer.json"], "--sample-tokenizer: must be `byte` or a tokenizer.json"),
+        (["--samples", "-1"], "samples: must be a whole number of at least 0"),
+        (["--samples", "1", "--sample-tokens", "96"], "code.arguments.sample-tokens: must be 1 to 64, what sequenceLength 96 leaves"),
+        (["--samples", "1", "--sample-tokenizer", "/nowhere/tokenizer.json"], "sample-tokenizer: must be `byte` or a tokenizer.json"),
     ],
 )
 def test_fails_with_77_for_samples_that_cannot_be(tmp_path: Path, shards: Path, arguments: list[str], message: str) -> None:

@@ -186,6 +186,16 @@ def test_fails_with_the_names_of_files_that_are_no_text(tmp_path: Path) -> None:
         input_files(texts)
 
 
+def test_fails_with_the_names_of_files_beside_records_that_are_neither_records_nor_txt(tmp_path: Path) -> None:
+    texts = write_texts(tmp_path / "in")
+    for name in ("README.md", "part.csv", "LICENSE", "notes.txt.gz"):
+        (texts / name).write_bytes(gzip.compress(b"a") if name.endswith(".gz") else b"a,b")
+    with pytest.raises(Settings, match=r"no text but .txt files beside records .*, got LICENSE, README.md, part.csv; convert"):
+        input_files(texts)
+    (texts / "d.jsonl").unlink()
+    assert len(input_files(texts)) == 6
+
+
 def test_compressed_files_are_read_as_what_they_hold(tmp_path: Path) -> None:
     texts = write_texts(tmp_path / "in")
     plain = [document.text for document in documents(input_files(texts), (0, 0), "text")]

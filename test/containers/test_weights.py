@@ -12,6 +12,7 @@ from rank_world import TINY, events, losses_of, run_ranks, trainer_job
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
+from slipway_trainer.backend_choice import backend_name  # noqa: E402
 from slipway_trainer.exits import DataFailed, Settings  # noqa: E402
 from slipway_trainer.initialise import initialise  # noqa: E402
 from slipway_trainer.lora import LoraLinear, apply_lora, merged  # noqa: E402
@@ -170,11 +171,12 @@ def test_an_adapter_starts_as_nothing_and_merges_into_the_same_function() -> Non
 def test_fails_for_an_adapter_whose_layers_share_a_published_name() -> None:
     for targets in (["down_proj"], ["q_proj", "gate_proj"]):
         job = trainer_job(model=GPT_OSS, training={"lora": LORA | {"targets": targets}})
-        with pytest.raises(Settings, match="--export-adapter: must be left out where training.lora.targets names experts or the router"):
-            resolve_settings(job, ["--export-adapter"], {})
-        assert resolve_settings(job, ["--export-weights"], {}).training.lora is not None
+        with pytest.raises(Settings, match="export-adapter: must be left out where training.lora.targets names experts or the router"):
+            backend_name(resolve_settings(job, ["--export-adapter"], {}), "2.13.0")
+        assert backend_name(resolve_settings(job, ["--export-weights"], {}), "2.13.0") == "fsdp2"
     for model in (GPT_OSS, GPT_OSS | {"family": {"modelType": "qwen3_moe"}}):
-        assert resolve_settings(trainer_job(model=model, training={"lora": LORA}), ["--export-adapter"], {}).arguments.export_adapter
+        settings = resolve_settings(trainer_job(model=model, training={"lora": LORA}), ["--export-adapter"], {})
+        assert backend_name(settings, "2.13.0") == "fsdp2"
 
 
 def test_only_adapters_train() -> None:
@@ -219,9 +221,10 @@ def test_a_tiny_model_reaches_the_loss_of_a_plain_transformers_loop(tmp_path: Pa
 
 
 def test_the_head_of_a_tied_model_takes_no_adapter() -> None:
+    lora = {"training": {"lora": LORA | {"targets": ["q_proj", "head"]}}}
     with pytest.raises(Settings, match="must not name head when model.architecture.tiedEmbeddings is true"):
-        apply_lora(model_of({"tiedEmbeddings": True}), Lora(4, 8.0, ("q_proj", "head")))
-    apply_lora(model_of({}), Lora(4, 8.0, ("q_proj", "head")))
+        backend_name(resolve_settings(trainer_job(model={"tiedEmbeddings": True}, **lora), [], {}), "2.13.0")
+    assert backend_name(resolve_settings(trainer_job(**lora), [], {}), "2.13.0") == "fsdp2"
 
 
 def rewrite_config(folder: Path, **changes: object) -> None:

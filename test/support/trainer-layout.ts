@@ -10,7 +10,7 @@ export interface TrainerVerdict {
   layout?: Record<'shard' | 'replicate' | 'tensor' | 'context' | 'expert', number>;
   /** Whether it compiles the model on the run's instances. */
   compiles?: boolean;
-  issues?: string;
+  issues?: string[];
 }
 
 /** Hands the job.json of each run to the trainer's settings and layout code. Needs python3, not PyTorch. */

@@ -2,7 +2,9 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parents[2] / "containers" / part) for part in ("trainer", "driver")]
 
@@ -12,13 +14,22 @@ from slipway_trainer.layout import resolve_layout
 from slipway_trainer.settings import resolve_settings
 
 
-def judged(job: dict, ranks: int) -> dict:
+def tried(call: Callable[..., Any], *given: Any) -> tuple[Any, list[str]]:
+    """What a call returns, and its refusals."""
     try:
-        settings = resolve_settings(job, job["arguments"], {})
-        backend_name(settings, "2.13.0")
-        found = resolve_layout(settings.parallel, ranks, settings.architecture, settings.training)
+        return call(*given), []
     except Settings as error:
-        return {"issues": str(error)}
+        return None, error.issues
+
+
+def judged(job: dict, ranks: int) -> dict:
+    settings, issues = tried(resolve_settings, job, job["arguments"], {})
+    if settings is None:
+        return {"issues": issues}
+    _, issues = tried(backend_name, settings, "2.13.0")
+    found, uneven = tried(resolve_layout, settings.parallel, ranks, settings.architecture, settings.training)
+    if issues or uneven:
+        return {"issues": [*issues, *uneven]}
     compiled = compiles(settings, "cpu" if settings.collectives == "gloo" else "cuda")
     names = ("shard", "replicate", "tensor", "context", "expert")
     return {"layout": {name: getattr(found, name) for name in names}, "compiles": compiled}

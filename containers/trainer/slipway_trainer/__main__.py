@@ -27,7 +27,7 @@ def run(words: list[str]) -> int:
     bind_to_gpu()
     world = World(settings.collectives, arguments.collective_timeout_seconds, arguments.steady_timeout_seconds, saver)
     layout = resolve_layout(settings.parallel, world.ranks, settings.architecture, settings.training)
-    weights = channel_folder(settings.weights, dict(os.environ)) if settings.weights else None
+    weights = channel_folder(settings.weights, dict(os.environ), "model.weights") if settings.weights else None
     trainer = Trainer(settings, world, build_backend(settings, layout, world.device, weights), os.environ)
     try:
         trainer.resume()

@@ -35,7 +35,7 @@ def export_adapter(
             pass
         return
     lora, architecture = settings.training.lora, settings.architecture
-    assert lora is not None, "settings.py rejects --export-adapter without an adapter"
+    assert lora is not None, "limits.py refuses export-adapter without an adapter"
     names = {name: adapter_name(name, architecture) for name in shapes if name.rpartition(".")[2] in _MATRICES}
     folder = folder / "adapter"
     folder.mkdir(parents=True, exist_ok=True)

@@ -85,10 +85,8 @@ class Architecture:
         return self.attention_bias if self.family.output_bias is None else self.family.output_bias
 
     def split_sizes(self) -> dict[str, int]:
-        """The sizes that tensor parallelism divides among its ranks, by option name. A size of 0 is divisible by any number."""
+        """The inner sizes that tensor parallelism divides among its ranks, by option name. A size of 0 is divisible by any number."""
         return {
-            "attentionHeads": self.attention_heads,
-            "kvHeads": self.kv_heads,
             "ffnHiddenSize": self.ffn_hidden_size,
             "expertFfnHiddenSize": self.expert_ffn_hidden_size,
             "the inner size of shared experts": self.shared_ffn_hidden_size,

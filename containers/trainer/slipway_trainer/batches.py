@@ -171,7 +171,7 @@ def training_folders(settings: RunSettings, environ: Mapping[str, str]) -> Path 
     """The folder of the training channel, or those of the mixture by name. Raises Settings if a channel does not exist."""
     training = settings.training
     if not training.mixture:
-        return channel_folder(settings.arguments.data_channel, dict(environ))
+        return channel_folder(settings.arguments.data_channel, dict(environ), "code.arguments.data-channel")
     channels = Mixture(training.mixture, training.global_batch_size).channels
     return {name: channel_folder(name, dict(environ), "training.mixture") for name in channels}
 
@@ -187,7 +187,7 @@ def say_data(batches: Batches, evaluation: Batches | None, settings: RunSettings
         print(warning, flush=True)
 
 
-def channel_folder(name: str, environ: "dict[str, str]", option: str = "--data-channel") -> Path:
+def channel_folder(name: str, environ: "dict[str, str]", option: str) -> Path:
     """The folder of channel `name`. Raises Settings with `option` if the run has no such channel."""
     folder = environ.get("SM_CHANNEL_" + name.upper())
     if not folder:

@@ -15,7 +15,6 @@ from deepspeed.utils import safe_get_full_fp32_param
 from torch import Tensor, nn
 
 from slipway_trainer.batches import MicroBatch
-from slipway_trainer.exits import Settings
 from slipway_trainer.initialise import first_values
 from slipway_trainer.layout import Layout, data_rank
 from slipway_trainer.lora import apply_lora
@@ -29,13 +28,10 @@ from slipway_trainer.weights import PublishedWeights, published_of
 
 
 def engine_config(settings: RunSettings, layout: Layout, environ: Mapping[str, str]) -> dict[str, Any]:
-    """The configuration of DeepSpeed: that of the run, with the settings that the trainer determines. Raises Settings for conflicts."""
+    """The configuration of DeepSpeed: that of the run, with the settings that the trainer determines."""
     given = environ.get("SLIPWAY_DEEPSPEED_CONFIG")
     config = dict(json.loads(given) if given else settings.job["distribution"].get("parameters") or {})
     config.pop("dist_backend", None)
-    own = [name for name in ("optimizer", "scheduler") if name in config]
-    if own:
-        raise Settings([f"distribution.parameters.{name}: must be left out, the trainer has its own; see code.arguments" for name in own])
     training = settings.training
     decided = {
         "train_batch_size": training.global_batch_size,
@@ -88,8 +84,6 @@ class DeepSpeedBackend:
     def __init__(self, settings: RunSettings, layout: Layout, device: torch.device, weights: Path | None = None) -> None:
         self.layout, self.device = layout, device
         self.data_rank = data_rank(layout, dist.get_rank())
-        if settings.checkpoints.uri.startswith("s3://"):
-            raise Settings(["checkpoints.mode: must be fsx or managed for deepspeed, got direct; DeepSpeed writes to a folder"])
         config = engine_config(settings, layout, os.environ)
         deepspeed.init_distributed(dist_backend=dist.get_backend())
         self._objective = Objective(settings, None, device)

@@ -7,7 +7,7 @@ from slipway_trainer.exits import Settings
 
 #: `text(ids)`; None = no tokenizer for the data is available.
 Detokenizer = Callable[[Sequence[int]], str] | None
-OPTION = "--sample-tokenizer"
+OPTION = "code.arguments.sample-tokenizer"
 #: Token ids of the byte tokenizer below this are bytes, those above are special tokens.
 _BYTES = 256
 

@@ -1,6 +1,9 @@
 """Exit codes of the trainer according to the runtime contract, and the exceptions that carry them."""
 
+import json
 import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 CHECKPOINT = 71
 DATA = 72
@@ -23,6 +26,26 @@ class Settings(TrainerError):
 
     def __init__(self, issues: list[str]) -> None:
         super().__init__(ENVIRONMENT, "; ".join(issues))
+        self.issues = issues
+
+
+#: A limit of the trainer: whether the run is beyond it, the option as in the run file, what must hold, the value, and what to do.
+Limit = tuple[bool, str, str, Any, str]
+
+
+def refused(limits: Iterable[Limit]) -> list[str]:
+    """Messages of the limits that a run is beyond. The checks before a launch say the same of it (lib/rules/model)."""
+    return [f"{option}: must {must}, got {_shown(found)}; {fix}" for is_beyond, option, must, found, fix in limits if is_beyond]
+
+
+def or_list(words: Sequence[str]) -> str:
+    """`a, b or c`."""
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _shown(value: Any) -> str:
+    """A value as in the run file."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
 class CheckpointFailed(TrainerError):

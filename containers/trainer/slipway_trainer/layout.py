@@ -1,8 +1,9 @@
 """The parallel layout of the ranks: replication, sharding, context and tensor parallelism. Does not import PyTorch."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from slipway_trainer.exits import Settings
+from slipway_trainer.exits import Limit, Settings, refused
 from slipway_trainer.settings import Architecture, Parallel, Training
 
 
@@ -42,42 +43,65 @@ def resolve_layout(parallel: Parallel, ranks: int, shape: Architecture, training
     shard = parallel.shard if parallel.shard is not None else rest // (parallel.replicate or 1)
     replicate = parallel.replicate if parallel.replicate is not None else rest // max(1, shard)
     layout = Layout(replicate, shard, parallel.context, parallel.tensor, parallel.expert)
-    issues = []
-    if min(shard, replicate) < 1 or layout.ranks != ranks:
-        issues.append(
-            f"distribution.parameters: replicate {layout.replicate} x shard {shard} x context {layout.context} x tensor "
-            f"{layout.tensor} must be the {ranks} ranks of the job, got {layout.ranks}"
-        )
-    per_pass = training.micro_batch_size * max(1, layout.data_ranks)
-    if training.global_batch_size % per_pass != 0:
-        issues.append(
-            f"training.globalBatchSize: must be a multiple of microBatchSize {training.micro_batch_size} x {layout.data_ranks} "
-            f"data-parallel ranks = {per_pass}, got {training.global_batch_size}"
-        )
-    if layout.tensor > 1 and shape.unsplit_parts():
-        issues.append(f"tensor_parallel_degree: must be 1 for a model with {', '.join(shape.unsplit_parts())}, got {layout.tensor}")
-    sizes = [f"{name} {size}" for name, size in shape.split_sizes().items() if size % layout.tensor]
-    if sizes:
-        issues.append(f"tensor_parallel_degree: must divide {' and '.join(sizes)}, got {layout.tensor}")
-    if training.sequence_length % (layout.context * layout.tensor):
-        issues.append(
-            f"tensor_parallel_degree: context {layout.context} x tensor {layout.tensor} must divide sequenceLength "
-            f"{training.sequence_length}, because they shard its positions, got {layout.tensor}"
-        )
-    if layout.expert > 1 and shape.experts == 0:
-        issues.append(f"expert_parallel_degree: must be 1 for a model without experts, got {layout.expert}")
-    elif layout.expert > 1 and (shape.experts % layout.expert or layout.shard * layout.context % layout.expert):
-        issues.append(
-            f"expert_parallel_degree: must divide {shape.experts} experts and shard {layout.shard} x context {layout.context}, "
-            f"got {layout.expert}"
-        )
-    if layout.context > 1 and training.sequence_length % (2 * layout.context):
-        issues.append(
-            f"context_parallel_degree: twice the degree must divide sequenceLength {training.sequence_length}, got {layout.context}"
-        )
+    uneven = min(shard, replicate) < 1 or layout.ranks != ranks
+    issues = refused([_product(parallel, ranks)] if uneven else _limits(layout, shape, training))
     if issues:
         raise Settings(issues)
     return layout
+
+
+def _product(parallel: Parallel, ranks: int) -> Limit:
+    """The refusal of degrees whose product is not the number of ranks."""
+    degrees = {
+        "tensor_parallel": parallel.tensor,
+        "context_parallel": parallel.context,
+        "shard": parallel.shard or 1,
+        "replicate": parallel.replicate or 1,
+    }
+    named = next((name for name, degree in degrees.items() if ranks % degree), "shard")
+    must = f"divide the world size {ranks} together with the other degrees"
+    found = " x ".join(f"{name} {degree}" for name, degree in zip(("TP", "CP", "shard", "replicate"), degrees.values(), strict=True))
+    return True, f"distribution.parameters.{named}_degree", must, found, f"use degrees whose product is {ranks}"
+
+
+def _limits(layout: Layout, shape: Architecture, training: Training) -> Iterator[Limit]:
+    """What the degrees must divide. The checks before a launch say the same (lib/rules/model, lib/distribution/fsdp.ts)."""
+    per_pass, length = training.micro_batch_size * layout.data_ranks, training.sequence_length
+    must = f"be a multiple of microBatchSize {training.micro_batch_size} x {layout.data_ranks} data-parallel ranks = {per_pass}"
+    batch = training.global_batch_size
+    yield batch % per_pass != 0, "training.globalBatchSize", must, batch, "use a multiple"
+    yield from _tensor_limits(layout, shape)
+    split, path = layout.context * layout.tensor, "training.sequenceLength"
+    must, fix = f"be a multiple of {split} (context x tensor_parallel_degree)", "use a multiple"
+    yield layout.tensor > 1 and length % split != 0, path, must, length, fix
+    must = f"be a multiple of {2 * layout.context} (2 x context_parallel_degree)"
+    yield layout.context > 1 and length % (2 * layout.context) != 0, path, must, length, fix
+    yield from _expert_limits(layout, shape)
+
+
+def _tensor_limits(layout: Layout, shape: Architecture) -> Iterator[Limit]:
+    tensor, path = layout.tensor, "distribution.parameters.tensor_parallel_degree"
+    parts = ", ".join(shape.unsplit_parts())
+    must = f"be 1 for a model with {parts} in the built-in trainer"
+    yield tensor > 1 and bool(parts), path, must, tensor, "remove it, and shard over more ranks"
+    for name, heads in (("attention", shape.attention_heads), ("key/value", shape.kv_heads)):
+        must = f"have a tensor degree that divides the {heads} {name} heads"
+        yield heads % tensor != 0, "distribution.parameters", must, tensor, "use a divisor"
+    for name, size in shape.split_sizes().items():
+        yield size % tensor != 0, path, f"divide {name} {size}", tensor, "use a divisor"
+
+
+def _expert_limits(layout: Layout, shape: Architecture) -> Iterator[Limit]:
+    experts, degree, path = shape.experts, layout.expert, "distribution.parameters"
+    if degree <= 1:
+        return
+    must = "have an expert degree of 1 for a model without experts"
+    yield experts == 0, path, must, degree, "remove it"
+    must = f"have an expert degree that divides the {experts} experts"
+    yield experts % degree != 0, path, must, degree, "use a divisor"
+    must = f"divide shard {layout.shard} x context {layout.context}"
+    uneven = layout.shard * layout.context % degree != 0
+    yield uneven, f"{path}.expert_parallel_degree", must, degree, "use a divisor"
 
 
 def context_ranks(layout: Layout) -> list[list[int]]:

@@ -11,7 +11,6 @@ from torch.profiler import ProfilerActivity, profile, schedule
 
 from slipway_trainer import progress
 from slipway_trainer.checkpoint.store import Store, open_store, write_object
-from slipway_trainer.exits import Settings
 
 TABLE_ROWS = 40
 
@@ -60,11 +59,6 @@ def place_of(heartbeat_uri: str | None, attempt: int, environ: Mapping[str, str]
 
 
 def open_trace(arguments: argparse.Namespace, rank: int, device: torch.device, place: str) -> StepTrace | None:
-    """The trace of this rank; None if it is not requested. Raises Settings for an invalid window."""
+    """The trace of this rank; None if it is not requested."""
     after, steps = arguments.profile_after_steps, arguments.profile_steps
-    if after < 0 or steps < 1:
-        found = f"{after} and {steps}"
-        raise Settings(
-            [f"--profile-after-steps, --profile-steps: must be at least 0 and at least 1, got {found}; the defaults are 10 and 3"]
-        )
     return StepTrace(after, steps, device, open_store(place)) if arguments.profile and rank == 0 else None

@@ -65,9 +65,11 @@ class Samples:
         self._text = find_detokenizer(settings.arguments.sample_tokenizer, batches.tokenizer, weights)
         self._end = batches.end_of_text
         if world.rank == 0 and len(self._prompts) < settings.arguments.samples:
-            print(f"warning: --samples: {len(self._prompts)} of {settings.arguments.samples} prompts found in the data", flush=True)
+            found = f"{len(self._prompts)} of {settings.arguments.samples} prompts found in the data"
+            print(f"warning: code.arguments.samples: {found}", flush=True)
         if world.rank == 0 and self._text is None:
-            print("samples are printed as token ids: no readable tokenizer.json next to the weights; use --sample-tokenizer", flush=True)
+            why = "no readable tokenizer.json next to the weights; use code.arguments.sample-tokenizer"
+            print(f"samples are printed as token ids: {why}", flush=True)
 
     def say(self, step: int) -> None:
         """Continues every prompt and prints the results. All ranks must call it."""
@@ -90,5 +92,5 @@ def open_samples(settings: RunSettings, world: World, backend: Backend, batches:
     """The sample generations; None if they are not requested. Raises Settings like Samples."""
     if not settings.arguments.samples:
         return None
-    weights = channel_folder(settings.weights, dict(environ)) if settings.weights else None
+    weights = channel_folder(settings.weights, dict(environ), "model.weights") if settings.weights else None
     return Samples(settings, world, backend, batches, weights)

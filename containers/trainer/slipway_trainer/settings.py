@@ -3,7 +3,7 @@
 import argparse
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from slipway_trainer.architecture import Architecture, read_architecture
 from slipway_trainer.arguments import parse_arguments
 from slipway_trainer.checkpoint.interval import History
 from slipway_trainer.checkpoint.rollback import Rollback
-from slipway_trainer.exits import Settings
+from slipway_trainer.exits import Limit, Settings, or_list, refused
 from slipway_trainer.mixture import Phase, read_mixture
 from slipway_trainer.skips import Skip, read_skips
 
@@ -242,7 +242,7 @@ def resolve_settings(job: Mapping[str, Any], words: Sequence[str], environ: Mapp
         started_at=_seconds(environ, "SLIPWAY_STARTED_AT"),
         job=job,
     )
-    issues += _unsupported(settings)
+    issues += refused(_unsupported(settings))
     if issues:
         raise Settings(issues)
     return settings
@@ -252,38 +252,18 @@ def _seconds(environ: Mapping[str, str], name: str) -> float | None:
     return float(environ[name]) if environ.get(name) else None
 
 
-def _unsupported(settings: RunSettings) -> list[str]:
-    """Settings that are valid in a run file but not supported by this trainer."""
-    recipe = settings.training.fp8_recipe
-    refused = [
-        (settings.library not in LIBRARIES, "distribution.library", " or ".join(LIBRARIES), settings.library),
-        (settings.training.objective not in OBJECTIVES, "training.objective", " or ".join(OBJECTIVES), settings.training.objective),
-        (settings.training.precision not in PRECISIONS, "training.precision", " or ".join(PRECISIONS), settings.training.precision),
-        (recipe not in (None, *FP8_RECIPES), "training.fp8Recipe", " or ".join(FP8_RECIPES), recipe),
-        (recipe is not None and settings.training.precision != "fp8", "training.fp8Recipe", "left out without precision fp8", recipe),
-        (
-            settings.arguments.recompute_layers != 1 and settings.training.activation_checkpointing != "full",
-            "--recompute-layers",
-            "1 without activationCheckpointing full",
-            settings.arguments.recompute_layers,
-        ),
-        (settings.arguments.export_adapter and settings.training.lora is None, "--export-adapter", "left out without lora", "given"),
-        (_adapts_experts(settings), "--export-adapter", "left out where training.lora.targets names experts or the router", "given"),
-        (settings.collectives == "smddp" and settings.library == "ddp", "distribution.collectives", "nccl or gloo for ddp", "smddp"),
-    ]
-    return [
-        f"{option}: must be {allowed} for the built-in trainer, got {found}; not supported yet"
-        for wrong, option, allowed, found in refused
-        if wrong
-    ]
-
-
-def _adapts_experts(settings: RunSettings) -> bool:
-    """Whether the exported adapter would contain experts or a router, for which transformers 5 has no linear layers that PEFT can adapt."""
-    lora, model = settings.training.lora, settings.architecture
-    if not settings.arguments.export_adapter or lora is None:
-        return False
-    return model.experts > 0 and not {"gate_proj", "up_proj", "down_proj", "router"}.isdisjoint(lora.targets)
+def _unsupported(settings: RunSettings) -> Iterator[Limit]:
+    """Settings that are valid in a run file but not supported by this trainer. limits.py has those that depend on the backend."""
+    training, library, recipe = settings.training, settings.library, settings.training.fp8_recipe
+    must = f"be {or_list(LIBRARIES)} for the built-in trainer"
+    yield library not in LIBRARIES, "distribution.library", must, library, "use fsdp, or custom code"
+    yield training.objective not in OBJECTIVES, "training.objective", f"be {or_list(OBJECTIVES)}", training.objective, "correct it"
+    must = "be tensorwise or rowwise for the built-in trainer"
+    yield recipe not in (None, *FP8_RECIPES), "training.fp8Recipe", must, recipe, "use rowwise, or custom code"
+    is_unused = recipe is not None and training.precision != "fp8"
+    yield is_unused, "training.fp8Recipe", "be used with training.precision fp8", recipe, "set training.precision: fp8, or remove it"
+    no_smddp = settings.collectives == "smddp" and library == "ddp"
+    yield no_smddp, "distribution.collectives", "be nccl or gloo for ddp in the built-in trainer", "smddp", "use fsdp"
 
 
 def read_settings(words: Sequence[str], environ: Mapping[str, str] = os.environ) -> RunSettings:

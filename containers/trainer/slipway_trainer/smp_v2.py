@@ -127,24 +127,15 @@ class SmpBackend(Fsdp1Backend):
         return F.cross_entropy(logits_BLV.flatten(0, 1).float(), targets_BL.flatten())
 
     def next_tokens(self, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
-        raise NotImplementedError("backend_choice.py rejects samples with SMP v2")
+        raise NotImplementedError("limits.py refuses samples with SMP v2")
 
     def clip(self, max_norm: float) -> Tensor:
         return clip_grad_norm_(self.model, max_norm if max_norm > 0 else float("inf"))
 
 
 def _check(settings: RunSettings, weights: Path | None) -> None:
-    """Raises Settings for settings that SMP's models do not support, and for weights of another architecture."""
-    issues = []
-    if settings.training.lora is not None or settings.arguments.export_weights:
-        issues.append("training.lora, --export-weights: must be left out with smp-v2; use fsdp")
-    if not settings.architecture.gated_mlp:
-        issues.append("model.architecture.gatedMlp: must be true with smp-v2, got false; use fsdp")
-    parts = ", ".join(settings.architecture.parts())
-    if parts:
-        issues.append(f"model: must be a Llama, Mistral or Mixtral shape with smp-v2, got {parts}; use fsdp")
-    if weights is not None:
-        issues += config_issues(weights, settings.architecture, settings.training.sequence_length)
+    """Raises Settings for weights of another architecture."""
+    issues = config_issues(weights, settings.architecture, settings.training.sequence_length) if weights is not None else []
     if issues:
         raise Settings(issues)
 

@@ -93,7 +93,7 @@ class Trainer:
         if not name:
             return None
         shape, layout = self.settings.architecture, self.backend.layout
-        folder = channel_folder(name, dict(environ))
+        folder = channel_folder(name, dict(environ), "code.arguments.eval-channel")
         return Batches(folder, self.settings.training, shape.vocabulary_size, self.backend.data_rank, layout.data_ranks)
 
     def _facts(self) -> dict[str, Any]:

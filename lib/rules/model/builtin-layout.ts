@@ -1,7 +1,7 @@
 import { sharedFfnOf } from '../../catalog/model/parameters';
 import type { ModelShape } from '../../catalog/model/shape';
 import { findStrategy } from '../../distribution';
-import { usesFsdp1 } from '../../distribution/fsdp';
+import { fsdpDegrees, usesFsdp1 } from '../../distribution/fsdp';
 import type { ParallelLayout } from '../../distribution/strategy';
 import { orList } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
@@ -9,7 +9,9 @@ import { type Finding, type Rule, trainingRule, when } from '../rule';
 
 const SOURCE = 'containers/trainer';
 
-/** Precisions of the built-in trainer by library: containers/trainer/slipway_trainer/settings.py and backend_choice.py. */
+const pathOf = (name: 'tensor' | 'expert'): string => `distribution.parameters.${name}_parallel_degree`;
+
+/** Precisions of the built-in trainer by library: containers/trainer/slipway_trainer/settings.py and limits.py. */
 const precisions = (library: string): string[] => (library === 'fsdp' ? ['bf16', 'fp32', 'fp8'] : ['bf16', 'fp32']);
 
 function unsupportedPrecision({ distribution, training }: RunSpec): Finding[] {
@@ -32,57 +34,27 @@ const splitSizes = (shape: ModelShape | undefined): [name: string, size: number]
         ['the inner size of shared experts', shape.experts ? sharedFfnOf(shape) : 0],
       ];
 
-/** Layers of experts and of models with experts that can have adapters; backend_choice.py has the same list. */
+/** Layers of experts and of models with experts that can have adapters; limits.py has the same list. */
 const OF_MIXTURES = ['gate_proj', 'up_proj', 'down_proj', 'router', 'shared_gate'];
 const adaptedExperts = ({ model, training }: RunSpec): string[] =>
   model?.architecture.experts ? (training.lora?.targets ?? []).filter((name) => OF_MIXTURES.includes(name)) : [];
 
-/** Findings about what tensor parallelism must divide, and what it cannot be combined with. */
-function unsplit(run: RunSpec, { tensor, expert }: ParallelLayout): Finding[] {
-  const path = 'distribution.parameters.tensor_parallel_degree';
+/** Degrees of a run; they are known also where they do not make up its ranks. */
+type Degrees = ReturnType<typeof fsdpDegrees>;
+
+/** Findings for what the degrees of the layout must divide. */
+function unevenParts(run: RunSpec, { tensor, expert, shard, context }: ParallelLayout): Finding[] {
   return [
     ...splitSizes(run.model?.architecture).flatMap(([name, size]) =>
       when(size % tensor !== 0, {
-        path,
+        path: pathOf('tensor'),
         must: `must divide ${name} ${size}`,
         got: tensor,
         fix: 'use a divisor',
       }),
     ),
-    ...when(tensor > 1 && expert > 1, {
-      path,
-      must: 'must be 1 with expert_parallel_degree in the built-in trainer',
-      got: tensor,
-      fix: 'use one of the two',
-    }),
-    ...when(tensor > 1 && adaptedExperts(run).length > 0, {
-      path: 'training.lora.targets',
-      must: 'must only contain layers outside experts with tensor_parallel_degree in the built-in trainer',
-      got: adaptedExperts(run).join(', '),
-      fix: 'remove them, or the degree',
-    }),
-  ];
-}
-
-function unsupportedLayout(run: RunSpec, layout: ParallelLayout): Finding[] {
-  const { tensor, expert, shard, context } = layout;
-  const path = (name: string) => `distribution.parameters.${name}_parallel_degree`;
-  return [
-    ...unsplit(run, layout),
-    ...when(tensor > 1 && run.training.precision === 'fp8', {
-      path: path('tensor'),
-      must: 'must be 1 with precision fp8 in the built-in trainer',
-      got: tensor,
-      fix: 'use bf16, or remove the degree',
-    }),
-    ...when(tensor > 1 && run.distribution.parameters.compile === true, {
-      path: 'distribution.parameters.compile',
-      must: 'must be false with tensor_parallel_degree in the built-in trainer, whose compiled layers would have different results',
-      got: true,
-      fix: 'remove it',
-    }),
     ...when(expert > 1 && (shard * context) % expert !== 0, {
-      path: path('expert'),
+      path: pathOf('expert'),
       must: `must divide shard ${shard} x context ${context}`,
       got: expert,
       fix: 'use a divisor',
@@ -90,13 +62,45 @@ function unsupportedLayout(run: RunSpec, layout: ParallelLayout): Finding[] {
   ];
 }
 
+/** Findings for what tensor parallelism cannot be combined with. */
+function besideTensor(run: RunSpec, { tensor, expert }: Degrees): Finding[] {
+  if (tensor <= 1 || usesFsdp1(run)) return [];
+  const path = pathOf('tensor');
+  return [
+    ...when(expert > 1, {
+      path,
+      must: 'must be 1 with expert_parallel_degree in the built-in trainer',
+      got: tensor,
+      fix: 'use one of the two',
+    }),
+    ...when(adaptedExperts(run).length > 0, {
+      path: 'training.lora.targets',
+      must: 'must only contain layers outside experts with tensor_parallel_degree in the built-in trainer',
+      got: adaptedExperts(run).join(', '),
+      fix: 'remove them, or the degree',
+    }),
+    ...when(run.training.precision === 'fp8', {
+      path,
+      must: 'must be 1 with precision fp8 in the built-in trainer',
+      got: tensor,
+      fix: 'use bf16, or remove the degree',
+    }),
+    ...when(run.distribution.parameters.compile === true, {
+      path: 'distribution.parameters.compile',
+      must: 'must be false with tensor_parallel_degree in the built-in trainer, whose compiled layers would have different results',
+      got: true,
+      fix: 'remove it',
+    }),
+  ];
+}
+
 /** Findings for options that the trainer's FSDP1 backend does not support. */
-function unsupportedOnFsdp1(run: RunSpec, layout: ParallelLayout): Finding[] {
+function unsupportedOnFsdp1(run: RunSpec, { tensor, expert }: Degrees): Finding[] {
   const { distribution, training } = run;
   if (!usesFsdp1(run)) return [];
   const beyond: [path: string, allowed: string | number | boolean, got: unknown, isWrong: boolean][] = [
-    ['distribution.parameters.tensor_parallel_degree', 1, layout.tensor, layout.tensor > 1],
-    ['distribution.parameters.expert_parallel_degree', 1, layout.expert, layout.expert > 1],
+    [pathOf('tensor'), 1, tensor, tensor > 1],
+    [pathOf('expert'), 1, expert, expert > 1],
     ['distribution.parameters.compile', false, true, distribution.parameters.compile === true],
     ['training.precision', 'bf16 or fp32', training.precision, training.precision === 'fp8'],
   ];
@@ -130,9 +134,14 @@ export const BUILTIN_LAYOUT_RULES: readonly Rule[] = [
     why: 'Otherwise every instance would start and then exit with code 77.',
     source: SOURCE,
     check: (run: RunSpec) => {
+      if (run.code.builtin !== 'builtin' || run.distribution.library !== 'fsdp') return [];
       const layout = findStrategy(run)?.layout(run);
-      const applies = run.code.builtin === 'builtin' && run.distribution.library === 'fsdp';
-      return applies && layout ? [...unsupportedLayout(run, layout), ...unsupportedOnFsdp1(run, layout)] : [];
+      const degrees = fsdpDegrees(run);
+      return [
+        ...(layout ? unevenParts(run, layout) : []),
+        ...besideTensor(run, degrees),
+        ...unsupportedOnFsdp1(run, degrees),
+      ];
     },
   } satisfies Rule,
 ].map(trainingRule);

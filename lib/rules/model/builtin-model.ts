@@ -79,7 +79,7 @@ const unsplitByTensor = ({ mtpLayers }: ModelShape): string[] => named({ mtpLaye
 function unsplitParts(run: RunSpec, shape: ModelShape): Finding[] {
   const { library } = run.distribution;
   const tensor = findStrategy(run)?.layout(run)?.tensor ?? 1;
-  const parts = partsBeyondLlama(shape);
+  const parts = partsBeyondLlama(shape).sort();
   const unsplit = unsplitByTensor(shape);
   return [
     ...when(library === 'fsdp' && tensor > 1 && unsplit.length > 0, {

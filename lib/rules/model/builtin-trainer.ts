@@ -1,57 +1,6 @@
-import { nearest } from '../../catalog/nearest';
-import { orList } from '../../spec/issue';
-import type { RunSpec } from '../../spec/run-spec';
-import { builtinOnly } from '../own-code';
 import { type Rule, trainingRule, when } from '../rule';
 
-/**
- * Layers of a mixture that are not linear layers in transformers 5, which stores all experts in one tensor and has its own router: PEFT
- * 0.21 gives them no adapter, or a different one (test/containers/test_adapter_families.py).
- */
-const EXPERT_LAYERS = ['gate_proj', 'up_proj', 'down_proj', 'router'];
-
-const exportsAdapter = (run: RunSpec) =>
-  run.code.builtin === 'builtin' && run.code.arguments['export-adapter'] === true;
-
-/** Whether the adapters include layers of a mixture that PEFT does not adapt. */
-function adaptsExperts(run: RunSpec): boolean {
-  return (
-    run.model?.architecture?.experts !== undefined &&
-    EXPERT_LAYERS.some((layer) => run.training.lora?.targets.includes(layer))
-  );
-}
-
 const RULES: readonly Rule[] = [
-  {
-    id: 'training/lora',
-    level: 'error',
-    what: 'training.lora requires the built-in trainer and pretrained weights.',
-    why: 'User code would ignore it, and adapters on random weights are useless.',
-    source: 'docs/reference/run-file.md',
-    check: (run) => {
-      if (!run.training.lora) {
-        return when(exportsAdapter(run), {
-          path: 'code.arguments.export-adapter',
-          must: 'must be used with training.lora',
-          fix: 'remove it, or use export-weights',
-        });
-      }
-      return [
-        ...when(run.code.builtin !== 'builtin', builtinOnly('training.lora')),
-        ...when(run.code.builtin === 'builtin' && !run.model?.weights && !run.checkpoints.startFrom, {
-          path: 'training.lora',
-          must: 'must be used with model.weights or checkpoints.startFrom',
-          fix: 'add model.weights',
-        }),
-        ...when(exportsAdapter(run) && adaptsExperts(run), {
-          path: 'code.arguments.export-adapter',
-          must: 'must be left out where training.lora.targets names experts or the router',
-          got: run.training.lora.targets.join(', '),
-          fix: 'use export-weights, or adapters of attention only',
-        }),
-      ];
-    },
-  },
   {
     id: 'training/builtin-library',
     level: 'error',
@@ -67,104 +16,83 @@ const RULES: readonly Rule[] = [
       }),
   },
   {
+    id: 'training/builtin-smp',
+    level: 'error',
+    what: 'With the built-in trainer, SMP v2 requires a gated feed-forward block and exports no weights.',
+    why: 'Its models are those of transformers; every instance would start and then exit with code 77.',
+    source: 'containers/trainer',
+    check: ({ code, distribution, model }) => {
+      if (code.builtin !== 'builtin' || distribution.library !== 'smp-v2') return [];
+      return [
+        ...when(model?.architecture.gatedMlp === false, {
+          path: 'model.architecture.gatedMlp',
+          must: 'must be true with smp-v2 in the built-in trainer',
+          got: false,
+          fix: 'use fsdp',
+        }),
+        ...when(code.arguments['export-weights'] === true, {
+          path: 'code.arguments.export-weights',
+          must: 'must be left out with smp-v2 in the built-in trainer',
+          got: true,
+          fix: 'use fsdp',
+        }),
+      ];
+    },
+  },
+  {
+    id: 'training/builtin-deepspeed',
+    level: 'error',
+    what: 'With the built-in trainer, DeepSpeed has no optimizer or scheduler of its own and writes checkpoints to a folder.',
+    why: 'The trainer has its own optimizer and schedule, and DeepSpeed does not write to S3; every instance would start and then exit with code 77.',
+    source: 'containers/trainer',
+    check: ({ code, distribution, checkpoints }) => {
+      if (code.builtin !== 'builtin' || distribution.library !== 'deepspeed') return [];
+      return [
+        ...['optimizer', 'scheduler'].flatMap((own) =>
+          when(own in distribution.parameters, {
+            path: `distribution.parameters.${own}`,
+            must: 'must be left out with the built-in trainer, which has its own',
+            got: 'given',
+            fix: 'remove it, and use code.arguments',
+          }),
+        ),
+        ...when(checkpoints.mode === 'direct', {
+          path: 'checkpoints.mode',
+          must: 'must be fsx or managed with deepspeed, which writes to a folder, in the built-in trainer',
+          got: 'direct',
+          fix: 'use managed',
+        }),
+      ];
+    },
+  },
+  {
     id: 'training/builtin-data',
     level: 'error',
-    what: 'The built-in trainer reads tokens from the channel train, from the channel in the argument data-channel, or from the channels of training.mixture.',
-    why: 'Otherwise it has no training data.',
+    what: 'The built-in trainer reads tokens from the channel train, from the channel in the argument data-channel, or from the channels of training.mixture, and evaluates on the channel in the argument eval-channel.',
+    why: 'Otherwise it has no training data, or ends at its first evaluation.',
     source: 'containers/README.md',
-    check: (run) => {
-      const channel = run.code.arguments['data-channel'] ?? 'train';
-      return when(
-        run.code.builtin === 'builtin' && !run.training.mixture && !run.data.some((c) => c.channel === channel),
-        {
+    check: ({ code, training, data }) => {
+      if (code.builtin !== 'builtin') return [];
+      const missing = (channel: string) => !data.some((one) => one.channel === channel);
+      const channels = data.map((one) => one.channel);
+      const [channel, held] = [String(code.arguments['data-channel'] ?? 'train'), code.arguments['eval-channel']];
+      return [
+        ...when(!training.mixture && missing(channel), {
           path: 'data',
           must: `must have a channel ${channel} for the built-in trainer`,
-          got: run.data.map((c) => c.channel),
+          got: channels,
           fix: `add - { channel: ${channel}, s3: "s3://{dataBucket}/tokens/" }`,
-        },
-      );
+        }),
+        ...when(typeof held === 'string' && held !== '' && missing(held), {
+          path: 'code.arguments.eval-channel',
+          must: `must be a channel of data (${channels.join(', ')})`,
+          got: held,
+          fix: `use one of them, or add - { channel: ${held}, s3: "s3://{dataBucket}/held-out/" }`,
+        }),
+      ];
     },
   },
 ];
 
-/** Arguments of the built-in code, without dashes: containers/trainer/slipway_trainer/arguments.py and tokenize/__main__.py. */
-export const BUILTIN_ARGUMENTS: Readonly<Record<NonNullable<RunSpec['code']['builtin']>, readonly string[]>> = {
-  builtin: [
-    'learning-rate',
-    'minimum-learning-rate-ratio',
-    'warmup-steps',
-    'schedule',
-    'decay-share',
-    'weight-decay',
-    'beta1',
-    'beta2',
-    'adam-epsilon',
-    'clip-norm',
-    'z-loss',
-    'mtp-loss',
-    'balance-loss',
-    'balance-loss-over',
-    'router-z-loss',
-    'routing-bias-rate',
-    'beta',
-    'data-channel',
-    'eval-channel',
-    'eval-every-steps',
-    'eval-batches',
-    'log-every-steps',
-    'save-every-steps',
-    'samples',
-    'sample-tokens',
-    'sample-prompt-tokens',
-    'sample-tokenizer',
-    'loss-spike-factor',
-    'loss-policy',
-    'loss-chunks',
-    'minimum-step-seconds',
-    'collective-timeout-seconds',
-    'steady-timeout-seconds',
-    'tensorboard',
-    'mlflow',
-    'wandb',
-    'profile',
-    'profile-after-steps',
-    'profile-steps',
-    'recompute-layers',
-    'backend',
-    'host-check-seconds',
-    'export-weights',
-    'export-adapter',
-  ],
-  'builtin-tokenize': [
-    'tokenizer',
-    'end-of-text',
-    'chat-template',
-    'train-on',
-    'shard-tokens',
-    'text-key',
-    'data-channel',
-  ],
-};
-
-/** The trainer also rejects an unknown argument, but only after its instances have started. */
-const BUILTIN_ARGUMENTS_RULE: Rule = {
-  id: 'code/builtin-arguments',
-  level: 'warning',
-  what: 'Built-in code receives only arguments that it supports.',
-  why: 'It exits at the start on an unknown argument, so that misspelled names are noticed.',
-  source: 'containers/README.md',
-  check: ({ code }) => {
-    const known = code.builtin ? BUILTIN_ARGUMENTS[code.builtin] : Object.keys(code.arguments);
-    return Object.keys(code.arguments)
-      .filter((key) => !known.includes(key))
-      .map((key) => ({
-        path: `code.arguments.${key}`,
-        must: `must be an argument of ${code.source}`,
-        got: key,
-        fix: `use ${orList(nearest(key, known))}, or remove it`,
-      }));
-  },
-};
-
-/** Rules for the capabilities of the built-in trainer, and for options that only it reads. */
-export const BUILTIN_TRAINER_RULES: readonly Rule[] = [...RULES.map(trainingRule), BUILTIN_ARGUMENTS_RULE];
+/** Rules for the capabilities of the built-in trainer. */
+export const BUILTIN_TRAINER_RULES: readonly Rule[] = RULES.map(trainingRule);

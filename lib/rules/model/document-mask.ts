@@ -4,7 +4,7 @@ import { type Finding, type Rule, when } from '../rule';
 
 const OPTION = 'training.documentMask';
 
-/** Configurations that the trainer's backend_choice.py rejects; test/rules/trainer-layout.test.ts compares both. */
+/** Configurations that the trainer's limits.py rejects; test/rules/trainer-layout.test.ts compares both. */
 function unsupportedMask(run: RunSpec): Finding[] {
   const { library } = run.distribution;
   const { objective = 'pretrain' } = run.training;

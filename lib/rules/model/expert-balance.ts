@@ -1,15 +1,15 @@
-import { findStrategy } from '../../distribution';
+import { fsdpDegrees } from '../../distribution/fsdp';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, type Rule, trainingRule, when } from '../rule';
 
 const LOSSES = ['balance-loss', 'router-z-loss'] as const;
 const BIAS = 'routing-bias-rate';
 
-/** Configurations that the trainer's backend_choice.py rejects; test/rules/trainer-layout.test.ts compares both. */
+/** Configurations that the trainer's limits.py rejects; test/rules/trainer-layout.test.ts compares both. */
 function balanceFindings(run: RunSpec): Finding[] {
   const { library, parameters } = run.distribution;
   const shape = run.model?.architecture;
-  const context = findStrategy(run)?.layout(run)?.context ?? 1;
+  const { context } = fsdpDegrees(run);
   const refusals = (name: string): [isWrong: boolean, must: string][] => {
     const hasExperts = shape?.experts !== undefined;
     return [
@@ -23,10 +23,8 @@ function balanceFindings(run: RunSpec): Finding[] {
   };
   return [...LOSSES, BIAS].flatMap((name) => {
     const got = run.code.arguments[name];
-    const value = Number(got ?? 0);
     const path = `code.arguments.${name}`;
-    if (!(value >= 0)) return [{ path, must: 'must be a number of at least 0', got, fix: 'remove it' }];
-    const wrong = value > 0 ? refusals(name).filter(([isWrong]) => isWrong) : [];
+    const wrong = Number(got ?? 0) > 0 ? refusals(name).filter(([isWrong]) => isWrong) : [];
     return wrong.map(([, must]) => ({ path, must, got, fix: 'remove it' }));
   });
 }
@@ -43,29 +41,18 @@ export const EXPERT_BALANCE_RULES: readonly Rule[] = [
   } satisfies Rule,
   {
     id: 'training/balance-loss-over',
-    level: 'error',
-    what: 'balance-loss-over is sequence or micro-batch, and requires balance-loss.',
+    level: 'warning',
+    what: 'balance-loss-over requires balance-loss.',
     why: 'The option selects the tokens over which the load of experts is balanced.',
     source: 'containers/trainer',
     check: ({ code }: RunSpec) => {
       const over = code.arguments['balance-loss-over'];
-      const path = 'code.arguments.balance-loss-over';
-      if (code.builtin !== 'builtin' || over === undefined) return [];
-      return [
-        ...when(over !== 'sequence' && over !== 'micro-batch', {
-          path,
-          must: 'must be sequence or micro-batch',
-          got: over,
-          fix: 'use one of them',
-        }),
-        ...when(!code.arguments['balance-loss'], {
-          path,
-          level: 'warning',
-          must: 'must be used with balance-loss',
-          got: over,
-          fix: 'add balance-loss, or remove it',
-        }),
-      ];
+      return when(code.builtin === 'builtin' && over !== undefined && !code.arguments['balance-loss'], {
+        path: 'code.arguments.balance-loss-over',
+        must: 'must be used with balance-loss',
+        got: over,
+        fix: 'add balance-loss, or remove it',
+      });
     },
   } satisfies Rule,
 ].map(trainingRule);

@@ -4,7 +4,7 @@ import { type Finding, type Rule, trainingRule, when } from '../rule';
 const WEIGHT = 'code.arguments.mtp-loss';
 const MODULES = 'model.architecture.mtpLayers';
 
-/** Configurations that the trainer's backend_choice.py rejects; test/rules/trainer-layout.test.ts compares both. */
+/** Configurations that the trainer's limits.py rejects; test/rules/trainer-layout.test.ts compares both. */
 function moduleFindings({ model, distribution, training, code }: RunSpec): Finding[] {
   const modules = model?.architecture.mtpLayers ?? 0;
   const weight = code.arguments['mtp-loss'];
@@ -27,7 +27,7 @@ function moduleFindings({ model, distribution, training, code }: RunSpec): Findi
     ...refused
       .filter(([isWrong]) => isWrong)
       .map(([, must]) => ({ path: MODULES, must, got: modules, fix: 'remove it' })),
-    ...when(weight !== undefined && !(Number(weight) > 0), {
+    ...when(Number(weight) === 0, {
       path: WEIGHT,
       must: 'must be a number above 0 for a model with mtpLayers',
       got: weight,

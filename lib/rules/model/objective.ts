@@ -1,5 +1,4 @@
-import { findStrategy } from '../../distribution';
-import { usesFsdp1 } from '../../distribution/fsdp';
+import { fsdpDegrees, usesFsdp1 } from '../../distribution/fsdp';
 import type { RunSpec } from '../../spec/run-spec';
 import { builtinOnly } from '../own-code';
 import { type Finding, type Rule, when } from '../rule';
@@ -7,18 +6,18 @@ import { type Finding, type Rule, when } from '../rule';
 const SOURCE = 'containers/trainer';
 const DEGREES = 'distribution.parameters';
 
-/** Configurations that the trainer's backend_choice.py rejects; test/rules/trainer-layout.test.ts compares both. */
+/** Configurations that the trainer's limits.py rejects; test/rules/trainer-layout.test.ts compares both. */
 function unsupportedObjective(run: RunSpec): Finding[] {
   const { objective = 'pretrain', precision } = run.training;
   if (objective === 'pretrain') return [];
   const { library, collectives } = run.distribution;
-  const layout = findStrategy(run)?.layout(run);
+  const degrees = fsdpDegrees(run);
   const isDpo = objective === 'dpo';
   const degree = (name: 'context' | 'tensor' | 'expert'): Finding[] =>
-    when(library === 'fsdp' && isDpo && (layout?.[name] ?? 1) > 1, {
+    when(library === 'fsdp' && isDpo && degrees[name] > 1, {
       path: `${DEGREES}.${name}_parallel_degree`,
       must: `must be 1 with objective ${objective}`,
-      got: layout?.[name],
+      got: degrees[name],
       fix: 'remove it, and shard over more ranks',
     });
   return [
@@ -57,7 +56,6 @@ function preferences(run: RunSpec): Finding[] {
       fix: 'remove it, or set training.objective: dpo',
     });
   const weightOfZ = Number(given['z-loss'] ?? 0);
-  const beta = Number(given.beta ?? 0.1);
   return [
     ...when(!run.model?.weights, {
       path: 'model.weights',
@@ -76,12 +74,6 @@ function preferences(run: RunSpec): Finding[] {
       must: 'must be 0 with objective dpo',
       got: given['z-loss'],
       fix: 'remove it',
-    }),
-    ...when(!(beta > 0), {
-      path: 'code.arguments.beta',
-      must: 'must be a number above 0',
-      got: given.beta,
-      fix: 'use 0.1, or remove it',
     }),
   ];
 }
@@ -134,7 +126,7 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
   {
     id: 'training/preferences',
     level: 'error',
-    what: 'Objective dpo requires model.weights and a beta above 0.',
+    what: 'Objective dpo requires model.weights, and excludes z-loss and startFrom.',
     why: 'The starting weights are the reference model of dpo, and every attempt loads them.',
     source: 'https://arxiv.org/abs/2305.18290',
     check: (run) => (run.kind === 'training' && run.code.builtin === 'builtin' ? preferences(run) : []),

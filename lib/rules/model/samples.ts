@@ -6,20 +6,15 @@ const COUNT = 'samples';
 const DEFAULTS = { 'sample-tokens': 64, 'sample-prompt-tokens': 32, 'sample-tokenizer': '' } as const;
 
 const path = (name: string): string => `code.arguments.${name}`;
-const isCount = (value: number): boolean => Number.isInteger(value) && value >= 1;
 
-/** Configurations that the trainer's backend_choice.py rejects; test/rules/trainer-layout.test.ts compares both. */
+/** Configurations that the trainer's limits.py rejects; test/rules/trainer-layout.test.ts compares both. */
 function sampleFindings({ code, distribution, training }: RunSpec): Finding[] {
-  const got = code.arguments[COUNT] ?? 0;
-  const count = Number(got);
-  if (count === 0) return [];
-  if (!isCount(count))
-    return [{ path: path(COUNT), must: 'must be a whole number of at least 0', got, fix: 'remove it' }];
+  const got = code.arguments[COUNT];
+  if (!(Number(got) > 0)) return [];
   const prompt = code.arguments['sample-prompt-tokens'] ?? DEFAULTS['sample-prompt-tokens'];
   const tokens = code.arguments['sample-tokens'] ?? DEFAULTS['sample-tokens'];
   const { sequenceLength = Number.POSITIVE_INFINITY, objective = 'pretrain' } = training;
   const room = sequenceLength - (objective === 'pretrain' ? Number(prompt) : 1);
-  const fits = isCount(Number(tokens)) && Number(tokens) <= room;
   return [
     ...when(distribution.library === 'smp-v2', {
       path: path(COUNT),
@@ -27,19 +22,13 @@ function sampleFindings({ code, distribution, training }: RunSpec): Finding[] {
       got,
       fix: 'remove it',
     }),
-    ...when(!isCount(Number(prompt)), {
-      path: path('sample-prompt-tokens'),
-      must: 'must be a whole number of at least 1',
-      got: prompt,
-      fix: 'remove it',
-    }),
-    ...when(isCount(Number(prompt)) && room < 1, {
+    ...when(room < 1, {
       path: path('sample-prompt-tokens'),
       must: `must be less than sequenceLength ${sequenceLength}`,
       got: prompt,
       fix: 'use a smaller number',
     }),
-    ...when(!fits && isCount(Number(prompt)) && room >= 1, {
+    ...when(room >= 1 && Number(tokens) > room, {
       path: path('sample-tokens'),
       must: `must be 1 to ${room}, what sequenceLength ${sequenceLength} leaves`,
       got: tokens,
@@ -53,7 +42,7 @@ export const SAMPLE_RULES: readonly Rule[] = [
   {
     id: 'training/samples',
     level: 'error',
-    what: 'samples, sample-tokens and sample-prompt-tokens are whole numbers, a prompt and its continuation fit into sequenceLength, and the library is not smp-v2.',
+    what: 'A prompt and its continuation fit into sequenceLength, and samples require another library than smp-v2.',
     why: 'Otherwise every instance would start and then exit with code 77.',
     source: 'containers/trainer',
     check: (run: RunSpec) => (run.code.builtin === 'builtin' ? sampleFindings(run) : []),

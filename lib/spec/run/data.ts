@@ -116,7 +116,7 @@ export const channel = z
 export const checkpoints = z.strictObject({
   mode: z.enum(['direct', 'managed', 'fsx', 'none']).optional().meta({
     description:
-      'How checkpoints are written: by the trainer to S3 (direct), by SageMaker from a local folder to S3 (managed), by the trainer to an FSx channel (fsx), or not at all (none). Default: direct for the built-in trainer, managed for user code with this section, otherwise none.',
+      'How checkpoints are written: by the trainer to S3 (direct), by SageMaker from a local folder to S3 (managed), by the trainer to an FSx channel (fsx), or not at all (none). Default: direct for the built-in trainer (managed with deepspeed), managed for user code with this section, otherwise none.',
   }),
   s3: s3Uri.optional().meta({
     description: 'S3 prefix of the checkpoints.',

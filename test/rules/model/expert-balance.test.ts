@@ -28,13 +28,10 @@ test.each([
   ['router-z-loss', 0.1, { distribution: { library: 'deepspeed' } }],
   ['balance-loss', 0.1, fsdp({ compile: true })],
   ['balance-loss', 0.1, fsdp({ context_parallel_degree: 2 })],
-  ['balance-loss', -1, {}],
-  ['router-z-loss', 'much', {}],
   ['routing-bias-rate', 0.001, {}],
   ['routing-bias-rate', 0.001, { model: V3, training: { steps: 10, lora: { rank: 4 } } }],
-  ['balance-loss-over', 'row', {}],
 ])('%s %j is refused with %j', (name, value, changes) => {
-  const issues = found({ [name]: value, ...(name === 'balance-loss-over' && { 'balance-loss': 1 }) }, changes);
+  const issues = found({ [name]: value }, changes);
   expect(issues).toMatchObject([{ level: 'error', path: `code.arguments.${name}` }]);
 });
 

@@ -46,7 +46,6 @@ test('an objective for own code is warned of', () => {
 
 test.each([
   ['dpo', { checkpoints: { startFrom: 'other' } }, 'checkpoints.startFrom'],
-  ['dpo', code({ beta: 0 }), 'code.arguments.beta'],
   ['dpo', code({ 'z-loss': 0.001 }), 'code.arguments.z-loss'],
   ['sft', code({ beta: 0.1 }), 'code.arguments.beta'],
 ])('preferences: objective %s with %j names %s', (objective, changes, path) => {

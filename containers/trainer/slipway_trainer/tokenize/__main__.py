@@ -1,6 +1,5 @@
 """`python -m slipway_trainer.tokenize`: turns the text of an input into token shards."""
 
-import argparse
 import json
 import os
 import sys
@@ -10,29 +9,13 @@ from typing import Any
 from slipway_trainer import progress
 from slipway_trainer.checkpoint.store import open_store
 from slipway_trainer.exits import Settings, TrainerError, complain
+from slipway_trainer.tokenize.arguments import read_arguments
 from slipway_trainer.tokenize.chat_template import ChatTemplate
 from slipway_trainer.tokenize.documents import documents, examples, input_files, kind_of, share
 from slipway_trainer.tokenize.examples import ExampleReader
 from slipway_trainer.tokenize.place import Place, find_place
 from slipway_trainer.tokenize.shard_writer import ShardWriter, fingerprint, new_index, usable
 from slipway_trainer.tokenize.tokenizers import Tokenizer, load_tokenizer
-
-
-def arguments(words: list[str]) -> argparse.Namespace:
-    """Parses the command line. Exits with code 2 for an unknown option."""
-    parser = argparse.ArgumentParser(prog="slipway_trainer.tokenize", description=__doc__, allow_abbrev=False)
-    parser.add_argument("--tokenizer", default="byte", help="`byte`, or the path of a tokenizer.json")
-    parser.add_argument(
-        "--end-of-text",
-        default=None,
-        help="with a tokenizer.json: the token that ends a document; default: eos_token of tokenizer_config.json next to it, else </s>",
-    )
-    parser.add_argument("--chat-template", default="", help="Jinja template, or the path of one; default: the tokenizer's own")
-    parser.add_argument("--train-on", choices=("assistant", "all"), default="assistant", help="the messages of conversations with a loss")
-    parser.add_argument("--shard-tokens", type=int, default=100_000_000)
-    parser.add_argument("--text-key", default="", help="the field with plain text in a .jsonl line; default: text")
-    parser.add_argument("--data-channel", default="", help="input with the text; default: the only input")
-    return parser.parse_args(words)
 
 
 def earlier_index(place: Place, path: Path) -> dict[str, Any] | None:
@@ -51,7 +34,7 @@ def earlier_index(place: Place, path: Path) -> dict[str, Any] | None:
 
 def run(words: list[str], base: Path) -> int:
     """Tokenizes this host's share of the input into shards below `base`; returns the exit code."""
-    asked = arguments(words)
+    asked = read_arguments(words)
     place = find_place(base, asked.data_channel, os.environ)
     tokenizer = load_tokenizer(asked.tokenizer, asked.end_of_text)
     files = input_files(place.input)

@@ -48,7 +48,9 @@ class ChatTemplate:
             from jinja2.ext import loopcontrols
             from jinja2.sandbox import ImmutableSandboxedEnvironment
         except ImportError as error:
-            raise Settings(["--chat-template: the image must have the `jinja2` package; choose one that has it (image.uri)"]) from error
+            raise Settings(
+                ["code.arguments.chat-template: the image must have the `jinja2` package; choose one that has it (image.uri)"]
+            ) from error
         environment = ImmutableSandboxedEnvironment(
             trim_blocks=True, lstrip_blocks=True, extensions=[_generation_extension(self._say_turn), loopcontrols]
         )

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from slipway_trainer.exits import DataFailed, Settings
 from slipway_trainer.tokenize.examples import KINDS, Example, ExampleReader, shape_of
-from slipway_trainer.tokenize.rows import TABLES, UNREADABLE, has_rows, opened, readable, rows
+from slipway_trainer.tokenize.rows import TABLES, UNREADABLE, has_rows, kind, opened, readable, rows
 
 
 class Document(NamedTuple):
@@ -53,18 +53,27 @@ def input_files(folder: Path) -> list[Path]:
     """All files below `folder`, sorted by name, except hidden files (incomplete downloads), markers such as Spark's _SUCCESS, and
     descriptions of Hugging Face datasets.
 
-    Raises Settings with the names of binary files, which would be noise in the training data.
+    Raises Settings with the names of files that would be noise in the training data: binary ones, and beside records any others than
+    `.txt`, such as README.md, LICENSE or a .csv table.
     """
     found = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".") and not _is_marker(path))
     files = sorted(found, key=lambda path: path.relative_to(folder).as_posix())
     if any(path.suffix == ".arrow" for path in files):
         files = [path for path in files if path.name not in _DESCRIPTIONS]
-    other = [path.relative_to(folder).as_posix() for path in files if _is_binary(path)]
-    if other:
-        listed = ", ".join(other[:5]) + (f" and {len(other) - 5} more" if len(other) > 5 else "")
-        must = "must contain text, .jsonl or .json files, those compressed with gzip (.gz) or zstd (.zst), or .parquet and .arrow tables"
-        raise Settings([f"--data-channel: {must}, got {listed}; convert or remove them"])
+    must = "must contain text, .jsonl or .json files, those compressed with gzip (.gz) or zstd (.zst), or .parquet and .arrow tables"
+    _refuse(must, [path for path in files if _is_binary(path)], folder)
+    if any(has_rows(path) for path in files):
+        must = "must contain no text but .txt files beside records (.jsonl, .json, .parquet, .arrow)"
+        _refuse(must, [path for path in files if not has_rows(path) and kind(path) != ".txt"], folder)
     return files
+
+
+def _refuse(must: str, files: Sequence[Path], folder: Path) -> None:
+    """Raises Settings if there are files, with the names of some."""
+    names = [path.relative_to(folder).as_posix() for path in files]
+    if names:
+        listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        raise Settings([f"code.arguments.data-channel: {must}, got {listed}; convert or remove them"])
 
 
 def share(files: Sequence[Path], host: int, hosts: int) -> list[Path]:
@@ -112,7 +121,7 @@ def _text(found: Any, text_key: str, place: str) -> bytes:
     text = found.get(text_key) if isinstance(found, dict) else None
     if not isinstance(text, str):
         got = json.dumps(text) if not isinstance(text, bytes) else "bytes"
-        raise DataFailed(f"{place}: must have text under {text_key!r}, got {got}; remove the line, or give --text-key")
+        raise DataFailed(f"{place}: must have text under {text_key!r}, got {got}; remove the line, or set code.arguments.text-key")
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:

@@ -55,12 +55,8 @@ def find_place(base: Path, channel: str, environ: Mapping[str, str]) -> Place:
     own = [name for name in names if name not in PLUMBING]
     chosen = channel or (own[0] if len(own) == 1 else "")
     if chosen not in names:
-        raise Settings(
-            [
-                f"--data-channel: must name an input of the job ({', '.join(own) or 'it has none'}), got {channel or 'nothing'}; "
-                "correct the name, or add the input"
-            ]
-        )
+        must = f"must name an input of the job ({', '.join(own) or 'it has none'}), got {channel or 'nothing'}"
+        raise Settings([f"code.arguments.data-channel: {must}; correct the name, or add the input"])
     if processing:
         kind, output, uri = _distribution(processing, chosen), base / "processing" / "output", _output_uri(processing)
     else:

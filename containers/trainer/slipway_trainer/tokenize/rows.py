@@ -124,7 +124,7 @@ def _ipc(path: Path, column: str | None) -> Iterator[Any]:
 
 def _known(column: str, names: list[str], path: Path) -> str:
     if column not in names:
-        raise DataFailed(f"{path.name}: must have a column {column!r}, got {', '.join(names)}; give --text-key")
+        raise DataFailed(f"{path.name}: must have a column {column!r}, got {', '.join(names)}; set code.arguments.text-key")
     return column
 
 

@@ -94,7 +94,9 @@ class FileTokenizer:
         try:
             from tokenizers import Tokenizer as Loaded
         except ImportError as error:
-            raise Settings(["--tokenizer: the image must have the `tokenizers` package; choose one that has it (image.uri)"]) from error
+            raise Settings(
+                ["code.arguments.tokenizer: the image must have the `tokenizers` package; choose one that has it (image.uri)"]
+            ) from error
         self._tokenizer = Loaded.from_file(str(path))
         # Files of fine-tuned models often enable both, which would truncate and pad documents.
         self._tokenizer.no_truncation()
@@ -108,9 +110,8 @@ class FileTokenizer:
         self.end_of_text_token = end_of_text or self.special_tokens.get("eos_token", END_OF_TEXT)
         found = self._tokenizer.token_to_id(self.end_of_text_token)
         if found is None:
-            raise Settings(
-                [f"--end-of-text: must be a token of {path.name}, got {self.end_of_text_token}; name the token that ends a document"]
-            )
+            must = f"must be a token of {path.name}, got {self.end_of_text_token}"
+            raise Settings([f"code.arguments.end-of-text: {must}; name the token that ends a document"])
         self.end_of_text = found
 
     def encode(self, text: bytes) -> list[int]:
@@ -163,5 +164,6 @@ def load_tokenizer(name: str, end_of_text: str | None) -> Tokenizer:
         return ByteTokenizer()
     path = Path(name)
     if not path.is_file():
-        raise Settings([f"--tokenizer: must be `byte` or a tokenizer.json in a channel, got {name}; add the file to an input of the job"])
+        must = "must be `byte` or a tokenizer.json in a channel"
+        raise Settings([f"code.arguments.tokenizer: {must}, got {name}; add the file to an input of the job"])
     return FileTokenizer(path, end_of_text)
