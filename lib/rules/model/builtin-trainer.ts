@@ -1,5 +1,8 @@
 import { type Rule, trainingRule, when } from '../rule';
 
+/** Arguments of the trainer that report to a service, and the variable without which they cannot. */
+const TRACKED = { mlflow: 'MLFLOW_TRACKING_URI', wandb: 'WANDB_PROJECT' } as const;
+
 const RULES: readonly Rule[] = [
   {
     id: 'training/builtin-library',
@@ -14,6 +17,28 @@ const RULES: readonly Rule[] = [
         got: run.distribution.library,
         fix: 'use fsdp, or custom code',
       }),
+  },
+  {
+    id: 'training/builtin-trackers',
+    level: 'error',
+    what: 'The arguments mlflow and wandb require the variable that names their server or project.',
+    why: 'Without it, every instance would start and then exit with code 77.',
+    source: 'containers/trainer',
+    check: ({ code, observability, environmentVariables, secrets }) =>
+      Object.entries(TRACKED).flatMap(([name, variable]) =>
+        when(
+          code.builtin === 'builtin' &&
+            code.arguments[name] === true &&
+            observability[name as keyof typeof TRACKED] === undefined &&
+            [environmentVariables, secrets].every((given) => given?.[variable] === undefined),
+          {
+            path: `code.arguments.${name}`,
+            must: `must be used with observability.${name}, or with ${variable} in environmentVariables`,
+            got: true,
+            fix: `set observability.${name} and remove it`,
+          },
+        ),
+      ),
   },
   {
     id: 'training/builtin-smp',
