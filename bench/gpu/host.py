@@ -11,18 +11,21 @@ from measurement import python_path
 
 
 def health(_machine: Machine, folder: Path) -> Found:
-    from slipway_driver.health_gate import Place, ask, quick_answers, quick_findings, speed_findings
-    from slipway_driver.health_rank import run_ranks
+    from slipway_driver.health_gate import Place, quick_answers, quick_findings
+    from slipway_driver.health_measure import Setup, measure
+    from slipway_driver.health_speed import measured_findings
     from slipway_driver.inventory import inventory
+    from slipway_driver.tool import answer_of
 
     place = Place("algo-1", "ml.p5.4xlarge", 0, False)
-    said = quick_answers(ask)
+    said = quick_answers(answer_of)
     folder.mkdir(exist_ok=True)
-    measured = run_ranks(sys.executable, os.environ | {"PYTHONPATH": python_path()}, folder, 1, threading.Event()) or {}
-    found = [*quick_findings(place, said), *speed_findings(place, measured.get("tflops", []))]
+    result = measure(Setup(sys.executable, os.environ | {"PYTHONPATH": python_path()}, folder, 1), threading.Event())
+    measured = result.facts
+    found = [*quick_findings(place, said), *result.findings, *measured_findings(place.instance_type, measured, [])]
     facts = inventory(0)
     kind = facts.get("gpu", "no name")
-    silent = [name for name, text in said.items() if not text]
+    silent = [name for name, answer in said.items() if not answer.text]
     figure = f"{kind}, driver {facts.get('driver')}, CUDA of torch {facts.get('cuda')}; matmul {measured.get('tflops')} TFLOP/s"
     figure += f"; no answer: {', '.join(silent) or 'none'}; findings: {'; '.join(finding.reason for finding in found) or 'none'}"
     return Found(figure, bool(measured) and not any(finding.refuses for finding in found))

@@ -9,7 +9,7 @@ COPY scripts /opt/slipway/build
 RUN bash /opt/slipway/build/system-packages.sh gcc libc6-dev python3 python3-venv \
     && bash /opt/slipway/build/build-hostname-shim.sh /opt/slipway/lib \
     && bash /opt/slipway/build/install-pytorch.sh /opt/venv \
-    && bash /opt/slipway/build/install-tools.sh /opt/venv/bin/python
+    && bash /opt/slipway/build/install-tools.sh /opt/venv/bin/python /opt/slipway/lib
 
 FROM ${BASE_IMAGE}
 ARG BASE_IMAGE

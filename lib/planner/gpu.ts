@@ -1,3 +1,4 @@
+import { RING_SHARE_OF_NVLINK } from '../catalog/instances/instance-facts';
 import type { Accelerator } from '../catalog/instances/instances';
 import type { Constants } from './constants';
 
@@ -30,10 +31,6 @@ const CEILING: Readonly<Record<string, { bf16: number; fp8: number }>> = {
 };
 const OTHER_CEILING = { bf16: 0.8, fp8: 0.7 };
 
-/**
- * Bus bandwidth of a ring, as a share of the sum of both directions of NVLink: 235 of 600 (A100), 361 of 900 (H200), 690 of 1800 (B200).
- */
-const RING_SHARE_OF_NVLINK = 0.4;
 /** GPUs connected by PCIe 4.0 x16 without NVLink reach about 20 GB/s in a ring. */
 const PCIE_RING_BYTES = 20e9;
 

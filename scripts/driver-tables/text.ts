@@ -1,5 +1,6 @@
 import { EXIT_CODES } from '../../lib/catalog/exit-codes';
 import { ACCELERATED_INSTANCES } from '../../lib/catalog/instances/accelerated-instances';
+import { RING_SHARE_OF_NVLINK } from '../../lib/catalog/instances/instance-facts';
 
 const bool = (value: boolean) => (value ? 'True' : 'False');
 
@@ -25,11 +26,16 @@ function efaRows(): string[] {
 }
 
 function gpuRows(): string[] {
-  return Object.entries(ACCELERATED_INSTANCES).flatMap(([name, { accelerator }]) =>
-    accelerator?.kind === 'gpu'
-      ? [`    "${name}": GpuInstance(${accelerator.count}, ${accelerator.bf16DenseTflops ?? 'None'}),`]
-      : [],
-  );
+  return Object.entries(ACCELERATED_INSTANCES).flatMap(([name, { accelerator }]) => {
+    if (accelerator?.kind !== 'gpu') return [];
+    const { count, bf16DenseTflops, nvlinkGBs } = accelerator;
+    const values = [
+      count,
+      bf16DenseTflops ?? 'None',
+      nvlinkGBs ? Math.round(nvlinkGBs * RING_SHARE_OF_NVLINK) : 'None',
+    ];
+    return `    "${name}": GpuInstance(${values.join(', ')}),`;
+  });
 }
 
 /** The text of containers/driver/slipway_driver/tables.py. */
@@ -53,10 +59,12 @@ class EfaInstance(NamedTuple):
 
 
 class GpuInstance(NamedTuple):
-    """\`count\`: GPUs of one host; \`bf16_tflops\`: dense peak of one GPU, None if it is not published."""
+    """\`count\`: GPUs of one host; \`bf16_tflops\`: dense peak of one GPU, None if it is not published; \`ring_gbps\`: bus bandwidth in GB/s
+    of an all-reduce between the GPUs of one host over NVLink, None without NVLink."""
 
     count: int
     bf16_tflops: Optional[float]
+    ring_gbps: Optional[int]
 
 
 #: For other types, the driver uses only what it detects on the host.

@@ -21,10 +21,16 @@ TINY = {
 }  # fmt: skip
 
 
-#: nvidia-smi of a host with two GPUs, or with what the host's file says.
+#: nvidia-smi of a host with two GPUs, or with what the host's files say. `held` has a line for each query that still finds memory in use.
 _NVIDIA_SMI = """#!/bin/sh
-case "$*" in *--list-gpus*) printf 'GPU 0: x\\nGPU 1: x\\n'; exit 0;; *index,ecc*) ;; *) exit 0;; esac
-cat "$SAGEMAKER_BASE_DIR/gpus" 2>/dev/null || printf '0, 0\\n1, 0\\n'
+held="$SAGEMAKER_BASE_DIR/held"
+case "$*" in
+*--list-gpus*) printf 'GPU 0: x\\nGPU 1: x\\n';;
+*name,memory.total*) printf 'NVIDIA H100, 81559, 580.95.05\\n';;
+*index,ecc*) cat "$SAGEMAKER_BASE_DIR/gpus" 2>/dev/null || printf '0, 0\\n1, 0\\n';;
+*index,memory.used*)
+  if [ -s "$held" ]; then sed -i 1d "$held"; printf '0, 70000\\n1, 10\\n'; else printf '0, 10\\n1, 10\\n'; fi;;
+esac
 """
 
 

@@ -2,17 +2,19 @@
 
 import json
 import os
-import sys
+import signal
+import subprocess
 import threading
 from pathlib import Path
 from typing import Optional, Sequence
 
 import pytest
 
-from fake_world import REPOSITORY, FakeWorld, job_json, with_gpus
+from fake_world import FakeWorld, job_json, with_gpus
 from slipway_driver import health_answers as answers
-from slipway_driver.health_gate import DCGM, QUICK, HealthGate, Place, count_findings, speed_findings
-from slipway_driver.health_rank import run_ranks
+from slipway_driver.health_gate import DCGM, QUICK, HealthGate, Place, Tools, count_findings, quick_answers, tool_findings, tools_of
+from slipway_driver.health_measure import Measured, Setup
+from slipway_driver.tool import Answer, answer_of
 
 P5 = Place("algo-2", "ml.p5.48xlarge", 32, True)
 EIGHT = "\n".join(f"GPU {n}: NVIDIA H100 80GB HBM3 (UUID: GPU-{n})" for n in range(8))
@@ -88,57 +90,124 @@ def test_devices_are_counted_against_the_type(place: Place, gpus: Optional[str],
     assert reasons(count_findings(place, gpus)) == found
 
 
-def test_a_gpu_far_slower_than_its_neighbours_refuses_and_a_slow_host_is_told() -> None:
-    assert reasons(speed_findings(P5, [700, 690, 500])) == [("GPU 2: 500 TFLOP/s in matrix multiplication, another GPU: 700", True)]
-    slow = "the fastest GPU: 400 TFLOP/s in matrix multiplication; the peak of its type is 989"
-    assert reasons(speed_findings(P5, [400, 400])) == [(slow, False)]
-    assert speed_findings(P5, [700, 680]) == [] and speed_findings(P5, []) == []
+LIST = "nvidia-smi --list-gpus"
 
 
-class Tools:
+@pytest.mark.parametrize(
+    ("name", "answer", "found"),
+    [
+        ("gpus", Answer(late=True), [(LIST + ": no answer in 30 s in 2 tries", True)]),
+        ("links", Answer(late=True), [("nvidia-smi nvlink: no answer in 30 s", False)]),
+        (
+            "memory",
+            Answer("Unable to determine the device handle for GPU0000:53:00.0: GPU is lost.\n", 15),
+            [("nvidia-smi --query-gpu: exit code 15: Unable to determine the device handle for GPU0000:53:00.0: GPU is lost.", True)],
+        ),
+        ("gpus", Answer("", 9), [(LIST + ": exit code 9: no output", True)]),
+        ("remap", Answer("x\n", 255), [("nvidia-smi --query-remapped-rows: exit code 255: x", False)]),
+        # An older nvidia-smi does not know the query; a container may lack the tool or a permission.
+        ("clocks", Answer("Field is not a valid field to query.\n", 2), []),
+        ("remap", Answer("Insufficient Permissions\n", 4), []),
+        ("memory", Answer("0, 0\nWARNING: infoROM is corrupted at gpu 0000:53:00.0\n", 14), []),
+        ("gpus", Answer(), []),
+        ("kernel", Answer(late=True), []),
+        ("kernel", Answer("dmesg: read kernel buffer failed\n", 1), []),
+    ],
+)
+def test_nvidia_smi_that_hangs_or_fails_is_a_finding_on_a_type_with_gpus(
+    name: str, answer: Answer, found: "list[tuple[str, bool]]"
+) -> None:
+    said = {other: Answer("", 0) for other in QUICK} | {name: answer}
+    assert reasons(tool_findings(P5, said)) == found
+    assert tool_findings(P5._replace(instance_type="ml.m5.large"), said) == []
+
+
+class Asked:
     """Answers by the name of the question; counts what was asked."""
 
-    def __init__(self, **said: str) -> None:
+    def __init__(self, **said: "str | Answer | list[Answer]") -> None:
         self.said, self.asked = said, []
 
-    def __call__(self, command: Sequence[str], seconds: float) -> Optional[str]:
+    def __call__(self, command: Sequence[str], seconds: float) -> Answer:
         name = next((name for name, known in QUICK.items() if tuple(known) == tuple(command)), "dcgm" if tuple(command) == DCGM else "")
         self.asked.append(name)
-        return self.said.get(name)
+        found = self.said.get(name, Answer())
+        if isinstance(found, list):
+            return found.pop(0)
+        return Answer(found, 0) if isinstance(found, str) else found
+
+
+def test_a_tool_that_cannot_be_killed_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    killed = []
+
+    class Stuck(subprocess.Popen):  # type: ignore[type-arg]
+        def communicate(self, input: object = None, timeout: "float | None" = None) -> "tuple[bytes, bytes]":
+            raise subprocess.TimeoutExpired(self.args, timeout or 0)
+
+        def kill(self) -> None:
+            killed.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Stuck)
+    assert answer_of(["sleep", "600"], 30.0) == Answer(late=True)
+    monkeypatch.undo()
+    [process] = killed
+    assert process.poll() is None
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def test_a_command_that_is_missing_or_fails_gives_its_answer() -> None:
+    assert answer_of(["no-such-tool"], 30.0) == Answer()
+    assert answer_of(["sh", "-c", "echo said; exit 9"], 30.0) == Answer("said\n", 9)
+
+
+def test_nvidia_smi_is_asked_twice_and_not_again_once_it_hangs() -> None:
+    hung, slow = Asked(gpus=Answer(late=True)), Asked(gpus=[Answer(late=True), Answer(EIGHT, 0)])
+    assert quick_answers(hung)["gpus"].late and hung.asked == ["gpus", "gpus", "kernel"]
+    assert quick_answers(slow)["gpus"].text == EIGHT and sorted({*slow.asked}) == sorted(QUICK)
+    end = HealthGate("quick", P5, Tools(hung, lambda _stopped: Measured({}, [], []))).check()
+    assert end is not None and end.reason == "health check before training: nvidia-smi --list-gpus: no answer in 30 s in 2 tries"
 
 
 def test_off_asks_nothing_quick_asks_once_and_full_measures_a_host_that_is_not_refused_yet() -> None:
-    off, quick, full, bad = (Tools(gpus=EIGHT) for _ in range(4))
+    off, quick, full, bad = (Asked(gpus=EIGHT) for _ in range(4))
     bad.said["memory"] = "3, 1\n"
     measured = []
 
-    def measure(_stopped: threading.Event) -> "dict[str, object]":
+    def measure(_stopped: threading.Event) -> Measured:
         measured.append(1)
-        return {"tflops": [700.0, 100.0]}
+        return Measured({"tflops": [700.0, 100.0]}, [], [])
 
-    assert HealthGate("off", P5, off, measure).check() is None and off.asked == []
-    gate = HealthGate("quick", P5, quick, measure)
+    assert HealthGate("off", P5, Tools(off, measure)).check() is None and off.asked == []
+    gate = HealthGate("quick", P5, Tools(quick, measure))
     assert gate.check() is None and gate.check() is None
     assert sorted(quick.asked) == sorted(QUICK) and measured == []
-    end = HealthGate("full", P5, full, measure).check()
+    end = HealthGate("full", P5, Tools(full, measure)).check()
     assert end is not None and (end.code, end.kind) == (75, "hardware")
     assert end.reason == "health check before training: GPU 1: 100 TFLOP/s in matrix multiplication, another GPU: 700"
     assert full.asked[-1] == "dcgm"
-    end = HealthGate("full", P5, bad, measure).check()
+    end = HealthGate("full", P5, Tools(bad, measure)).check()
     assert end is not None and "GPU 3 has 1 uncorrectable memory errors" in end.reason and len(measured) == 1
 
 
-def test_the_measurements_of_two_ranks_on_this_machine(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    environ = dict(os.environ, PYTHONPATH=str(REPOSITORY / "containers/driver"), OMP_NUM_THREADS="1")
-    found = run_ranks(sys.executable, environ, tmp_path, 2, threading.Event())
-    assert found is not None and len(found["tflops"]) == 2 and min(found["tflops"]) > 0 and found["busBandwidthGBps"] > 0
+@pytest.mark.parametrize("refuses", [True, False])
+def test_a_failed_measurement_is_told_with_its_last_lines(capsys: pytest.CaptureFixture[str], refuses: bool) -> None:
+    failed = Measured({}, [answers.Finding("measurement", "GPU 5 failed", refuses)], ["the last line"])
+    end = HealthGate("full", P5, Tools(Asked(gpus=EIGHT), lambda _stopped: failed)).check()
+    told = capsys.readouterr().out
+    assert "health: measurement: the last line" in told and "health: GPU 5 failed" in told
+    assert '"reason":"GPU 5 failed"' in told
+    expected = ("hardware", "health check before training: GPU 5 failed", ["the last line"])
+    assert (end and (end.kind, end.reason, end.lines)) == (expected if refuses else None)
 
 
-def test_a_stop_ends_the_measurements(tmp_path: Path) -> None:
-    stopped = threading.Event()
-    stopped.set()
-    assert run_ranks(sys.executable, dict(os.environ), tmp_path, 2, stopped) is None
+@pytest.mark.parametrize("tuned", [[], ["NCCL_ALGO"]])
+def test_a_slow_all_reduce_refuses_unless_the_run_tunes_nccl(tuned: "list[str]") -> None:
+    facts = {"device": "cuda", "tflops": [700.0] * 8, "busBandwidthGBps": 0.5}
+    assert tools_of(Setup("python", {name: "Ring" for name in tuned}, Path(), 8)).tuned == tuned
+    end = HealthGate("full", P5, Tools(Asked(gpus=EIGHT), lambda _stopped: Measured(facts, [], []), tuned)).check()
+    assert (end is None) == bool(tuned)
+    assert end is None or end.reason.endswith("all-reduce between the GPUs: 0.5 GB/s bus bandwidth; its type reaches 360 over NVLink")
 
 
 #: The other host waits for algo-2 as ranks wait for each other at their rendezvous.
@@ -152,19 +221,35 @@ print("trained as rank", json.loads(os.environ["SM_HOSTS"]).index(os.environ["SM
 """
 
 
-def gated_world(tmp_path: Path, hosts: int, spares: int) -> FakeWorld:
-    """The GPUs of algo-2 have an uncorrectable error when the job begins."""
+#: PyTorch as the measuring ranks see it: on algo-2 the second GPU is broken and the first one waits; other hosts have none.
+TORCH = """
+import os, time
+if os.environ["SM_CURRENT_HOST"] != "algo-2":
+    raise ImportError("this image has no PyTorch")
+class cuda:
+    def is_available():
+        if os.environ["RANK"] == "1":
+            raise RuntimeError("CUDA error: system not yet initialized")
+        time.sleep(600)
+"""
+
+
+def gated_world(tmp_path: Path, hosts: int, environ: "dict[str, str] | None" = None, **changes: object) -> FakeWorld:
+    """The GPUs of algo-2 have an uncorrectable error when the job begins, or with `healthCheck: full` fail the measurement."""
     (tmp_path / "checkpoints").mkdir()
     checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
-    job = job_json(restartsInPlace=3, checkpoints=checkpoints, spareInstances=spares, healthCheck="quick")
-    world = FakeWorld(tmp_path / "world", hosts, job, {"train.py": SCRIPT}, name=f"gate-{tmp_path.name}")
-    (world.base("algo-2") / "gpus").write_text("0, 0\n1, 4\n")
-    world.start(with_gpus(tmp_path))
+    job = job_json(**{"restartsInPlace": 3, "checkpoints": checkpoints, "healthCheck": "quick", **changes})
+    full = job["healthCheck"] == "full"
+    code = {"torch/__init__.py": TORCH, "torch/distributed/__init__.py": ""} if full else {}
+    world = FakeWorld(tmp_path / "world", hosts, job, {"train.py": SCRIPT, **code}, name=f"gate-{tmp_path.name}")
+    if not full:
+        (world.base("algo-2") / "gpus").write_text("0, 0\n1, 4\n")
+    world.start({**with_gpus(tmp_path), **(environ or {})})
     return world
 
 
 def test_a_spare_host_takes_the_place_of_a_bad_one_before_the_first_step(tmp_path: Path) -> None:
-    world = gated_world(tmp_path, 3, 1)
+    world = gated_world(tmp_path, 3, spareInstances=1)
     assert world.wait() == [0, 0, 0], "\n".join(world.log(host) for host in world.hosts)
     assert "trained as rank 1" in world.log("algo-3") and "trained as" not in world.log("algo-2")
     restart = world.events("algo-1", "restart")[0]
@@ -175,8 +260,36 @@ def test_a_spare_host_takes_the_place_of_a_bad_one_before_the_first_step(tmp_pat
 
 
 def test_without_a_spare_the_attempt_ends_as_hardware_and_names_the_host(tmp_path: Path) -> None:
-    world = gated_world(tmp_path, 2, 0)
+    world = gated_world(tmp_path, 2)
     assert world.wait() == [75, 75]
     failure = world.failure("algo-2")
     assert (failure["class"], failure["host"]) == ("hardware", "algo-2")
     assert json.dumps(failure["reason"]) == '"health check before training: GPU 1 has 4 uncorrectable memory errors"'
+
+
+def test_a_gpu_that_fails_the_measurement_is_named_and_an_image_without_pytorch_refuses_no_host(tmp_path: Path) -> None:
+    world = gated_world(tmp_path, 3, spareInstances=1, healthCheck="full")
+    assert world.wait() == [0, 0, 0], "\n".join(world.log(host) for host in world.hosts)
+    restart = world.events("algo-1", "restart")[0]
+    assert (restart["host"], restart["replaced"]) == ("algo-2", {"algo-2": "algo-3"})
+    failed = "GPU 1 failed in matrix multiplication with exit code 1: RuntimeError: CUDA error: system not yet initialized"
+    assert restart["reason"] == "health check before training: " + failed
+    assert "slipway-driver: health: measurement: RuntimeError: CUDA error: system not yet initialized" in world.log("algo-2")
+    for host in ("algo-1", "algo-3"):
+        [event] = world.events(host, "health")
+        [finding] = event["findings"]
+        assert not finding["refuses"] and finding["reason"].endswith("exit code 3: ImportError: this image has no PyTorch")
+        assert "slipway-driver: health: the GPUs were not measured" in world.log(host)
+
+
+@pytest.mark.torch
+def test_the_probe_runs_once_and_only_on_hosts_that_have_passed_the_check(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    world = gated_world(tmp_path, 3, {"SLIPWAY_PROBE_SECONDS": "0.1"}, spareInstances=1, launcher="torchrun")
+    assert world.wait() == [0, 0, 0], "\n".join(world.log(host) for host in world.hosts)
+    log = world.log("algo-1")
+    assert len(world.events("algo-1", "probe")) == 1 and log.index('"event":"restart"') < log.index('"event":"probe"')
+    assert "probe: all_reduce for" in world.log("algo-3") and "probe: all_reduce for" not in world.log("algo-2")
+    assert "probe: ended, because the ranks of another host do not start: " in log
+    written = json.loads((world.base("algo-1") / "output/data/efa.json").read_text())
+    assert written["busBandwidthGBps"] == world.events("algo-1", "probe")[0]["busBandwidthGBps"]

@@ -4,11 +4,11 @@ import hashlib
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 import tarfile
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,8 @@ from fake_world import REPOSITORY
 TRAINING = REPOSITORY / "containers/training"
 SCRIPTS = TRAINING / "scripts"
 DOCKERFILES = [TRAINING / "Dockerfile", TRAINING / "cuda.Dockerfile"]
+#: The packages of install-tools.sh.
+TOOLS = dict(re.findall(r"([\w-]+)==([\w.]+)", (SCRIPTS / "install-tools.sh").read_text()))
 needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
 #: Stands in for efa_installer.sh: knows the flags in {flags}, installs packages with apt (which fails without lists), records its
@@ -65,13 +67,23 @@ def tool(name: str) -> str:
     return found
 
 
+def assert_clean(linted: "subprocess.CompletedProcess[str]") -> None:
+    assert (linted.returncode, linted.stdout) == (0, ""), linted.stdout + linted.stderr
+
+
 def test_shellcheck_finds_nothing() -> None:
     scripts = sorted(str(path) for path in [*SCRIPTS.glob("*.sh"), REPOSITORY / "containers/driver/launch.sh"])
-    assert run([tool("shellcheck"), *scripts]).stdout == ""
+    assert_clean(run([tool("shellcheck"), *scripts]))
 
 
 def test_hadolint_finds_nothing() -> None:
-    assert run([tool("hadolint"), "--no-color", *map(str, DOCKERFILES)]).stdout == ""
+    assert_clean(run([tool("hadolint"), "--no-color", *map(str, DOCKERFILES)]))
+
+
+@pytest.mark.parametrize("script", ["echo 'missing file' >&2; exit 2", "echo 'SC2086: quote it'; exit 1", "exit 1"])
+def test_a_linter_that_fails_or_complains_is_not_clean(script: str) -> None:
+    with pytest.raises(AssertionError):
+        assert_clean(run(["sh", "-c", script]))
 
 
 @pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.name)
@@ -224,11 +236,19 @@ class Image:
         command(folder / "bin", "fi_info", FAKE_FI_INFO)
         (folder / "python/torch").mkdir(parents=True)
         self.torch("13.0")
+        for name, found in TOOLS.items():
+            self.package(name, found)
 
     def torch(self, cuda: "str | None") -> None:
         names = "from types import SimpleNamespace as N\n__version__ = '2.13.0'\n"
         text = names + "version = N(cuda=%r)\ncuda = N(nccl=N(version=lambda: (2, 29, 7)))\n" % cuda
         (self.folder / "python/torch/__init__.py").write_text(text)
+
+    def package(self, name: str, found: str) -> None:
+        """An installed package, as far as its version is looked up."""
+        folder = self.folder / "python" / ("%s-%s.dist-info" % (name.replace("-", "_"), found))
+        folder.mkdir()
+        (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: %s\nVersion: %s\n" % (name, found))
 
     def test(self, *arguments: str, **more: str) -> "subprocess.CompletedProcess[str]":
         environment = {
@@ -248,14 +268,6 @@ class Image:
         return self.folder / "slipway/versions.json"
 
 
-def installed(name: str) -> "str | None":
-    """The version of a package beside the tests."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
-
-
 @needs_compiler
 def test_the_self_test_prints_and_keeps_the_versions_of_a_fit_image(tmp_path: Path) -> None:
     image = Image(tmp_path)
@@ -269,7 +281,7 @@ def test_the_self_test_prints_and_keeps_the_versions_of_a_fit_image(tmp_path: Pa
         "cuda": "13.0",
         "nccl": "2.29.7",
         "hostnameShim": None,
-    } | {name: installed(name) for name in ("s3torchconnector", "py-spy")}
+    } | TOOLS
     assert image.output.read_text() == result.stdout
 
 
@@ -377,12 +389,60 @@ def test_fails_when_the_plugin_is_not_aws_ofi_nccl(tmp_path: Path) -> None:
     assert result.returncode == 1 and "must be aws-ofi-nccl" in result.stderr
 
 
-def test_optional_tools_that_cannot_be_installed_do_not_end_the_build(tmp_path: Path) -> None:
-    command(tmp_path, "python", '#!/bin/sh\necho "$@" >> "$0.calls"\ncase "$*" in *py-spy*) exit 1;; esac\n')
-    result = run(["bash", str(SCRIPTS / "install-tools.sh"), str(tmp_path / "python")])
+#: pip without an index, without the package, with another version of it, and with all packages.
+PIP = """#!/bin/sh
+echo "$@" >> "$0.calls"
+case "$INDEX $*" in
+"none "*) exit 1;;
+"lacks-py-spy "*py-spy*) exit 1;;
+"other-version "*install*s3torchconnector*) exit 1;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("index", "left_out", "code"),
+    [("none", ["s3torchconnector", "py-spy"], 0), ("lacks-py-spy", ["py-spy"], 0), ("whole", [], 0), ("other-version", [], 1)],
+)
+def test_tools_are_left_out_only_without_an_index_that_has_them(tmp_path: Path, index: str, left_out: list, code: int) -> None:
+    command(tmp_path, "python", PIP)
+    folder = tmp_path / "lib"
+    result = run(["bash", str(SCRIPTS / "install-tools.sh"), str(tmp_path / "python"), str(folder)], INDEX=index)
+    assert result.returncode == code
+    assert (folder / "left-out-tools").read_text().split() == left_out
+    said = "install-tools: the package index cannot be reached or does not have %s; continuing without it\n"
+    assert result.stdout == "".join(said % name for name in left_out)
+    complaint = "install-tools: s3torchconnector==1.5.0: must be installable, because the package index has s3torchconnector"
+    assert result.stderr.startswith(complaint) == (code == 1)
+    assert "install --upgrade-strategy only-if-needed s3torchconnector==1.5.0" in (tmp_path / "python.calls").read_text()
+
+
+@needs_compiler
+def test_fails_with_another_version_of_a_tool_that_was_not_left_out(tmp_path: Path) -> None:
+    image, left_out = Image(tmp_path), tmp_path / "left-out-tools"
+    shutil.rmtree(tmp_path / "python/s3torchconnector-1.5.0.dist-info")
+    image.package("s3torchconnector", "1.4.1")
+    result = image.test("--left-out", str(left_out))
+    assert result.returncode == 1
+    assert result.stderr == "self-test: s3torchconnector: must be 1.5.0 in the image, got 1.4.1\n"
+    left_out.write_text("s3torchconnector\n")
+    result = image.test("--left-out", str(left_out))
     assert result.returncode == 0
-    assert result.stdout == "install-tools: py-spy==0.4.3 could not be installed; continuing without it\n"
-    assert "s3torchconnector==1.5.0" in (tmp_path / "python.calls").read_text()
+    said = "self-test: s3torchconnector: left out, because the package index did not have it; checkpoints in S3 use a slower client\n"
+    assert said in result.stdout and "self-test: py-spy" not in result.stdout
+
+
+def test_fails_without_a_tool_that_was_not_left_out() -> None:
+    check = runpy.run_path(str(SCRIPTS / "self_test.py"))["check_tools"]
+    assert check({"s3torchconnector": None}, {"s3torchconnector": "1.5.0"}, []).problems == [
+        "s3torchconnector: must be 1.5.0 in the image, got none"
+    ]
+
+
+@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.name)
+def test_the_list_of_left_out_tools_lies_where_the_self_test_of_the_image_reads_it(path: Path) -> None:
+    assert re.search(r"install-tools\.sh \S+ /opt/slipway/lib\b", path.read_text())
+    assert 'default=Path("/opt/slipway/lib/left-out-tools")' in (SCRIPTS / "self_test.py").read_text()
 
 
 def test_the_connector_is_the_one_that_the_tests_run_with() -> None:

@@ -72,18 +72,34 @@ def test_memory_is_read_from_nvidia_smi() -> None:
     assert parse_memory("0, 412\n1, 81000\n2, [N/A]\nUnable to determine\n") == {0: 412, 1: 81000}
 
 
-def test_a_rank_leaves_no_core_file(tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text("import resource; print(resource.getrlimit(resource.RLIMIT_CORE))")
+#: What a rank may dump, and whether a process that it starts leaves a dump when it aborts.
+DUMP = """
+import os, pathlib, resource
+child = os.fork()
+if child == 0:
+    os.abort()
+dumped = os.WCOREDUMP(os.waitpid(child, 0)[1])
+print(*resource.getrlimit(resource.RLIMIT_CORE), int(pathlib.Path("/proc/self/coredump_filter").read_text(), 16), dumped)
+"""
+
+
+@pytest.mark.parametrize("hard", [None, 0])
+def test_a_rank_leaves_no_core_dump_also_where_the_host_pipes_it(tmp_path: Path, hard: "int | None") -> None:
+    (tmp_path / "script.py").write_text(DUMP)
     command = [sys.executable, "-m", "slipway_driver.rank", str(tmp_path), sys.executable, str(tmp_path / "script.py")]
     environ = {"PYTHONPATH": f"{REPOSITORY}/containers/driver", "PATH": "/usr/bin:/bin"}
+    limit = resource.getrlimit(resource.RLIMIT_CORE)[1] if hard is None else hard
 
     def with_cores() -> None:
-        hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
-        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+        resource.setrlimit(resource.RLIMIT_CORE, (limit, limit))
 
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=30, preexec_fn=with_cores)
+    done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=30, preexec_fn=with_cores)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("(0, ")
+    soft, found, memory, dumped = done.stdout.split()
+    assert int(found) == limit
+    # Linux skips a piped dump only at a limit of 1; elsewhere, the dump contains no memory.
+    assert (soft, memory != "0") == ("1", True) if limit != 0 else (soft, memory) == ("0", "0")
+    assert dumped == "False" or limit == 0
 
 
 def test_only_devices_of_the_efa_driver_count(tmp_path: Path) -> None:

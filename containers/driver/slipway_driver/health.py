@@ -6,13 +6,13 @@ compared with the values at driver start, and CUDA hardware errors in a rank's e
 
 from __future__ import annotations
 
-import subprocess
 from typing import Callable, Dict, Optional, Sequence
 
 from slipway_driver import error_lines as says
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN
 from slipway_driver.restart_policy import HARDWARE
+from slipway_driver.tool import answer_of
 
 ECC_QUERY = ("nvidia-smi", "--query-gpu=index,ecc.errors.uncorrected.volatile.total", "--format=csv,noheader,nounits")
 #: nvidia-smi is slow while the CUDA contexts of killed processes are destroyed.
@@ -38,14 +38,10 @@ def parse_gpus(text: str) -> Gpus:
 def read_gpus() -> Optional[Gpus]:
     """The current state of the GPUs; None if nvidia-smi is missing or does not respond."""
     for _ in range(TRIES):
-        try:
-            done = subprocess.run(ECC_QUERY, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=ANSWER_SECONDS)
-        except OSError:
-            return None
-        except subprocess.TimeoutExpired:
-            continue
-        # If one GPU is lost, nvidia-smi exits with an error but still lists the others.
-        return parse_gpus(done.stdout.decode("utf-8", "replace"))
+        answer = answer_of(ECC_QUERY, ANSWER_SECONDS)
+        if not answer.late:
+            # If one GPU is lost, nvidia-smi exits with an error but still lists the others.
+            return None if answer.text is None else parse_gpus(answer.text)
     return None
 
 

@@ -7,11 +7,8 @@ failure, so that a spare host replaces it before the first step; without a spare
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import threading
 import time
-from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from slipway_driver import health_answers as answers
@@ -19,13 +16,17 @@ from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN
 from slipway_driver.health import ECC_QUERY
 from slipway_driver.health_answers import Finding
-from slipway_driver.health_rank import run_ranks
+from slipway_driver.health_measure import Measured, Setup, measure
+from slipway_driver.health_speed import measured_findings, tuning
 from slipway_driver.inventory import count_gpus
 from slipway_driver.log import log, say
 from slipway_driver.progress import progress_line
 from slipway_driver.restart_policy import HARDWARE
 from slipway_driver.tables import EFA_INSTANCES, GPU_INSTANCES
+from slipway_driver.tool import Answer, answer_of
 
+#: How the reason of a refusal begins.
+BEFORE_TRAINING = "health check before training"
 MODES = ("off", "quick", "full")
 _CSV = "--format=csv,noheader,nounits"
 _CLOCKS = "index,%s.hw_thermal_slowdown,%s.hw_power_brake_slowdown"
@@ -40,12 +41,16 @@ QUICK: Mapping[str, Sequence[str]] = {
 DCGM = ("dcgmi", "diag", "-r", "1", "--json")
 #: nvidia-smi takes seconds on eight GPUs without persistence mode; DCGM's short diagnostic takes well under a minute.
 ANSWER_SECONDS, DIAGNOSIS_SECONDS = 30.0, 180.0
-#: A GPU whose matrix multiplication is slower than SLOW_SHARE of the fastest GPU of its host is defective: healthy GPUs of one host differ
-#: by a few percent. A result below PEAK_SHARE of the type's peak is only logged, because clocks and library versions affect it.
-SLOW_SHARE, PEAK_SHARE = 0.75, 0.5
+#: How often a host may leave nvidia-smi without an answer before it is refused.
+TRIES = 2
+#: Exit codes of nvidia-smi for a host without a usable GPU: the driver is not loaded; a GPU has fallen off the bus.
+UNUSABLE = (9, 15)
+#: Exit codes of nvidia-smi without a meaning for the host: it does not know the query, or the container does not permit it. 14 reports a
+#: corrupted infoROM beside a complete answer.
+MEANINGLESS = (0, 2, 3, 4, 12, 13, 14)
 
-#: Standard output of a command; None if the command is missing, is not permitted, or does not finish in time.
-Ask = Callable[[Sequence[str], float], Optional[str]]
+#: Runs a command for at most that many seconds.
+Ask = Callable[[Sequence[str], float], Answer]
 
 
 class Place(NamedTuple):
@@ -55,19 +60,6 @@ class Place(NamedTuple):
     instance_type: str
     efa_devices: int
     efa_needed: bool
-
-
-def ask(command: Sequence[str], seconds: float) -> Optional[str]:
-    """Standard output of a command, regardless of its exit code; None if it is not installed, cannot start or takes longer than
-    `seconds`."""
-    if shutil.which(command[0]) is None:
-        return None
-    try:
-        done = subprocess.run(list(command), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=seconds)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    # If one GPU is lost, nvidia-smi exits with an error but still lists the others.
-    return done.stdout.decode("utf-8", "replace")
 
 
 def count_findings(place: Place, gpus: Optional[str]) -> List[Finding]:
@@ -82,45 +74,71 @@ def count_findings(place: Place, gpus: Optional[str]) -> List[Finding]:
     return found
 
 
-def quick_answers(asked: Ask) -> Dict[str, Optional[str]]:
-    """Runs the quick commands; returns their output by name, None for a command that failed or took longer than ANSWER_SECONDS."""
-    return {name: asked(command, ANSWER_SECONDS) for name, command in QUICK.items()}
+def quick_answers(asked: Ask) -> Dict[str, Answer]:
+    """Runs the quick commands; returns their answers by name. Once nvidia-smi has not answered TRIES times, it is not asked again."""
+    said: Dict[str, Answer] = {}
+    hung = False
+    for name, command in QUICK.items():
+        if hung and command[0] == "nvidia-smi":
+            said[name] = Answer()
+            continue
+        said[name] = asked(command, ANSWER_SECONDS)
+        if name == "gpus":
+            for _ in range(TRIES - 1):
+                said[name] = asked(command, ANSWER_SECONDS) if said[name].late else said[name]
+            hung = said[name].late
+    return said
 
 
-def quick_findings(place: Place, said: Mapping[str, Optional[str]]) -> List[Finding]:
-    """Findings from the output of the quick commands."""
-    return [
-        *count_findings(place, said["gpus"]),
-        *answers.memory_findings(said["memory"]),
-        *answers.remap_findings(said["remap"]),
-        *answers.clock_findings(said["clocks"]),
-        *answers.link_findings(said["links"]),
-        *answers.xid_findings(said["kernel"]),
-    ]
-
-
-def speed_findings(place: Place, tflops: Sequence[float]) -> List[Finding]:
-    """`tflops`: TFLOP/s of a bf16 matrix multiplication on each GPU, by index."""
+def tool_findings(place: Place, said: Mapping[str, Answer]) -> List[Finding]:
+    """What the end of nvidia-smi says about a host of a type with GPUs. https://docs.nvidia.com/deploy/nvidia-smi/, "Return Value"."""
     found: List[Finding] = []
-    known, best = GPU_INSTANCES.get(place.instance_type), max(tflops, default=0.0)
-    for index, got in enumerate(tflops):
-        if got < SLOW_SHARE * best:
-            found.append(Finding("matmul", "GPU %d: %.0f TFLOP/s in matrix multiplication, another GPU: %.0f" % (index, got, best), True))
-    if known and known.bf16_tflops and tflops and best < PEAK_SHARE * known.bf16_tflops:
-        reason = "the fastest GPU: %.0f TFLOP/s in matrix multiplication; the peak of its type is %.0f" % (best, known.bf16_tflops)
-        found.append(Finding("matmul", reason, False))
+    if place.instance_type not in GPU_INSTANCES:
+        return found
+    for name, answer in said.items():
+        if QUICK[name][0] != "nvidia-smi":
+            continue
+        asked = " ".join(QUICK[name][:2]).partition("=")[0]
+        if answer.late:
+            tries = " in %d tries" % TRIES if name == "gpus" else ""
+            found.append(Finding("nvidia-smi", "%s: no answer in %d s%s" % (asked, ANSWER_SECONDS, tries), name == "gpus"))
+        elif answer.code is not None and answer.code not in MEANINGLESS:
+            last = ([line.strip() for line in (answer.text or "").splitlines() if line.strip()] or ["no output"])[-1]
+            reason = "%s: exit code %d: %s" % (asked, answer.code, last)
+            found.append(Finding("nvidia-smi", reason, answer.code in UNUSABLE))
     return found
 
 
-#: Measures a host: `{"tflops": [...], "busBandwidthGBps": ...}`; None if the measurement fails or the event is set.
-Measure = Callable[[threading.Event], Optional[Dict[str, Any]]]
+def quick_findings(place: Place, said: Mapping[str, Answer]) -> List[Finding]:
+    """Findings from the answers of the quick commands."""
+    return [
+        *count_findings(place, said["gpus"].text),
+        *tool_findings(place, said),
+        *answers.memory_findings(said["memory"].text),
+        *answers.remap_findings(said["remap"].text),
+        *answers.clock_findings(said["clocks"].text),
+        *answers.link_findings(said["links"].text),
+        *answers.xid_findings(said["kernel"].text),
+    ]
+
+
+#: Measures a host; without facts and findings if the event is set.
+Measure = Callable[[threading.Event], Measured]
+
+
+class Tools(NamedTuple):
+    """What the check runs. `tuned`: the variables of the run that change how NCCL communicates within a host."""
+
+    ask: Ask
+    measure: Measure
+    tuned: Sequence[str] = ()
 
 
 class HealthGate:
     """The health check of one host."""
 
-    def __init__(self, mode: str, place: Place, asked: Ask = ask, measure: Optional[Measure] = None) -> None:
-        self._mode, self._place, self._ask, self._measure = mode, place, asked, measure
+    def __init__(self, mode: str, place: Place, tools: Tools) -> None:
+        self._mode, self._place, self._tools = mode, place, tools
         self._done = mode == "off"
         self._stopped = threading.Event()
 
@@ -135,20 +153,22 @@ class HealthGate:
             return None
         self._done = True
         before = time.monotonic()
-        said = quick_answers(self._ask)
+        said = quick_answers(self._tools.ask)
         found = quick_findings(self._place, said)
-        measured: Optional[Dict[str, Any]] = None
+        measured = Measured({}, [], [])
         # A host that is already rejected is not measured, because its GPUs may not respond.
         if self._mode == "full" and not any(finding.refuses for finding in found):
-            found += answers.dcgm_findings(self._ask(DCGM, DIAGNOSIS_SECONDS))
-            measured = self._measure(self._stopped) if self._measure else None
-            found += speed_findings(self._place, (measured or {}).get("tflops", []))
-        answered = [name for name, text in said.items() if text]
-        self._tell(found, {"answered": answered, **(measured or {})}, time.monotonic() - before)
+            found += answers.dcgm_findings(self._tools.ask(DCGM, DIAGNOSIS_SECONDS).text)
+            measured = self._tools.measure(self._stopped)
+            found += [*measured.findings, *measured_findings(self._place.instance_type, measured.facts, self._tools.tuned)]
+        answered = [name for name, answer in said.items() if answer.text]
+        for line in measured.lines:
+            log("health: measurement: %s" % line)
+        self._tell(found, {"answered": answered, **measured.facts}, time.monotonic() - before)
         refusing = [finding.reason for finding in found if finding.refuses]
         if not refusing:
             return None
-        return Failure(TRY_AGAIN, HARDWARE, None, "health check before training: %s" % "; ".join(refusing), [])
+        return Failure(TRY_AGAIN, HARDWARE, None, "%s: %s" % (BEFORE_TRAINING, "; ".join(refusing)), measured.lines)
 
     def _tell(self, found: Sequence[Finding], facts: Mapping[str, Any], seconds: float) -> None:
         for finding in found:
@@ -157,10 +177,6 @@ class HealthGate:
         say(progress_line("health", host=self._place.host, mode=self._mode, seconds=round(seconds, 1), findings=findings, **facts))
 
 
-def measure_with(python: str, environ: Mapping[str, str], folder: Path, gpus: int) -> Measure:
-    """Measures in subprocesses, so that the driver holds no GPU memory and does not import PyTorch."""
-
-    def measure(stopped: threading.Event) -> Optional[Dict[str, Any]]:
-        return run_ranks(python, environ, folder, gpus, stopped)
-
-    return measure
+def tools_of(setup: Setup) -> Tools:
+    """The tools of this host. The measurement runs in subprocesses, so that the driver holds no GPU memory and does not import PyTorch."""
+    return Tools(answer_of, lambda stopped: measure(setup, stopped), tuning(setup.environ))

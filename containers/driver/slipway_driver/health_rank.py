@@ -1,76 +1,84 @@
 """Measurements of the health check: `python -m slipway_driver.health_rank`, one process per GPU of one host.
 
-Each rank times bf16 matrix multiplications on its GPU; then all ranks take part in an all-reduce. Rank 0 prints one line of JSON. In the
-driver, PyTorch is imported only here and in probe_rank.py.
+Each rank times bf16 matrix multiplications on its GPU; then all ranks take part in an all-reduce. Every rank prints the stages that it
+reaches, and rank 0 prints one line of JSON. health_measure.py starts the ranks and reads their output. In the driver, PyTorch is imported
+only here and in probe_rank.py.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import socket
-import subprocess
+import re
 import sys
-import threading
 import time
-from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional
+import traceback
+from typing import Any, Callable, Tuple
 
+from slipway_driver.error_lines import HARDWARE
 from slipway_driver.expected_bandwidth import bus_bandwidth_gbps
 
-#: Large enough to fill an H200. CPUs are used only in tests.
+#: Large enough to fill an H200. CPUs are used if PyTorch cannot use the GPUs.
 GPU_SIZE, CPU_SIZE = 8192, 256
 REDUCED_BYTES, CPU_REDUCED_BYTES = 1 << 30, 1 << 20
 WARM_UP, TIMES = 3, 20
-#: Covers imports, NCCL initialization and the measurements.
-PATIENCE_SECONDS = 180.0
-POLL_SECONDS = 0.1
+#: How long a GPU computes before it is measured, so that its clocks have risen.
+WARM_UP_SECONDS = 0.5
+
+#: The stages of a rank, printed with this prefix. The first two use the GPU.
+STAGE = "stage: "
+MATMUL, ALL_REDUCE, ON_CPU = "matrix multiplication", "all-reduce", "measurement on the CPU"
+#: Exit codes of a rank that raised an exception: an error of its GPU, or anything else.
+GPU_FAILED, NOT_THE_GPU = 1, 3
+_CUDA_ERROR = re.compile(r"CUDA error|CUDA failure|unhandled cuda error|Unexpected error from cudaGetDeviceCount", re.IGNORECASE)
+#: CUDA errors of a healthy GPU: the image's PyTorch or libraries do not match the GPU or its driver, or another process holds its memory
+#: (https://docs.nvidia.com/cuda/cuda-runtime-api/, "cudaError", 2026-11-26).
+_SOFTWARE = re.compile(
+    r"no kernel image|too old|is insufficient|no NVIDIA driver|unsupported|forward compatibility|driver / cuda driver combination"
+    r"|invalid device (?:function|ordinal)|no CUDA-capable device|not supported|out of memory",
+    re.IGNORECASE,
+)
 
 
-def run_ranks(python: str, environ: Mapping[str, str], folder: Path, ranks: int, stopped: threading.Event) -> Optional[Dict[str, Any]]:
-    """Starts one rank per GPU and returns `{"tflops": [...], "busBandwidthGBps": ...}`; None if they fail or `stopped` is set."""
-    if ranks < 1:
-        return None
-    port = _free_port()
-    started: List[subprocess.Popen] = []
-    for rank in range(ranks):
-        own = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-        output = subprocess.PIPE if rank == 0 else subprocess.DEVNULL
-        command = [python, "-u", "-m", "slipway_driver.health_rank"]
-        started.append(subprocess.Popen(command, env=dict(environ, **own), cwd=str(folder), stdout=output, stderr=subprocess.DEVNULL))
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    try:
-        while started[0].poll() is None and time.monotonic() < deadline:
-            if stopped.wait(POLL_SECONDS):
-                return None
-        first = started[0]
-        return _answer(first.stdout.read().decode("utf-8", "replace")) if first.poll() == 0 and first.stdout else None
-    finally:
-        for process in started:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
+def is_gpu_error(text: str) -> bool:
+    """Whether the message of an exception reports a broken GPU or NVLink."""
+    return bool(HARDWARE.search(text) or (_CUDA_ERROR.search(text) and not _SOFTWARE.search(text)))
 
 
-def _free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return int(held.getsockname()[1])
-
-
-def _answer(text: str) -> Optional[Dict[str, Any]]:
-    for line in reversed(text.splitlines()):
-        if line.startswith("{"):
-            try:
-                return dict(json.loads(line))
-            except ValueError:
-                return None
-    return None
+def _enter(stage: str) -> None:
+    print(STAGE + stage, flush=True)
 
 
 def _rounded(speed: float) -> float:
     """Six significant digits. With a number of decimals, the speed of a busy CPU would become 0."""
     return float("%.6g" % speed)
+
+
+def _usable(torch: Any) -> Tuple[bool, str]:
+    """Whether PyTorch can use the GPUs, and the reason if it cannot. Raises the error of a broken GPU."""
+    if torch.cuda.is_available():
+        return True, ""
+    try:
+        torch.zeros(1, device="cuda")
+    except Exception as error:
+        if is_gpu_error(str(error)):
+            raise
+        return False, str(error).splitlines()[0] if str(error) else type(error).__name__
+    return True, ""
+
+
+def _seconds_of(work: Callable[[], Any], wait: Callable[[], Any], warm_up_seconds: float) -> float:
+    """Mean time of `work`. `wait` returns when the device has finished."""
+    begin, done = time.monotonic(), 0
+    while done < WARM_UP or time.monotonic() - begin < warm_up_seconds:
+        work()
+        wait()
+        done += 1
+    begin = time.monotonic()
+    for _ in range(TIMES):
+        work()
+    wait()
+    return (time.monotonic() - begin) / TIMES
 
 
 def main() -> None:
@@ -79,39 +87,40 @@ def main() -> None:
     import torch
     import torch.distributed as dist
 
-    on_gpu = torch.cuda.is_available()
+    _enter(MATMUL)
+    on_gpu, why = _usable(torch)
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if on_gpu else torch.device("cpu")
     if on_gpu:
         torch.cuda.set_device(device)
-    dist.init_process_group("nccl" if on_gpu else "gloo")
-
-    def seconds_of(work: Any) -> float:
-        for _ in range(WARM_UP):
-            work()
-        if on_gpu:
-            torch.cuda.synchronize()
-        begin = time.monotonic()
-        for _ in range(TIMES):
-            work()
-        if on_gpu:
-            torch.cuda.synchronize()
-        return (time.monotonic() - begin) / TIMES
-
+    else:
+        _enter(ON_CPU)
+    wait = torch.cuda.synchronize if on_gpu else _nothing
     size = GPU_SIZE if on_gpu else CPU_SIZE
     left, right = (torch.randn(size, size, device=device).to(torch.bfloat16) for _ in range(2))
-    tflops = 2.0 * size**3 / seconds_of(lambda: torch.mm(left, right)) / 1e12
+    tflops = 2.0 * size**3 / _seconds_of(lambda: torch.mm(left, right), wait, WARM_UP_SECONDS if on_gpu else 0.0) / 1e12
+    if on_gpu:
+        _enter(ALL_REDUCE)
+    dist.init_process_group("nccl" if on_gpu else "gloo")
     reduced = torch.zeros((REDUCED_BYTES if on_gpu else CPU_REDUCED_BYTES) // 4, device=device)
-    each, world = seconds_of(lambda: dist.all_reduce(reduced)), dist.get_world_size()
+    # Every rank must run the same number of collectives, so the warm-up has no minimum time.
+    each, world = _seconds_of(lambda: dist.all_reduce(reduced), wait, 0.0), dist.get_world_size()
     gathered = [torch.zeros(1, dtype=torch.float64, device=device) for _ in range(world)]
     dist.all_gather(gathered, torch.tensor([tflops], dtype=torch.float64, device=device))
     if dist.get_rank() == 0:
-        facts = {"tflops": [_rounded(float(value)) for value in gathered]}
+        facts = {"device": device.type, "why": why, "tflops": [_rounded(float(value)) for value in gathered]}
         if world > 1:
-            facts["busBandwidthGBps"] = _rounded(bus_bandwidth_gbps(reduced.numel() * 4, each, world))  # type: ignore[assignment]
+            facts["busBandwidthGBps"] = _rounded(bus_bandwidth_gbps(reduced.numel() * 4, each, world))
         print(json.dumps(facts), flush=True)
     dist.destroy_process_group()
 
 
+def _nothing() -> None:
+    """A CPU has finished when the call returns."""
+
+
 if __name__ == "__main__":
-    main()
-    sys.exit(0)
+    try:
+        main()
+    except Exception as error:
+        traceback.print_exc()
+        sys.exit(GPU_FAILED if is_gpu_error(str(error)) else NOT_THE_GPU)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import platform
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 from slipway_driver.cuda_driver import cuda_of_torch
+from slipway_driver.tool import answer_of
 
 _NVIDIA_SMI = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader,nounits"]
 #: The same commands as in the toolkit and the SDK, so that the numbers match their SM_NUM_GPUS and SM_NUM_NEURONS.
@@ -18,11 +18,8 @@ _LIST_GPUS, _LIST_NEURONS = ["nvidia-smi", "--list-gpus"], ["neuron-ls", "-j"]
 
 
 def _output(command: List[str], timeout_seconds: float = 10.0) -> Optional[str]:
-    try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=timeout_seconds)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+    answer = answer_of(command, timeout_seconds)
+    return answer.text if answer.code == 0 else None
 
 
 def parse_gpus(text: str) -> Dict[str, Any]:

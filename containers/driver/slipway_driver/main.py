@@ -22,7 +22,8 @@ from slipway_driver.failure import write_failure
 from slipway_driver.gpu_use import MeanUse
 from slipway_driver.hand_over import INTERVAL_SECONDS, HandOverWatch
 from slipway_driver.health import Health
-from slipway_driver.health_gate import HealthGate, Place, measure_with
+from slipway_driver.health_gate import BEFORE_TRAINING, HealthGate, Place, tools_of
+from slipway_driver.health_measure import Setup
 from slipway_driver.heartbeat import Heartbeat
 from slipway_driver.host_run import HostRun
 from slipway_driver.idle_host import IdleHost, idle_host
@@ -46,8 +47,8 @@ def gate_of(attempt: Attempt) -> HealthGate:
     """The health check of this host."""
     cluster, job = attempt.cluster, attempt.job
     place = Place(cluster.current_host, cluster.instance_type, attempt.devices, job.efa == "required" and len(cluster.training_hosts) > 1)
-    measure = measure_with(sys.executable, attempt.environ, attempt.folder, int(attempt.hardware.get("gpus") or 0))
-    return HealthGate(job.health_check, place, measure=measure)
+    setup = Setup(sys.executable, attempt.environ, attempt.folder, int(attempt.hardware.get("gpus") or 0))
+    return HealthGate(job.health_check, place, tools_of(setup))
 
 
 class Driver:
@@ -63,7 +64,8 @@ class Driver:
         self._health = Health()
         self._gate = gate_of(attempt)
         self._remains = Remains()
-        self._probe = Probe(attempt)
+        #: The probe before the next start; None after the first start whose hosts have all passed the health check.
+        self._probe: Optional[Probe] = Probe(attempt, self._peers.end_asked)
         self._set_aside: List[Dict[str, str]] = []
         self._idle: Optional[IdleHost] = None
         self._run: Optional[HostRun] = None
@@ -94,18 +96,14 @@ class Driver:
     def stop(self) -> None:
         """Called on SIGTERM, also while the next start is being prepared."""
         self._stopped = True
-        self._probe.stop()
         self._gate.stop()
-        for waited_for in (self._run, self._idle):
+        for waited_for in (self._probe, self._run, self._idle):
             if waited_for:
                 waited_for.stop()
 
     def run(self) -> Failure:
         """The outcome of this host; code 0 for success."""
         try:
-            bandwidth = self._probe.run()
-            if self._run:
-                self._run.bandwidth = bandwidth
             while True:
                 end = self._wait(self._idle) if self._idle else self._train()
                 if end is not None:
@@ -133,9 +131,11 @@ class Driver:
         run = self._run
         assert run is not None
         unfit = self._gate.check()
-        if unfit:
+        # After the health check: a broken host would only keep the others waiting in the probe.
+        unstarted = unfit or self._run_probe(run)
+        if unstarted:
             run.abandon()
-        end = unfit or run.run()
+        end = unstarted or run.run()
         self.step_times.end(time.time())
         if not unfit and not run.stopping and end.code != DONE:
             end = self._health.judged(end, self._remains.await_gone(run.pids))
@@ -153,6 +153,14 @@ class Driver:
         if self._attempt.job.restarts_in_place:
             log("no restart in place: %s" % decision.why)
         return end
+
+    def _run_probe(self, run: HostRun) -> Optional[Failure]:
+        """The failure of another host that has ended the probe; None if the ranks may start."""
+        if self._probe is None:
+            return None
+        run.bandwidth = self._probe.run()
+        asked = self._probe.asked
+        return Failure(TRY_AGAIN, "peer-lost", None, "another host ended before training: %s" % asked, []) if asked else None
 
     def _wait(self, idle: IdleHost) -> Optional[Failure]:
         """Waits while this host does not train; None when the ranks start again, on this host or on others."""
@@ -178,6 +186,9 @@ class Driver:
         attempt = self._attempt.on(self._attempt.cluster.with_training(decision.hosts)) if replaced else self._attempt
         environ = dict(attempt.environ, SLIPWAY_RESUME_FROM=resume_from, SLIPWAY_RESTART=str(self._round))
         self._attempt = dataclasses.replace(attempt, environ=environ)
+        # All hosts know the cause, so they agree on whether there is a probe.
+        again = self._probe is not None and cause.reason.startswith(BEFORE_TRAINING)
+        self._probe = Probe(self._attempt, self._peers.end_asked) if again else None
         self._begin()
 
 

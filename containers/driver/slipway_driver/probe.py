@@ -1,6 +1,7 @@
 """An all-reduce benchmark before training, enabled with SLIPWAY_PROBE_SECONDS, which shows whether the network reaches its expected speed.
 
-It never ends a job. The result is written to the log, a `probe` event and efa.json.
+It never ends a job, and it runs only on hosts that have passed the health check. The result is written to the log, a `probe` event and
+efa.json.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, Mapping, Optional
 
 from slipway_driver.attempt import PROBE_PORT_OFFSET, PROBE_VARIABLE, Attempt, new_state_folder
 from slipway_driver.expected_bandwidth import ALARM_SHARE, expected_for, line_rate_gbps
@@ -46,8 +47,10 @@ def verdict_line(found: Mapping[str, Any]) -> str:
 class Probe:
     """The probe of one host."""
 
-    def __init__(self, attempt: Attempt) -> None:
-        self._attempt = attempt
+    def __init__(self, attempt: Attempt, end_asked: Callable[[], Optional[str]]) -> None:
+        self._attempt, self._end_asked = attempt, end_asked
+        #: The failure class of another host that has ended the probe; None if none has.
+        self.asked: Optional[str] = None
         self._seconds = float(attempt.environ.get(PROBE_VARIABLE) or 0)
         self._stopped = threading.Event()
         self._event: Optional[Dict[str, Any]] = None
@@ -70,7 +73,8 @@ class Probe:
         deadline = time.monotonic() + self._seconds + EXTRA_SECONDS
 
         def each_poll() -> None:
-            if self._stopped.is_set() or time.monotonic() > deadline:
+            self.asked = self.asked or self._end_asked()
+            if self.asked or self._stopped.is_set() or time.monotonic() > deadline:
                 supervisor.kill()
 
         try:
@@ -88,7 +92,9 @@ class Probe:
 
     def _result(self, code: int) -> Optional[Dict[str, Any]]:
         if self._event is None:
-            if code != 0:
+            if self.asked:
+                log("probe: ended, because the ranks of another host do not start: %s" % self.asked)
+            elif code != 0:
                 log("probe: exited with code %d and without a result; training starts anyway" % code)
             return None
         found = judged(self._event, self._attempt.cluster.instance_type)

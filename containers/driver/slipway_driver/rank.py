@@ -73,11 +73,25 @@ def die_with_parent() -> None:
 
 
 def begin_rank() -> None:
-    """Runs in a rank's process before its script: the rank ends with its wrapper, and core files are disabled, because writing the rank's
-    host memory to disk would take minutes. A script may raise the limit again."""
+    """Runs in a rank's process before its script: the rank ends with its wrapper, and core dumps are disabled, because writing the rank's
+    host memory would take minutes. A script may raise the limit again."""
     die_with_parent()
+    disable_core_dumps()
+
+
+def disable_core_dumps() -> None:
+    """Disables the core dumps of this process and of the programs that it starts.
+
+    If the host pipes core dumps to a program, Linux ignores a limit of 0, and only a limit of exactly 1 prevents the dump (core(5);
+    do_coredump in fs/coredump.c, 2026-11-26). A limit of 1 byte is also too small for a file. Where the hard limit is 0, the filter of the
+    dumped memory is cleared instead, which leaves a dump of some kilobytes. PR_SET_DUMPABLE would not survive the start of the script.
+    """
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
-    resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+    if hard != 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (1, hard))
+        return
+    with contextlib.suppress(OSError):
+        Path("/proc/self/coredump_filter").write_text("0", encoding="ascii")
 
 
 class LineBudget:

@@ -6,10 +6,11 @@ rarely minutes, to destroy a CUDA context (https://docs.nvidia.com/deploy/nvidia
 
 from __future__ import annotations
 
-import subprocess
 import time
 from pathlib import Path
 from typing import Callable, Dict, List, Optional, Sequence
+
+from slipway_driver.tool import answer_of
 
 #: After this time a host whose ranks do not end counts as broken.
 LONGEST_SECONDS = 60.0
@@ -35,11 +36,7 @@ def parse_memory(text: str) -> Memory:
 
 def read_memory() -> Optional[Memory]:
     """Memory in use on every GPU; None if nvidia-smi is missing or does not respond."""
-    try:
-        done = subprocess.run(_QUERY, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=_ANSWER_SECONDS)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return parse_memory(done.stdout.decode("utf-8", "replace")) or None
+    return parse_memory(answer_of(_QUERY, _ANSWER_SECONDS).text or "") or None
 
 
 def is_running(pid: int, proc: Path = Path("/proc")) -> bool:

@@ -1,12 +1,28 @@
 #!/usr/bin/env bash
-# Installs optional packages of the trainer and the driver into the Python $1: AWS's S3 connector for checkpoints, and py-spy for the
-# stacks of a hung rank. Without access to a package index, the image is built without them, and a message is printed.
+# Installs packages of the trainer and the driver into the Python $1: AWS's S3 connector for checkpoints, and py-spy for the stacks of a
+# hung rank. If the package index cannot be reached or does not have a package, the image is built without it; its name is printed and
+# written to $2/left-out-tools, which the self-test reads. If the index has the package, but not this version, the build fails.
 set -euo pipefail
 readonly PACKAGES=(s3torchconnector==1.5.0 py-spy==0.4.3)
 python=${1:?must be the Python that runs the ranks}
+record=${2:?must be the folder for the list of packages that are left out}/left-out-tools
+pip() {
+  "$python" -m pip "$@" --no-cache-dir --disable-pip-version-check
+}
+mkdir -p "$(dirname "$record")"
+: > "$record"
 for package in "${PACKAGES[@]}"; do
+  name=${package%%==*}
   # The image's PyTorch must not be replaced: the connector accepts any version.
-  if ! "$python" -m pip install --no-cache-dir --disable-pip-version-check --upgrade-strategy only-if-needed "$package"; then
-    echo "install-tools: $package could not be installed; continuing without it"
+  if pip install --upgrade-strategy only-if-needed "$package"; then
+    continue
   fi
+  probe=$(mktemp -d)
+  if pip download --quiet --no-deps --dest "$probe" "$name"; then
+    echo "install-tools: $package: must be installable, because the package index has $name, got an error of pip; use an index with this version" >&2
+    exit 1
+  fi
+  rm -rf "$probe"
+  echo "$name" >> "$record"
+  echo "install-tools: the package index cannot be reached or does not have $name; continuing without it"
 done

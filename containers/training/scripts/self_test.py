@@ -24,6 +24,11 @@ DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 #: The minimum version of libfabric for plugin 1.13 and later (aws-ofi-nccl release notes).
 LEAST_LIBFABRIC = (1, 22)
 BAKED = {"FI_PROVIDER": "efa", "NCCL_PROTO": "simple"}
+#: Packages of install-tools.sh, and the consequence of their absence.
+TOOLS = {
+    "s3torchconnector": "checkpoints in S3 use a slower client",
+    "py-spy": "a hang is explained by the stacks of faulthandler only",
+}
 TORCH_PROBE = (
     "import json, torch\n"
     "nccl = torch.cuda.nccl.version() if torch.version.cuda else None\n"
@@ -39,10 +44,11 @@ TORCH_PROBE = (
 
 
 class Report(NamedTuple):
-    """`versions`: the versions found; `problems`: the reasons why the build must fail."""
+    """`versions`: the versions found; `problems`: the reasons why the build must fail; `notes`: what the image does without."""
 
     versions: Dict[str, Optional[str]]
     problems: List[str]
+    notes: Sequence[str] = ()
 
 
 def loader_folders(environ: Mapping[str, str], cache: str) -> List[Path]:
@@ -150,6 +156,22 @@ def check_torch(python: str) -> Report:
     return Report({"pytorch": found["pytorch"], "cuda": found["cuda"], "nccl": nccl, **found["tools"]}, problems)
 
 
+def pinned_tools(script: Path) -> Dict[str, str]:
+    """The packages of install-tools.sh and their versions."""
+    return dict(re.findall(r"([\w-]+)==([\w.]+)", script.read_text(encoding="utf-8")))
+
+
+def check_tools(found: Mapping[str, Optional[str]], pinned: Mapping[str, str], left_out: Sequence[str]) -> Report:
+    """Checks that the image has the tools for which it was built. `left_out`: those that the index did not have."""
+    problems, notes = [], []
+    for name, wanted in pinned.items():
+        if name in left_out:
+            notes.append("%s: left out, because the package index did not have it; %s" % (name, TOOLS[name]))
+        elif found.get(name) != wanted:
+            problems.append("%s: must be %s in the image, got %s" % (name, wanted, found.get(name) or "none"))
+    return Report({}, problems, notes)
+
+
 def check_variables(environ: Mapping[str, str]) -> Report:
     """Checks the variables that the image must set."""
     wrong = [name for name, value in BAKED.items() if environ.get(name) != value]
@@ -173,12 +195,18 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--output", type=Path, required=True, help="file for the versions")
     parser.add_argument("--python", default="python3", help="Python that runs the ranks")
     parser.add_argument("--shim", type=Path, default=Path("/opt/slipway/lib/libslipway-hostname.so"))
+    parser.add_argument("--left-out", type=Path, default=Path("/opt/slipway/lib/left-out-tools"), help="written by install-tools.sh")
     options = parser.parse_args(arguments)
     folders = loader_folders(os.environ, run(["ldconfig", "-p"]).stdout)
+    torch = check_torch(options.python)
+    left_out = options.left_out.read_text(encoding="utf-8").split() if options.left_out.is_file() else []
+    tools = pinned_tools(Path(__file__).with_name("install-tools.sh"))
     checks = [
         check_plugin(folders, os.environ),
         check_libfabric(),
-        check_torch(options.python),
+        torch,
+        # Without PyTorch, the versions are unknown.
+        check_tools(torch.versions, tools if torch.versions["pytorch"] else {}, left_out),
         check_variables(os.environ),
         check_shim(options.shim),
     ]
@@ -186,6 +214,8 @@ def main(arguments: Sequence[str]) -> int:
     problems = [problem for check in checks for problem in check.problems]
     text = json.dumps(versions, sort_keys=True)
     print(text)
+    for note in [note for check in checks for note in check.notes]:
+        print("self-test: " + note)
     for problem in problems:
         print("self-test: " + problem, file=sys.stderr)
     if not problems:

@@ -1,3 +1,10 @@
+/**
+ * Bus bandwidth of an all-reduce in a ring over NVLink, as a share of the sum of both directions: 235 of 600 (A100), 361 of 900 (H200), 690
+ * of 1800 (B200). A developer of NCCL states 370 of 900 for H100, and 480 with NVLink SHARP
+ * (https://github.com/NVIDIA/nccl-tests/issues/212, retrieved 2026-11-26).
+ */
+export const RING_SHARE_OF_NVLINK = 0.4;
+
 /** The accelerators of one instance. */
 export interface Accelerator {
   kind: 'gpu' | 'neuron';

@@ -105,6 +105,17 @@ export const CONTAINER: AssumptionArea = {
       embedded: 'not modelled',
     },
     {
+      id: 'core-dumps',
+      claim:
+        'A rank that a signal ends leaves no core dump, also on a host whose core_pattern pipes core dumps to a program.',
+      basis: 'inferred',
+      source:
+        'core(5): RLIMIT_CORE is not enforced for a pipe; fs/coredump.c skips the dump at a limit of exactly 1; tried with core_pattern `core` only, and the pattern of the hosts is unknown',
+      usedBy: 'restart in place after a crash',
+      ifWrong: 'a restart waits for minutes while the memory of a rank is dumped',
+      embedded: 'not modelled',
+    },
+    {
       id: 'host-names',
       claim:
         'Every host resolves algo-1 to algo-N to addresses on which the hosts reach each other, by DNS or /etc/hosts.',

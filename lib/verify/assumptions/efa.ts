@@ -58,7 +58,7 @@ export const EFA: AssumptionArea = {
     {
       id: 'health-answers',
       claim:
-        "In a container on a GPU type, NVIDIA's tools return output that the health check can parse, and a healthy host passes.",
+        "In a container on a GPU type, NVIDIA's tools return output that the health check can parse, and a healthy host is above its floors and passes.",
       basis: 'guessed',
       source: 'https://docs.nvidia.com/deploy/nvidia-smi/, 2026-11-22; not seen in a SageMaker container',
       usedBy: 'compute.healthCheck (docs/health-check.md)',

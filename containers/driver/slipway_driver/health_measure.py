@@ -1,0 +1,193 @@
+"""Starts the measuring ranks of the health check (health_rank.py) and watches all of them, so that one that dies or hangs is found."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+from slipway_driver.error_lines import BARE_EXCEPTION, PEER_LOST, SYSTEM_ERROR
+from slipway_driver.health_answers import Finding
+from slipway_driver.health_rank import ALL_REDUCE, MATMUL, NOT_THE_GPU, STAGE, is_gpu_error
+from slipway_driver.health_speed import tuning
+from slipway_driver.redaction import redacted, secrets_of
+
+#: How long the ranks may take until all have imported PyTorch, which may be slow on a healthy host, and then for CUDA, NCCL and the
+#: measurements, which take less than a minute.
+START_SECONDS, MEASURE_SECONDS = 300.0, 180.0
+POLL_SECONDS = 0.1
+#: How long the cause is awaited after the end of a rank that only lost another one, and how long a killed rank is awaited.
+SETTLE_SECONDS, KILL_SECONDS = 2.0, 5.0
+TAIL_LINES = 10
+#: The measurement within the host must not depend on the plugins for the network between hosts
+#: (https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html, 2026-11-26), and it covers all GPUs.
+_SET = {"NCCL_NET": "Socket", "NCCL_NET_PLUGIN": "none"}
+_UNSET = ("CUDA_VISIBLE_DEVICES", "NCCL_TUNER_PLUGIN")
+#: Signals that say nothing about a GPU: SIGKILL comes from the kernel's out-of-memory killer, SIGBUS from a full /dev/shm.
+_FOREIGN_SIGNALS = (-signal.SIGKILL, -signal.SIGBUS)
+
+
+class Setup(NamedTuple):
+    """How to start the ranks: one per GPU."""
+
+    python: str
+    environ: Mapping[str, str]
+    folder: Path
+    gpus: int
+
+
+class Measured(NamedTuple):
+    """`facts`: the JSON of rank 0, empty without a result; `findings`: why there is none; `lines`: the last lines of a failed rank."""
+
+    facts: Dict[str, Any]
+    findings: List[Finding]
+    lines: List[str]
+
+
+class _Rank:
+    """One measuring process. Its output goes to files: a pipe that nobody reads would block it."""
+
+    def __init__(self, setup: Setup, rank: int, port: int, logs: Path) -> None:
+        self.number, self._out, self._err = rank, logs / ("%d.out" % rank), logs / ("%d.err" % rank)
+        ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(setup.gpus)}
+        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        environ = {name: value for name, value in setup.environ.items() if name not in _UNSET}
+        command = [setup.python, "-u", "-m", "slipway_driver.health_rank"]
+        with self._out.open("wb") as out, self._err.open("wb") as err:
+            self._process = subprocess.Popen(
+                command, env={**environ, **_SET, **ranks, **place}, cwd=str(setup.folder), stdout=out, stderr=err
+            )
+
+    @property
+    def code(self) -> Optional[int]:
+        """The exit code, negative for a signal; None while the process runs."""
+        return self._process.poll()
+
+    @property
+    def stage(self) -> str:
+        """The last stage that the rank has reached; "" before it has imported PyTorch."""
+        stages = re.findall("^%s(.*)$" % STAGE, self._text(self._out), re.MULTILINE)
+        return stages[-1] if stages else ""
+
+    def answer(self) -> Optional[Dict[str, Any]]:
+        """The result that the rank printed."""
+        for line in reversed(self._text(self._out).splitlines()):
+            if line.startswith("{"):
+                try:
+                    return dict(json.loads(line))
+                except ValueError:
+                    return None
+        return None
+
+    def errors(self) -> List[str]:
+        """The lines of standard error that are not empty."""
+        return [line for line in self._text(self._err).splitlines() if line.strip()]
+
+    def blames_gpu(self, tuned: Sequence[str]) -> bool:
+        """Whether the rank ended because of its GPU or the connections between the GPUs, as far as its end shows. With `tuned` variables,
+        NCCL may also fail on a healthy host."""
+        text, code = "\n".join(self.errors()), self.code
+        if self.stage not in (MATMUL, ALL_REDUCE) or code in (NOT_THE_GPU, *_FOREIGN_SIGNALS):
+            return False
+        if is_gpu_error(text):
+            return True
+        return not (PEER_LOST.search(text) or SYSTEM_ERROR.search(text) or (tuned and self.stage == ALL_REDUCE))
+
+    def kill(self) -> None:
+        """Ends the process. One that hangs in NVIDIA's kernel driver cannot be killed and is left."""
+        if self.code is None:
+            self._process.kill()
+        try:
+            self._process.wait(KILL_SECONDS)
+        except subprocess.TimeoutExpired:
+            pass
+
+    @staticmethod
+    def _text(path: Path) -> str:
+        return path.read_text(encoding="utf-8", errors="replace")
+
+
+def measure(setup: Setup, stopped: threading.Event) -> Measured:
+    """Measures a host; without facts and findings if `stopped` is set."""
+    if setup.gpus < 1:
+        return Measured({}, [Finding("measurement", "the GPUs were not measured: nvidia-smi lists none", False)], [])
+    with tempfile.TemporaryDirectory(prefix="slipway-health-") as logs:
+        port = _free_port()
+        ranks: List[_Rank] = []
+        try:
+            for rank in range(setup.gpus):
+                ranks.append(_Rank(setup, rank, port, Path(logs)))
+            found = _watched(ranks, tuning(setup.environ), stopped)
+        finally:
+            for rank in ranks:
+                rank.kill()
+    secrets = secrets_of(setup.environ)
+    findings = [finding._replace(reason=redacted(finding.reason, secrets)) for finding in found.findings]
+    return found._replace(findings=findings, lines=[redacted(line, secrets) for line in found.lines])
+
+
+def _watched(ranks: Sequence[_Rank], tuned: Sequence[str], stopped: threading.Event) -> Measured:
+    """Waits for the result, for a rank that fails, or for the limit."""
+    begun: Optional[float] = None
+    deadline, settled = time.monotonic() + START_SECONDS, None
+    while not stopped.wait(POLL_SECONDS):
+        if ranks[0].code == 0:
+            return _result(ranks[0])
+        now, failed = time.monotonic(), [rank for rank in ranks if rank.code]
+        to_blame = [rank for rank in failed if rank.blames_gpu(tuned)]
+        if failed and settled is None:
+            settled = now + SETTLE_SECONDS
+        if to_blame or (settled is not None and now >= settled):
+            return _failed((to_blame or failed)[0], bool(to_blame))
+        if begun is None and all(rank.stage for rank in ranks):
+            begun, deadline = now, now + MEASURE_SECONDS
+        if not failed and now >= deadline:
+            return _silent(ranks, begun is not None, tuned)
+    return Measured({}, [], [])
+
+
+def _result(first: _Rank) -> Measured:
+    facts = first.answer()
+    if facts is None:
+        reason = "the GPUs were not measured: the measurement ended without a result"
+        return Measured({}, [Finding("measurement", reason, False)], first.errors()[-TAIL_LINES:])
+    return Measured(facts, [], [])
+
+
+def _failed(rank: _Rank, refuses: bool) -> Measured:
+    errors, code = rank.errors(), rank.code or 0
+    how = "exit code %d" % code if code > 0 else "signal %d" % -code
+    where = rank.stage or "the import of PyTorch"
+    named = [line for line in errors if BARE_EXCEPTION.match(line)] or errors
+    reason = "GPU %d failed in %s with %s" if refuses else "the GPUs were not measured: rank %d failed in %s with %s"
+    reason = reason % (rank.number, where, how) + (": %s" % named[-1] if named else "")
+    return Measured({}, [Finding("measurement", reason, refuses)], errors[-TAIL_LINES:])
+
+
+def _silent(ranks: Sequence[_Rank], begun: bool, tuned: Sequence[str]) -> Measured:
+    """The ranks that are the furthest behind keep the others waiting."""
+    stages = ["", MATMUL, ALL_REDUCE]
+    running = [rank for rank in ranks if rank.code is None]
+    furthest = {rank.number: stages.index(rank.stage) if rank.stage in stages else len(stages) for rank in running}
+    behind = [rank for rank in running if furthest[rank.number] == min(furthest.values())]
+    numbers, stage = ", ".join(str(rank.number) for rank in behind), behind[0].stage
+    refuses = begun and stage in (MATMUL, ALL_REDUCE) and not (tuned and stage == ALL_REDUCE)
+    if refuses:
+        reason = "GPU %s: no answer in %d s in %s" % (numbers, MEASURE_SECONDS, stage)
+    else:
+        seconds, where = (MEASURE_SECONDS, stage) if begun else (START_SECONDS, "the import of PyTorch")
+        reason = "the GPUs were not measured: no answer of rank %s in %d s in %s" % (numbers, seconds, where)
+    return Measured({}, [Finding("measurement", reason, refuses)], behind[0].errors()[-TAIL_LINES:])
+
+
+def _free_port() -> int:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return int(held.getsockname()[1])
