@@ -145,7 +145,8 @@ function changed(file, from, to) {
 function selfTest(name, spoil, says) {
   const container = buildah('from', CUDA_IMAGE).trim();
   try {
-    buildah('copy', '--quiet', container, path.join(TRAINING, 'scripts/self_test.py'), '/tmp/self_test.py');
+    for (const script of ['self_test.py', 'install-tools.sh'])
+      buildah('copy', '--quiet', container, path.join(TRAINING, 'scripts', script), `/tmp/${script}`);
     const run = (script) =>
       spawnSync('buildah', [...storage, 'run', '--isolation', 'chroot', container, '--', 'sh', '-c', script], {
         encoding: 'utf8',
@@ -189,6 +190,11 @@ if (cuda.code === 0) {
     'libfabric: must be 1.22 or later',
   );
   selfTest('a variable taken away', 'unset NCCL_PROTO', 'NCCL_PROTO: must be simple');
+  selfTest(
+    'the S3 connector taken away',
+    'rm -r /opt/venv/lib/python3*/site-packages/s3torchconnector-*',
+    's3torchconnector: must be',
+  );
   selfTest('no PyTorch', 'rm -r /opt/venv/lib/python3*/site-packages/torch', 'import torch: must work');
   process.stdout.write('Dockerfile: the thin layer over an image that has everything\n');
   const thin = build('Dockerfile', CUDA_IMAGE, THIN_IMAGE);

@@ -42,14 +42,14 @@ export function fsdpLayout(run: RunSpec): ParallelLayout | undefined {
   return { worldSize: world, tensor, pipeline: 1, context, expert, shard, replicate, dataParallel: rest };
 }
 
-/** Whether the built-in trainer uses its FSDP1 backend: when it is requested, and for SMDDP. */
+/** Whether the built-in trainer uses its FSDP1 backend: when it is requested, and for SMDDP unless FSDP2 is requested. */
 export const usesFsdp1 = ({ code, distribution }: RunSpec): boolean =>
-  code.arguments.backend === 'fsdp1' || distribution.collectives === 'smddp';
+  code.arguments.backend === 'fsdp1' || (code.arguments.backend !== 'fsdp2' && distribution.collectives === 'smddp');
 
 /** Whether the built-in trainer chooses by itself what it compiles: for a dense model under FSDP2 on GPUs, if the run sets no option. */
 export function compilesByDefault(run: RunSpec): boolean {
   const { library, collectives, parameters } = run.distribution;
-  const isFsdp2 = library === 'fsdp' && collectives === 'nccl' && !usesFsdp1(run);
+  const isFsdp2 = library === 'fsdp' && collectives !== 'gloo' && !usesFsdp1(run);
   const isBuiltin = run.code.builtin === 'builtin' && typeof parameters.compile !== 'boolean';
   return isBuiltin && isFsdp2 && !run.model?.architecture.experts;
 }

@@ -80,7 +80,7 @@ export interface LayoutInput {
   /** FSDP copies parameters and gradients that are not sharded as well: in the built-in trainer, except on one GPU for layers that are compiled or computed in fp32. */
   wrapsOneRank?: boolean;
   /**
-   * Chunks of the sequence in which the built-in trainer computes the loss and its gradients, one after the other (`--loss-chunks`); 0: of
+   * Chunks of the sequence in which the built-in trainer computes the loss and its gradients, one after the other (`loss-chunks`); 0: of
    * at most 2^28 logits each.
    * @default the whole sequence at once
    */

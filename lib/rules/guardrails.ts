@@ -3,6 +3,7 @@ import { type Issue, orList } from '../spec/issue';
 import { hostCount, instanceGroupsOf, requestedGroupsOf } from '../spec/resolve-run';
 import { issueOf } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
+import { modesBesideManaged } from './own-code';
 import { type Finding, type Rule, when } from './rule';
 
 /** The parts of a descriptor that guardrails use. */
@@ -118,13 +119,14 @@ function switches(run: RunSpec, { descriptor }: RailsContext): Finding[] {
  */
 function teamKey(run: RunSpec, { descriptor }: RailsContext): Finding[] {
   if (!descriptor?.teamKeyArn) return [];
+  const modes = modesBesideManaged(run);
   const why = `in environment ${descriptor.name}: the team has a key of its own, which`;
   return [
     ...when(run.checkpoints.mode === 'managed', {
       path: 'checkpoints.mode',
-      must: `must be direct, fsx or none ${why} CheckpointConfig cannot name`,
+      must: `must be ${orList([...modes, 'none'])} ${why} CheckpointConfig cannot name`,
       got: 'managed',
-      fix: 'write checkpoints: { mode: direct }',
+      fix: `write checkpoints: { mode: ${modes[0]} }`,
     }),
     ...when(run.observability.tensorBoard, {
       path: 'observability.tensorBoard',

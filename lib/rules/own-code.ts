@@ -1,4 +1,9 @@
+import type { RunSpec } from '../spec/run-spec';
 import type { Finding } from './rule';
+
+/** Modes of checkpoints besides `managed` that a run can use: DeepSpeed, with which the built-in trainer saves, writes to folders only. */
+export const modesBesideManaged = ({ code, distribution }: RunSpec): readonly string[] =>
+  code.builtin === 'builtin' && distribution.library === 'deepspeed' ? ['fsx'] : ['direct', 'fsx'];
 
 /** Finding for an option of the built-in trainer in a run with custom code, which does not read it. */
 export const builtinOnly = (path: string): Finding => ({

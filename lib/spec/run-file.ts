@@ -104,7 +104,8 @@ export const runFileSchema = z.strictObject({
       examples: [[{ channel: 'train', s3: 's3://{dataBucket}/c4-tokens/' }]],
     }),
   checkpoints: checkpoints.optional().meta({
-    description: 'Location and interval of checkpoints. Default: direct to S3 for the built-in trainer.',
+    description:
+      'Location and interval of checkpoints. Default: direct to S3 for the built-in trainer, except with deepspeed.',
     examples: [{ mode: 'direct', keep: 3 }],
   }),
   output: z

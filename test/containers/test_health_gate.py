@@ -79,6 +79,10 @@ def test_an_answer_that_is_not_understood_says_nothing(read: str, text: Optional
         (P5, EIGHT, []),
         (P5, EIGHT.rsplit("\n", 1)[0], [("7 of 8 GPUs respond", True)]),
         (P5, "", [("0 of 8 GPUs respond", True)]),
+        (P5, Answer(EIGHT.rsplit("\n", 1)[0], 15), [("7 of 8 GPUs respond", True)]),
+        (P5, Answer("", 14), [("0 of 8 GPUs respond", True)]),
+        # Without a permission, the library of NVIDIA's driver, or a query that it knows, nothing was counted.
+        *((P5, Answer("Failed to initialize NVML\n", code), []) for code in (2, 4, 12, 18, 255)),
         (P5, None, []),
         (P5._replace(efa_devices=31), EIGHT, [("31 of 32 EFA devices are present", True)]),
         (P5._replace(efa_devices=31, efa_needed=False), EIGHT, [("31 of 32 EFA devices are present", False)]),
@@ -86,8 +90,9 @@ def test_an_answer_that_is_not_understood_says_nothing(read: str, text: Optional
         (P5._replace(instance_type="ml.unheard.of"), "", []),
     ],
 )
-def test_devices_are_counted_against_the_type(place: Place, gpus: Optional[str], found: "list[tuple[str, bool]]") -> None:
-    assert reasons(count_findings(place, gpus)) == found
+def test_devices_are_counted_against_the_type(place: Place, gpus: "Answer | str | None", found: "list[tuple[str, bool]]") -> None:
+    answer = gpus if isinstance(gpus, Answer) else Answer(gpus, None if gpus is None else 0)
+    assert reasons(count_findings(place, answer)) == found
 
 
 LIST = "nvidia-smi --list-gpus"

@@ -55,6 +55,32 @@ def test_a_rank_other_than_the_first_that_dies_ends_the_measurement_and_is_named
 
 
 @pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo 'RuntimeError: CUDA error: CUBLAS_STATUS_EXECUTION_FAILED' >&2; exit 1", "CUBLAS_STATUS_EXECUTION_FAILED"),
+        ("kill -SEGV $$", "signal 11"),
+    ],
+)
+def test_what_fails_on_every_gpu_is_told_and_does_not_refuse(tmp_path: Path, script: str, said: str) -> None:
+    # The ranks come to it one after the other.
+    in_turn = f'[ "$RANK" = 0 ] || while [ ! -e done-$((RANK - 1)) ]; do :; done; matmul; touch done-$RANK; {script}'
+    [(reason, refuses)] = refusal(measured(tmp_path, in_turn))
+    assert not refuses and reason.startswith("the GPUs were not measured: rank 0 failed in matrix multiplication with ") and said in reason
+
+
+def test_an_error_that_only_broken_hardware_has_refuses_also_on_every_gpu(tmp_path: Path) -> None:
+    script = "matmul; echo 'Unexpected error from cudaGetDeviceCount(). Error 802: system not yet initialized' >&2; exit 1"
+    [(reason, refuses)] = refusal(measured(tmp_path, script))
+    assert refuses and "failed in matrix multiplication with exit code 1" in reason
+
+
+@pytest.mark.parametrize("end", ["kill -SEGV $$", "kill -ABRT $$", "exit 1", "wait_for_end"])
+def test_what_happens_after_the_result_does_not_count(tmp_path: Path, end: str) -> None:
+    script = f"""matmul; reduce; [ "$RANK" != 0 ] || echo '{{"tflops": [1.0]}}'; stage end; {end}"""
+    assert measured(tmp_path, script) == Measured({"tflops": [1.0]}, [], [])
+
+
+@pytest.mark.parametrize(
     ("script", "reason"),
     [
         (
@@ -64,6 +90,7 @@ def test_a_rank_other_than_the_first_that_dies_ends_the_measurement_and_is_named
         ("kill -ILL $$", "rank 2 failed in the import of PyTorch with signal 4"),
         ("matmul; kill -KILL $$", "rank 2 failed in matrix multiplication with signal 9"),
         ("matmul; reduce; kill -BUS $$", "rank 2 failed in all-reduce with signal 7"),
+        ("matmul; kill -TERM $$", "rank 2 failed in matrix multiplication with signal 15"),
         ("matmul; echo 'RuntimeError: no kernel image' >&2; exit 3", None),
         ("matmul; reduce; echo 'what(): NCCL error: unhandled system error' >&2; kill -ABRT $$", None),
     ],
@@ -173,6 +200,13 @@ def test_the_measurements_of_two_ranks_on_this_machine(tmp_path: Path) -> None:
         ("CUDA error: invalid device ordinal", False),
         ("CUDA error: system has unsupported display driver / cuda driver combination", False),
         ("The NVIDIA driver on your system is too old (found version 11040)", False),
+        ("CUDA error: device kernel image is invalid", False),
+        ("CUDA error: named symbol not found", False),
+        ("CUDA error: PTX JIT compiler library not found", False),
+        ("CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`", False),
+        ("CUDA error: CUBLAS_STATUS_INVALID_VALUE when calling `cublasGemmEx`", False),
+        ("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasGemmEx`", True),
+        ("NCCL error: unhandled cuda error\nCuda failure 'out of memory', Failed to CUDA malloc 4194304 bytes", False),
         ("CUDA out of memory. Tried to allocate 1.00 GiB", False),
         ("Torch not compiled with CUDA enabled", False),
         ("NCCL error: unhandled system error", False),

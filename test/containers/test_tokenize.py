@@ -188,12 +188,15 @@ def test_fails_with_the_names_of_files_that_are_no_text(tmp_path: Path) -> None:
 
 def test_fails_with_the_names_of_files_beside_records_that_are_neither_records_nor_txt(tmp_path: Path) -> None:
     texts = write_texts(tmp_path / "in")
-    for name in ("README.md", "part.csv", "LICENSE", "notes.txt.gz"):
+    for name in ("README.md", "part.csv", "LICENSE", "notes.txt.gz", "more.TXT"):
         (texts / name).write_bytes(gzip.compress(b"a") if name.endswith(".gz") else b"a,b")
     with pytest.raises(Settings, match=r"no text but .txt files beside records .*, got LICENSE, README.md, part.csv; convert"):
         input_files(texts)
     (texts / "d.jsonl").unlink()
-    assert len(input_files(texts)) == 6
+    assert len(input_files(texts)) == 7
+    (texts / "d.JSONL").write_text("")
+    with pytest.raises(Settings, match=r"got LICENSE, README.md, part.csv; convert"):
+        input_files(texts)
 
 
 def test_compressed_files_are_read_as_what_they_hold(tmp_path: Path) -> None:

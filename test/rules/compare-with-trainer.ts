@@ -25,10 +25,9 @@ const atTimes = <T>(...values: T[]) => mostly<T | undefined>(undefined, ...value
 const degree = atTimes(1, 2, 3, 4, 8, 16);
 const LATENT = { kvRank: 512, nopeHeadSize: 128, ropeHeadSize: 64, valueHeadSize: 128 };
 const BALANCE = { 'balance-loss': 0.01, 'router-z-loss': 0.001 };
-/** Arguments of the trainer, without those of channels, which its settings do not know, and of dpo alone. */
-const ARGUMENTS = Object.keys(BUILTIN_ARGUMENTS.builtin).filter(
-  (name) => !name.endsWith('-channel') && name !== 'beta',
-);
+/** Arguments that depend on more than the trainer's settings: the channels and variables of the job, and the objective. */
+const DEPENDENT = ['data-channel', 'eval-channel', 'mlflow', 'wandb', 'beta'];
+const ARGUMENTS = Object.keys(BUILTIN_ARGUMENTS.builtin).filter((name) => !DEPENDENT.includes(name));
 /** Values of arguments, without lists, of which the trainer takes the last value; most are not what most arguments take. */
 const argumentValue = fc.constantFrom<unknown>(
   0,
@@ -81,11 +80,13 @@ const arbitraryRun = fc.record({
   documentMask: atTimes(true, false),
   weights: fc.constantFrom(undefined, 's3://{dataBucket}/weights/'),
   library: mostly('fsdp', 'smp-v2', 'deepspeed'),
-  deepspeed: fc.constantFrom<object>({}, { optimizer: { type: 'Adam' } }),
+  deepspeed: fc.constantFrom<object>({}, { optimizer: { type: 'Adam' } }, { compile: { deepcompile: true } }),
   mode: atTimes('direct'),
+  collectives: atTimes('smddp'),
   arguments: mostly<object>(
     {},
     { backend: 'fsdp1' },
+    { backend: 'fsdp2' },
     { 'z-loss': 0.001 },
     BALANCE,
     { ...BALANCE, backend: 'fsdp1' },
@@ -135,6 +136,7 @@ function runFrom(a: typeof arbitraryRun extends fc.Arbitrary<infer T> ? T : neve
     compute: { instanceType: 'ml.p5.48xlarge', instanceCount: a.instanceCount },
     distribution: {
       library: a.library,
+      collectives: a.collectives,
       parameters: a.library === 'fsdp' ? given : a.library === 'deepspeed' ? a.deepspeed : {},
     },
     checkpoints: { mode: a.mode },
@@ -163,8 +165,9 @@ export function compareWithTrainer(numRuns: number): number {
     const verdict = verdicts[i];
     const errors = checkRun(run, {}).filter((issue) => issue.level === 'error');
     const context = `seed ${seed}, ${JSON.stringify(run.written)}, rules ${JSON.stringify(errors)}, trainer ${JSON.stringify(verdict)}`;
-    // SMP v2 and DeepSpeed have limits of their own besides those of the trainer.
-    if (verdict?.layout && run.distribution.library !== 'fsdp') return;
+    // SMP v2, DeepSpeed and SMDDP have limits of their own besides those of the trainer.
+    const { library, collectives } = run.distribution;
+    if (verdict?.layout && (library !== 'fsdp' || collectives === 'smddp')) return;
     if (verdict?.layout) {
       expect(errors, context).toEqual([]);
       expect(layoutOf(run), context).toEqual(verdict.layout);

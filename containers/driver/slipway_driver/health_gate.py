@@ -45,9 +45,10 @@ ANSWER_SECONDS, DIAGNOSIS_SECONDS = 30.0, 180.0
 TRIES = 2
 #: Exit codes of nvidia-smi for a host without a usable GPU: the driver is not loaded; a GPU has fallen off the bus.
 UNUSABLE = (9, 15)
-#: Exit codes of nvidia-smi without a meaning for the host: it does not know the query, or the container does not permit it. 14 reports a
-#: corrupted infoROM beside a complete answer.
-MEANINGLESS = (0, 2, 3, 4, 12, 13, 14)
+#: Exit codes of nvidia-smi beside a complete answer; 14 reports a corrupted infoROM.
+COMPLETE = (0, 14)
+#: Exit codes of nvidia-smi without a meaning for the host: it does not know the query, or the container does not permit it.
+MEANINGLESS = (*COMPLETE, 2, 3, 4, 12, 13)
 
 #: Runs a command for at most that many seconds.
 Ask = Callable[[Sequence[str], float], Answer]
@@ -62,12 +63,14 @@ class Place(NamedTuple):
     efa_needed: bool
 
 
-def count_findings(place: Place, gpus: Optional[str]) -> List[Finding]:
+def count_findings(place: Place, gpus: Answer) -> List[Finding]:
     """Compares the number of GPUs and EFA devices with the instance type. Additional devices are ignored."""
     found: List[Finding] = []
     gpu, efa = GPU_INSTANCES.get(place.instance_type), EFA_INSTANCES.get(place.instance_type)
-    if gpu and gpus is not None and count_gpus(gpus) < gpu.count:
-        found.append(Finding("gpus", "%d of %d GPUs respond" % (count_gpus(gpus), gpu.count), True))
+    counted = count_gpus(gpus.text or "")
+    # An nvidia-smi that lists nothing and fails has not counted: it may lack a permission or a library.
+    if gpu and gpus.text is not None and counted < gpu.count and (counted or gpus.code in COMPLETE):
+        found.append(Finding("gpus", "%d of %d GPUs respond" % (counted, gpu.count), True))
     # No EFA device at all is caused by the image or the network configuration, which the EFA verdict covers.
     if efa and 0 < place.efa_devices < efa.interfaces:
         found.append(Finding("efa", "%d of %d EFA devices are present" % (place.efa_devices, efa.interfaces), place.efa_needed))
@@ -112,7 +115,7 @@ def tool_findings(place: Place, said: Mapping[str, Answer]) -> List[Finding]:
 def quick_findings(place: Place, said: Mapping[str, Answer]) -> List[Finding]:
     """Findings from the answers of the quick commands."""
     return [
-        *count_findings(place, said["gpus"].text),
+        *count_findings(place, said["gpus"]),
         *tool_findings(place, said),
         *answers.memory_findings(said["memory"].text),
         *answers.remap_findings(said["remap"].text),

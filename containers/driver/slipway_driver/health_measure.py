@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from slipway_driver.error_lines import BARE_EXCEPTION, PEER_LOST, SYSTEM_ERROR
 from slipway_driver.health_answers import Finding
-from slipway_driver.health_rank import ALL_REDUCE, MATMUL, NOT_THE_GPU, STAGE, is_gpu_error
+from slipway_driver.health_rank import ALL_REDUCE, MATMUL, NOT_THE_GPU, STAGE, is_gpu_error, names_hardware
 from slipway_driver.health_speed import tuning
 from slipway_driver.redaction import redacted, secrets_of
 
@@ -30,8 +30,11 @@ TAIL_LINES = 10
 #: (https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html, 2026-11-26), and it covers all GPUs.
 _SET = {"NCCL_NET": "Socket", "NCCL_NET_PLUGIN": "none"}
 _UNSET = ("CUDA_VISIBLE_DEVICES", "NCCL_TUNER_PLUGIN")
-#: Signals that say nothing about a GPU: SIGKILL comes from the kernel's out-of-memory killer, SIGBUS from a full /dev/shm.
-_FOREIGN_SIGNALS = (-signal.SIGKILL, -signal.SIGBUS)
+#: Signals that say nothing about a GPU: SIGKILL comes from the kernel's out-of-memory killer, SIGBUS from a full /dev/shm, and the others
+#: from whoever ends the job.
+_FOREIGN_SIGNALS = (-signal.SIGKILL, -signal.SIGBUS, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
+#: The stages that use the GPU, in their order, after the import of PyTorch.
+_STAGES = ["", MATMUL, ALL_REDUCE]
 
 
 class Setup(NamedTuple):
@@ -90,6 +93,11 @@ class _Rank:
         """The lines of standard error that are not empty."""
         return [line for line in self._text(self._err).splitlines() if line.strip()]
 
+    @property
+    def order(self) -> int:
+        """The number of the last stage; a rank on the CPU is behind those that use the GPU."""
+        return _STAGES.index(self.stage) if self.stage in _STAGES else len(_STAGES)
+
     def blames_gpu(self, tuned: Sequence[str]) -> bool:
         """Whether the rank ended because of its GPU or the connections between the GPUs, as far as its end shows. With `tuned` variables,
         NCCL may also fail on a healthy host."""
@@ -99,6 +107,10 @@ class _Rank:
         if is_gpu_error(text):
             return True
         return not (PEER_LOST.search(text) or SYSTEM_ERROR.search(text) or (tuned and self.stage == ALL_REDUCE))
+
+    def names_hardware(self) -> bool:
+        """Whether the rank reports an error that only a broken host has."""
+        return self.stage in (MATMUL, ALL_REDUCE) and names_hardware("\n".join(self.errors()))
 
     def kill(self) -> None:
         """Ends the process. One that hangs in NVIDIA's kernel driver cannot be killed and is left."""
@@ -134,23 +146,31 @@ def measure(setup: Setup, stopped: threading.Event) -> Measured:
 
 
 def _watched(ranks: Sequence[_Rank], tuned: Sequence[str], stopped: threading.Event) -> Measured:
-    """Waits for the result, for a rank that fails, or for the limit."""
+    """Waits for the result, for ranks that fail, or for the limit."""
     begun: Optional[float] = None
     deadline, settled = time.monotonic() + START_SECONDS, None
     while not stopped.wait(POLL_SECONDS):
-        if ranks[0].code == 0:
+        # What happens after the result, while processes end, says nothing about the GPUs.
+        if ranks[0].code == 0 or ranks[0].answer() is not None:
             return _result(ranks[0])
         now, failed = time.monotonic(), [rank for rank in ranks if rank.code]
-        to_blame = [rank for rank in failed if rank.blames_gpu(tuned)]
-        if failed and settled is None:
+        if failed and settled is None and (now >= deadline or _are_comparable(ranks, failed)):
             settled = now + SETTLE_SECONDS
-        if to_blame or (settled is not None and now >= settled):
-            return _failed((to_blame or failed)[0], bool(to_blame))
+        if any(rank.names_hardware() for rank in failed) or (settled is not None and now >= settled):
+            return _failed(failed, len(ranks), tuned)
         if begun is None and all(rank.stage for rank in ranks):
             begun, deadline = now, now + MEASURE_SECONDS
         if not failed and now >= deadline:
             return _silent(ranks, begun is not None, tuned)
     return Measured({}, [], [])
+
+
+def _are_comparable(ranks: Sequence[_Rank], failed: Sequence[_Rank]) -> bool:
+    """Whether the other ranks have come to where one failed: they have multiplied too, or wait in the all-reduce, or have failed as well.
+    An image with which nothing can be computed fails on every GPU, a broken GPU alone."""
+    first = min(rank.order for rank in failed)
+    needed = first + 1 if _STAGES[first : first + 1] == [MATMUL] else first
+    return all(rank.code or rank.order >= needed for rank in ranks)
 
 
 def _result(first: _Rank) -> Measured:
@@ -161,22 +181,25 @@ def _result(first: _Rank) -> Measured:
     return Measured(facts, [], [])
 
 
-def _failed(rank: _Rank, refuses: bool) -> Measured:
+def _failed(failed: Sequence[_Rank], count: int, tuned: Sequence[str]) -> Measured:
+    """Refuses the host if a rank names broken hardware, or if some of its GPUs failed and others did not."""
+    causes = [rank for rank in failed if rank.blames_gpu(tuned)]
+    named = [rank for rank in causes if rank.names_hardware()]
+    refuses = bool(named) or 0 < len(causes) < count
+    rank = (named or causes or failed)[0]
     errors, code = rank.errors(), rank.code or 0
     how = "exit code %d" % code if code > 0 else "signal %d" % -code
     where = rank.stage or "the import of PyTorch"
-    named = [line for line in errors if BARE_EXCEPTION.match(line)] or errors
+    last = [line for line in errors if BARE_EXCEPTION.match(line)] or errors
     reason = "GPU %d failed in %s with %s" if refuses else "the GPUs were not measured: rank %d failed in %s with %s"
-    reason = reason % (rank.number, where, how) + (": %s" % named[-1] if named else "")
+    reason = reason % (rank.number, where, how) + (": %s" % last[-1] if last else "")
     return Measured({}, [Finding("measurement", reason, refuses)], errors[-TAIL_LINES:])
 
 
 def _silent(ranks: Sequence[_Rank], begun: bool, tuned: Sequence[str]) -> Measured:
     """The ranks that are the furthest behind keep the others waiting."""
-    stages = ["", MATMUL, ALL_REDUCE]
     running = [rank for rank in ranks if rank.code is None]
-    furthest = {rank.number: stages.index(rank.stage) if rank.stage in stages else len(stages) for rank in running}
-    behind = [rank for rank in running if furthest[rank.number] == min(furthest.values())]
+    behind = [rank for rank in running if rank.order == min(one.order for one in running)]
     numbers, stage = ", ".join(str(rank.number) for rank in behind), behind[0].stage
     refuses = begun and stage in (MATMUL, ALL_REDUCE) and not (tuned and stage == ALL_REDUCE)
     if refuses:

@@ -25,24 +25,32 @@ WARM_UP, TIMES = 3, 20
 #: How long a GPU computes before it is measured, so that its clocks have risen.
 WARM_UP_SECONDS = 0.5
 
-#: The stages of a rank, printed with this prefix. The first two use the GPU.
+#: The stages of a rank, printed with this prefix. The first two use the GPU; when the last one begins, the result is there.
 STAGE = "stage: "
-MATMUL, ALL_REDUCE, ON_CPU = "matrix multiplication", "all-reduce", "measurement on the CPU"
+MATMUL, ALL_REDUCE, ON_CPU, END = "matrix multiplication", "all-reduce", "measurement on the CPU", "end"
 #: Exit codes of a rank that raised an exception: an error of its GPU, or anything else.
 GPU_FAILED, NOT_THE_GPU = 1, 3
 _CUDA_ERROR = re.compile(r"CUDA error|CUDA failure|unhandled cuda error|Unexpected error from cudaGetDeviceCount", re.IGNORECASE)
 #: CUDA errors of a healthy GPU: the image's PyTorch or libraries do not match the GPU or its driver, or another process holds its memory
-#: (https://docs.nvidia.com/cuda/cuda-runtime-api/, "cudaError", 2026-11-26).
+#: (https://docs.nvidia.com/cuda/cuda-runtime-api/, "cudaError", and https://docs.nvidia.com/cuda/cublas/, "cublasStatus_t", 2026-11-26).
 _SOFTWARE = re.compile(
-    r"no kernel image|too old|is insufficient|no NVIDIA driver|unsupported|forward compatibility|driver / cuda driver combination"
-    r"|invalid device (?:function|ordinal)|no CUDA-capable device|not supported|out of memory",
+    r"kernel image|too old|is insufficient|no NVIDIA driver|unsupported|forward compatibility|driver / cuda driver combination"
+    r"|invalid device (?:function|ordinal)|no CUDA-capable device|not supported|out of memory|symbol not found|PTX|CUDA (?:m|c)alloc"
+    r"|CUBLAS_STATUS_(?!EXECUTION_FAILED|INTERNAL_ERROR)",
     re.IGNORECASE,
 )
+#: Error 802: the fabric manager of the host has not configured NVSwitch.
+_HOST = re.compile(r"system not yet initialized", re.IGNORECASE)
 
 
 def is_gpu_error(text: str) -> bool:
-    """Whether the message of an exception reports a broken GPU or NVLink."""
-    return bool(HARDWARE.search(text) or (_CUDA_ERROR.search(text) and not _SOFTWARE.search(text)))
+    """Whether the message of an exception reports what may be a broken GPU or NVLink."""
+    return names_hardware(text) or bool(_CUDA_ERROR.search(text) and not _SOFTWARE.search(text))
+
+
+def names_hardware(text: str) -> bool:
+    """Whether a message reports an error that only a broken host has, also if all of its GPUs report it."""
+    return bool(HARDWARE.search(text) or _HOST.search(text))
 
 
 def _enter(stage: str) -> None:
@@ -111,6 +119,7 @@ def main() -> None:
         if world > 1:
             facts["busBandwidthGBps"] = _rounded(bus_bandwidth_gbps(reduced.numel() * 4, each, world))
         print(json.dumps(facts), flush=True)
+    _enter(END)
     dist.destroy_process_group()
 
 

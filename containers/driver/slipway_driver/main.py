@@ -186,7 +186,7 @@ class Driver:
         attempt = self._attempt.on(self._attempt.cluster.with_training(decision.hosts)) if replaced else self._attempt
         environ = dict(attempt.environ, SLIPWAY_RESUME_FROM=resume_from, SLIPWAY_RESTART=str(self._round))
         self._attempt = dataclasses.replace(attempt, environ=environ)
-        # All hosts know the cause, so they agree on whether there is a probe.
+        # The hosts that were there from the start know all causes, so they agree on whether there is a probe.
         again = self._probe is not None and cause.reason.startswith(BEFORE_TRAINING)
         self._probe = Probe(self._attempt, self._peers.end_asked) if again else None
         self._begin()

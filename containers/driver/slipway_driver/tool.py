@@ -29,5 +29,7 @@ def answer_of(command: Sequence[str], seconds: float) -> Answer:
     except subprocess.TimeoutExpired:
         # A process that waits in NVIDIA's kernel driver does not end on SIGKILL, and subprocess.run would wait for it indefinitely.
         process.kill()
+        if process.stdout is not None:
+            process.stdout.close()
         return Answer(late=True)
     return Answer(text.decode("utf-8", "replace"), process.returncode)

@@ -33,10 +33,8 @@ def _backend(settings: RunSettings, name: str) -> Iterator[Limit]:
     yield layers > 1 and not full, "code.arguments.recompute-layers", "be 1 without activationCheckpointing full", given, "remove it"
     if name in ("smp-v2", "deepspeed"):
         yield layers > 1, "code.arguments.recompute-layers", f"be 1 with {name}", given, "remove it"
-        yield parallel.compile is True, f"{DEGREES}.compile", f"be left out with {name}", True, "remove it"
     if name == "fsdp1":
-        with_backend = "with the built-in trainer's backend fsdp1"
-        fix = "change it, or leave out backend fsdp1 and collectives smddp"
+        with_backend, fix = _why_fsdp1(settings)
         yield parallel.tensor > 1, f"{DEGREES}.tensor_parallel_degree", f"be 1 {with_backend}", parallel.tensor, fix
         yield parallel.expert > 1, f"{DEGREES}.expert_parallel_degree", f"be 1 {with_backend}", parallel.expert, fix
         yield parallel.compile is True, f"{DEGREES}.compile", f"be false {with_backend}", True, fix
@@ -76,9 +74,13 @@ def _objective(settings: RunSettings, name: str) -> Iterator[Limit]:
     yield name in ("smp-v2", "deepspeed"), "distribution.library", must, settings.library, "use fsdp"
     if objective != "dpo":
         return
-    smddp = settings.collectives == "smddp"
-    option, found = ("distribution.collectives", "smddp") if smddp else ("code.arguments.backend", "fsdp1")
-    yield name == "fsdp1", option, "not disable FSDP2 with objective dpo", found, "remove it"
+    if _chose_fsdp1(settings):
+        smddp = settings.collectives == "smddp"
+        option, found = ("distribution.collectives", "smddp") if smddp else ("code.arguments.backend", "fsdp1")
+        yield name == "fsdp1", option, "not disable FSDP2 with objective dpo", found, "remove it"
+    else:
+        why, fix = _why_fsdp1(settings)
+        yield name == "fsdp1", "training.objective", f"be pretrain or sft {why}", objective, fix
     for degree, ranks in (("context", parallel.context), ("tensor", parallel.tensor), ("expert", parallel.expert)):
         path, fix = f"{DEGREES}.{degree}_parallel_degree", "remove it, and shard over more ranks"
         yield ranks > 1 and name.startswith("fsdp"), path, "be 1 with objective dpo", ranks, fix
@@ -86,6 +88,19 @@ def _objective(settings: RunSettings, name: str) -> Iterator[Limit]:
     yield training.precision == "fp8", "training.precision", must, training.precision, "use bf16"
     z_loss = settings.arguments.z_loss
     yield z_loss != 0, "code.arguments.z-loss", "be 0 with objective dpo", _given(settings, "z-loss"), "remove it"
+
+
+def _chose_fsdp1(settings: RunSettings) -> bool:
+    """Whether the run file asks for FSDP1, and not only the PyTorch of the image."""
+    backend = settings.arguments.backend
+    return backend == "fsdp1" or (backend != "fsdp2" and settings.collectives == "smddp")
+
+
+def _why_fsdp1(settings: RunSettings) -> tuple[str, str]:
+    """What the limits of FSDP1 follow from, and what to do about them."""
+    if _chose_fsdp1(settings):
+        return "with the built-in trainer's backend fsdp1", "change it, or leave out backend fsdp1 and collectives smddp"
+    return "with PyTorch before 2.6", "use an image with PyTorch 2.6 or later"
 
 
 def _document_mask(settings: RunSettings, name: str) -> Iterator[Limit]:

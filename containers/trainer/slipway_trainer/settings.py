@@ -189,7 +189,8 @@ def _parallel(library: str, parameters: Mapping[str, Any]) -> Parallel:
         expert=int(parameters.get("expert_parallel_degree", 1)),
         shard=int(shard) if shard is not None else None,
         reshard_after_forward=bool(parameters.get("reshard_after_forward", True)),
-        compile=bool(parameters["compile"]) if "compile" in parameters else None,
+        # With deepspeed, this is a section of its own configuration.
+        compile=bool(parameters["compile"]) if "compile" in parameters and library in ("fsdp", "ddp") else None,
         no_sync=bool(parameters.get("no_sync", False)),
     )
 
@@ -255,7 +256,7 @@ def _seconds(environ: Mapping[str, str], name: str) -> float | None:
 def _unsupported(settings: RunSettings) -> Iterator[Limit]:
     """Settings that are valid in a run file but not supported by this trainer. limits.py has those that depend on the backend."""
     training, library, recipe = settings.training, settings.library, settings.training.fp8_recipe
-    must = f"be {or_list(LIBRARIES)} for the built-in trainer"
+    must = "be fsdp, smp-v2 or deepspeed for the built-in trainer"
     yield library not in LIBRARIES, "distribution.library", must, library, "use fsdp, or custom code"
     yield training.objective not in OBJECTIVES, "training.objective", f"be {or_list(OBJECTIVES)}", training.objective, "correct it"
     must = "be tensorwise or rowwise for the built-in trainer"

@@ -19,7 +19,7 @@ for package in "${PACKAGES[@]}"; do
   fi
   probe=$(mktemp -d)
   if pip download --quiet --no-deps --dest "$probe" "$name"; then
-    echo "install-tools: $package: must be installable, because the package index has $name, got an error of pip; use an index with this version" >&2
+    echo "install-tools: $package: must be installable, because the package index has $name, got the error of pip above; use an index with this version and its dependencies" >&2
     exit 1
   fi
   rm -rf "$probe"

@@ -1,5 +1,7 @@
+import { orList } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
 import { eachChannel } from '../data/channels';
+import { modesBesideManaged } from '../own-code';
 import { type Finding, type Rule, trainingRule, when } from '../rule';
 import { namedTypes } from './types';
 
@@ -102,14 +104,16 @@ const data = (run: RunSpec): Finding[] =>
     }),
   );
 
-function checkpoints({ checkpoints: { mode } }: RunSpec): Finding[] {
+function checkpoints(run: RunSpec): Finding[] {
+  const { mode } = run.checkpoints;
+  const modes = modesBesideManaged(run);
   const why =
     mode === 'managed' ? 'SageMaker restores managed ones only when a job starts' : 'there is nothing to restart from';
   return when(mode === 'none' || mode === 'managed', {
     path: 'checkpoints.mode',
-    must: `must be direct or fsx with compute.spareInstances: ${why}`,
+    must: `must be ${orList(modes)} with compute.spareInstances: ${why}`,
     got: mode,
-    fix: 'use direct, or remove spareInstances',
+    fix: `use ${modes[0]}, or remove spareInstances`,
   });
 }
 

@@ -1,5 +1,7 @@
 import { modelParameters } from '../../catalog/model/parameters';
+import { orList } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
+import { modesBesideManaged } from '../own-code';
 import { type Finding, guide, type Rule, trainingRule, when } from '../rule';
 
 /** Managed checkpoints are copied to every instance at each start; above this size the copy takes longer than most restarts. */
@@ -47,12 +49,13 @@ function fsx(run: RunSpec): Finding[] {
 
 function managedSize(run: RunSpec): Finding[] {
   if (run.checkpoints.mode !== 'managed' || !run.model) return [];
+  const modes = modesBesideManaged(run);
   const gib = (modelParameters(run.model.architecture) * CHECKPOINT_BYTES_PER_PARAMETER) / 2 ** 30;
   return when(gib > MANAGED_LIMIT_GIB, {
     path: 'checkpoints.mode',
-    must: `must be direct or fsx for a checkpoint of about ${Math.round(gib)} GiB: managed ones are copied to every instance at each start`,
+    must: `must be ${orList(modes)} for a checkpoint of about ${Math.round(gib)} GiB: managed ones are copied to every instance at each start`,
     got: 'managed',
-    fix: 'use mode: direct',
+    fix: `use mode: ${modes[0]}`,
   });
 }
 
@@ -125,7 +128,7 @@ const RULES: readonly Rule[] = [
         path: 'checkpoints.mode',
         must: 'must not be none with capacity spot',
         got: 'none',
-        fix: 'use mode managed or direct, or acknowledge checkpoints/spot-without',
+        fix: `use mode managed or ${modesBesideManaged(run)[0]}, or acknowledge checkpoints/spot-without`,
       }),
   },
   {

@@ -41,7 +41,7 @@ function refusedValue(kind: ArgumentKind, given: unknown): { must: string; got: 
   if (kind.kind === 'flag')
     return values.every((value) => typeof value === 'boolean')
       ? undefined
-      : { must: 'must be true or false', got: given };
+      : { must: 'must be true or false', got: typeof given === 'string' ? JSON.stringify(given) : given };
   // The value false leaves the argument out.
   if (given === false || values.length === 0) return undefined;
   if (values.length > 1) return { must: 'must be one value', got: given };

@@ -24,7 +24,7 @@ const RULES: readonly Rule[] = [
     what: 'The arguments mlflow and wandb require the variable that names their server or project.',
     why: 'Without it, every instance would start and then exit with code 77.',
     source: 'containers/trainer',
-    check: ({ code, observability, environmentVariables, secrets }) =>
+    check: ({ code, observability, environmentVariables, secrets, image }) =>
       Object.entries(TRACKED).flatMap(([name, variable]) =>
         when(
           code.builtin === 'builtin' &&
@@ -33,6 +33,8 @@ const RULES: readonly Rule[] = [
             [environmentVariables, secrets].every((given) => given?.[variable] === undefined),
           {
             path: `code.arguments.${name}`,
+            // An image of one's own may set the variable.
+            ...(image.kind === 'uri' && { level: 'warning' as const }),
             must: `must be used with observability.${name}, or with ${variable} in environmentVariables`,
             got: true,
             fix: `set observability.${name} and remove it`,
@@ -98,7 +100,8 @@ const RULES: readonly Rule[] = [
     source: 'containers/README.md',
     check: ({ code, training, data }) => {
       if (code.builtin !== 'builtin') return [];
-      const missing = (channel: string) => !data.some((one) => one.channel === channel);
+      // The variable with the folder of a channel is in upper case.
+      const missing = (channel: string) => !data.some((one) => one.channel.toUpperCase() === channel.toUpperCase());
       const channels = data.map((one) => one.channel);
       const [channel, held] = [String(code.arguments['data-channel'] ?? 'train'), code.arguments['eval-channel']];
       return [

@@ -27,7 +27,7 @@ function moduleFindings({ model, distribution, training, code }: RunSpec): Findi
     ...refused
       .filter(([isWrong]) => isWrong)
       .map(([, must]) => ({ path: MODULES, must, got: modules, fix: 'remove it' })),
-    ...when(Number(weight) === 0, {
+    ...when(weight !== false && Number(weight) === 0, {
       path: WEIGHT,
       must: 'must be a number above 0 for a model with mtpLayers',
       got: weight,

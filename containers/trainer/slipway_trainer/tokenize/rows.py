@@ -34,8 +34,8 @@ class Row(NamedTuple):
 
 
 def kind(path: Path) -> str:
-    """The suffix that determines how a file is read, without a compression suffix."""
-    return Path(path.stem).suffix if path.suffix in _COMPRESSED else path.suffix
+    """The suffix that determines how a file is read, in lower case and without a compression suffix."""
+    return (Path(path.stem).suffix if path.suffix in _COMPRESSED else path.suffix).lower()
 
 
 def has_rows(path: Path) -> bool:
