@@ -112,6 +112,16 @@ export interface LayoutInput {
    */
   noSync?: boolean;
   /**
+   * FSDP's `reshard_after_forward: false` (SHARD_GRAD_OP of FSDP1) with zeroStage 3: parameters stay gathered from the forward pass of a
+   * block to its backward pass. @default false - they are gathered again in the backward pass
+   */
+  keepsGathered?: boolean;
+  /**
+   * The built-in trainer's FSDP1 backend: it sums gradients over replicas after every micro-batch, and no_sync does not keep parameters
+   * gathered between micro-batches. @default false - FSDP2
+   */
+  isFsdp1?: boolean;
+  /**
    * The built-in trainer runs it, so its communication volume is used, which a test checks. @default false - the volume of typical
    * libraries of its kind
    */
@@ -176,6 +186,13 @@ export const takesMask = (l: LayoutInput): boolean =>
 /** Micro-batches per step; layoutProblem ensures a whole number. */
 export const microBatchesOf = (l: LayoutInput) =>
   Math.max(1, Math.round(l.globalBatch / (l.microBatch * l.shard * l.replicate)));
+
+/** Bytes per parameter that FSDP and ZeRO-3 gather: the precision of the products, of which those in 8 and 4 bit are gathered in 16. */
+export const elementBytesOf = (l: LayoutInput): 2 | 4 => (l.precision === 'fp32' ? 4 : 2);
+
+/** Whether no_sync keeps parameters gathered from a backward pass to the next forward pass; FSDP1 does with `keepsGathered` only. */
+export const keepsGatheredUntilForward = (l: LayoutInput): boolean =>
+  l.noSync === true && (!l.isFsdp1 || l.keepsGathered === true);
 
 /** Number of ranks over which each expert is split. */
 export function expertTensorOf(l: LayoutInput): number {

@@ -74,7 +74,8 @@ class _Recorder(TorchDispatchMode):
         if function.namespace in ("c10d", "_c10d_functional"):
             kind = _KINDS.get(function._schema.name.split("::")[1])
             if kind is not None:
-                largest = max(tensor.numel() * tensor.element_size() for tensor in (*_tensors(args), *_tensors(made)))
+                # A whole tensor may be a list of its parts.
+                largest = max(sum(tensor.numel() * tensor.element_size() for tensor in _tensors(one)) for one in (*args, made))
                 self._traffic.sent.append(Sent(kind, largest, _group_of(args).size()))
         return made
 

@@ -36,7 +36,20 @@ const MIXTURE = {
   },
 };
 const SHORT = { sequenceLength: 64 };
-type Variant = { hosts: number; parameters: object; training?: object; model?: object };
+const DENSE = { architecture: { ...MIXTURE.architecture, experts: 1, expertsPerToken: 1 } };
+/** 32 ranks that take two micro-batches a step. */
+const twice = (parameters: object, groups = 32): Variant => ({
+  hosts: 4,
+  parameters,
+  training: { globalBatchSize: 2 * groups },
+});
+const ofFsdp1 = (parameters: object, groups = 32): Variant => ({
+  ...twice(parameters, groups),
+  ...{ model: DENSE, training: { ...SHORT, globalBatchSize: 2 * groups }, words: { backend: 'fsdp1' } },
+});
+const KEPT = { reshard_after_forward: false };
+const LATE = { no_sync: true };
+type Variant = { hosts: number; parameters: object; training?: object; model?: object; words?: object };
 /** Other layouts of llama3-8b-fsdp.yaml, on 32 to 1,024 GPUs. */
 const VARIANTS: Readonly<Record<string, Variant>> = {
   'tensor 4, nothing recomputed': {
@@ -66,12 +79,24 @@ const VARIANTS: Readonly<Record<string, Variant>> = {
     ...{ hosts: 16, parameters: { expert_parallel_degree: 4, replicate_degree: 4 }, model: MIXTURE },
     training: { ...SHORT, activationCheckpointing: 'none' },
   },
+  'kept until backward': twice(KEPT),
+  'kept until forward, replicated': twice({ ...LATE, shard_degree: 8 }),
+  'kept for the whole step': twice({ ...KEPT, ...LATE }),
+  'kept until backward, replicated': twice({ ...KEPT, replicate_degree: 4 }),
+  'kept until backward, context 2': twice({ ...KEPT, context_parallel_degree: 2 }, 16),
+  'kept until backward, tensor 4': twice({ ...KEPT, tensor_parallel_degree: 4 }, 8),
+  'kept for the whole step, tensor 4': twice({ ...KEPT, ...LATE, tensor_parallel_degree: 4 }, 8),
+  'FSDP1, replicated': ofFsdp1({ replicate_degree: 4 }),
+  'FSDP1, gradients sent once': ofFsdp1({ ...LATE, replicate_degree: 4 }),
+  'FSDP1, kept until backward': ofFsdp1(KEPT),
+  'FSDP1, kept for the whole step': ofFsdp1({ ...KEPT, ...LATE }),
 };
 
-function variantRun(base: RunSpec, { hosts, parameters, training, model }: Variant): RunSpec {
+function variantRun(base: RunSpec, { hosts, parameters, training, model, words }: Variant): RunSpec {
   return {
     ...base,
     ...(model ? { model: model as RunSpec['model'] } : {}),
+    code: { ...base.code, arguments: { ...base.code.arguments, ...words } },
     compute: { ...base.compute, instanceCount: hosts },
     training: { ...base.training, globalBatchSize: 2048, microBatchSize: 1, ...training },
     distribution: { ...base.distribution, parameters: parameters as RunSpec['distribution']['parameters'] },

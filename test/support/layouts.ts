@@ -108,6 +108,8 @@ const software = fc.record({
   overlapsTensor: fc.boolean(),
   loss: fc.constantFrom<LayoutInput['loss']>('plain', '16-bit', 'chunked', 'fused'),
   offloadOptimizer: fc.boolean(),
+  keepsGathered: fc.boolean(),
+  noSync: fc.boolean(),
   gradientBytes: fc.constantFrom(2, 4, 6),
 });
 
@@ -135,6 +137,7 @@ export const layouts: fc.Arbitrary<LayoutInput> = fc
     return layout({
       ...rest,
       ...s,
+      ...(s.stack !== 'fsdp' && { keepsGathered: false, noSync: false }),
       ...usable,
       accelerator: acceleratorNamed(gpu),
       nodes,

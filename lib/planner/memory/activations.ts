@@ -11,6 +11,8 @@ export interface HeldActivations {
   kept: number;
   /** What the block being processed needs in addition to its kept activations. */
   oneBlock: number;
+  /** All that a block needs, whatever is recomputed. */
+  wholeBlock: number;
   /** The score matrix of that block, and the masks that all blocks share. */
   scores: number;
 }
@@ -28,6 +30,7 @@ export function heldActivations(l: LayoutInput, k: MemoryConstants, layers: numb
   return {
     kept: (kept * layers * interleave + stageEnds) * inFlight * (1 + k.keptHoles),
     oneBlock: Math.max(0, ...kinds.map(({ inWork }) => inWork)),
+    wholeBlock: Math.max(...kinds.map(({ whole }) => whole)),
     scores: tokens * Math.max(...kinds.map(({ scores }) => scores)),
   };
 }
@@ -40,7 +43,7 @@ function heldByBlock(l: LayoutInput, k: MemoryConstants, input: number) {
   const block = blockBytesPerToken(l, k);
   const kept = tokens * keptPerToken(l, block, input);
   const scores = l.recompute === 'none' ? 0 : block.core;
-  return { kept, scores, inWork: tokens * (block.all - scores) - kept };
+  return { kept, scores, inWork: tokens * (block.all - scores) - kept, whole: tokens * block.all };
 }
 
 /** Bytes per token of one block. */

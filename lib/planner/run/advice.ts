@@ -49,6 +49,14 @@ const shardEverywhere = (l: LayoutInput) => ({ shard: l.shard * l.replicate, rep
 
 /** Changes that reduce the memory of a layout, cheapest first. */
 const SMALLER: readonly Change[] = [
+  (l) =>
+    l.keepsGathered
+      ? {
+          change: { 'distribution.parameters.reshard_after_forward': true },
+          why: 'keeps no gathered parameters',
+          layout: { keepsGathered: false },
+        }
+      : undefined,
   (l) => (l.recompute === 'none' ? recompute('selective', 'keeps fewer activations', l) : undefined),
   (l) => (l.recompute !== 'full' ? recompute('full', 'keeps one tensor a block', l) : undefined),
   (l) => {

@@ -1,7 +1,7 @@
 import type { Accelerator } from '../../catalog/instances/instances';
 import { findInstanceType } from '../../catalog/instances/instances';
 import { parameterShape } from '../../catalog/model/parameters';
-import { compilesByDefault, fsdpCompiles } from '../../distribution/fsdp';
+import { compilesByDefault, fsdpCompiles, usesFsdp1 } from '../../distribution/fsdp';
 import { findStrategy } from '../../distribution/index';
 import { EXPERT_TENSOR, flag, flagNumber } from '../../distribution/megatron/flags';
 import { degree, type ParallelLayout } from '../../distribution/strategy';
@@ -149,8 +149,7 @@ function zeroStageOf(run: RunSpec, ranks: number): LayoutInput['zeroStage'] {
   switch (library) {
     case 'fsdp':
     case 'smp-v2':
-      if (ranks === 1) return 0;
-      return parameters.reshard_after_forward === false ? 2 : 3;
+      return ranks === 1 ? 0 : 3;
     case 'deepspeed': {
       const stage = section(parameters.zero_optimization).stage;
       return stage === 1 || stage === 2 || stage === 3 ? stage : 0;
@@ -226,6 +225,17 @@ function ofBuiltinTrainer(run: RunSpec, compiled: boolean): Partial<Software> {
   };
 }
 
+/** What differs from FSDP2 with its defaults. The built-in trainer's DDP is FSDP without shards. */
+function ofFsdp(run: RunSpec): Partial<Software> {
+  const { library, parameters } = run.distribution;
+  const keeps = library === 'fsdp' && parameters.reshard_after_forward === false;
+  return { ...(keeps && { keepsGathered: true }), ...(isOwn(run) && usesFsdp1(run) && { isFsdp1: true }) };
+}
+
+/** Whether the built-in trainer runs with FSDP. */
+const isOwn = ({ code, distribution: { library } }: RunSpec): boolean =>
+  code.builtin === 'builtin' && (library === 'fsdp' || library === 'ddp');
+
 function softwareOf(run: RunSpec): Software {
   const { distribution, training } = run;
   const stack = stackOf(distribution.library);
@@ -254,12 +264,13 @@ function softwareOf(run: RunSpec): Software {
     compilesUnlessTensor: compilesByDefault(run),
     sendsOncePerNode: dispatchesOncePerNode(run),
     ...expertTensorOf(run),
-    isOwnTrainer: run.code.builtin === 'builtin' && distribution.library === 'fsdp',
+    isOwnTrainer: isOwn(run),
     masksDocuments: masksDocuments(run),
     ...(keepsScores(run) && { attention: 'unfused' as const }),
     ...(changesScores(run) && { changesScores: true }),
     ...((run.model?.architecture.normPlacement ?? 'pre') !== 'pre' && { normsBehind: true }),
     noSync: stack === 'fsdp' && distribution.parameters.no_sync === true,
+    ...ofFsdp(run),
   };
 }
 

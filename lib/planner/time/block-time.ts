@@ -152,10 +152,9 @@ function shardSeconds(l: LayoutInput, net: Network, k: Constants, { forward, bac
   const scatter = gatherSeconds(reduceBytesOf(l, k) * traffic.trained, group, net);
   const tax = overlapTax(l, k);
   const micro = microBatchesOf(l);
-  const beforeForward = (traffic.gathers - micro) / micro;
-  return (
-    added(forward, beforeForward * gather, tax) + added(backward, gather + (traffic.scatters / micro) * scatter, tax)
-  );
+  const inForward = traffic.forwardGathers * gather;
+  const inBackward = (traffic.gathers - traffic.forwardGathers) * gather + traffic.scatters * scatter;
+  return added(forward, inForward / micro, tax) + added(backward, inBackward / micro, tax);
 }
 
 /** SMDDP's AllGather uses fewer than 9 streaming multiprocessors instead of 24, as AWS reports, and leaves the others to the products. */
