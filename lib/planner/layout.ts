@@ -16,9 +16,10 @@ export type AttentionKernel = 'flash' | 'flash1' | 'fused' | 'unfused';
 
 /**
  * What is recomputed in the backward pass. full: each block; block: every second block; op: half of the matrix products of each block
- * (selective checkpointing of PyTorch); core: attention between its projections.
+ * (selective checkpointing of PyTorch); products: all but matrix products and attention (selective checkpointing of the built-in trainer);
+ * core: attention between its projections.
  */
-export type Recompute = 'none' | 'full' | 'block' | 'op' | 'core';
+export type Recompute = 'none' | 'full' | 'block' | 'op' | 'products' | 'core';
 
 /**
  * Precision of the matrix products; `bf16-pure` keeps the master weights in bf16 too. Granularity of the scales: `fp8` one per tensor;
@@ -187,8 +188,14 @@ export const takesMask = (l: LayoutInput): boolean =>
 export const microBatchesOf = (l: LayoutInput) =>
   Math.max(1, Math.round(l.globalBatch / (l.microBatch * l.shard * l.replicate)));
 
-/** Bytes per parameter that FSDP and ZeRO-3 gather: the precision of the products, of which those in 8 and 4 bit are gathered in 16. */
+/** Bytes of an element of activations and of gathered parameters: products in 8 and 4 bit cast both from 16. */
 export const elementBytesOf = (l: LayoutInput): 2 | 4 => (l.precision === 'fp32' ? 4 : 2);
+
+/** What `activationCheckpointing: selective` recomputes. */
+export function selectiveOf(l: Pick<LayoutInput, 'stack' | 'isOwnTrainer'>): Recompute {
+  if (l.isOwnTrainer) return 'products';
+  return l.stack === 'fsdp' ? 'op' : 'core';
+}
 
 /** Whether no_sync keeps parameters gathered from a backward pass to the next forward pass; FSDP1 does with `keepsGathered` only. */
 export const keepsGatheredUntilForward = (l: LayoutInput): boolean =>

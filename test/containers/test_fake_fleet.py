@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 import torch.distributed as dist  # noqa: E402
-from faked_ranks import Sent, Traffic, faked_world  # noqa: E402
+from faked_ranks import LiveTensors, Sent, Traffic, faked_world  # noqa: E402
 from test_mixture_layouts import MODELS as MIXTURES  # noqa: E402
 from test_split_families import MODELS as DENSE  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily  # noqa: E402
@@ -66,20 +66,39 @@ def fleet(settings: RunSettings, layout: Layout, ranks: int) -> Iterator[tuple[f
 
 def one_step(job: dict[str, Any], ranks: int, micro_steps: int) -> tuple[Fsdp1Backend | fsdp2.Fsdp2Backend, Traffic]:
     """What rank 0 sends in one step of `micro_steps`."""
-    job = job | {"model": job["model"] | {"layers": LAYERS}}
-    job["distribution"] = job["distribution"] | {"parameters": job["distribution"]["parameters"] | {"compile": False}}
-    settings = resolve_settings(job, job["arguments"], {})
-    layout = resolve_layout(settings.parallel, ranks, settings.architecture, settings.training)
-    length = settings.training.sequence_length
+    settings, layout = settled(job, ranks, LAYERS)
     # How many tokens visit an expert is a number of the data, and FSDP1 needs storage: these models are small, and compute.
     world = computing_fleet if settings.architecture.experts or settings.arguments.backend == "fsdp1" else fleet
     with world(settings, layout, ranks) as (backend, traffic):
         traffic.clear()
-        rows = settings.training.micro_batch_size * (2 if settings.training.objective == "dpo" else 1)
-        tokens = torch.zeros((rows, length + 1), dtype=torch.int64)
+        batch = micro_batch(settings)
         for number in range(micro_steps):
-            backend.forward_backward(MicroBatch(tokens[:, :-1], tokens[:, 1:]), 1.0 / micro_steps, last=number == micro_steps - 1)
+            backend.forward_backward(batch, 1.0 / micro_steps, last=number == micro_steps - 1)
         return backend, traffic
+
+
+def settled(job: dict[str, Any], ranks: int, layers: int) -> tuple[RunSettings, Layout]:
+    """The settings of a job whose model is cut to `layers`, not compiled."""
+    job = job | {"model": job["model"] | {"layers": layers}}
+    job["distribution"] = job["distribution"] | {"parameters": job["distribution"]["parameters"] | {"compile": False}}
+    settings = resolve_settings(job, job["arguments"], {})
+    return settings, resolve_layout(settings.parallel, ranks, settings.architecture, settings.training)
+
+
+def micro_batch(settings: RunSettings) -> MicroBatch:
+    rows = settings.training.micro_batch_size * (2 if settings.training.objective == "dpo" else 1)
+    tokens = torch.zeros((rows, settings.training.sequence_length + 1), dtype=torch.int64)
+    return MicroBatch(tokens[:, :-1], tokens[:, 1:])
+
+
+def live_after_forward(job: dict[str, Any], ranks: int, layers: int) -> int:
+    """Bytes that a forward pass leaves in memory besides the rank's shards."""
+    settings, layout = settled(job, ranks, layers)
+    with fleet(settings, layout, ranks) as (backend, _traffic), LiveTensors() as live:
+        shards = sum(parameter.to_local().nbytes for parameter in backend.model.parameters())
+        loss = backend._objective(backend.model, micro_batch(settings))
+        assert loss.requires_grad
+        return live.bytes() - shards
 
 
 @contextmanager
@@ -176,6 +195,22 @@ def test_collectives_of_a_step_are_those_that_the_planner_counts(entry: dict[str
     parameters = check_parameters(entry, layout, sent, micro_steps, done)
     held = sum((parameter.to_local() if isinstance(parameter, DTensor) else parameter).numel() for parameter in backend.model.parameters())
     assert held == pytest.approx(parameters / (layout.shard * layout.context), rel=0.03), "each rank holds its share"
+
+
+MEMORY = [
+    *("nothing recomputed", "selective", "fp32, nothing recomputed", "fp32, selective, tensor 4", "kept until backward"),
+    *("tensor 4, nothing recomputed", "tensor 8, selective", "tensor 8, full, replicated", "context 8, nothing recomputed"),
+]
+
+
+@pytest.mark.parametrize("entry", [job for job in JOBS if job["file"] in MEMORY], ids=lambda entry: entry["file"])
+def test_a_layer_keeps_what_the_planner_counts(entry: dict[str, Any]) -> None:
+    kept = [live_after_forward(entry["job"], entry["ranks"], layers) for layers in (1, 3)]
+    of_layer = (kept[1] - kept[0]) / 2
+    if entry["file"].startswith("kept"):
+        of_layer -= entry["traffic"]["gatheredBytes"]
+    recomputed = entry["job"]["training"]["activationCheckpointing"]
+    assert of_layer == pytest.approx(entry["kept"], rel=0.1 if recomputed == "none" else 0.02)
 
 
 def test_a_reference_gathers_each_layer_once_more_and_its_ends_once() -> None:

@@ -2,6 +2,9 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { jobFile } from '../../lib/job/job-file';
+import type { LayoutInput } from '../../lib/planner/layout';
+import { heldActivations } from '../../lib/planner/memory/activations';
+import { FITTED_MEMORY } from '../../lib/planner/memory/fitted';
 import { layoutOfRun } from '../../lib/planner/run/layout-of-run';
 import { contextTraffic, expertTraffic, tensorTraffic } from '../../lib/planner/time/activation-traffic';
 import { shardTraffic } from '../../lib/planner/time/shard-traffic';
@@ -19,7 +22,14 @@ function counted(name: string, run: RunSpec, job: object) {
   if (Array.isArray(planned)) return [];
   const { layout } = planned;
   const activations = { tensor: tensorTraffic(layout), context: contextTraffic(layout), expert: expertTraffic(layout) };
-  return [{ file: name, ranks: worldSize(run), job, traffic: shardTraffic(layout), activations }];
+  const kept = Math.round(keptOfLayer({ ...layout, kernels: 'eager' }));
+  return [{ file: name, ranks: worldSize(run), job, traffic: shardTraffic(layout), activations, kept }];
+}
+
+/** Bytes that one more layer keeps for the backward pass, without the holes between them. */
+function keptOfLayer(layout: LayoutInput): number {
+  const of = (layers: number) => heldActivations(layout, { ...FITTED_MEMORY, keptHoles: 0 }, layers, true).kept;
+  return of(3) - of(2);
 }
 
 /** Each shipped run file of the built-in trainer on GPUs. */
@@ -78,6 +88,15 @@ const VARIANTS: Readonly<Record<string, Variant>> = {
   'expert 4, nothing recomputed, replicated': {
     ...{ hosts: 16, parameters: { expert_parallel_degree: 4, replicate_degree: 4 }, model: MIXTURE },
     training: { ...SHORT, activationCheckpointing: 'none' },
+  },
+  'nothing recomputed': { hosts: 4, parameters: {}, training: { activationCheckpointing: 'none' } },
+  selective: { hosts: 4, parameters: {}, training: { activationCheckpointing: 'selective' } },
+  'fp32, nothing recomputed': {
+    ...{ hosts: 4, parameters: {}, training: { precision: 'fp32', activationCheckpointing: 'none' } },
+  },
+  'fp32, selective, tensor 4': {
+    ...{ hosts: 4, parameters: { tensor_parallel_degree: 4 } },
+    training: { precision: 'fp32', activationCheckpointing: 'selective' },
   },
   'kept until backward': twice(KEPT),
   'kept until forward, replicated': twice({ ...LATE, shard_degree: 8 }),

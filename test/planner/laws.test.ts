@@ -126,6 +126,8 @@ const MILDER: readonly (readonly [Recompute, Recompute])[] = [
   ['none', 'block'],
   ['core', 'full'],
   ['op', 'full'],
+  ['none', 'products'],
+  ['products', 'full'],
   ['block', 'full'],
 ];
 

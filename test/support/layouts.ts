@@ -101,7 +101,7 @@ const software = fc.record({
   stack: fc.constantFrom<Stack>('fsdp', 'deepspeed', 'megatron', 'megatron-legacy', 'nanotron', 'jax'),
   kernels: fc.constantFrom<Kernels>('eager', 'compiled', 'fused'),
   attention: fc.constantFrom<AttentionKernel>('flash', 'flash1', 'fused', 'unfused'),
-  recompute: fc.constantFrom<Recompute>('none', 'full', 'block', 'op', 'core'),
+  recompute: fc.constantFrom<Recompute>('none', 'full', 'block', 'op', 'products', 'core'),
   zeroStage: fc.constantFrom<0 | 1 | 2 | 3>(0, 1, 2, 3),
   precision: fc.constantFrom('bf16', 'fp16', 'fp8'),
   sequenceParallel: fc.boolean(),

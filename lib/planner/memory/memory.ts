@@ -1,6 +1,6 @@
 import { embeddingParameters, layerParametersOfRank } from '../../catalog/model/parameters';
 import { mostOfKinds } from '../kinds';
-import { expertTensorOf, type LayoutInput, microBatchesOf } from '../layout';
+import { elementBytesOf, expertTensorOf, type LayoutInput, microBatchesOf } from '../layout';
 import { headsOf } from '../model-size';
 import { stageLayers } from '../stages';
 import { tokensPerRank } from '../time/compute';
@@ -129,7 +129,7 @@ function logitBytes(l: LayoutInput, k: MemoryConstants): number {
 /**
  * ZeRO-3 and FSDP: the gathered blocks and, in the backward pass, the gradient of the block being processed. FSDP's root group keeps the
  * embedding and the head gathered, and the head's gradient, until the end of the backward pass; DeepSpeed gathers one of them at a time and
- * collects gradients in its buckets. Under autocast the shards are gathered in fp32. Frozen weights have no gradients.
+ * collects gradients in its buckets. Under autocast and in fp32 the shards are gathered in fp32. Frozen weights have no gradients.
  */
 function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inBlock: number } {
   const isOneRank = l.shard * l.context === 1;
@@ -138,7 +138,7 @@ function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inB
   const table = embeddingParameters(l.model) / l.tensor;
   const wholeGroups = (l.stack === 'fsdp' || l.stack === 'jax') && l.prefetchesShards;
   const tables = l.stack === 'fsdp' && !l.model.tiedEmbeddings ? 4 : 2;
-  const width = l.autocast ? 2 : 1;
+  const width = l.autocast ? 2 : elementBytesOf(l) / 2;
   if (l.adapters !== undefined) return { atLoss: 4 * block + tables * table, inBlock: 4 * block + tables * table };
   return {
     atLoss: width * (4 * block + tables * table),

@@ -1,4 +1,4 @@
-import { domainGpusOf, kernelsAt, type LayoutInput } from '../layout';
+import { domainGpusOf, kernelsAt, type LayoutInput, selectiveOf } from '../layout';
 import type { LayoutPlan, PlannerConstants } from '../plan';
 import { planLayout } from '../plan';
 
@@ -42,7 +42,7 @@ type Change = (l: LayoutInput, library: string) => Candidate | undefined;
 const recompute = (mode: 'none' | 'selective' | 'full', why: string, l: LayoutInput): Candidate => ({
   change: { 'training.activationCheckpointing': mode },
   why,
-  layout: { recompute: mode !== 'selective' ? mode : l.stack === 'fsdp' ? 'op' : 'core' },
+  layout: { recompute: mode === 'selective' ? selectiveOf(l) : mode },
 });
 
 const shardEverywhere = (l: LayoutInput) => ({ shard: l.shard * l.replicate, replicate: 1 });

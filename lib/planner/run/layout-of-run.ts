@@ -9,7 +9,7 @@ import { hostsOfDomain } from '../../distribution/ultra-servers';
 import { type Issue, issue } from '../../spec/issue';
 import { hostCount, trainingGroupsOf, worldSize } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
-import type { Kernels, LayoutInput, PlanPrecision, Recompute, Stack } from '../layout';
+import { type Kernels, type LayoutInput, type PlanPrecision, type Stack, selectiveOf } from '../layout';
 import { lowPrecisionOf } from '../time/low-precision';
 import { assumptionsOf } from './assumptions';
 import { changesScores, keepsScores, masksDocuments } from './attention-of-run';
@@ -232,9 +232,9 @@ function ofFsdp(run: RunSpec): Partial<Software> {
   return { ...(keeps && { keepsGathered: true }), ...(isOwn(run) && usesFsdp1(run) && { isFsdp1: true }) };
 }
 
-/** Whether the built-in trainer runs with FSDP. */
-const isOwn = ({ code, distribution: { library } }: RunSpec): boolean =>
-  code.builtin === 'builtin' && (library === 'fsdp' || library === 'ddp');
+/** Whether the built-in trainer runs its own model. */
+const isOwn = ({ code, distribution }: RunSpec): boolean =>
+  code.builtin === 'builtin' && CHUNKS_LOSS.has(distribution.library);
 
 function softwareOf(run: RunSpec): Software {
   const { distribution, training } = run;
@@ -242,11 +242,15 @@ function softwareOf(run: RunSpec): Software {
   const zero = section(distribution.parameters.zero_optimization);
   const offloaded = (key: string) => section(zero[key]).device === 'cpu' || section(zero[key]).device === 'nvme';
   const compiled = fsdpCompiles(run);
+  const isOwnTrainer = isOwn(run);
   const traits = distribution.library === 'smp-v2' ? SMP_V2 : STACKS[stack];
   return {
     ...traits,
     precision: precisionOf(run),
-    recompute: recomputeOf(training.activationCheckpointing, stack),
+    recompute:
+      training.activationCheckpointing === 'selective'
+        ? selectiveOf({ stack, isOwnTrainer })
+        : training.activationCheckpointing,
     sequenceParallel: stack === 'fsdp' || flag(run, 'sequence-parallel')?.value === true,
     offloadOptimizer: offloaded('offload_optimizer'),
     offloadParameters: offloaded('offload_param'),
@@ -264,7 +268,7 @@ function softwareOf(run: RunSpec): Software {
     compilesUnlessTensor: compilesByDefault(run),
     sendsOncePerNode: dispatchesOncePerNode(run),
     ...expertTensorOf(run),
-    isOwnTrainer: isOwn(run),
+    isOwnTrainer,
     masksDocuments: masksDocuments(run),
     ...(keepsScores(run) && { attention: 'unfused' as const }),
     ...(changesScores(run) && { changesScores: true }),
@@ -272,9 +276,4 @@ function softwareOf(run: RunSpec): Software {
     noSync: stack === 'fsdp' && distribution.parameters.no_sync === true,
     ...ofFsdp(run),
   };
-}
-
-function recomputeOf(setting: RunSpec['training']['activationCheckpointing'], stack: Stack): Recompute {
-  if (setting !== 'selective') return setting;
-  return stack === 'fsdp' ? 'op' : 'core';
 }

@@ -36,7 +36,7 @@ export function gradientSeconds(l: LayoutInput, net: Network, k: Constants, stag
  * reduce-scatters them under ZeRO-1 (https://github.com/huggingface/nanotron, optim/gradient_accumulator.py), Megatron-DeepSpeed reduces them in full.
  */
 function gradientBytes(l: LayoutInput): number {
-  if (l.zeroStage === 0) return l.stack === 'nanotron' || l.isOwnTrainer ? 8 : 4;
+  if (l.zeroStage === 0) return l.stack === 'nanotron' || (l.stack === 'fsdp' && l.isOwnTrainer) ? 8 : 4;
   if (l.stack === 'megatron') return 4;
   return l.precision === 'fp16' || l.stack === 'nanotron' ? 6 : 10;
 }
