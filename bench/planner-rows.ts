@@ -93,7 +93,9 @@ export function layoutOfRow(row: Row): { layout: LayoutInput; recomputeKnown: bo
   const microBatch = b.micro_batch_per_gpu ?? 1;
   // What runs on a single GPU has no stage; its state on several, sharded, is FSDP's.
   const isSingleSharded = degrees.shard > 1 && p.strategy?.startsWith('single');
-  const zeroStage = (p.zero_stage ?? (isSingleSharded ? 3 : 0)) as LayoutInput['zeroStage'];
+  const stage = (p.zero_stage ?? (isSingleSharded ? 3 : 0)) as LayoutInput['zeroStage'];
+  // FSDP's SHARD_GRAD_OP shards parameters too, and keeps them gathered until the backward pass.
+  const keepsGathered = software.stack === 'fsdp' && stage === 2;
   const dataParallel = degrees.shard * degrees.replicate;
   const globalBatch = b.global_batch_seqs ?? microBatch * dataParallel * (b.grad_accum ?? 1);
   const offload = p.offload ?? 'none';
@@ -121,7 +123,8 @@ export function layoutOfRow(row: Row): { layout: LayoutInput; recomputeKnown: bo
       ...degrees,
       virtualStages: p.vpp ?? usualVirtualStages(degrees.pipeline, software.stack),
       expert: 1,
-      zeroStage,
+      zeroStage: keepsGathered ? 3 : stage,
+      keepsGathered,
       microBatch,
       globalBatch,
       sequence: m.seq_len,

@@ -16,9 +16,10 @@ export type AttentionKernel = 'flash' | 'flash1' | 'fused' | 'unfused';
 
 /**
  * What is recomputed in the backward pass. full: each block; block: every second block; op: half of the matrix products of each block
- * (selective checkpointing of PyTorch); core: attention between its projections.
+ * (selective checkpointing of PyTorch); products: all but matrix products and attention (selective checkpointing of the built-in trainer);
+ * core: attention between its projections.
  */
-export type Recompute = 'none' | 'full' | 'block' | 'op' | 'core';
+export type Recompute = 'none' | 'full' | 'block' | 'op' | 'products' | 'core';
 
 /**
  * Precision of the matrix products; `bf16-pure` keeps the master weights in bf16 too. Granularity of the scales: `fp8` one per tensor;
@@ -112,6 +113,16 @@ export interface LayoutInput {
    */
   noSync?: boolean;
   /**
+   * FSDP's `reshard_after_forward: false` (SHARD_GRAD_OP of FSDP1) with zeroStage 3: parameters stay gathered from the forward pass of a
+   * block to its backward pass. @default false - they are gathered again in the backward pass
+   */
+  keepsGathered?: boolean;
+  /**
+   * The built-in trainer's FSDP1 backend: it sums gradients over replicas after every micro-batch, and no_sync does not keep parameters
+   * gathered between micro-batches. @default false - FSDP2
+   */
+  isFsdp1?: boolean;
+  /**
    * The built-in trainer runs it, so its communication volume is used, which a test checks. @default false - the volume of typical
    * libraries of its kind
    */
@@ -176,6 +187,19 @@ export const takesMask = (l: LayoutInput): boolean =>
 /** Micro-batches per step; layoutProblem ensures a whole number. */
 export const microBatchesOf = (l: LayoutInput) =>
   Math.max(1, Math.round(l.globalBatch / (l.microBatch * l.shard * l.replicate)));
+
+/** Bytes of an element of activations and of gathered parameters: products in 8 and 4 bit cast both from 16. */
+export const elementBytesOf = (l: LayoutInput): 2 | 4 => (l.precision === 'fp32' ? 4 : 2);
+
+/** What `activationCheckpointing: selective` recomputes. */
+export function selectiveOf(l: Pick<LayoutInput, 'stack' | 'isOwnTrainer'>): Recompute {
+  if (l.isOwnTrainer) return 'products';
+  return l.stack === 'fsdp' ? 'op' : 'core';
+}
+
+/** Whether no_sync keeps parameters gathered from a backward pass to the next forward pass; FSDP1 does with `keepsGathered` only. */
+export const keepsGatheredUntilForward = (l: LayoutInput): boolean =>
+  l.noSync === true && (!l.isFsdp1 || l.keepsGathered === true);
 
 /** Number of ranks over which each expert is split. */
 export function expertTensorOf(l: LayoutInput): number {

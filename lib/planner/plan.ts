@@ -131,6 +131,7 @@ function hardwareShare(l: LayoutInput): number {
     full: all - head,
     block: (all - head) / 2,
     op: (all - head - attention) / 2,
+    products: 0,
     core: attention,
   }[l.recompute];
   const reference = l.preferences ? all : 0;

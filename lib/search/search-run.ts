@@ -206,13 +206,13 @@ function measuredLike(found: Found, library: string, { calibration }: PlanFacts)
 function candidateOf(run: RunSpec, library: string, found: Found, steps: number): Candidate {
   const { layout } = found;
   const [count = '1', instanceType = ''] = found.cluster.split(' ');
-  const selective = layout.recompute === 'op' || layout.recompute === 'core' || layout.recompute === 'block';
   return {
     distribution: { library, parameters: parametersOf(library, layout) },
     training: {
       microBatchSize: layout.microBatch * partsOfBatch(plainRun(run, library)),
       globalBatchSize: run.training.globalBatchSize ?? layout.globalBatch,
-      activationCheckpointing: selective ? 'selective' : layout.recompute === 'full' ? 'full' : 'none',
+      activationCheckpointing:
+        layout.recompute === 'full' || layout.recompute === 'none' ? layout.recompute : 'selective',
       activationOffload: layout.offloadActivations,
     },
     compute: { instanceType, instanceCount: Number(count) },

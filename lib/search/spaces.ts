@@ -1,5 +1,5 @@
-import type { LayoutInput, Recompute } from '../planner/layout';
-import { domainGpusOf, worldSizeOf } from '../planner/layout';
+import type { LayoutInput } from '../planner/layout';
+import { domainGpusOf, selectiveOf, worldSizeOf } from '../planner/layout';
 import { stageBlocks } from '../planner/model-size';
 import type { SearchSpace } from './search-layouts';
 
@@ -15,7 +15,6 @@ const handyNumbers = (limit: number): number[] =>
     [1, 3].some((f) => n % f === 0 && Math.log2(n / f) % 1 === 0),
   );
 
-const RECOMPUTE: readonly Recompute[] = ['none', 'core', 'op', 'full'];
 const LARGEST_MICRO_BATCH = 64;
 const LARGEST_PIPELINE = 64;
 const LARGEST_CONTEXT = 16;
@@ -39,7 +38,7 @@ export function spaceAround(base: LayoutInput): SearchSpace {
     // Megatron and ZeRO always shard over all data-parallel ranks; only FSDP has a shard degree.
     ...(base.stack === 'fsdp' && base.zeroStage === 3 ? { shard: divides } : {}),
     microBatch: handyNumbers(LARGEST_MICRO_BATCH),
-    recompute: base.stack === 'fsdp' ? RECOMPUTE.filter((r) => r !== 'core') : RECOMPUTE.filter((r) => r !== 'op'),
+    recompute: ['none', selectiveOf(base), 'full'],
     offloadActivations: [false, true],
   };
 }

@@ -1,5 +1,6 @@
 """One rank of a world of any size: torch's `fake` process group, in which collectives return at once and nothing is sent."""
 
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -74,9 +75,31 @@ class _Recorder(TorchDispatchMode):
         if function.namespace in ("c10d", "_c10d_functional"):
             kind = _KINDS.get(function._schema.name.split("::")[1])
             if kind is not None:
-                largest = max(tensor.numel() * tensor.element_size() for tensor in (*_tensors(args), *_tensors(made)))
+                # A whole tensor may be a list of its parts.
+                largest = max(sum(tensor.numel() * tensor.element_size() for tensor in _tensors(one)) for one in (*args, made))
                 self._traffic.sent.append(Sent(kind, largest, _group_of(args).size()))
         return made
+
+
+class LiveTensors(TorchDispatchMode):
+    """The memory of the tensors that operations have made or read and that are still there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._storages: dict[int, weakref.ref[torch.UntypedStorage]] = {}
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if DTensor in types:
+            return NotImplemented
+        made = function(*args, **(kwargs or {}))
+        for tensor in _tensors((args, made)):
+            storage = tensor.untyped_storage()
+            self._storages[storage._cdata] = weakref.ref(storage)
+        return made
+
+    def bytes(self) -> int:
+        found = [reference() for reference in self._storages.values()]
+        return sum(storage.nbytes() for storage in found if storage is not None)
 
 
 @contextmanager

@@ -20,26 +20,23 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 import torch.distributed as dist  # noqa: E402
-from faked_ranks import Sent, Traffic, faked_world  # noqa: E402
+from faked_ranks import LiveTensors, Sent, Traffic, faked_world  # noqa: E402
 from test_mixture_layouts import MODELS as MIXTURES  # noqa: E402
 from test_split_families import MODELS as DENSE  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily  # noqa: E402
 from torch.distributed.device_mesh import DeviceMesh  # noqa: E402
+from torch.distributed.tensor import DTensor  # noqa: E402
 from torch.nn.attention import bias  # noqa: E402
 
 from rank_world import trainer_job  # noqa: E402
 from slipway_trainer import fsdp2  # noqa: E402
 from slipway_trainer.batches import MicroBatch  # noqa: E402
+from slipway_trainer.fsdp1 import Fsdp1Backend  # noqa: E402
 from slipway_trainer.layout import Layout, resolve_layout  # noqa: E402
 from slipway_trainer.settings import RunSettings, resolve_settings  # noqa: E402
 
 LAYERS = 2
 JOBS = json.loads(Path(REPOSITORY, "test/fixtures/builtin-jobs.json").read_text())
-#: Other ways to run one of the files: (what changes in `distribution.parameters`, micro-batches of a step).
-VARIANTS = [
-    ("llama3-8b-fsdp.yaml", {"shard_degree": 8, "no_sync": True}, 2),
-    ("llama3-70b-fsdp.yaml", {"shard_degree": 256}, 1),
-]
 
 
 def really(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -67,26 +64,47 @@ def fleet(settings: RunSettings, layout: Layout, ranks: int) -> Iterator[tuple[f
         yield fsdp2.Fsdp2Backend(settings, layout, torch.device("cpu")), traffic
 
 
-def one_step(job: dict[str, Any], ranks: int, micro_steps: int) -> tuple[fsdp2.Fsdp2Backend, Traffic]:
+def one_step(job: dict[str, Any], ranks: int, micro_steps: int) -> tuple[Fsdp1Backend | fsdp2.Fsdp2Backend, Traffic]:
     """What rank 0 sends in one step of `micro_steps`."""
-    job = job | {"model": job["model"] | {"layers": LAYERS}}
-    job["distribution"] = job["distribution"] | {"parameters": job["distribution"]["parameters"] | {"compile": False}}
-    settings = resolve_settings(job, job["arguments"], {})
-    layout = resolve_layout(settings.parallel, ranks, settings.architecture, settings.training)
-    length = settings.training.sequence_length
-    # How many tokens visit an expert is a number of the data: models with experts are small, and compute.
-    world = routed_fleet if settings.architecture.experts else fleet
+    settings, layout = settled(job, ranks, LAYERS)
+    # How many tokens visit an expert is a number of the data, and FSDP1 needs storage: these models are small, and compute.
+    world = computing_fleet if settings.architecture.experts or settings.arguments.backend == "fsdp1" else fleet
     with world(settings, layout, ranks) as (backend, traffic):
         traffic.clear()
-        rows = settings.training.micro_batch_size * (2 if settings.training.objective == "dpo" else 1)
-        tokens = torch.zeros((rows, length + 1), dtype=torch.int64)
+        batch = micro_batch(settings)
         for number in range(micro_steps):
-            backend.forward_backward(MicroBatch(tokens[:, :-1], tokens[:, 1:]), 1.0 / micro_steps, last=number == micro_steps - 1)
+            backend.forward_backward(batch, 1.0 / micro_steps, last=number == micro_steps - 1)
         return backend, traffic
 
 
+def settled(job: dict[str, Any], ranks: int, layers: int) -> tuple[RunSettings, Layout]:
+    """The settings of a job whose model is cut to `layers`, not compiled."""
+    job = job | {"model": job["model"] | {"layers": layers}}
+    job["distribution"] = job["distribution"] | {"parameters": job["distribution"]["parameters"] | {"compile": False}}
+    settings = resolve_settings(job, job["arguments"], {})
+    return settings, resolve_layout(settings.parallel, ranks, settings.architecture, settings.training)
+
+
+def micro_batch(settings: RunSettings) -> MicroBatch:
+    rows = settings.training.micro_batch_size * (2 if settings.training.objective == "dpo" else 1)
+    tokens = torch.zeros((rows, settings.training.sequence_length + 1), dtype=torch.int64)
+    return MicroBatch(tokens[:, :-1], tokens[:, 1:])
+
+
+def live_after_forward(job: dict[str, Any], ranks: int, layers: int) -> int:
+    """Bytes that a forward pass leaves in memory besides the rank's shards."""
+    settings, layout = settled(job, ranks, layers)
+    with fleet(settings, layout, ranks) as (backend, _traffic), LiveTensors() as live:
+        shards = sum(parameter.to_local().nbytes for parameter in backend.model.parameters())
+        loss = backend._objective(backend.model, micro_batch(settings))
+        assert loss.requires_grad
+        return live.bytes() - shards
+
+
 @contextmanager
-def routed_fleet(settings: RunSettings, layout: Layout, ranks: int) -> Iterator[tuple[fsdp2.Fsdp2Backend, Traffic]]:
+def computing_fleet(
+    settings: RunSettings, layout: Layout, ranks: int
+) -> Iterator[tuple[Fsdp1Backend | fsdp2.Fsdp2Backend, Traffic]]:
     """Rank 0 with real tensors; every rank sends this one what it sends them."""
     exchange = dist.all_to_all_single
 
@@ -96,22 +114,29 @@ def routed_fleet(settings: RunSettings, layout: Layout, ranks: int) -> Iterator[
 
     with pytest.MonkeyPatch.context() as patch, faked_world(ranks) as traffic:
         patch.setattr(dist, "all_to_all_single", mirrored)
-        yield fsdp2.Fsdp2Backend(settings, layout, torch.device("cpu")), traffic
+        backend = Fsdp1Backend if settings.arguments.backend == "fsdp1" else fsdp2.Fsdp2Backend
+        yield backend(settings, layout, torch.device("cpu")), traffic
+
+
+def planned_counts(entry: dict[str, Any], micro_steps: int, done: int) -> dict[str, int]:
+    """The planner's counts of a layer's collectives in `done` of a step's micro-steps."""
+    return {name: entry["traffic"][name] * done // micro_steps for name in ("gathers", "forwardGathers", "scatters")}
 
 
 def expected_counts(entry: dict[str, Any], layout: Layout, micro_steps: int, done: int) -> Counter[tuple[str, int]]:
     """(kind, ranks of the group) of every collective in `done` micro-steps: the planner's for the layers, and what the ends of the model
     add. Embedding, last norm and head are one group that stays gathered until the backward pass is over."""
-    planned, activations, counts = entry["traffic"], entry["activations"], Counter[tuple[str, int]]()
+    activations, counts = entry["activations"], Counter[tuple[str, int]]()
+    planned = planned_counts(entry, micro_steps, done)
     shards, is_mixture = layout.shard * layout.context, layout.expert > 1
-    gathers = planned["gathers"] // micro_steps
-    counts["all_gather", shards] += done * (gathers * LAYERS + 1)
-    counts["reduce_scatter", shards] += done * (LAYERS + 1)
-    counts["all_reduce", layout.replicate] += planned["replicaSums"] * (LAYERS + 1 + (LAYERS if is_mixture else 0))
+    gathers, scatters = planned["gathers"], planned["scatters"]
+    counts["all_gather", shards] += gathers * LAYERS + planned["forwardGathers"]
+    counts["reduce_scatter", shards] += scatters * (LAYERS + 1)
+    counts["all_reduce", layout.replicate] += entry["traffic"]["replicaSums"] * (LAYERS + 1 + (LAYERS if is_mixture else 0))
     if is_mixture:
         # A layer's experts are sharded over the ranks that hold the same ones.
-        counts["all_gather", shards // layout.expert] += done * gathers * LAYERS
-        counts["reduce_scatter", shards // layout.expert] += done * LAYERS
+        counts["all_gather", shards // layout.expert] += gathers * LAYERS
+        counts["reduce_scatter", shards // layout.expert] += scatters * LAYERS
         visits = activations["expert"]["exchanges"]
         # Before rows travel, ranks tell each other how many.
         counts["all_to_all", layout.expert] += done * LAYERS * (visits + visits // 2 - 1)
@@ -120,7 +145,7 @@ def expected_counts(entry: dict[str, Any], layout: Layout, micro_steps: int, don
         counts["all_gather", layout.tensor] += done * (LAYERS * activations["tensor"]["gathers"] + 2)
         counts["reduce_scatter", layout.tensor] += done * (LAYERS * activations["tensor"]["scatters"] + 2)
         # Gradients of norms, and two sums for each piece of the loss.
-        counts["all_reduce", layout.tensor] += done * (2 * LAYERS + 1 + 2)
+        counts["all_reduce", layout.tensor] += scatters * (2 * LAYERS + 1) + 2 * done
     counts["all_gather", layout.context] += done * LAYERS * activations["context"]["gathers"]
     counts["reduce_scatter", layout.context] += done * LAYERS * activations["context"]["scatters"]
     return Counter({key: count for key, count in counts.items() if key[1] > 1 and count > 0})
@@ -145,10 +170,12 @@ def check_parameters(entry: dict[str, Any], layout: Layout, sent: list[Sent], mi
     of_parameters = [one for one in sent if one.ranks in (shards, shards // layout.expert) and one.bytes not in others]
     gathered = sum(one.bytes for one in of_parameters if one.kind == "all_gather")
     scattered = sum(one.bytes for one in of_parameters if one.kind == "reduce_scatter")
-    layers = planned["gathers"] // micro_steps * planned["gatheredBytes"] * LAYERS
+    counts = planned_counts(entry, micro_steps, done)
     # The planner leaves out norms, and the rows that make shards equal.
-    assert gathered == pytest.approx(done * (layers + 2 * ends), rel=0.03)
-    assert scattered == pytest.approx(done * 4 * (planned["parameters"] * LAYERS + ends), rel=0.03), "gradients are summed in float32"
+    of_ends = planned["gatheredBytes"] / planned["parameters"] * ends
+    assert gathered == pytest.approx(counts["gathers"] * planned["gatheredBytes"] * LAYERS + counts["forwardGathers"] * of_ends, rel=0.03)
+    in_float32 = 4 * (planned["parameters"] * LAYERS + ends)
+    assert scattered == pytest.approx(counts["scatters"] * in_float32, rel=0.03), "gradients are summed in float32"
     experts = 3 * model["hiddenSize"] * model["ffnHiddenSize"] * model.get("experts", 0) * (1 - 1 / layout.expert)
     return LAYERS * (planned["parameters"] + experts) + ends
 
@@ -166,25 +193,24 @@ def test_collectives_of_a_step_are_those_that_the_planner_counts(entry: dict[str
     assert Counter((one.kind, one.ranks) for one in sent) == expected_counts(entry, layout, micro_steps, done)
     check_activations(entry, layout, sent, done)
     parameters = check_parameters(entry, layout, sent, micro_steps, done)
-    held = sum(parameter.to_local().numel() for parameter in backend.model.parameters())
+    held = sum((parameter.to_local() if isinstance(parameter, DTensor) else parameter).numel() for parameter in backend.model.parameters())
     assert held == pytest.approx(parameters / (layout.shard * layout.context), rel=0.03), "each rank holds its share"
 
 
-@pytest.mark.parametrize(("file", "parameters", "micro_steps"), VARIANTS, ids=[str(variant[1]) for variant in VARIANTS])
-def test_variants_send_what_their_layout_says(file: str, parameters: dict[str, Any], micro_steps: int) -> None:
-    entry = next(job for job in JOBS if job["file"] == file)
-    job = entry["job"] | {"distribution": entry["job"]["distribution"] | {"parameters": parameters}}
-    _backend, traffic = one_step(job, entry["ranks"], micro_steps)
-    groups = LAYERS + 1
-    if parameters.get("no_sync"):
-        # Parameters stay gathered from a backward pass to the next forward pass; those of the root for the whole step.
-        assert traffic.count("all_gather") == LAYERS * (micro_steps + 1) + 1
-        assert traffic.count("reduce_scatter") == groups
-    else:
-        assert traffic.count("all_gather") == micro_steps * (2 * LAYERS + 1)
-        assert traffic.count("reduce_scatter") == micro_steps * groups
-    shards = {one.ranks for one in traffic.sent if one.kind == "reduce_scatter"}
-    assert shards == {parameters["shard_degree"]}
+MEMORY = [
+    *("nothing recomputed", "selective", "fp32, nothing recomputed", "fp32, selective, tensor 4", "kept until backward"),
+    *("tensor 4, nothing recomputed", "tensor 8, selective", "tensor 8, full, replicated", "context 8, nothing recomputed"),
+]
+
+
+@pytest.mark.parametrize("entry", [job for job in JOBS if job["file"] in MEMORY], ids=lambda entry: entry["file"])
+def test_a_layer_keeps_what_the_planner_counts(entry: dict[str, Any]) -> None:
+    kept = [live_after_forward(entry["job"], entry["ranks"], layers) for layers in (1, 3)]
+    of_layer = (kept[1] - kept[0]) / 2
+    if entry["file"].startswith("kept"):
+        of_layer -= entry["traffic"]["gatheredBytes"]
+    recomputed = entry["job"]["training"]["activationCheckpointing"]
+    assert of_layer == pytest.approx(entry["kept"], rel=0.1 if recomputed == "none" else 0.02)
 
 
 def test_a_reference_gathers_each_layer_once_more_and_its_ends_once() -> None:

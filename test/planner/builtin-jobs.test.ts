@@ -2,6 +2,9 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { jobFile } from '../../lib/job/job-file';
+import type { LayoutInput } from '../../lib/planner/layout';
+import { heldActivations } from '../../lib/planner/memory/activations';
+import { FITTED_MEMORY } from '../../lib/planner/memory/fitted';
 import { layoutOfRun } from '../../lib/planner/run/layout-of-run';
 import { contextTraffic, expertTraffic, tensorTraffic } from '../../lib/planner/time/activation-traffic';
 import { shardTraffic } from '../../lib/planner/time/shard-traffic';
@@ -19,7 +22,14 @@ function counted(name: string, run: RunSpec, job: object) {
   if (Array.isArray(planned)) return [];
   const { layout } = planned;
   const activations = { tensor: tensorTraffic(layout), context: contextTraffic(layout), expert: expertTraffic(layout) };
-  return [{ file: name, ranks: worldSize(run), job, traffic: shardTraffic(layout), activations }];
+  const kept = Math.round(keptOfLayer({ ...layout, kernels: 'eager' }));
+  return [{ file: name, ranks: worldSize(run), job, traffic: shardTraffic(layout), activations, kept }];
+}
+
+/** Bytes that one more layer keeps for the backward pass, without the holes between them. */
+function keptOfLayer(layout: LayoutInput): number {
+  const of = (layers: number) => heldActivations(layout, { ...FITTED_MEMORY, keptHoles: 0 }, layers, true).kept;
+  return of(3) - of(2);
 }
 
 /** Each shipped run file of the built-in trainer on GPUs. */
@@ -36,7 +46,20 @@ const MIXTURE = {
   },
 };
 const SHORT = { sequenceLength: 64 };
-type Variant = { hosts: number; parameters: object; training?: object; model?: object };
+const DENSE = { architecture: { ...MIXTURE.architecture, experts: 1, expertsPerToken: 1 } };
+/** 32 ranks that take two micro-batches a step. */
+const twice = (parameters: object, groups = 32): Variant => ({
+  hosts: 4,
+  parameters,
+  training: { globalBatchSize: 2 * groups },
+});
+const ofFsdp1 = (parameters: object, groups = 32): Variant => ({
+  ...twice(parameters, groups),
+  ...{ model: DENSE, training: { ...SHORT, globalBatchSize: 2 * groups }, words: { backend: 'fsdp1' } },
+});
+const KEPT = { reshard_after_forward: false };
+const LATE = { no_sync: true };
+type Variant = { hosts: number; parameters: object; training?: object; model?: object; words?: object };
 /** Other layouts of llama3-8b-fsdp.yaml, on 32 to 1,024 GPUs. */
 const VARIANTS: Readonly<Record<string, Variant>> = {
   'tensor 4, nothing recomputed': {
@@ -66,12 +89,33 @@ const VARIANTS: Readonly<Record<string, Variant>> = {
     ...{ hosts: 16, parameters: { expert_parallel_degree: 4, replicate_degree: 4 }, model: MIXTURE },
     training: { ...SHORT, activationCheckpointing: 'none' },
   },
+  'nothing recomputed': { hosts: 4, parameters: {}, training: { activationCheckpointing: 'none' } },
+  selective: { hosts: 4, parameters: {}, training: { activationCheckpointing: 'selective' } },
+  'fp32, nothing recomputed': {
+    ...{ hosts: 4, parameters: {}, training: { precision: 'fp32', activationCheckpointing: 'none' } },
+  },
+  'fp32, selective, tensor 4': {
+    ...{ hosts: 4, parameters: { tensor_parallel_degree: 4 } },
+    training: { precision: 'fp32', activationCheckpointing: 'selective' },
+  },
+  'kept until backward': twice(KEPT),
+  'kept until forward, replicated': twice({ ...LATE, shard_degree: 8 }),
+  'kept for the whole step': twice({ ...KEPT, ...LATE }),
+  'kept until backward, replicated': twice({ ...KEPT, replicate_degree: 4 }),
+  'kept until backward, context 2': twice({ ...KEPT, context_parallel_degree: 2 }, 16),
+  'kept until backward, tensor 4': twice({ ...KEPT, tensor_parallel_degree: 4 }, 8),
+  'kept for the whole step, tensor 4': twice({ ...KEPT, ...LATE, tensor_parallel_degree: 4 }, 8),
+  'FSDP1, replicated': ofFsdp1({ replicate_degree: 4 }),
+  'FSDP1, gradients sent once': ofFsdp1({ ...LATE, replicate_degree: 4 }),
+  'FSDP1, kept until backward': ofFsdp1(KEPT),
+  'FSDP1, kept for the whole step': ofFsdp1({ ...KEPT, ...LATE }),
 };
 
-function variantRun(base: RunSpec, { hosts, parameters, training, model }: Variant): RunSpec {
+function variantRun(base: RunSpec, { hosts, parameters, training, model, words }: Variant): RunSpec {
   return {
     ...base,
     ...(model ? { model: model as RunSpec['model'] } : {}),
+    code: { ...base.code, arguments: { ...base.code.arguments, ...words } },
     compute: { ...base.compute, instanceCount: hosts },
     training: { ...base.training, globalBatchSize: 2048, microBatchSize: 1, ...training },
     distribution: { ...base.distribution, parameters: parameters as RunSpec['distribution']['parameters'] },

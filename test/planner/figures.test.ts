@@ -36,7 +36,7 @@ const LAYOUTS: Readonly<Record<string, Partial<LayoutInput>>> = {
   },
   'FSDP in fp32': { precision: 'fp32' },
   'FSDP without prefetch, of four replicas': { ...EIGHT, shard: 16, replicate: 4, prefetchesShards: false },
-  'FSDP that keeps parameters gathered': { zeroStage: 2, noSync: true },
+  'FSDP that keeps parameters gathered': { keepsGathered: true, noSync: true },
   'FSDP with everything on the host': { offloadOptimizer: true, offloadParameters: true, offloadActivations: true },
   'FSDP of the built-in trainer': {
     isOwnTrainer: true,

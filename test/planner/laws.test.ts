@@ -50,8 +50,20 @@ law(
 law(
   'sharding one more kind of state never needs more memory',
   (l) =>
-    l.zeroStage > 0 && l.zeroStage < 3 ? { ...l, zeroStage: (l.zeroStage + 1) as LayoutInput['zeroStage'] } : undefined,
+    l.zeroStage > 0 && l.zeroStage < 3 && !l.keepsGathered && !l.noSync
+      ? { ...l, zeroStage: (l.zeroStage + 1) as LayoutInput['zeroStage'] }
+      : undefined,
   (l, more) => expect(memory(more)).toBeLessThanOrEqual(memory(l) * SLACK),
+);
+
+law(
+  'keeping parameters gathered never needs less memory, nor a longer step',
+  (l) => ({ ...l, stack: 'fsdp', zeroStage: 3, keepsGathered: true }),
+  (_, kept) => {
+    const resharded = { ...kept, keepsGathered: false };
+    expect(memory(kept)).toBeGreaterThanOrEqual(memory(resharded) / SLACK);
+    expect(seconds(kept)).toBeLessThanOrEqual(seconds(resharded) * SLACK);
+  },
 );
 
 law(
@@ -114,6 +126,8 @@ const MILDER: readonly (readonly [Recompute, Recompute])[] = [
   ['none', 'block'],
   ['core', 'full'],
   ['op', 'full'],
+  ['none', 'products'],
+  ['products', 'full'],
   ['block', 'full'],
 ];
 

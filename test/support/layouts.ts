@@ -101,13 +101,15 @@ const software = fc.record({
   stack: fc.constantFrom<Stack>('fsdp', 'deepspeed', 'megatron', 'megatron-legacy', 'nanotron', 'jax'),
   kernels: fc.constantFrom<Kernels>('eager', 'compiled', 'fused'),
   attention: fc.constantFrom<AttentionKernel>('flash', 'flash1', 'fused', 'unfused'),
-  recompute: fc.constantFrom<Recompute>('none', 'full', 'block', 'op', 'core'),
+  recompute: fc.constantFrom<Recompute>('none', 'full', 'block', 'op', 'products', 'core'),
   zeroStage: fc.constantFrom<0 | 1 | 2 | 3>(0, 1, 2, 3),
   precision: fc.constantFrom('bf16', 'fp16', 'fp8'),
   sequenceParallel: fc.boolean(),
   overlapsTensor: fc.boolean(),
   loss: fc.constantFrom<LayoutInput['loss']>('plain', '16-bit', 'chunked', 'fused'),
   offloadOptimizer: fc.boolean(),
+  keepsGathered: fc.boolean(),
+  noSync: fc.boolean(),
   gradientBytes: fc.constantFrom(2, 4, 6),
 });
 
@@ -135,6 +137,7 @@ export const layouts: fc.Arbitrary<LayoutInput> = fc
     return layout({
       ...rest,
       ...s,
+      ...(s.stack !== 'fsdp' && { keepsGathered: false, noSync: false }),
       ...usable,
       accelerator: acceleratorNamed(gpu),
       nodes,

@@ -31,7 +31,7 @@ TAIL_LINES = 10
 _SET = {"NCCL_NET": "Socket", "NCCL_NET_PLUGIN": "none"}
 _UNSET = ("CUDA_VISIBLE_DEVICES", "NCCL_TUNER_PLUGIN")
 #: Signals that say nothing about a GPU: SIGKILL comes from the kernel's out-of-memory killer, SIGBUS from a full /dev/shm, and the others
-#: from whoever ends the job.
+#: from a stop of the job.
 _FOREIGN_SIGNALS = (-signal.SIGKILL, -signal.SIGBUS, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
 #: The stages that use the GPU, in their order, after the import of PyTorch.
 _STAGES = ["", MATMUL, ALL_REDUCE]

@@ -64,6 +64,10 @@ class Fsdp2Backend:
         self._fill(model, published)
         self.model = model
         self.optimizer = build_optimizer(model.named_parameters(), self.shapes, settings.arguments, fused=True)
+        self._spread: dict[int, dist.ProcessGroup] = {}
+        if self._experts is not None:
+            experts = [parameter for name, parameter in model.named_parameters() if ".experts." in name]
+            self._spread = dict.fromkeys(map(mesh_key, experts), self._experts.group)
         self._objective = Objective(settings, context, device, self._compiled, tensor, self._reference(published))
 
     def _fill(self, model: Transformer, published: PublishedWeights | None) -> None:
@@ -191,10 +195,7 @@ class Fsdp2Backend:
             return self._objective.next_tokens(self.model, tokens_BL, last_B)
 
     def clip(self, max_norm: float) -> Tensor:
-        spread = {}
-        if self._experts is not None:
-            spread = {mesh_key(parameter): self._experts.group for name, parameter in self.model.named_parameters() if ".experts." in name}
-        return clip_gradients(self.optimizer, self.model.parameters(), max_norm, spread)
+        return clip_gradients(self.optimizer, max_norm, self._spread)
 
     def close(self) -> None:
         """Does nothing: there are no resources besides the process group."""

@@ -1,5 +1,6 @@
 import { PUBLISHED_RUNS, type PublishedMeasurement } from '../../catalog/published-runs';
 import type { LayoutInput } from '../../planner/layout';
+import { planLayout } from '../../planner/plan';
 import { type PlanFacts, planRun, type RunPlan } from '../../planner/run/plan-run';
 import type { PublishedRun } from '../../report/plan/plan-report';
 import { resolveRun } from '../../spec/resolve-run';
@@ -16,7 +17,7 @@ export function publishedBeside(run: RunSpec, plan: RunPlan, facts: PlanFacts): 
         source: published.source,
         nodes: published.instanceCount,
         measuredTokensPerSecondPerGpu: published.tokensPerSecondPerGpu,
-        predictedTokensPerSecondPerGpu: theirs.tokensPerSecondPerGpu,
+        predictedTokensPerSecondPerGpu: theirs.tokensPerSecondPerGpu * speedOfTheirs(theirs.layout),
         isSameSetup: setupOf(plan.layout) === setupOf(theirs.layout),
       },
     ];
@@ -36,6 +37,13 @@ function runOf(p: PublishedMeasurement): RunSpec {
     compute: { instanceType: p.instanceType, instanceCount: p.instanceCount },
     distribution: { library: 'fsdp', parameters: { compile: p.compile } },
   });
+}
+
+/** Speed with torchtitan's selective checkpointing, which recomputes half of the products, relative to that of the built-in trainer. */
+function speedOfTheirs(layout: LayoutInput): number {
+  if (layout.recompute !== 'products') return 1;
+  const [theirs, ours] = [planLayout({ ...layout, recompute: 'op' }), planLayout(layout)];
+  return typeof theirs === 'string' || typeof ours === 'string' ? 1 : ours.step.total / theirs.step.total;
 }
 
 const sameModel = (a: LayoutInput, b: LayoutInput) => JSON.stringify(a.model) === JSON.stringify(b.model);

@@ -1,6 +1,6 @@
 import { hasAttention } from '../../catalog/model/parameters';
 import { kindsOf } from '../kinds';
-import { type LayoutInput, microBatchesOf } from '../layout';
+import { elementBytesOf, type LayoutInput, microBatchesOf } from '../layout';
 import { activeFfn, meanHeadSize, mixedElements } from '../model-size';
 import { hasPlainRmsNorm, tokensPerRank } from '../time/compute';
 import type { MemoryConstants } from './constants';
@@ -11,6 +11,8 @@ export interface HeldActivations {
   kept: number;
   /** What the block being processed needs in addition to its kept activations. */
   oneBlock: number;
+  /** All that a block needs, whatever is recomputed. */
+  wholeBlock: number;
   /** The score matrix of that block, and the masks that all blocks share. */
   scores: number;
 }
@@ -18,7 +20,7 @@ export interface HeldActivations {
 /** Activations kept for `layers` blocks, and what the block being processed needs in addition when it is recomputed. */
 export function heldActivations(l: LayoutInput, k: MemoryConstants, layers: number, isFirst: boolean): HeldActivations {
   const tokens = tokensPerRank(l);
-  const input = ((l.autocast ? 4 : 2) * l.model.hidden) / normRanks(l);
+  const input = ((l.autocast ? 4 : elementBytesOf(l)) * l.model.hidden) / normRanks(l);
   const kinds = kindsOf(l).map(({ share, layout }) => ({ share, ...heldByBlock(layout, k, input) }));
   const kept = kinds.reduce((sum, kind) => sum + kind.share * kind.kept, 0);
   const inFlight = isFirst ? Math.min(microBatchesOf(l), l.pipeline) : 1;
@@ -28,6 +30,7 @@ export function heldActivations(l: LayoutInput, k: MemoryConstants, layers: numb
   return {
     kept: (kept * layers * interleave + stageEnds) * inFlight * (1 + k.keptHoles),
     oneBlock: Math.max(0, ...kinds.map(({ inWork }) => inWork)),
+    wholeBlock: Math.max(...kinds.map(({ whole }) => whole)),
     scores: tokens * Math.max(...kinds.map(({ scores }) => scores)),
   };
 }
@@ -40,7 +43,7 @@ function heldByBlock(l: LayoutInput, k: MemoryConstants, input: number) {
   const block = blockBytesPerToken(l, k);
   const kept = tokens * keptPerToken(l, block, input);
   const scores = l.recompute === 'none' ? 0 : block.core;
-  return { kept, scores, inWork: tokens * (block.all - scores) - kept };
+  return { kept, scores, inWork: tokens * (block.all - scores) - kept, whole: tokens * block.all };
 }
 
 /** Bytes per token of one block. */
@@ -51,6 +54,8 @@ interface BlockBytes {
   core: number;
   /** Activations that per-operation checkpointing of PyTorch keeps. */
   op: number;
+  /** Input and results of matrix products and attention. */
+  products: number;
 }
 
 function blockBytesPerToken(l: LayoutInput, k: MemoryConstants): BlockBytes {
@@ -58,16 +63,28 @@ function blockBytesPerToken(l: LayoutInput, k: MemoryConstants): BlockBytes {
   const width = hasAttention(m) ? m.heads * meanHeadSize(m) : 0;
   const whole =
     (8 * m.hidden) / normRanks(l) + gatheredBytes(l) + (isOldMegatron(l) ? (2 * m.hidden) / normRanks(l) : 0);
-  const heads = (2 * mixedElements(m)) / l.tensor;
+  const heads = (2 * (mixedElements(m) + gatheredKeys(l))) / l.tensor;
   const wide = (mlpBytes(l) * activeFfn(m)) / l.tensor;
   const core = hasAttention(m) ? (SCORE_BYTES[l.attention] * m.heads * l.sequence) / l.tensor : 0;
-  const scale = activationScale(l, k);
-  const all = (whole + heads + wide) * scale + plainNormBytes(l, k) + wideResidualBytes(l) + core;
+  const plain = (elementBytesOf(l) / 2) * (whole + heads + wide) * activationScale(l, k);
+  const all = plain + plainNormBytes(l, k) + wideResidualBytes(l) + core;
   // Every second matrix product: query, value, gate or up, down; and the output of attention.
   const mixed = (m.recurrence?.kept ?? 0) / 2 + (hasAttention(m) ? width + m.kvHeads * meanHeadSize(m) : 0);
   const products = mixed + activeFfn(m);
-  const op = 2 * k.keptByOp * ((products + width) / l.tensor + (2 * m.hidden) / normRanks(l));
-  return { all, core, op: Math.min(op, all - core) };
+  const op = elementBytesOf(l) * k.keptByOp * ((products + width) / l.tensor + (2 * m.hidden) / normRanks(l));
+  return { all, core, op: Math.min(op, all - core), products: Math.min(productBytes(l), all - core) };
+}
+
+/**
+ * What the built-in trainer's selective checkpointing keeps of a block (a test counts it on the trainer). Partial sums of tensor-parallel
+ * products and the scattered sums are both kept. A compiler drops the last product, which no backward pass reads.
+ */
+function productBytes(l: LayoutInput): number {
+  const m = l.model;
+  const split = mixedElements(m) + (m.mlpMatrices - 1) * activeFfn(m);
+  const last = l.kernels === 'compiled' ? 0 : m.hidden * m.expertsPerToken;
+  const scattered = (l.tensor > 1 ? 3 : 1) * (m.hidden / normRanks(l));
+  return elementBytesOf(l) * (split / l.tensor + m.hidden + last + scattered);
 }
 
 /** Bytes per score: fused softmax keeps scores, probabilities and dropout mask; plain operations also keep fp32 copies. */
@@ -83,6 +100,12 @@ const normRanks = (l: LayoutInput) => (l.sequenceParallel ? l.tensor : 1);
 const gatheredBytes = (l: LayoutInput) =>
   l.sequenceParallel && l.tensor > 1 && !l.gathersInputsAgain ? 4 * l.model.hidden * (1 - 1 / l.tensor) : 0;
 
+/** Keys and values of the whole sequence per local token, which the built-in trainer's context parallelism gathers. */
+const gatheredKeys = (l: LayoutInput) =>
+  l.isOwnTrainer && l.context > 1 && hasAttention(l.model)
+    ? 2 * l.context * l.model.kvHeads * meanHeadSize(l.model)
+    : 0;
+
 /** Gate, up, their activation and their product; a fused kernel keeps only its inputs and recomputes the rest. */
 const mlpBytes = (l: LayoutInput) =>
   l.model.mlpMatrices === 3 ? (l.kernels === 'eager' || isOldMegatron(l) ? 8 : 6) : 4;
@@ -94,9 +117,12 @@ function activationScale(l: LayoutInput, k: MemoryConstants): number {
   return l.model.mlpMatrices === 3 ? k.activationEager : k.activationPlainMlp;
 }
 
-/** Plain RMSNorms keep fp32 copies. */
-const plainNormBytes = (l: LayoutInput, k: MemoryConstants) =>
-  hasPlainRmsNorm(l) ? (k.plainNormBytes * l.model.hidden) / normRanks(l) : 0;
+/** Plain RMSNorms keep fp32 copies of their input, and in 16 bit their result. */
+function plainNormBytes(l: LayoutInput, k: MemoryConstants): number {
+  if (!hasPlainRmsNorm(l)) return 0;
+  const bytes = l.precision === 'fp32' ? (2 / 3) * k.plainNormBytes : k.plainNormBytes;
+  return (bytes * l.model.hidden) / normRanks(l);
+}
 
 /** Fused norms of that generation keep the residual stream in 32 bit, once for each norm. */
 const wideResidualBytes = (l: LayoutInput) =>
@@ -111,6 +137,8 @@ function keptPerToken(l: LayoutInput, block: BlockBytes, input: number): number 
       return (stored + block.all) / 2;
     case 'op':
       return Math.max(stored, block.op - (input - stored));
+    case 'products':
+      return Math.max(stored, block.products - (input - stored));
     case 'core':
       return block.all - block.core;
     default:

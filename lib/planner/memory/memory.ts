@@ -1,6 +1,6 @@
 import { embeddingParameters, layerParametersOfRank } from '../../catalog/model/parameters';
 import { mostOfKinds } from '../kinds';
-import { expertTensorOf, type LayoutInput, microBatchesOf } from '../layout';
+import { elementBytesOf, expertTensorOf, type LayoutInput, microBatchesOf } from '../layout';
 import { headsOf } from '../model-size';
 import { stageLayers } from '../stages';
 import { tokensPerRank } from '../time/compute';
@@ -44,21 +44,33 @@ interface Held {
 /** Memory of a stage at one moment of a step besides state and kept activations, bytes. */
 interface Moment {
   passing: number;
+  /** The whole parameters, if they are gathered at this moment. */
+  gathered: number;
   logits: number;
   working: number;
 }
 
-/** The peak is either at the loss, or when the first block of the backward pass is processed, when the logits have been released. */
+/**
+ * The peak is either at the loss, or when the first block of the backward pass is processed, when the logits have been released; or at its
+ * end, if parameters then stay gathered for the next micro-batch.
+ */
 function stageMemory(l: LayoutInput, k: MemoryConstants, isFirst: boolean): MemoryGiB {
   const layers = isFirst ? stageLayers(l).most : stageLayers(l).last;
   const state = heldState(l, k, layers);
   const held = heldActivations(l, k, layers, isFirst);
   const logits = isFirst && l.pipeline > 1 ? 0 : logitBytes(l, k);
-  const gathered = workingBytes(l, k);
-  const at = (moment: Moment) => reserved(l, k, { state, kept: held.kept }, moment);
-  const atLoss = at({ passing: held.scores, logits, working: gathered.atLoss });
-  const inFirstBlock = at({ passing: held.scores + held.oneBlock, logits: 0, working: gathered.inBlock });
-  return atLoss.total > inFirstBlock.total ? atLoss : inFirstBlock;
+  const working = workingBytes(l, k);
+  // Among parameters that are all gathered, those of the blocks being processed are not counted again.
+  const among = Math.min(working.atLoss, state.gathered);
+  const [gathered, counted] = l.keepsGathered ? [state.gathered, among] : [0, 0];
+  const at = (moment: Moment, kept: number) => reserved(l, k, { state, kept }, moment);
+  const inBlock = { passing: held.scores + held.oneBlock, logits: 0, working: working.inBlock - counted, gathered };
+  const moments = [
+    at({ passing: held.scores, logits, working: working.atLoss - counted, gathered }, held.kept),
+    at(inBlock, held.kept),
+    at({ passing: held.wholeBlock, logits: 0, working: working.inBlock - among, gathered: state.gathered }, 0),
+  ];
+  return moments.reduce((most, moment) => (moment.total > most.total ? moment : most));
 }
 
 /**
@@ -117,7 +129,7 @@ function logitBytes(l: LayoutInput, k: MemoryConstants): number {
 /**
  * ZeRO-3 and FSDP: the gathered blocks and, in the backward pass, the gradient of the block being processed. FSDP's root group keeps the
  * embedding and the head gathered, and the head's gradient, until the end of the backward pass; DeepSpeed gathers one of them at a time and
- * collects gradients in its buckets. Under autocast the shards are gathered in fp32. Frozen weights have no gradients.
+ * collects gradients in its buckets. Under autocast and in fp32 the shards are gathered in fp32. Frozen weights have no gradients.
  */
 function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inBlock: number } {
   const isOneRank = l.shard * l.context === 1;
@@ -126,7 +138,7 @@ function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inB
   const table = embeddingParameters(l.model) / l.tensor;
   const wholeGroups = (l.stack === 'fsdp' || l.stack === 'jax') && l.prefetchesShards;
   const tables = l.stack === 'fsdp' && !l.model.tiedEmbeddings ? 4 : 2;
-  const width = l.autocast ? 2 : 1;
+  const width = l.autocast ? 2 : elementBytesOf(l) / 2;
   if (l.adapters !== undefined) return { atLoss: 4 * block + tables * table, inBlock: 4 * block + tables * table };
   return {
     atLoss: width * (4 * block + tables * table),
@@ -144,11 +156,12 @@ function reserved(l: LayoutInput, k: MemoryConstants, { state, kept }: Held, mom
   const gradients = state.gradients - late;
   const working = Math.min(moment.working, state.unsharded);
   const buffers = bufferBytes(l, k);
-  const steady = state.parameters + gradients + state.optimizer + working;
+  const parameters = state.parameters + moment.gathered;
+  const steady = parameters + gradients + state.optimizer + working;
   const passing = moment.passing + moment.logits + buffers;
   const waste = steady * k.stateWaste + passing * k.fragmentation + (isAlone(l) ? 0 : late * (1 + k.stateWaste));
   return {
-    parameters: state.parameters / GIB,
+    parameters: parameters / GIB,
     gradients: gradients / GIB,
     optimizer: state.optimizer / GIB,
     activations: activations / GIB,

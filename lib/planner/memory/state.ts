@@ -1,5 +1,5 @@
 import { embeddingParameters, expertParametersOf } from '../../catalog/model/parameters';
-import { expertTensorOf, type LayoutInput, microBatchesOf } from '../layout';
+import { elementBytesOf, expertTensorOf, keepsGatheredUntilForward, type LayoutInput, microBatchesOf } from '../layout';
 import { meanLayerParameters } from '../model-size';
 import type { MemoryConstants } from './constants';
 
@@ -8,14 +8,13 @@ export interface HeldState {
   parameters: number;
   gradients: number;
   optimizer: number;
+  /** Bytes of the whole parameters, where FSDP keeps them gathered beyond a pass through their block. */
+  gathered: number;
   /** Bytes of the rank's share of the parameters without sharding; gathered blocks never need more. */
   unsharded: number;
 }
 
-/** Parameters are gathered in 16 bit. */
-const GATHERED_BYTES = 2;
-
-/** Whether gradients of several micro-batches are accumulated unsharded, with parameters that stay gathered. */
+/** Whether gradients of several micro-batches are accumulated unsharded. */
 const accumulatesWhole = (l: LayoutInput) => l.noSync === true && microBatchesOf(l) > 1;
 
 /** Parameters, gradients and optimizer state of a stage with `layers` blocks, divided among the ranks that share them. */
@@ -37,17 +36,23 @@ export function heldState(l: LayoutInput, k: MemoryConstants, layers: number): H
   const optimizerOnHost = l.offloadOptimizer || (parametersOnHost && l.stack === 'fsdp');
   const gradientsOnHost = optimizerOnHost && l.zeroStage >= 2;
   const sums = accumulatesWhole(l);
-  const gathered = sums && l.zeroStage >= 3 ? GATHERED_BYTES * local * (1 - 1 / ranks) : 0;
+  const isGathered = l.zeroStage >= 3 || (ranks === 1 && l.wrapsOneRank);
+  const keepsGathered = isGathered && (l.keepsGathered || (sums && keepsGatheredUntilForward(l)));
   return {
     parameters:
-      (parametersOnHost ? 0 : bytes.parameters * (l.zeroStage >= 3 ? sharded : local)) +
-      gathered +
-      referenceBytes(l, local),
-    gradients:
-      gradientsOnHost && !sums ? 0 : bytes.gradients * (l.zeroStage >= 2 && !sums ? trained.sharded : trained.local),
+      (parametersOnHost ? 0 : bytes.parameters * (l.zeroStage >= 3 ? sharded : local)) + referenceBytes(l, local),
+    gathered: keepsGathered ? elementBytesOf(l) * local : 0,
+    gradients: gradientsOnHost && !sums ? 0 : gradientBytes(l, bytes.gradients, trained),
     optimizer: optimizerOnHost ? 0 : bytes.optimizer * (l.zeroStage >= 1 ? trained.sharded : trained.local),
     unsharded: bytes.parameters * local * (ranks === 1 && l.wrapsOneRank ? 1 : 1 - 1 / ranks),
   };
+}
+
+/** FSDP1 accumulates unsharded gradients in the precision of the products. */
+function gradientBytes(l: LayoutInput, bytes: number, { local, sharded }: { local: number; sharded: number }): number {
+  if (l.zeroStage < 2) return bytes * local;
+  if (!accumulatesWhole(l)) return bytes * sharded;
+  return (l.isFsdp1 ? elementBytesOf(l) : bytes) * local;
 }
 
 /**
@@ -57,7 +62,7 @@ export function heldState(l: LayoutInput, k: MemoryConstants, layers: number): H
  */
 function referenceBytes(l: LayoutInput, local: number): number {
   if (l.preferences !== 'copy') return 0;
-  const bytes = l.precision === 'fp32' ? 4 : GATHERED_BYTES;
+  const bytes = elementBytesOf(l);
   if (l.zeroStage < 3) return bytes * local;
   const ranks = l.shard * l.context;
   const tables = (l.model.tiedEmbeddings ? 1 : 2) * embeddingParameters(l.model);

@@ -1,4 +1,4 @@
-import { domainGpusOf, kernelsAt, type LayoutInput } from '../layout';
+import { domainGpusOf, kernelsAt, type LayoutInput, selectiveOf } from '../layout';
 import type { LayoutPlan, PlannerConstants } from '../plan';
 import { planLayout } from '../plan';
 
@@ -42,13 +42,21 @@ type Change = (l: LayoutInput, library: string) => Candidate | undefined;
 const recompute = (mode: 'none' | 'selective' | 'full', why: string, l: LayoutInput): Candidate => ({
   change: { 'training.activationCheckpointing': mode },
   why,
-  layout: { recompute: mode !== 'selective' ? mode : l.stack === 'fsdp' ? 'op' : 'core' },
+  layout: { recompute: mode === 'selective' ? selectiveOf(l) : mode },
 });
 
 const shardEverywhere = (l: LayoutInput) => ({ shard: l.shard * l.replicate, replicate: 1 });
 
 /** Changes that reduce the memory of a layout, cheapest first. */
 const SMALLER: readonly Change[] = [
+  (l) =>
+    l.keepsGathered
+      ? {
+          change: { 'distribution.parameters.reshard_after_forward': true },
+          why: 'keeps no gathered parameters',
+          layout: { keepsGathered: false },
+        }
+      : undefined,
   (l) => (l.recompute === 'none' ? recompute('selective', 'keeps fewer activations', l) : undefined),
   (l) => (l.recompute !== 'full' ? recompute('full', 'keeps one tensor a block', l) : undefined),
   (l) => {

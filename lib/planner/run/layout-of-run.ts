@@ -1,7 +1,7 @@
 import type { Accelerator } from '../../catalog/instances/instances';
 import { findInstanceType } from '../../catalog/instances/instances';
 import { parameterShape } from '../../catalog/model/parameters';
-import { compilesByDefault, fsdpCompiles } from '../../distribution/fsdp';
+import { compilesByDefault, fsdpCompiles, usesFsdp1 } from '../../distribution/fsdp';
 import { findStrategy } from '../../distribution/index';
 import { EXPERT_TENSOR, flag, flagNumber } from '../../distribution/megatron/flags';
 import { degree, type ParallelLayout } from '../../distribution/strategy';
@@ -9,7 +9,7 @@ import { hostsOfDomain } from '../../distribution/ultra-servers';
 import { type Issue, issue } from '../../spec/issue';
 import { hostCount, trainingGroupsOf, worldSize } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
-import type { Kernels, LayoutInput, PlanPrecision, Recompute, Stack } from '../layout';
+import { type Kernels, type LayoutInput, type PlanPrecision, type Stack, selectiveOf } from '../layout';
 import { lowPrecisionOf } from '../time/low-precision';
 import { assumptionsOf } from './assumptions';
 import { changesScores, keepsScores, masksDocuments } from './attention-of-run';
@@ -149,8 +149,7 @@ function zeroStageOf(run: RunSpec, ranks: number): LayoutInput['zeroStage'] {
   switch (library) {
     case 'fsdp':
     case 'smp-v2':
-      if (ranks === 1) return 0;
-      return parameters.reshard_after_forward === false ? 2 : 3;
+      return ranks === 1 ? 0 : 3;
     case 'deepspeed': {
       const stage = section(parameters.zero_optimization).stage;
       return stage === 1 || stage === 2 || stage === 3 ? stage : 0;
@@ -226,17 +225,32 @@ function ofBuiltinTrainer(run: RunSpec, compiled: boolean): Partial<Software> {
   };
 }
 
+/** What differs from FSDP2 with its defaults. The built-in trainer's DDP is FSDP without shards. */
+function ofFsdp(run: RunSpec): Partial<Software> {
+  const { library, parameters } = run.distribution;
+  const keeps = library === 'fsdp' && parameters.reshard_after_forward === false;
+  return { ...(keeps && { keepsGathered: true }), ...(isOwn(run) && usesFsdp1(run) && { isFsdp1: true }) };
+}
+
+/** Whether the built-in trainer runs its own model. */
+const isOwn = ({ code, distribution }: RunSpec): boolean =>
+  code.builtin === 'builtin' && CHUNKS_LOSS.has(distribution.library);
+
 function softwareOf(run: RunSpec): Software {
   const { distribution, training } = run;
   const stack = stackOf(distribution.library);
   const zero = section(distribution.parameters.zero_optimization);
   const offloaded = (key: string) => section(zero[key]).device === 'cpu' || section(zero[key]).device === 'nvme';
   const compiled = fsdpCompiles(run);
+  const isOwnTrainer = isOwn(run);
   const traits = distribution.library === 'smp-v2' ? SMP_V2 : STACKS[stack];
   return {
     ...traits,
     precision: precisionOf(run),
-    recompute: recomputeOf(training.activationCheckpointing, stack),
+    recompute:
+      training.activationCheckpointing === 'selective'
+        ? selectiveOf({ stack, isOwnTrainer })
+        : training.activationCheckpointing,
     sequenceParallel: stack === 'fsdp' || flag(run, 'sequence-parallel')?.value === true,
     offloadOptimizer: offloaded('offload_optimizer'),
     offloadParameters: offloaded('offload_param'),
@@ -254,16 +268,12 @@ function softwareOf(run: RunSpec): Software {
     compilesUnlessTensor: compilesByDefault(run),
     sendsOncePerNode: dispatchesOncePerNode(run),
     ...expertTensorOf(run),
-    isOwnTrainer: run.code.builtin === 'builtin' && distribution.library === 'fsdp',
+    isOwnTrainer,
     masksDocuments: masksDocuments(run),
     ...(keepsScores(run) && { attention: 'unfused' as const }),
     ...(changesScores(run) && { changesScores: true }),
     ...((run.model?.architecture.normPlacement ?? 'pre') !== 'pre' && { normsBehind: true }),
     noSync: stack === 'fsdp' && distribution.parameters.no_sync === true,
+    ...ofFsdp(run),
   };
-}
-
-function recomputeOf(setting: RunSpec['training']['activationCheckpointing'], stack: Stack): Recompute {
-  if (setting !== 'selective') return setting;
-  return stack === 'fsdp' ? 'op' : 'core';
 }

@@ -1,4 +1,4 @@
-import type { LayoutInput } from '../layout';
+import { elementBytesOf, type LayoutInput } from '../layout';
 import { meanHeadSize } from '../model-size';
 import { tokensPerRank } from './compute';
 
@@ -9,18 +9,15 @@ export interface ActivationTraffic {
   bytes: number;
 }
 
-/** Hidden states are sent in 16 bit. */
-const BYTES = 2;
-
 /**
  * Two AllReduces forward and two backward, each as an AllGather and a ReduceScatter with sequence parallelism. A recomputed block gathers
  * and scatters again; PyTorch stops recomputing before the block's last ReduceScatter, which only a norm after it would need, and its
  * per-operation checkpointing keeps the results of ReduceScatters (a test counts both on the trainer).
  */
 export function tensorTraffic(l: LayoutInput): ActivationTraffic {
-  const bytes = BYTES * tokensPerRank(l) * l.model.hidden;
+  const bytes = elementBytesOf(l) * tokensPerRank(l) * l.model.hidden;
   if (l.tensor === 1) return { gathers: 0, scatters: 0, bytes };
-  const again = { none: 0, full: 2, block: 1, op: 1, core: 0 }[l.recompute];
+  const again = { none: 0, full: 2, block: 1, op: 1, products: 1, core: 0 }[l.recompute];
   if (!l.isOwnTrainer) return { gathers: 4 + again, scatters: 4 + again, bytes };
   const scattersAgain = l.normsBehind ? 2 : 1;
   return { gathers: l.recompute === 'none' ? 4 : 6, scatters: l.recompute === 'full' ? 4 + scattersAgain : 4, bytes };
@@ -31,7 +28,7 @@ export function tensorTraffic(l: LayoutInput): ActivationTraffic {
  * the gradients of attention. The built-in trainer gathers, and keeps the result unless the block is recomputed.
  */
 export function contextTraffic(l: LayoutInput): ActivationTraffic {
-  const bytes = (BYTES * tokensPerRank(l) * l.context * l.model.kvHeads * meanHeadSize(l.model)) / l.tensor;
+  const bytes = (elementBytesOf(l) * tokensPerRank(l) * l.context * l.model.kvHeads * meanHeadSize(l.model)) / l.tensor;
   if (l.context === 1) return { gathers: 0, scatters: 0, bytes };
   const keeps = l.isOwnTrainer && l.recompute === 'none';
   return { gathers: keeps ? 2 : 4, scatters: 2, bytes };
@@ -42,7 +39,7 @@ export function contextTraffic(l: LayoutInput): ActivationTraffic {
  * that one rank sends in one exchange, one for each expert of a token.
  */
 export function expertTraffic(l: LayoutInput): { exchanges: number; bytes: number } {
-  const bytes = (BYTES * tokensPerRank(l) * l.model.expertsPerToken * l.model.hidden) / l.tensor;
+  const bytes = (elementBytesOf(l) * tokensPerRank(l) * l.model.expertsPerToken * l.model.hidden) / l.tensor;
   // In models with both kinds of blocks, those without experts send nothing.
   if (l.expert === 1 || l.model.experts === 1) return { exchanges: 0, bytes };
   return { exchanges: l.isOwnTrainer && l.recompute !== 'none' ? 6 : 4, bytes };

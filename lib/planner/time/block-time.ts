@@ -14,8 +14,13 @@ const RECOMPUTED: Readonly<Record<LayoutInput['recompute'], { products: number; 
   full: { products: 1, core: 1, traffic: 1 },
   block: { products: 0.5, core: 0.5, traffic: 0.5 },
   op: { products: 0.5, core: 0, traffic: 1 },
+  products: { products: 0, core: 0, traffic: 1 },
   core: { products: 0, core: 1, traffic: 0 },
 };
+
+/** A compiler reads what it recomputes between products in the kernels that need it: H200, docs/evidence/2026-11-23-h200.md. */
+const recomputedOf = (l: LayoutInput) =>
+  l.recompute === 'products' && l.kernels === 'compiled' ? RECOMPUTED.none : RECOMPUTED[l.recompute];
 
 /** Seconds of one block for one micro-batch, forward and backward; communication as far as it is not hidden. */
 export interface Block {
@@ -49,7 +54,7 @@ interface Passes {
 
 function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Block {
   const b = blockSeconds(l, gpu, k);
-  const again = RECOMPUTED[l.recompute];
+  const again = recomputedOf(l);
   // Frozen weights have no weight gradient: the backward pass computes only that of the inputs.
   const matmul = (l.adapters === undefined ? 3 : 2) * b.gemmForward;
   const attention = b.attentionForward + b.attentionBackward;
@@ -152,10 +157,9 @@ function shardSeconds(l: LayoutInput, net: Network, k: Constants, { forward, bac
   const scatter = gatherSeconds(reduceBytesOf(l, k) * traffic.trained, group, net);
   const tax = overlapTax(l, k);
   const micro = microBatchesOf(l);
-  const beforeForward = (traffic.gathers - micro) / micro;
-  return (
-    added(forward, beforeForward * gather, tax) + added(backward, gather + (traffic.scatters / micro) * scatter, tax)
-  );
+  const inForward = traffic.forwardGathers * gather;
+  const inBackward = (traffic.gathers - traffic.forwardGathers) * gather + traffic.scatters * scatter;
+  return added(forward, inForward / micro, tax) + added(backward, inBackward / micro, tax);
 }
 
 /** SMDDP's AllGather uses fewer than 9 streaming multiprocessors instead of 24, as AWS reports, and leaves the others to the products. */

@@ -1,7 +1,7 @@
 import { attentionParameters, hasAttention } from '../../catalog/model/parameters';
 import type { Constants } from '../constants';
 import type { Gpu } from '../gpu';
-import { expertTensorOf, type LayoutInput, sequencesPerSample, takesMask } from '../layout';
+import { elementBytesOf, expertTensorOf, type LayoutInput, sequencesPerSample, takesMask } from '../layout';
 import { activeFfn, headsOf, keysInFull, meanHeadSize, mixedElements } from '../model-size';
 import { lowPrecisionOf } from './low-precision';
 
@@ -160,7 +160,7 @@ function trafficBytes(l: LayoutInput, k: Constants): number {
   const share = l.sequenceParallel ? l.tensor : 1;
   const rotated = (PLAIN_ROTARY_BYTES * (m.heads + m.kvHeads) * m.headSize) / l.tensor;
   const norms = hasPlainRmsNorm(l) ? tokens * ((PLAIN_RMS_NORM_BYTES * m.hidden) / share + rotated) : 0;
-  return 2 * elements * trafficScale(l, k) + norms + cast;
+  return elementBytesOf(l) * elements * trafficScale(l, k) + norms + cast;
 }
 
 /**

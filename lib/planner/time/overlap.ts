@@ -8,6 +8,8 @@ export const added = (work: number, communication: number, tax: number) =>
 /** Number of ranks that hold the shards of one replica: data-parallel and context ranks together. */
 export const shardGroupSize = (l: LayoutInput) => l.shard * l.context;
 
-/** Bytes per gradient that FSDP and ZeRO-3 reduce-scatter. */
-export const reduceBytesOf = (l: LayoutInput, k: Constants) =>
-  l.stack === 'deepspeed' || l.precision === 'bf16-pure' || l.stack === 'jax' ? 2 : k.reduceBytes;
+/** Bytes per gradient that FSDP and ZeRO-3 reduce-scatter; the built-in trainer sums in fp32 under FSDP. */
+export function reduceBytesOf(l: LayoutInput, k: Constants): number {
+  if (l.stack === 'deepspeed' || l.precision === 'bf16-pure' || l.stack === 'jax') return 2;
+  return l.isOwnTrainer ? 4 : k.reduceBytes;
+}

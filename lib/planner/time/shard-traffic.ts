@@ -1,6 +1,6 @@
 import { layerParametersOfRank } from '../../catalog/model/parameters';
 import type { LayoutInput } from '../layout';
-import { expertTensorOf, microBatchesOf } from '../layout';
+import { elementBytesOf, expertTensorOf, keepsGatheredUntilForward, microBatchesOf } from '../layout';
 import { shardGroupSize } from './overlap';
 
 /**
@@ -11,36 +11,40 @@ export interface ShardTraffic {
   parameters: number;
   /** Parameters that have gradients. */
   trained: number;
-  /** Number of AllGathers of all micro-batches, and the bytes of each. */
+  /** Number of AllGathers of all micro-batches, how many of them precede a forward pass, and the bytes of each. */
   gathers: number;
+  forwardGathers: number;
   gatheredBytes: number;
   /** AllGathers of the same size for a reference's forward passes (DPO). */
   referenceGathers: number;
   /** Number of ReduceScatters of gradients. */
   scatters: number;
-  /** AllReduces over replicas, of the rank's own shard. */
+  /** Number of AllReduces over replicas, of the rank's own shard. */
   replicaSums: number;
 }
 
-/** Parameters are gathered in 16 bit. */
-const GATHERED_BYTES = 2;
+/** How often the gradients of a step are summed over replicas. */
+export const sumsOfStep = (l: LayoutInput): number => (l.isFsdp1 && !l.noSync ? microBatchesOf(l) : 1);
 
 /**
  * ZeRO-3 and FSDP gather each block's parameters twice and reduce-scatter its gradients in every micro-batch; replicas sum theirs once per
  * step. With no_sync, parameters stay gathered from one backward pass to the next forward pass, and gradients are reduce-scattered once.
+ * With `keepsGathered`, parameters stay gathered from a forward pass to its backward pass.
  */
 export function shardTraffic(l: LayoutInput): ShardTraffic {
   const parameters = layerParametersOfRank(l.model, l.tensor, expertTensorOf(l) * l.expert);
   const micro = microBatchesOf(l);
   const isSharded = l.zeroStage === 3 && shardGroupSize(l) > 1;
   const once = l.noSync ? 1 : micro;
+  const forwardGathers = keepsGatheredUntilForward(l) ? 1 : micro;
   return {
     parameters,
     trained: l.adapters === undefined ? parameters : l.adapters / l.model.layers / l.tensor,
-    gathers: isSharded ? micro + once : 0,
+    gathers: isSharded ? forwardGathers + (l.keepsGathered ? 0 : micro) : 0,
+    forwardGathers: isSharded ? forwardGathers : 0,
     referenceGathers: isSharded && l.preferences ? micro : 0,
-    gatheredBytes: GATHERED_BYTES * parameters,
+    gatheredBytes: elementBytesOf(l) * parameters,
     scatters: isSharded ? once : 0,
-    replicaSums: l.replicate > 1 ? 1 : 0,
+    replicaSums: l.replicate > 1 ? sumsOfStep(l) : 0,
   };
 }

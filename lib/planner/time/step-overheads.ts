@@ -4,8 +4,12 @@ import { type LayoutInput, microBatchesOf, trainedParameters, worldSizeOf } from
 import { tokensPerRank } from './compute';
 import { gatherSeconds, groupOf, type Network, reduceSeconds, sendSeconds } from './network';
 import { added, reduceBytesOf, shardGroupSize } from './overlap';
+import { sumsOfStep } from './shard-traffic';
 
-/** Reduction of gradients across replicas, once per step; the last backward pass hides a part of it. */
+/**
+ * Reduction of gradients across replicas, once per step, or under FSDP1 after every micro-batch; the backward pass before it hides a part of
+ * it.
+ */
 export function gradientSeconds(l: LayoutInput, net: Network, k: Constants, stage: number): number {
   const local = trainedParameters(l) / (l.tensor * l.pipeline);
   const stride = l.tensor;
@@ -22,16 +26,17 @@ export function gradientSeconds(l: LayoutInput, net: Network, k: Constants, stag
     const group = groupOf(l.replicate, stride * size, net.gpusPerNode);
     seconds = reduceSeconds((reduceBytesOf(l, k) * local) / size, group, net);
   }
-  return atOnce ? k.gradientExposedLegacy * seconds : added(hidden, seconds, k.gradientExposed);
+  if (atOnce) return k.gradientExposedLegacy * seconds;
+  return sumsOfStep(l) * added(hidden, seconds, k.gradientExposed);
 }
 
 /**
  * Bytes per parameter that the group exchanges once per step: gradients reduced in full (twice their size) or reduce-scattered (once), and
- * the gather of the new 16-bit parameters. Megatron-DeepSpeed and nanotron keep bf16 gradients in fp32; nanotron reduce-scatters them under
- * ZeRO-1 (https://github.com/huggingface/nanotron, optim/gradient_accumulator.py), Megatron-DeepSpeed reduces them in full.
+ * the gather of the new 16-bit parameters. The built-in trainer, Megatron-DeepSpeed and nanotron sum bf16 gradients in fp32; nanotron
+ * reduce-scatters them under ZeRO-1 (https://github.com/huggingface/nanotron, optim/gradient_accumulator.py), Megatron-DeepSpeed reduces them in full.
  */
 function gradientBytes(l: LayoutInput): number {
-  if (l.zeroStage === 0) return l.stack === 'nanotron' ? 8 : 4;
+  if (l.zeroStage === 0) return l.stack === 'nanotron' || (l.stack === 'fsdp' && l.isOwnTrainer) ? 8 : 4;
   if (l.stack === 'megatron') return 4;
   return l.precision === 'fp16' || l.stack === 'nanotron' ? 6 : 10;
 }

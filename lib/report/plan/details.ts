@@ -11,6 +11,7 @@ const SWITCHES: Partial<Record<keyof LayoutInput, string>> = {
   sequenceParallel: 'sequence parallelism',
   prefetchesShards: 'shard prefetching',
   noSync: 'unsharded gradients between micro-batches',
+  keepsGathered: 'parameters gathered until the backward pass',
   offloadOptimizer: 'optimizer on the host',
   offloadParameters: 'parameters on the host',
   offloadActivations: 'activations on the host',

@@ -10,10 +10,10 @@ import { BASE, runOf } from '../../support/runs';
  */
 const MEASURED = [
   { wraps: false, layers: 8, activationCheckpointing: 'none', precision: 'bf16', gib: 47.8, within: 8 },
-  { wraps: false, layers: 8, activationCheckpointing: 'selective', precision: 'bf16', gib: 45.4, within: 8 },
+  { wraps: false, layers: 8, activationCheckpointing: 'selective', precision: 'bf16', gib: 45.4, within: 10 },
   // In float8 the compiler saves no more than with checkpointing.
   { wraps: false, layers: 8, activationCheckpointing: 'none', precision: 'fp8', gib: 45.1, within: 13 },
-  { wraps: false, layers: 8, activationCheckpointing: 'selective', precision: 'fp8', gib: 45.1, within: 8 },
+  { wraps: false, layers: 8, activationCheckpointing: 'selective', precision: 'fp8', gib: 45.1, within: 11 },
   { wraps: true, layers: 8, activationCheckpointing: 'none', precision: 'bf16', gib: 60.7, within: 4 },
   { wraps: true, layers: 8, activationCheckpointing: 'selective', precision: 'bf16', gib: 58.0, within: 4 },
   { wraps: true, layers: 16, activationCheckpointing: 'none', precision: 'bf16', gib: 95.3, within: 4 },

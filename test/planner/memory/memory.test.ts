@@ -92,7 +92,31 @@ test('no_sync keeps gradients whole and parameters gathered between micro-batche
   const scattered = memory({ globalBatch: 64 });
   const parameters = 8.03e9;
   expect((accumulated.gradients - scattered.gradients) * 2 ** 30).toBeCloseTo(4 * parameters * (15 / 16), -8);
-  expect((accumulated.parameters - scattered.parameters) * 2 ** 30).toBeCloseTo(2 * parameters * (15 / 16), -8);
+  expect((accumulated.parameters - scattered.parameters) * 2 ** 30).toBeCloseTo(2 * parameters, -8);
   // One micro-batch a step is the last one.
   expect(memory({ globalBatch: 16, noSync: true })).toEqual(memory({ globalBatch: 16 }));
+});
+
+test('no_sync gathers parameters when activations are gone, unless they are kept from the forward pass on', () => {
+  const late = { noSync: true, recompute: 'none', globalBatch: 64 } as const;
+  expect(memory(late).activations).toBeGreaterThan(40);
+  expect(memory(late).parameters).toBeLessThan(3);
+  const kept = memory({ ...late, keepsGathered: true });
+  expect(kept.activations).toBeGreaterThan(40);
+  expect((kept.parameters - memory(late).parameters) * 2 ** 30).toBeCloseTo(2 * 8.03e9, -8);
+});
+
+test('FSDP that keeps parameters gathered holds them once in 16 bit, beside shards in 32', () => {
+  const [resharded, kept] = [memory({ recompute: 'none' }), memory({ recompute: 'none', keepsGathered: true })];
+  const gathered = (kept.parameters - resharded.parameters) * 2 ** 30;
+  expect(gathered).toBeCloseTo(2 * 8.03e9, -8);
+  expect(kept.working).toBeLessThan(resharded.working);
+  expect(kept.gradients).toBe(resharded.gradients);
+});
+
+test('FSDP1 accumulates in 16 bit under no_sync, and does not keep parameters for it', () => {
+  const late = { noSync: true, globalBatch: 64 } as const;
+  const [fsdp1, fsdp2] = [memory({ ...late, isFsdp1: true }), memory(late)];
+  expect(fsdp1.gradients).toBeCloseTo(fsdp2.gradients / 2, 6);
+  expect(fsdp1.parameters).toBe(memory({ globalBatch: 64 }).parameters);
 });

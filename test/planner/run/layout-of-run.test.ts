@@ -71,7 +71,7 @@ describe('a run that cannot be planned says why', () => {
 describe('which state is sharded', () => {
   test.each<[string, object, number, object?]>([
     ['fsdp', {}, 3],
-    ['fsdp', { reshard_after_forward: false }, 2],
+    ['fsdp', { reshard_after_forward: false }, 3],
     ['fsdp', {}, 0, { compute: { instanceType: 'ml.p5.4xlarge', instanceCount: 1 } }],
     ['ddp', {}, 0],
     ['deepspeed', {}, 0],
@@ -120,6 +120,7 @@ describe('the software of a run', () => {
     ['megatron', { grad_reduce_in_bf16: true }, { gradientBytes: 2 }],
     ['fsdp', {}, { sequenceParallel: true, noSync: false, isOwnTrainer: false }],
     ['fsdp', { no_sync: true }, { noSync: true }],
+    ['fsdp', { reshard_after_forward: false }, { keepsGathered: true }],
     ['deepspeed', { no_sync: true }, { noSync: false, offloadOptimizer: false, offloadParameters: false }],
     [
       'deepspeed',
@@ -134,6 +135,19 @@ describe('the software of a run', () => {
     ['deepspeed', { zero_optimization: { stage: 3, offload_param: { device: 'none' } } }, { offloadParameters: false }],
   ])('%s with %j', (library, parameters, wanted) => {
     expect(layout(own(library, parameters))).toMatchObject(wanted);
+  });
+
+  test('keeps parameters gathered under FSDP only', () => {
+    expect(layout(own('deepspeed', { reshard_after_forward: false })).keepsGathered).toBeUndefined();
+  });
+
+  test.each([
+    ['fsdp', {}, undefined],
+    ['fsdp', { backend: 'fsdp1' }, true],
+    ['ddp', { backend: 'fsdp1' }, true],
+  ])('%s with arguments %j is FSDP1: %s', (library, words, isFsdp1) => {
+    const given = run({ code: { source: 'builtin', arguments: words }, distribution: { library } });
+    expect(layout(given).isFsdp1).toBe(isFsdp1);
   });
 
   test('is our own under FSDP, and casts to the recipe that is written', () => {
