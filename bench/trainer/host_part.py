@@ -27,8 +27,8 @@ from unittest.mock import patch
 
 import torch
 import torch.distributed as dist
-
 from measurement import write_tokens
+
 from slipway_trainer import trainer as loop
 from slipway_trainer.backends import build_backend
 from slipway_trainer.layout import resolve_layout
@@ -224,10 +224,8 @@ def measure(ranks: int, steps: int, layers: int) -> dict[str, Any]:
 def shown(ranks: int, found: dict[str, Any]) -> str:
     total = found["median"] + found["network"]
     parts = ", ".join(f"{name} {found[name]:.2f}" for name in PARTS)
-    return (
-        f"{ranks:>6,} {found['median']:>8.2f} {found['p95']:>8.2f} {found['worst']:>8.2f} {found['network']:>9.2f} {total:>8.2f}   {parts}; "
-        f"{found['allReduces']:.0f} all-reduces"
-    )
+    columns = f"{ranks:>6,} {found['median']:>8.2f} {found['p95']:>8.2f} {found['worst']:>8.2f} {found['network']:>9.2f} {total:>8.2f}"
+    return f"{columns}   {parts}; {found['allReduces']:.0f} all-reduces"
 
 
 def main(words: list[str]) -> int:
