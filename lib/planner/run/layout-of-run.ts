@@ -243,14 +243,12 @@ function softwareOf(run: RunSpec): Software {
   const offloaded = (key: string) => section(zero[key]).device === 'cpu' || section(zero[key]).device === 'nvme';
   const compiled = fsdpCompiles(run);
   const isOwnTrainer = isOwn(run);
+  const { activationCheckpointing: asked } = training;
   const traits = distribution.library === 'smp-v2' ? SMP_V2 : STACKS[stack];
   return {
     ...traits,
     precision: precisionOf(run),
-    recompute:
-      training.activationCheckpointing === 'selective'
-        ? selectiveOf({ stack, isOwnTrainer })
-        : training.activationCheckpointing,
+    recompute: asked === 'selective' ? selectiveOf({ stack, isOwnTrainer }) : asked,
     sequenceParallel: stack === 'fsdp' || flag(run, 'sequence-parallel')?.value === true,
     offloadOptimizer: offloaded('offload_optimizer'),
     offloadParameters: offloaded('offload_param'),
@@ -258,7 +256,7 @@ function softwareOf(run: RunSpec): Software {
     stack,
     kernels: kernelsOf(traits, precisionOf(run), compiled),
     loss: 'plain',
-    ...(CHUNKS_LOSS.has(distribution.library) && run.code.builtin === 'builtin' && ofBuiltinTrainer(run, compiled)),
+    ...(isOwnTrainer && ofBuiltinTrainer(run, compiled)),
     autocast: false,
     gathersLogits: false,
     prefetchesShards: true,
