@@ -200,6 +200,7 @@ def test_collectives_of_a_step_are_those_that_the_planner_counts(entry: dict[str
 MEMORY = [
     *("nothing recomputed", "selective", "fp32, nothing recomputed", "fp32, selective, tensor 4", "kept until backward"),
     *("tensor 4, nothing recomputed", "tensor 8, selective", "tensor 8, full, replicated", "context 8, nothing recomputed"),
+    "two layers recomputed at once",
 ]
 
 

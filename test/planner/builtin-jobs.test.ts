@@ -91,6 +91,10 @@ const VARIANTS: Readonly<Record<string, Variant>> = {
   },
   'nothing recomputed': { hosts: 4, parameters: {}, training: { activationCheckpointing: 'none' } },
   selective: { hosts: 4, parameters: {}, training: { activationCheckpointing: 'selective' } },
+  'two layers recomputed at once': {
+    ...{ hosts: 4, parameters: {}, words: { 'recompute-layers': 2 } },
+    training: { activationCheckpointing: 'full' },
+  },
   'fp32, nothing recomputed': {
     ...{ hosts: 4, parameters: {}, training: { precision: 'fp32', activationCheckpointing: 'none' } },
   },
