@@ -166,6 +166,8 @@ export interface LayoutInput {
    * trained
    */
   adapters?: number;
+  /** With adapters: outputs per token of the layers of one block that have one. @default 0 */
+  adaptedOutputs?: number;
 }
 
 /** Sequences per sample: `microBatch` and `globalBatch` count samples. */

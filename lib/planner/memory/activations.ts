@@ -77,12 +77,12 @@ function blockBytesPerToken(l: LayoutInput, k: MemoryConstants): BlockBytes {
 }
 
 /**
- * What the built-in trainer's selective checkpointing keeps of a block (a test counts it on the trainer). Partial sums of tensor-parallel
+ * What the built-in trainer's selective checkpointing keeps of a block (a test counts it on the trainer), also of the products of adapters. Partial sums of tensor-parallel
  * products and the scattered sums are both kept. A compiler drops the last product, which no backward pass reads.
  */
 function productBytes(l: LayoutInput): number {
   const m = l.model;
-  const split = mixedElements(m) + (m.mlpMatrices - 1) * activeFfn(m);
+  const split = mixedElements(m) + (m.mlpMatrices - 1) * activeFfn(m) + (l.adaptedOutputs ?? 0);
   const last = l.kernels === 'compiled' ? 0 : m.hidden * m.expertsPerToken;
   const scattered = (l.tensor > 1 ? 3 : 1) * (m.hidden / normRanks(l));
   return elementBytesOf(l) * (split / l.tensor + m.hidden + last + scattered);
