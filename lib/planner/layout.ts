@@ -86,6 +86,11 @@ export interface LayoutInput {
    * @default the whole sequence at once
    */
   lossChunks?: number;
+  /**
+   * With recompute full: number of blocks that the built-in trainer recomputes together, from the input of the first (`--recompute-layers`).
+   * @default 1
+   */
+  recomputeLayers?: number;
   /** The residual stream is kept in fp32 and cast for each matrix product (torch.autocast), as in Hugging Face models under FSDP1. */
   autocast: boolean;
   /** The head gathers its logits over the tensor ranks instead of computing a vocabulary-parallel loss. */
@@ -161,6 +166,8 @@ export interface LayoutInput {
    * trained
    */
   adapters?: number;
+  /** With adapters: outputs per token of the layers of one block that have one. @default 0 */
+  adaptedOutputs?: number;
 }
 
 /** Sequences per sample: `microBatch` and `globalBatch` count samples. */
@@ -190,6 +197,9 @@ export const microBatchesOf = (l: LayoutInput) =>
 
 /** Bytes of an element of activations and of gathered parameters: products in 8 and 4 bit cast both from 16. */
 export const elementBytesOf = (l: LayoutInput): 2 | 4 => (l.precision === 'fp32' ? 4 : 2);
+
+/** Number of blocks that are recomputed together. */
+export const blocksAtOnce = (l: LayoutInput): number => (l.recompute === 'full' ? (l.recomputeLayers ?? 1) : 1);
 
 /** What `activationCheckpointing: selective` recomputes. */
 export function selectiveOf(l: Pick<LayoutInput, 'stack' | 'isOwnTrainer'>): Recompute {

@@ -91,6 +91,17 @@ const VARIANTS: Readonly<Record<string, Variant>> = {
   },
   'nothing recomputed': { hosts: 4, parameters: {}, training: { activationCheckpointing: 'none' } },
   selective: { hosts: 4, parameters: {}, training: { activationCheckpointing: 'selective' } },
+  'selective, adapters': {
+    ...{ hosts: 4, parameters: {} },
+    training: {
+      activationCheckpointing: 'selective',
+      lora: { rank: 64, alpha: 64, targets: ['q_proj', 'v_proj', 'o_proj', 'gate_proj', 'down_proj'] },
+    },
+  },
+  'two layers recomputed at once': {
+    ...{ hosts: 4, parameters: {}, words: { 'recompute-layers': 2 } },
+    training: { activationCheckpointing: 'full' },
+  },
   'fp32, nothing recomputed': {
     ...{ hosts: 4, parameters: {}, training: { precision: 'fp32', activationCheckpointing: 'none' } },
   },

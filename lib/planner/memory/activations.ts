@@ -1,6 +1,6 @@
 import { hasAttention } from '../../catalog/model/parameters';
 import { kindsOf } from '../kinds';
-import { elementBytesOf, type LayoutInput, microBatchesOf } from '../layout';
+import { blocksAtOnce, elementBytesOf, type LayoutInput, microBatchesOf } from '../layout';
 import { activeFfn, meanHeadSize, mixedElements } from '../model-size';
 import { hasPlainRmsNorm, tokensPerRank } from '../time/compute';
 import type { MemoryConstants } from './constants';
@@ -36,14 +36,15 @@ export function heldActivations(l: LayoutInput, k: MemoryConstants, layers: numb
 }
 
 /**
- * For one block of this kind: the kept activations, what it needs in addition while it is recomputed, and the scores of one of its tokens.
+ * For one block of this kind: the kept activations, what it and those recomputed with it need in addition, and the scores of a token.
  */
 function heldByBlock(l: LayoutInput, k: MemoryConstants, input: number) {
   const tokens = tokensPerRank(l);
   const block = blockBytesPerToken(l, k);
-  const kept = tokens * keptPerToken(l, block, input);
+  const own = tokens * keptPerToken(l, block, input);
   const scores = l.recompute === 'none' ? 0 : block.core;
-  return { kept, scores, inWork: tokens * (block.all - scores) - kept, whole: tokens * block.all };
+  const whole = tokens * blocksAtOnce(l) * block.all;
+  return { kept: own / blocksAtOnce(l), scores, inWork: whole - tokens * scores - own, whole };
 }
 
 /** Bytes per token of one block. */
@@ -76,12 +77,12 @@ function blockBytesPerToken(l: LayoutInput, k: MemoryConstants): BlockBytes {
 }
 
 /**
- * What the built-in trainer's selective checkpointing keeps of a block (a test counts it on the trainer). Partial sums of tensor-parallel
+ * What the built-in trainer's selective checkpointing keeps of a block (a test counts it on the trainer), also of the products of adapters. Partial sums of tensor-parallel
  * products and the scattered sums are both kept. A compiler drops the last product, which no backward pass reads.
  */
 function productBytes(l: LayoutInput): number {
   const m = l.model;
-  const split = mixedElements(m) + (m.mlpMatrices - 1) * activeFfn(m);
+  const split = mixedElements(m) + (m.mlpMatrices - 1) * activeFfn(m) + (l.adaptedOutputs ?? 0);
   const last = l.kernels === 'compiled' ? 0 : m.hidden * m.expertsPerToken;
   const scattered = (l.tensor > 1 ? 3 : 1) * (m.hidden / normRanks(l));
   return elementBytesOf(l) * (split / l.tensor + m.hidden + last + scattered);

@@ -1,6 +1,6 @@
 import { embeddingParameters, layerParametersOfRank } from '../../catalog/model/parameters';
 import { mostOfKinds } from '../kinds';
-import { elementBytesOf, expertTensorOf, type LayoutInput, microBatchesOf } from '../layout';
+import { blocksAtOnce, elementBytesOf, expertTensorOf, type LayoutInput, microBatchesOf } from '../layout';
 import { headsOf } from '../model-size';
 import { stageLayers } from '../stages';
 import { tokensPerRank } from '../time/compute';
@@ -138,11 +138,13 @@ function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inB
   const table = embeddingParameters(l.model) / l.tensor;
   const wholeGroups = (l.stack === 'fsdp' || l.stack === 'jax') && l.prefetchesShards;
   const tables = l.stack === 'fsdp' && !l.model.tiedEmbeddings ? 4 : 2;
+  // Blocks that are recomputed together stay gathered until their backward pass.
+  const together = l.keepsGathered ? 0 : 2 * (blocksAtOnce(l) - 1) * block;
   const width = l.autocast ? 2 : elementBytesOf(l) / 2;
   if (l.adapters !== undefined) return { atLoss: 4 * block + tables * table, inBlock: 4 * block + tables * table };
   return {
     atLoss: width * (4 * block + tables * table),
-    inBlock: width * ((wholeGroups ? k.workingBytesPerParameter : 4) * block + (tables + 2) * table),
+    inBlock: width * ((wholeGroups ? k.workingBytesPerParameter : 4) * block + together + (tables + 2) * table),
   };
 }
 

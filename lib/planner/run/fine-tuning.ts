@@ -4,7 +4,7 @@ import type { RunSpec } from '../../spec/run-spec';
 import type { LayoutInput } from '../layout';
 
 /** The fields of a layout that fine-tuning changes. */
-export type FineTuning = Pick<LayoutInput, 'adapters' | 'preferences'>;
+export type FineTuning = Pick<LayoutInput, 'adapters' | 'adaptedOutputs' | 'preferences'>;
 
 /** Input and output sizes of the linear layers of a block, by the trainer's names (containers/trainer: attention.py, feed_forward.py). */
 function linearSizes(m: ParameterShape): Readonly<Record<string, readonly [inputs: number, outputs: number]>> {
@@ -42,13 +42,19 @@ function adapterParameters(run: RunSpec, model: ParameterShape): number | Issue[
   return lora.rank * (model.layers * inBlock + ofHead);
 }
 
+/** Outputs of the layers of a block that have adapters. */
+function outputsOf(run: RunSpec, model: ParameterShape): number {
+  const sizes = linearSizes(model);
+  return (run.training.lora?.targets ?? []).reduce((sum, name) => sum + (sizes[name]?.[1] ?? 0), 0);
+}
+
 /** Adapters and preferences of a run, or why they cannot be planned. */
 export function fineTuningOf(run: RunSpec, model: ParameterShape): FineTuning | Issue[] {
   const adapters = adapterParameters(run, model);
   if (Array.isArray(adapters)) return adapters;
   const reference = adapters === undefined ? 'copy' : 'adapters';
   return {
-    ...(adapters !== undefined && { adapters }),
+    ...(adapters !== undefined && { adapters, adaptedOutputs: outputsOf(run, model) }),
     ...(run.training.objective === 'dpo' && { preferences: reference }),
   };
 }

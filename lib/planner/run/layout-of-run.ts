@@ -217,9 +217,11 @@ const CHUNKS_LOSS: ReadonlySet<string> = new Set(['fsdp', 'ddp', 'deepspeed']);
 /** Its compiled loss computes the gradient from logits in 16 bit; the log-probabilities of preferences are not compiled. */
 function ofBuiltinTrainer(run: RunSpec, compiled: boolean): Partial<Software> {
   const { code, training, distribution } = run;
+  const recomputeLayers = Number(code.arguments['recompute-layers'] ?? 1);
   return {
     loss: compiled && training.objective !== 'dpo' ? '16-bit' : 'plain',
     lossChunks: Number(code.arguments['loss-chunks'] ?? 0),
+    ...(recomputeLayers > 1 && { recomputeLayers }),
     wrapsOneRank:
       distribution.library !== 'deepspeed' && !(worldSize(run) === 1 && (compiled || training.precision === 'fp32')),
   };

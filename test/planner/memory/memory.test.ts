@@ -114,6 +114,15 @@ test('FSDP that keeps parameters gathered holds them once in 16 bit, beside shar
   expect(kept.gradients).toBe(resharded.gradients);
 });
 
+test('blocks that are recomputed together keep one input, and need their activations and parameters at once', () => {
+  const of = (recomputeLayers: number) => memory({ recompute: 'full', loss: 'fused', recomputeLayers });
+  const [one, four] = [of(1), of(4)];
+  // Three more blocks of 1.6 GiB, and 24 inputs of 64 MiB fewer.
+  expect(four.activations - one.activations).toBeCloseTo(3 * 1.65 - 24 / 16, 0);
+  expect((four.working - one.working) * 2 ** 30).toBeCloseTo(2 * 3 * 218e6, -7);
+  expect(memory({ recompute: 'none', recomputeLayers: 4 })).toEqual(memory({ recompute: 'none' }));
+});
+
 test('FSDP1 accumulates in 16 bit under no_sync, and does not keep parameters for it', () => {
   const late = { noSync: true, globalBatch: 64 } as const;
   const [fsdp1, fsdp2] = [memory({ ...late, isFsdp1: true }), memory(late)];
