@@ -41,4 +41,4 @@ def test_fails_with_77_for_checkpoints_in_s3(tmp_path: Path, shards: Path) -> No
     checkpoints = {"mode": "direct", "uri": "s3://bucket/run", "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
     code, output = run_ranks(tmp_path, 1, deepspeed_job(1, checkpoints=checkpoints), {"train": shards})
     assert code == 77
-    assert "checkpoints.mode: must be fsx or managed for deepspeed" in output
+    assert "checkpoints.mode: must be fsx or managed with deepspeed" in output

@@ -102,8 +102,8 @@ def test_smddp_is_imported_and_carries_the_stated_groups(tmp_path: Path, shards:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"parameters": {"tensor_parallel_degree": 2}}, "tensor_parallel_degree: must be 1 with FSDP1"),
-        ({"parameters": {"compile": True}}, "compile: must be False with FSDP1"),
+        ({"parameters": {"tensor_parallel_degree": 2}}, "tensor_parallel_degree: must be 1 with the built-in trainer's backend fsdp1"),
+        ({"parameters": {"compile": True}}, "compile: must be false with the built-in trainer's backend fsdp1"),
     ],
 )
 def test_fails_with_77_for_what_fsdp1_cannot_do(tmp_path: Path, shards: Path, changes: dict, message: str) -> None:
