@@ -87,7 +87,7 @@ export interface LayoutInput {
    */
   lossChunks?: number;
   /**
-   * With recompute full: number of blocks that the built-in trainer recomputes together, from the input of the first (`--recompute-layers`).
+   * With recompute full: number of blocks that the built-in trainer recomputes together, from the input of the first (`recompute-layers`).
    * @default 1
    */
   recomputeLayers?: number;
@@ -199,7 +199,8 @@ export const microBatchesOf = (l: LayoutInput) =>
 export const elementBytesOf = (l: LayoutInput): 2 | 4 => (l.precision === 'fp32' ? 4 : 2);
 
 /** Number of blocks that are recomputed together. */
-export const blocksAtOnce = (l: LayoutInput): number => (l.recompute === 'full' ? (l.recomputeLayers ?? 1) : 1);
+export const blocksAtOnce = (l: LayoutInput): number =>
+  l.recompute === 'full' ? Math.min(l.recomputeLayers ?? 1, l.model.layers) : 1;
 
 /** What `activationCheckpointing: selective` recomputes. */
 export function selectiveOf(l: Pick<LayoutInput, 'stack' | 'isOwnTrainer'>): Recompute {

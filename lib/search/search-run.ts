@@ -31,6 +31,8 @@ export interface Candidate {
   distribution: { library: string; parameters: Record<string, unknown> };
   training: Pick<TrainingSpec, 'microBatchSize' | 'globalBatchSize' | 'activationCheckpointing' | 'activationOffload'>;
   compute: { instanceType: string; instanceCount: number };
+  /** Arguments of the run that the layout does not admit. @default - those of the run */
+  code?: { arguments: RunSpec['code']['arguments'] };
   fits: Fits;
   memoryGiB: number;
   stepSeconds: number;
@@ -182,6 +184,7 @@ export function candidateRun(run: RunSpec, candidate: Candidate): RunSpec {
   const plain = plainRun(run, library);
   return {
     ...plain,
+    code: { ...run.code, arguments: { ...run.code.arguments, ...candidate.code?.arguments } },
     training: { ...run.training, ...candidate.training },
     compute: { ...run.compute, ...candidate.compute, instanceGroups: [], alternatives: [] },
     distribution: {
@@ -216,6 +219,9 @@ function candidateOf(run: RunSpec, library: string, found: Found, steps: number)
       activationOffload: layout.offloadActivations,
     },
     compute: { instanceType, instanceCount: Number(count) },
+    // Groups of layers are recomputed with full checkpointing only.
+    ...(layout.recompute !== 'full' &&
+      (layout.recomputeLayers ?? 1) > 1 && { code: { arguments: { 'recompute-layers': 1 } } }),
     fits: found.fits,
     memoryGiB: found.memoryGiB,
     stepSeconds: found.stepSeconds,

@@ -57,6 +57,7 @@ const ofFsdp1 = (parameters: object, groups = 32): Variant => ({
   ...twice(parameters, groups),
   ...{ model: DENSE, training: { ...SHORT, globalBatchSize: 2 * groups }, words: { backend: 'fsdp1' } },
 });
+const ADAPTERS = { rank: 64, alpha: 64, targets: ['q_proj', 'v_proj', 'o_proj', 'gate_proj', 'down_proj'] };
 const KEPT = { reshard_after_forward: false };
 const LATE = { no_sync: true };
 type Variant = { hosts: number; parameters: object; training?: object; model?: object; words?: object };
@@ -93,10 +94,17 @@ const VARIANTS: Readonly<Record<string, Variant>> = {
   selective: { hosts: 4, parameters: {}, training: { activationCheckpointing: 'selective' } },
   'selective, adapters': {
     ...{ hosts: 4, parameters: {} },
-    training: {
-      activationCheckpointing: 'selective',
-      lora: { rank: 64, alpha: 64, targets: ['q_proj', 'v_proj', 'o_proj', 'gate_proj', 'down_proj'] },
-    },
+    training: { activationCheckpointing: 'selective', lora: ADAPTERS },
+  },
+  'selective, adapters, tensor 4': {
+    ...{ hosts: 1, parameters: { tensor_parallel_degree: 4 } },
+    training: { activationCheckpointing: 'selective', lora: ADAPTERS },
+  },
+  'preferences, kept until backward': {
+    ...{ hosts: 1, parameters: KEPT, training: { objective: 'dpo', globalBatchSize: 16 } },
+  },
+  'preferences of adapters, kept until backward': {
+    ...{ hosts: 1, parameters: KEPT, training: { objective: 'dpo', globalBatchSize: 16, lora: ADAPTERS } },
   },
   'two layers recomputed at once': {
     ...{ hosts: 4, parameters: {}, words: { 'recompute-layers': 2 } },

@@ -198,7 +198,9 @@ law(
     expect(seconds(shared)).toBeGreaterThanOrEqual(seconds(pairs) / SLACK);
     expect(memory(shared)).toBeGreaterThanOrEqual(memory(pairs) / SLACK);
     expect(memory(copy)).toBeGreaterThanOrEqual(memory(shared) / SLACK);
-    expect(seconds(copy)).toBeCloseTo(seconds(shared), 9);
+    expect(seconds(copy)).toBeGreaterThanOrEqual(seconds(shared) / SLACK);
+    // Without a copy, the reference's parameters stay gathered for the model.
+    if (!l.keepsGathered) expect(seconds(copy)).toBeCloseTo(seconds(shared), 9);
   },
 );
 

@@ -19,6 +19,14 @@ const mixture = (preset: string, parameters: object, rest: object = {}) =>
     distribution: { library: 'fsdp', parameters },
     ...rest,
   });
+/** Layers of a dense model that are recomputed in groups, which only full checkpointing does. */
+const inGroups = runOf({
+  ...PLANNABLE,
+  data,
+  training: { ...PLANNABLE.training, activationCheckpointing: 'full' },
+  code: { source: 'builtin', arguments: { 'recompute-layers': 4 } },
+  distribution: { library: 'fsdp', parameters: { shard_degree: 16 } },
+});
 const smpV2 = (parameters: object) =>
   mixture('mixtral-8x7b', parameters, {
     code: { source: './src' },
@@ -53,6 +61,7 @@ function searched(run: RunSpec) {
 describe.each([
   ['gpt-oss-120b', mixture('gpt-oss-120b', { shard_degree: 64 })],
   ['a dense model', runOf({ ...PLANNABLE, data, distribution: { library: 'fsdp', parameters: { shard_degree: 16 } } })],
+  ['layers recomputed in groups', inGroups],
   ['Mixtral under SMP v2', smpV2({ hybrid_shard_degree: 8, expert_parallel_degree: 4 })],
 ])('%s', (_name, run) => {
   const { candidates, byCost, pareto } = searched(run);
@@ -76,6 +85,14 @@ describe.each([
       expect(layoutOfRun(alone)).toEqual(layoutOfRun(there));
     }
   });
+});
+
+test('around a run that recomputes groups of layers, layouts that recompute less are found, without the groups', () => {
+  const { candidates } = searched(inGroups);
+  const less = candidates.filter(({ training }) => training.activationCheckpointing !== 'full');
+  expect(less.length).toBeGreaterThan(0);
+  expect(less.every(({ code }) => code?.arguments['recompute-layers'] === 1)).toBe(true);
+  expect(less.map((candidate) => candidateRun(inGroups, candidate).code.arguments['recompute-layers'])).toContain(1);
 });
 
 test('the ranks that share the experts of a mixture are searched', () => {

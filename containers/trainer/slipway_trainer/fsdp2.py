@@ -60,7 +60,7 @@ class Fsdp2Backend:
         self.shapes = {name: tensor.shape for name, tensor in named_tensors(self._module(None, None))}
         published = published_of(settings, self.shapes, weights)
         model = self._module(context, self._experts)
-        self._distribute(model)
+        self._distribute(model, settings.parallel.reshard_after_forward)
         self._fill(model, published)
         self.model = model
         self.optimizer = build_optimizer(model.named_parameters(), self.shapes, settings.arguments, fused=True)
@@ -89,7 +89,8 @@ class Fsdp2Backend:
         for parameter in copy.parameters():
             # Buffers keep their dtype, as in the trained model.
             parameter.data = parameter.data.to(_COMPUTE[training.precision])
-        self._distribute(copy)
+        # The copy has no backward pass, for which its parameters could stay gathered.
+        self._distribute(copy, reshard=True)
         self._fill(copy, published)
         return FrozenCopy(copy)
 
@@ -108,7 +109,7 @@ class Fsdp2Backend:
         gradients."""
         return self.mesh["shard"] if self.layout.replicate == 1 else self.mesh["replicate", "shard"]
 
-    def _distribute(self, model: Transformer) -> None:
+    def _distribute(self, model: Transformer, reshard: bool) -> None:
         training = self._settings.training
         if self.layout.tensor > 1:
             split_ends(model, self.mesh["tensor"])
@@ -124,7 +125,7 @@ class Fsdp2Backend:
             if self._compiled:
                 block.compile()
         if not self._is_whole:
-            self._shard(model)
+            self._shard(model, reshard)
         elif self._casts:
             self._cast(model)
 
@@ -136,8 +137,8 @@ class Fsdp2Backend:
         for module in model.modules():
             compute_in(_COMPUTE[training.precision], module, again=module not in inner)
 
-    def _shard(self, model: Transformer) -> None:
-        mesh, reshard = self._data_mesh(), self._settings.parallel.reshard_after_forward
+    def _shard(self, model: Transformer, reshard: bool) -> None:
+        mesh = self._data_mesh()
         # Inputs are not cast: hidden states already have the compute dtype, and the tables of rotary positions must stay in float32.
         dtype = _COMPUTE[self._settings.training.precision]
         policy = MixedPrecisionPolicy(param_dtype=dtype, reduce_dtype=torch.float32, cast_forward_inputs=False)

@@ -73,20 +73,23 @@ function blockBytesPerToken(l: LayoutInput, k: MemoryConstants): BlockBytes {
   const mixed = (m.recurrence?.kept ?? 0) / 2 + (hasAttention(m) ? width + m.kvHeads * meanHeadSize(m) : 0);
   const products = mixed + activeFfn(m);
   const op = elementBytesOf(l) * k.keptByOp * ((products + width) / l.tensor + (2 * m.hidden) / normRanks(l));
-  return { all, core, op: Math.min(op, all - core), products: Math.min(productBytes(l), all - core) };
+  return { all, core, op: Math.min(op, all - core), products: Math.min(productBytes(l), all - core) + adapterBytes(l) };
 }
 
 /**
- * What the built-in trainer's selective checkpointing keeps of a block (a test counts it on the trainer), also of the products of adapters. Partial sums of tensor-parallel
+ * What the built-in trainer's selective checkpointing keeps of a block (a test counts it on the trainer). Partial sums of tensor-parallel
  * products and the scattered sums are both kept. A compiler drops the last product, which no backward pass reads.
  */
 function productBytes(l: LayoutInput): number {
   const m = l.model;
-  const split = mixedElements(m) + (m.mlpMatrices - 1) * activeFfn(m) + (l.adaptedOutputs ?? 0);
+  const split = mixedElements(m) + (m.mlpMatrices - 1) * activeFfn(m);
   const last = l.kernels === 'compiled' ? 0 : m.hidden * m.expertsPerToken;
   const scattered = (l.tensor > 1 ? 3 : 1) * (m.hidden / normRanks(l));
   return elementBytesOf(l) * (split / l.tensor + m.hidden + last + scattered);
 }
+
+/** Products of adapters, which it keeps as well; tensor parallelism does not split them. */
+const adapterBytes = (l: LayoutInput): number => elementBytesOf(l) * (l.adaptedOutputs ?? 0);
 
 /** Bytes per score: fused softmax keeps scores, probabilities and dropout mask; plain operations also keep fp32 copies. */
 const SCORE_BYTES: Readonly<Record<LayoutInput['attention'], number>> = { flash: 0, flash1: 0, fused: 5, unfused: 10 };

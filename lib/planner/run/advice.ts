@@ -39,11 +39,18 @@ const hasTensorParallelism = (library: string) => library in DEGREE_NAMES;
 /** A change to a layout that may be worth trying; undefined when it changes nothing or is not possible. */
 type Change = (l: LayoutInput, library: string) => Candidate | undefined;
 
-const recompute = (mode: 'none' | 'selective' | 'full', why: string, l: LayoutInput): Candidate => ({
-  change: { 'training.activationCheckpointing': mode },
-  why,
-  layout: { recompute: mode === 'selective' ? selectiveOf(l) : mode },
-});
+const recompute = (mode: 'none' | 'selective' | 'full', why: string, l: LayoutInput): Candidate => {
+  // Groups of layers are recomputed with full checkpointing only.
+  const alone = mode !== 'full' && (l.recomputeLayers ?? 1) > 1;
+  return {
+    change: {
+      'training.activationCheckpointing': mode,
+      ...(alone && { 'code.arguments.recompute-layers': 1 }),
+    },
+    why,
+    layout: { recompute: mode === 'selective' ? selectiveOf(l) : mode, ...(alone && { recomputeLayers: 1 }) },
+  };
+};
 
 const shardEverywhere = (l: LayoutInput) => ({ shard: l.shard * l.replicate, replicate: 1 });
 

@@ -42,7 +42,8 @@ export function shardTraffic(l: LayoutInput): ShardTraffic {
     trained: l.adapters === undefined ? parameters : l.adapters / l.model.layers / l.tensor,
     gathers: isSharded ? forwardGathers + (l.keepsGathered ? 0 : micro) : 0,
     forwardGathers: isSharded ? forwardGathers : 0,
-    referenceGathers: isSharded && l.preferences ? micro : 0,
+    // A reference without adapters shares its parameters with the model, which keeps them gathered.
+    referenceGathers: isSharded && l.preferences && !(l.keepsGathered && l.preferences === 'adapters') ? micro : 0,
     gatheredBytes: elementBytesOf(l) * parameters,
     scatters: isSharded ? once : 0,
     replicaSums: l.replicate > 1 ? sumsOfStep(l) : 0,

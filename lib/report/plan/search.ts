@@ -118,7 +118,7 @@ function candidateTables(report: PlanReport, { pareto, candidates }: PlanSearch)
 }
 
 /** A short description of a candidate, without degrees of one. */
-function layoutText({ distribution, training, compute }: Candidate): string {
+function layoutText({ distribution, training, compute, code }: Candidate): string {
   const degrees = Object.entries(distribution.parameters).filter(([, value]) => value !== 1 && value !== undefined);
   return [
     `${compute.instanceCount} × ${compute.instanceType}`,
@@ -127,5 +127,6 @@ function layoutText({ distribution, training, compute }: Candidate): string {
     `micro-batch ${training.microBatchSize}`,
     `checkpointing ${training.activationCheckpointing}`,
     ...(training.activationOffload ? ['activation offload'] : []),
+    ...Object.entries(code?.arguments ?? {}).map(([name, value]) => `${name} ${value}`),
   ].join(', ');
 }

@@ -120,6 +120,7 @@ test('blocks that are recomputed together keep one input, and need their activat
   // Three more blocks of 1.6 GiB, and 24 inputs of 64 MiB fewer.
   expect(four.activations - one.activations).toBeCloseTo(3 * 1.65 - 24 / 16, 0);
   expect((four.working - one.working) * 2 ** 30).toBeCloseTo(2 * 3 * 218e6, -7);
+  expect(of(64)).toEqual(of(32));
   expect(memory({ recompute: 'none', recomputeLayers: 4 })).toEqual(memory({ recompute: 'none' }));
 });
 

@@ -54,6 +54,10 @@ const RUNS = [
   run('llama3-70b', 'ml.p4d.24xlarge', 2, { shard_degree: 16, compile: true }),
   run('mixtral-8x7b', 'ml.p5.48xlarge', 2, { shard_degree: 16, expert_parallel_degree: 8 }),
   {
+    ...run('llama3-8b', 'ml.p5.48xlarge', 2, { shard_degree: 16 }, { activationCheckpointing: 'full' }),
+    code: { source: 'builtin', arguments: { 'recompute-layers': 4 } },
+  },
+  {
     ...run('qwen3-30b-a3b', 'ml.p5.48xlarge', 2, {}, { microBatchSize: 8 }),
     code: { source: 's3://code/src.tar.gz' },
     distribution: {
