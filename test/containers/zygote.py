@@ -13,16 +13,20 @@ import importlib
 import json
 import os
 import runpy
+import signal
 import sys
+import time
 import traceback
 from contextlib import suppress
 from functools import cache
 from multiprocessing import Pipe
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
 #: Each run makes groups that its processes keep, and each group keeps three threads of gloo that wake up a hundred times a second.
 RUNS_OF_A_WORLD = 3
+#: How long the other ranks may take to notice that one has failed: longer than any time limit in a test.
+ALONE_SECONDS = 120.0
 
 
 class Rank:
@@ -157,13 +161,32 @@ def carry_out(order: dict, worlds: dict[tuple, list[Rank]]) -> dict:
         ranks.append(Rank(len(ranks), [rank for world in (*worlds.values(), ranks) for rank in world]))
     for rank in ranks:
         rank.pipe.send(order)
-    codes = [rank.answer() for rank in ranks]
+    codes = answers(ranks)
     kept = "script" not in order and not any(codes) and ranks[0].runs < RUNS_OF_A_WORLD
     if kept:
         worlds[kind] = ranks
     else:
         end_all(ranks)
     return {"codes": codes, "kept": kept}
+
+
+def answers(ranks: list[Rank]) -> list[int]:
+    """The exit code of every rank. One that still runs ALONE_SECONDS after another has failed is killed: in rare cases gloo waits for ever
+    in the destructor of a buffer (gloo::transport::tcp::UnboundBuffer), whatever the timeout of the collective."""
+    waiting, codes = {rank.pipe: number for number, rank in enumerate(ranks)}, [0] * len(ranks)
+    deadline = None
+    while waiting:
+        ready = wait(list(waiting), None if deadline is None else max(0.0, deadline - time.monotonic()))
+        for pipe in ready:
+            number = waiting.pop(pipe)
+            codes[number] = ranks[number].answer()
+            if codes[number] != 0 and deadline is None:
+                deadline = time.monotonic() + ALONE_SECONDS
+        if not ready:
+            deadline = None
+            for number in waiting.values():
+                os.kill(ranks[number].pid, signal.SIGKILL)
+    return codes
 
 
 def end_all(ranks: list[Rank]) -> None:
