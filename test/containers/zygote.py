@@ -171,8 +171,8 @@ def carry_out(order: dict, worlds: dict[tuple, list[Rank]]) -> dict:
 
 
 def answers(ranks: list[Rank]) -> list[int]:
-    """The exit code of every rank. One that still runs ALONE_SECONDS after another has failed is killed: in rare cases gloo never stops waiting
-    in the destructor of a buffer (gloo::transport::tcp::UnboundBuffer), whatever the timeout of the collective."""
+    """The exit code of every rank. One that still runs ALONE_SECONDS after another has failed is killed: in rare cases gloo never stops
+    waiting in the destructor of a buffer (gloo::transport::tcp::UnboundBuffer), whatever the timeout of the collective."""
     waiting, codes = {rank.pipe: number for number, rank in enumerate(ranks)}, [0] * len(ranks)
     deadline = None
     while waiting:
