@@ -24,7 +24,7 @@ def limits_of(settings: RunSettings, name: str) -> Iterator[Limit]:
 
 
 def _backend(settings: RunSettings, name: str) -> Iterator[Limit]:
-    parallel, training, shape, arguments = settings.parallel, settings.training, settings.architecture, settings.arguments
+    training, arguments = settings.training, settings.arguments
     precisions = PRECISIONS if settings.library in ("fsdp", "ddp") else ("bf16", "fp32")
     must = f"be {or_list(precisions)} for the built-in trainer with {settings.library}"
     yield training.precision not in precisions, "training.precision", must, training.precision, "use bf16"
@@ -33,36 +33,53 @@ def _backend(settings: RunSettings, name: str) -> Iterator[Limit]:
     yield layers > 1 and not full, "code.arguments.recompute-layers", "be 1 without activationCheckpointing full", given, "remove it"
     if name in ("smp-v2", "deepspeed"):
         yield layers > 1, "code.arguments.recompute-layers", f"be 1 with {name}", given, "remove it"
-    if name == "fsdp1":
-        with_backend, fix = _why_fsdp1(settings)
-        yield parallel.tensor > 1, f"{DEGREES}.tensor_parallel_degree", f"be 1 {with_backend}", parallel.tensor, fix
-        yield parallel.expert > 1, f"{DEGREES}.expert_parallel_degree", f"be 1 {with_backend}", parallel.expert, fix
-        yield parallel.compile is True, f"{DEGREES}.compile", f"be false {with_backend}", True, fix
-        yield training.precision == "fp8", "training.precision", f"be bf16 or fp32 {with_backend}", training.precision, fix
-    elif name == "fsdp2" and parallel.tensor > 1:
-        path, degree = f"{DEGREES}.tensor_parallel_degree", parallel.tensor
-        yield parallel.expert > 1, path, "be 1 with expert_parallel_degree in the built-in trainer", degree, "use one of the two"
-        yield training.precision == "fp8", path, "be 1 with precision fp8 in the built-in trainer", degree, "use bf16, or remove the degree"
-        # With PyTorch 2.15, the losses of a compiled model differ (by 0.08 after 20 steps of a small model on a CPU).
-        must = "be false with tensor_parallel_degree in the built-in trainer, whose compiled layers would have different results"
-        yield parallel.compile is True, f"{DEGREES}.compile", must, True, "remove it"
-    elif name == "smp-v2":
-        parts = ", ".join(sorted(shape.parts()))
-        must = f"be fsdp or deepspeed for a model with {parts} in the built-in trainer"
-        yield bool(parts), "distribution.library", must, name, "use fsdp"
-        must = "be true with smp-v2 in the built-in trainer"
-        yield not shape.gated_mlp, "model.architecture.gatedMlp", must, False, "use fsdp"
-        must = "be left out with smp-v2 in the built-in trainer"
-        yield arguments.export_weights, "code.arguments.export-weights", must, True, "use fsdp"
-    elif name == "deepspeed":
-        # Its engine would round the bias to the precision of the run, and its checkpoints do not contain it.
-        must = "be fsdp for a model with routing.bias in the built-in trainer"
-        yield shape.routing.has_bias, "distribution.library", must, name, "use fsdp"
-        must, configured = "be left out with the built-in trainer, which has its own", settings.job["distribution"].get("parameters") or {}
-        for own in ("optimizer", "scheduler"):
-            yield own in configured, f"{DEGREES}.{own}", must, "given", "remove it, and use code.arguments"
-        must = "be fsx or managed with deepspeed, which writes to a folder, in the built-in trainer"
-        yield settings.checkpoints.uri.startswith("s3://"), "checkpoints.mode", must, "direct", "use managed"
+    yield from _BY_BACKEND[name](settings)
+
+
+def _fsdp1(settings: RunSettings) -> Iterator[Limit]:
+    parallel, training = settings.parallel, settings.training
+    with_backend, fix = _why_fsdp1(settings)
+    yield parallel.tensor > 1, f"{DEGREES}.tensor_parallel_degree", f"be 1 {with_backend}", parallel.tensor, fix
+    yield parallel.expert > 1, f"{DEGREES}.expert_parallel_degree", f"be 1 {with_backend}", parallel.expert, fix
+    yield parallel.compile is True, f"{DEGREES}.compile", f"be false {with_backend}", True, fix
+    yield training.precision == "fp8", "training.precision", f"be bf16 or fp32 {with_backend}", training.precision, fix
+
+
+def _fsdp2(settings: RunSettings) -> Iterator[Limit]:
+    parallel, training = settings.parallel, settings.training
+    if parallel.tensor == 1:
+        return
+    path, degree = f"{DEGREES}.tensor_parallel_degree", parallel.tensor
+    yield parallel.expert > 1, path, "be 1 with expert_parallel_degree in the built-in trainer", degree, "use one of the two"
+    yield training.precision == "fp8", path, "be 1 with precision fp8 in the built-in trainer", degree, "use bf16, or remove the degree"
+    # With PyTorch 2.15, the losses of a compiled model differ (by 0.08 after 20 steps of a small model on a CPU).
+    must = "be false with tensor_parallel_degree in the built-in trainer, whose compiled layers would have different results"
+    yield parallel.compile is True, f"{DEGREES}.compile", must, True, "remove it"
+
+
+def _smp_v2(settings: RunSettings) -> Iterator[Limit]:
+    shape = settings.architecture
+    parts = ", ".join(sorted(shape.parts()))
+    must = f"be fsdp or deepspeed for a model with {parts} in the built-in trainer"
+    yield bool(parts), "distribution.library", must, "smp-v2", "use fsdp"
+    must = "be true with smp-v2 in the built-in trainer"
+    yield not shape.gated_mlp, "model.architecture.gatedMlp", must, False, "use fsdp"
+    must = "be left out with smp-v2 in the built-in trainer"
+    yield settings.arguments.export_weights, "code.arguments.export-weights", must, True, "use fsdp"
+
+
+def _deepspeed(settings: RunSettings) -> Iterator[Limit]:
+    # Its engine would round the bias to the precision of the run, and its checkpoints do not contain it.
+    must = "be fsdp for a model with routing.bias in the built-in trainer"
+    yield settings.architecture.routing.has_bias, "distribution.library", must, "deepspeed", "use fsdp"
+    must, configured = "be left out with the built-in trainer, which has its own", settings.job["distribution"].get("parameters") or {}
+    for own in ("optimizer", "scheduler"):
+        yield own in configured, f"{DEGREES}.{own}", must, "given", "remove it, and use code.arguments"
+    must = "be fsx or managed with deepspeed, which writes to a folder, in the built-in trainer"
+    yield settings.checkpoints.uri.startswith("s3://"), "checkpoints.mode", must, "direct", "use managed"
+
+
+_BY_BACKEND = {"fsdp1": _fsdp1, "fsdp2": _fsdp2, "smp-v2": _smp_v2, "deepspeed": _deepspeed}
 
 
 def _objective(settings: RunSettings, name: str) -> Iterator[Limit]:

@@ -8,7 +8,7 @@ import { type Finding, type Rule, trainingRule, when } from '../rule';
  * Layers of a mixture that are not linear layers in transformers 5, which stores all experts in one tensor and has its own router: PEFT
  * 0.21 gives them no adapter, or a different one (test/containers/test_adapter_families.py).
  */
-const EXPERT_LAYERS = ['gate_proj', 'up_proj', 'down_proj', 'router'];
+export const EXPERT_LAYERS = ['gate_proj', 'up_proj', 'down_proj', 'router'];
 const EXPORT = 'code.arguments.export-adapter';
 const TARGETS = 'training.lora.targets';
 

@@ -6,6 +6,7 @@ import type { ParallelLayout } from '../../distribution/strategy';
 import { orList } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, type Rule, trainingRule, when } from '../rule';
+import { EXPERT_LAYERS } from './adapters';
 
 const SOURCE = 'containers/trainer';
 
@@ -35,7 +36,7 @@ const splitSizes = (shape: ModelShape | undefined): [name: string, size: number]
       ];
 
 /** Layers of experts and of models with experts that can have adapters; limits.py has the same list. */
-const OF_MIXTURES = ['gate_proj', 'up_proj', 'down_proj', 'router', 'shared_gate'];
+const OF_MIXTURES = [...EXPERT_LAYERS, 'shared_gate'];
 const adaptedExperts = ({ model, training }: RunSpec): string[] =>
   model?.architecture.experts ? (training.lora?.targets ?? []).filter((name) => OF_MIXTURES.includes(name)) : [];
 
