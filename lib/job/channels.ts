@@ -1,6 +1,7 @@
 import type { Channel } from '@aws-sdk/client-sagemaker';
+import { fillPlaceholders } from '../spec/formats/places';
 import type { ChannelSpec } from '../spec/run-spec';
-import { fillPlaceholders, type JobPlan, runPrefixes } from './plan';
+import { type JobPlan, runPrefixes } from './plan';
 
 /** Converts a channel of the run file to the API's form. */
 function dataChannel(spec: ChannelSpec, plan: JobPlan): Channel {

@@ -1,10 +1,11 @@
 import { findStrategy } from '../distribution';
 import { resolvedDeepspeedConfig } from '../distribution/deepspeed';
 import { flagArguments } from '../distribution/strategy';
+import { fillPlaceholders } from '../spec/formats/places';
 import type { JobFile } from '../spec/job-file';
 import { healthCheckOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
-import { fillPlaceholders, type JobPlan, runPrefixes } from './plan';
+import { type JobPlan, runPrefixes } from './plan';
 
 /** Number of times per hour that the driver of the first host may restart all processes in place before the job ends. */
 const RESTARTS_IN_PLACE = 3;

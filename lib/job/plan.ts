@@ -65,17 +65,3 @@ export function codeUri(plan: Pick<JobPlan, 'descriptor' | 'runId'>, run: RunSpe
 export function configText({ written: _written, ...resolved }: RunSpec): string {
   return JSON.stringify(resolved);
 }
-
-/** Replaces `{dataBucket}`, `{checkpointBucket}`, `{team}`, `{runId}` and `{fsx}`. */
-export function fillPlaceholders(text: string, plan: Pick<JobPlan, 'descriptor' | 'runId'>): string {
-  const { descriptor } = plan;
-  const fileSystem = Object.values(descriptor.fileSystems ?? {})[0];
-  const values: Record<string, string | undefined> = {
-    dataBucket: descriptor.dataBucket,
-    checkpointBucket: descriptor.checkpointBucket,
-    team: descriptor.team,
-    runId: plan.runId,
-    fsx: fileSystem?.id ?? fileSystem?.fsxLustre,
-  };
-  return text.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
-}

@@ -1,8 +1,9 @@
 import type { CreateProcessingJobCommandInput, ProcessingInput } from '@aws-sdk/client-sagemaker';
+import { fillPlaceholders } from '../spec/formats/places';
 import type { ChannelSpec, RunSpec } from '../spec/run-spec';
 import { writingKey } from '../spec/team-keys';
 import { imageUri } from './image';
-import { fillPlaceholders, type JobPlan, jobName, runPrefixes } from './plan';
+import { type JobPlan, jobName, runPrefixes } from './plan';
 import { teamKeyVariable } from './team-key';
 import { tags } from './training-request';
 

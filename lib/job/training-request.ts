@@ -6,11 +6,12 @@ import type {
   Tag,
 } from '@aws-sdk/client-sagemaker';
 import { findInstanceType, hasLocalNvme } from '../catalog/instances/instances';
+import { fillPlaceholders } from '../spec/formats/places';
 import { hostCount, instanceGroupsOf, requestedAlternativesOf, requestedGroupsOf } from '../spec/resolve-run';
 import { writingKey } from '../spec/team-keys';
 import { inputChannels } from './channels';
 import { imageUri } from './image';
-import { fillPlaceholders, type JobPlan, jobName, runPrefixes } from './plan';
+import { type JobPlan, jobName, runPrefixes } from './plan';
 import { teamKeyVariable } from './team-key';
 import { plainHyperparameters, toolkitHyperparameters } from './toolkit';
 

@@ -2,7 +2,8 @@ import { z } from 'zod';
 
 /**
  * Information about an environment for its tools, one per team, in the SSM parameter `/slipway/environments/<name>/<team>`. Unknown keys
- * are ignored, so that an older tool can read a newer environment; a missing key means that the value is not known.
+ * are ignored, so that an older tool can read a newer environment. A list of what a team may use is empty
+ * when it is missing; a missing guardrail is no limit.
  */
 export const descriptorSchema = z.looseObject({
   schemaVersion: z.literal(1),
@@ -37,9 +38,9 @@ export const descriptorSchema = z.looseObject({
     )
     .optional(),
   external: z.array(z.looseObject({ s3: z.string(), access: z.string().optional() })).optional(),
-  /** Prefixes of the data bucket to which the team's processing runs may write; absent = not known (older environment). */
+  /** Prefixes of the data bucket to which the team's processing runs may write; absent = `teams/<team>/`. */
   writableData: z.array(z.string()).optional(),
-  /** MLflow servers and apps that the team's runs may log to; absent = not known. */
+  /** MLflow servers and apps that the team's runs may log to; absent = none. */
   mlflow: z.array(z.string()).optional(),
   /** SageMaker hubs whose models the team's jobs may read; absent = none. */
   hubs: z.array(z.string()).optional(),

@@ -1,5 +1,5 @@
 // Requests that the SageMaker Python SDK v2 made (test/fixtures/conformance/sdk-v2), imported and made again.
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -17,15 +17,21 @@ const NEVER_CARRIED = [
 ];
 
 let folder: string;
+/** An environment that declares the bucket in which the SDK left the code of its jobs. */
+let environment: string;
 beforeAll(() => {
   folder = mkdtempSync(path.join(tmpdir(), 'slipway-import-'));
+  environment = path.join(folder, 'environment.json');
+  const descriptor = JSON.parse(readFileSync(ENVIRONMENT, 'utf8'));
+  const external = [...descriptor.external, { s3: `s3://${descriptor.artifactBucket}/`, access: 'read' }];
+  writeFileSync(environment, JSON.stringify({ ...descriptor, external }));
   cpSync(path.join(SDK_V2, 'src'), path.join(folder, 'src'), { recursive: true });
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
 test.each(CASES)('%s, imported, is the same request again', async (name) => {
   const expected = path.join(SDK_V2, name, 'expected-request.json');
-  const imported = await runCli('import', expected, '--environment', ENVIRONMENT, '--json');
+  const imported = await runCli('import', expected, '--environment', environment, '--json');
   expect(imported.code, imported.stderr).toBe(0);
   const { runFile, notCarried, issues } = JSON.parse(imported.stdout);
   expect(issues.filter((i: { level: string }) => i.level === 'error')).toEqual([]);
@@ -35,7 +41,7 @@ test.each(CASES)('%s, imported, is the same request again', async (name) => {
 
   const file = path.join(folder, `${name}.yaml`);
   writeFileSync(file, runFile);
-  const made = await runCli('launch', file, '--environment', ENVIRONMENT, '--run-id', `case-${name}`, '--dry-run');
+  const made = await runCli('launch', file, '--environment', environment, '--run-id', `case-${name}`, '--dry-run');
   expect(made.code, made.stderr).toBe(0);
   const actual = path.join(folder, `${name}.json`);
   writeFileSync(actual, made.stdout);

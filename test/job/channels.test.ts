@@ -5,8 +5,10 @@ import { trainingJobRequest } from '../../lib/job/training-request';
 import { BASE, DESCRIPTOR, planOf, runOf } from '../support/runs';
 
 const train = { channel: 'train', s3: 's3://{dataBucket}/tokens/' };
-const channelsOf = (more: object, code = { uri: 's3://artifact-bucket/code.tar.gz', sha256: 'c'.repeat(64) }) =>
-  inputChannels({ ...planOf(runOf({ ...BASE, ...more })), code });
+const channelsOf = (
+  more: object,
+  code = { uri: 's3://artifact-bucket/runs/nlp/code.tar.gz', sha256: 'c'.repeat(64) },
+) => inputChannels({ ...planOf(runOf({ ...BASE, ...more })), code });
 const groupsOf = (more: object) =>
   channelsOf(more).map(({ ChannelName, DataSource }) => [ChannelName, DataSource?.S3DataSource?.InstanceGroupNames]);
 const HETEROGENEOUS = {

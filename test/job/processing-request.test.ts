@@ -79,10 +79,13 @@ test('the whole request of a tokenise step', () => {
 
 test('own code is an input, a manifest and a pipe stay what they are', () => {
   const data = [{ channel: 'raw', s3: 's3://data-bucket/list', s3DataType: 'ManifestFile', inputMode: 'Pipe' }];
-  const { ProcessingInputs } = requestOf({ data }, { code: { uri: 's3://artifact-bucket/code.tar.gz', sha256: null } });
+  const { ProcessingInputs } = requestOf(
+    { data },
+    { code: { uri: 's3://artifact-bucket/runs/nlp/code.tar.gz', sha256: null } },
+  );
   expect(ProcessingInputs?.map(({ InputName }) => InputName)).toEqual(['raw', 'driver', 'job', 'code']);
   expect(ProcessingInputs?.[0]?.S3Input).toMatchObject({ S3DataType: 'ManifestFile', S3InputMode: 'Pipe' });
-  expect(ProcessingInputs?.[3]).toEqual(input('code', 's3://artifact-bucket/code.tar.gz'));
+  expect(ProcessingInputs?.[3]).toEqual(input('code', 's3://artifact-bucket/runs/nlp/code.tar.gz'));
 });
 
 const noVpc = { descriptor: { ...DESCRIPTOR, subnetIds: [], securityGroupIds: [], processingRoleArn: undefined } };

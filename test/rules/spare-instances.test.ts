@@ -45,7 +45,11 @@ describe('accepted', () => {
     ],
     ['replicated data', file({}, { data: [{ channel: 'train', s3: TOKENS, s3DataDistribution: 'FullyReplicated' }] })],
   ])('%s', (_what, given) => {
-    expect(checkRun(runOf(given), { descriptor: DESCRIPTOR }).filter((i) => i.level === 'error')).toEqual([]);
+    expect(
+      checkRun(runOf(given), {
+        descriptor: { ...DESCRIPTOR, fileSystems: { fast: { id: 'fs-0123456789abcdef0' } } },
+      }).filter((i) => i.level === 'error'),
+    ).toEqual([]);
     expect(said(given)).toEqual([]);
   });
 

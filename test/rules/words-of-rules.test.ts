@@ -75,7 +75,6 @@ const ROWS: Row[] = [
     ],
   ),
   ['data/foreign-mlflow', logging, []],
-  ['data/foreign-mlflow', logging, [], mlflow(undefined)],
   ['data/foreign-mlflow', logging, [], mlflow([MLFLOW])],
   [
     'data/foreign-mlflow',

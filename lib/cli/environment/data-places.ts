@@ -1,6 +1,6 @@
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
-import { fillPlaceholders } from '../../job/plan';
 import type { Descriptor } from '../../spec/descriptor';
+import { fillPlaceholders } from '../../spec/formats/places';
 import { type Issue, issue } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
 import { isDenied } from '../aws-errors';

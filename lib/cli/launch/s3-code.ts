@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { fillPlaceholders } from '../../job/plan';
 import { isArchiveInS3 } from '../../spec/code-source';
 import type { Descriptor } from '../../spec/descriptor';
+import { fillPlaceholders } from '../../spec/formats/places';
 import { bucketAndKey } from '../../spec/formats/s3-uri';
 import type { RunSpec } from '../../spec/run-spec';
 import { calling } from '../aws-errors';

@@ -1,5 +1,5 @@
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { fillPlaceholders } from '../../job/plan';
+import { fillPlaceholders } from '../../spec/formats/places';
 import { namedConfig } from '../../spec/inline-config';
 import { loadRun } from '../../spec/load';
 import { calling } from '../aws-errors';

@@ -4,13 +4,14 @@ import { decide } from '../../lifecycle/decide';
 import { isWorthWriting } from '../../lifecycle/health/look';
 import type { CreateOutcome, Observed } from '../../lifecycle/observed';
 import { type Attempt, type EpochMs, isOver, type JobFiles, type RunRecord } from '../../lifecycle/record';
+import { isWithin } from '../../spec/formats/places';
 import { describeError } from '../shared/errors';
 import { sendMessage } from '../shared/queue';
 import type { ReconcileDeps } from './deps';
 import { announce, applyEffects } from './effects/apply-effects';
 import { tagLeftovers } from './observe/leftovers';
 import { type EffectResults, observe } from './observe/observe';
-import { isLocated, jobFilesOf, readSubject, type Subject } from './observe/subject';
+import { checkpointPrefix, isLocated, jobFilesOf, ownFolders, readSubject, type Subject } from './observe/subject';
 
 /**
  * Number of pauses within one invocation after a create call with an unknown outcome: 42 s together, longer than the service's reads lag
@@ -117,17 +118,41 @@ async function carryOut(
   return save || hasLearnt ? carried : 'nothing-more';
 }
 
-/** If it fails, the only cost is storage; the run is not kept open for it. */
+/**
+ * Lets what the run left uncommitted expire, below its own prefix alone: in a prefix that runs share, another run may be saving. If it
+ * fails, the only cost is storage; the run is not kept open for it.
+ */
 async function markLeftovers(deps: ReconcileDeps, subject: Subject): Promise<void> {
-  const { attempt, runId } = subject.record;
-  const visible = attempt && (await filesOf(subject, attempt))?.checkpoints;
-  if (!visible) return;
+  const { record } = subject;
+  const { runId } = record;
   try {
+    const files = record.attempt && (await filesOf(subject, record.attempt));
+    const visible = files?.checkpoints;
+    if (!visible || !isWithin(visible.prefix, ownFolders(files).run)) return;
+    if (await isShared(deps, subject, visible.prefix)) return;
     const { found, tagged } = await tagLeftovers(deps.s3, visible.prefix, visible.marker);
     if (found > 0) deps.log('info', 'objects of uncommitted checkpoints will expire', { runId, found, tagged });
   } catch (error) {
     deps.log('warn', 'uncommitted checkpoints were not tagged', { runId, error: describeError(error) });
   }
+}
+
+/** Whether another run of the team that is not over keeps its checkpoints in the prefix, or may do so. */
+async function isShared(deps: ReconcileDeps, subject: Subject, prefix: string): Promise<boolean> {
+  const { runId, team } = subject.record;
+  const others = (await deps.store.active()).filter((run) => run.runId !== runId && run.team === team && !isOver(run));
+  for (const other of others) {
+    const theirs = other.attempt?.files?.checkpoints?.prefix ?? (await futurePrefix(deps, subject, other));
+    if (theirs !== undefined && (isWithin(theirs, prefix) || isWithin(prefix, theirs))) return true;
+  }
+  return false;
+}
+
+/** Where a run of the same team will keep its checkpoints. */
+async function futurePrefix(deps: ReconcileDeps, subject: Subject, record: RunRecord): Promise<string | undefined> {
+  const [whole, intent] = await Promise.all([subject.whole(), deps.store.findIntent(record.runId)]);
+  if (!whole || !isLocated(whole)) throw new Error(`the descriptor: ${whole?.descriptorError ?? 'it was not read'}`);
+  return intent && checkpointPrefix({ record, intent, descriptor: whole.descriptor });
 }
 
 /** Where its last job wrote. */

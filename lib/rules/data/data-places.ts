@@ -1,3 +1,5 @@
+import { isArchiveInS3 } from '../../spec/code-source';
+import { allowedPlaces, fillPlaceholders, mayUsePlace, type PlaceUse } from '../../spec/formats/places';
 import { orList } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, type Rule, type RuleContext, when } from '../rule';
@@ -39,56 +41,59 @@ function unknownPlaceholders({ path, uri }: { path: string; uri: string }, known
     }));
 }
 
-const bucketOf = (uri: string) => /^s3:\/\/([^/]+)/.exec(uri)?.[1] ?? '';
-
-/** A bucket that is neither the environment's nor declared as external cannot be read by the role. */
-function foreignBuckets(run: RunSpec, { descriptor }: RuleContext): Finding[] {
-  const external = descriptor?.external;
-  if (!descriptor || !external) return [];
-  const own = [descriptor.dataBucket, descriptor.checkpointBucket, descriptor.artifactBucket];
-  return s3Uris(run)
-    .filter(({ uri }) => uri.startsWith('s3://') && !uri.startsWith('s3://{') && !own.includes(bucketOf(uri)))
-    .filter(({ uri }) => !external.some((e) => uri.startsWith(e.s3)))
-    .map(({ path, uri }) => ({
-      path,
-      must: 'must be a bucket of the environment, or one of its storage.external',
-      got: uri,
-      fix: 'ask the platform team to add it to storage.external',
-    }));
+/** A location of the file, and what the run does there. */
+interface UsedPlace {
+  path: string;
+  uri: string | undefined;
+  use: PlaceUse;
 }
 
-/** The team's role may write only to these prefixes of the data bucket. */
-function foreignOutput(run: RunSpec, { descriptor }: RuleContext): Finding[] {
-  const uri = run.output?.s3;
-  if (run.kind !== 'processing' || uri === undefined || !descriptor?.writableData) return [];
-  const key = /^s3:\/\/([^/]+)\/?(.*)$/.exec(uri.replaceAll('{dataBucket}', descriptor.dataBucket));
-  if (key?.[1] !== descriptor.dataBucket) return [];
-  const prefix = (key[2] ?? '').replaceAll('{team}', descriptor.team);
-  return when(!descriptor.writableData.some((own) => prefix.startsWith(own)), {
-    path: 'output.s3',
-    must: `must be in a prefix of the data bucket that team ${descriptor.team} may write (${orList(descriptor.writableData)})`,
-    got: uri,
-    fix: `write below s3://{dataBucket}/teams/{team}/, or ask the platform team for teams.${descriptor.team}.data`,
-  });
+function usedPlaces({ kind, data, code, written }: RunSpec): UsedPlace[] {
+  return [
+    // Models of a hub are in a bucket of AWS; the hub itself is checked below.
+    ...data.map((c, i) => ({ path: `data[${i}].s3`, uri: c.hubContentArn ? undefined : c.s3, use: 'read' as const })),
+    { path: 'model.weights', uri: written.model?.weights, use: 'read' },
+    { path: 'code.source', uri: isArchiveInS3(code.source) ? code.source : undefined, use: 'read' },
+    { path: 'checkpoints.s3', uri: written.checkpoints?.s3, use: 'checkpoints' },
+    { path: 'checkpoints.startFrom', uri: written.checkpoints?.startFrom, use: 'checkpoints' },
+    { path: 'output.s3', uri: written.output?.s3, use: kind === 'processing' ? 'results' : 'output' },
+  ];
 }
 
-/** Training jobs write to the checkpoint prefix of their team, and to external locations with write access. */
-function foreignTrainingOutput(run: RunSpec, { descriptor }: RuleContext): Finding[] {
-  const uri = run.output?.s3;
-  if (run.kind !== 'training' || uri === undefined || !descriptor) return [];
-  const filled = uri
-    .replaceAll('{checkpointBucket}', descriptor.checkpointBucket)
-    .replaceAll('{dataBucket}', descriptor.dataBucket)
-    .replaceAll('{team}', descriptor.team);
-  const own = `s3://${descriptor.checkpointBucket}/runs/${descriptor.team}/`;
-  const writable = (descriptor.external ?? []).filter(({ access }) => access === 'read-write').map(({ s3 }) => s3);
-  return when(![own, ...writable].some((prefix) => filled.startsWith(prefix)), {
-    path: 'output.s3',
-    must: `must be in a location that training jobs of team ${descriptor.team} may write (${orList([own, ...writable])})`,
-    got: uri,
-    fix: 'write below s3://{checkpointBucket}/runs/{team}/{runId}/, or ask the platform team for storage.external with access: read-write',
-  });
-}
+/** How a message names the use of a location, and what to do about a wrong one. */
+const USES: Readonly<Record<PlaceUse, { what: string; fix(team: string): string }>> = {
+  read: { what: 'may read', fix: () => 'ask the platform team to add it to storage.external' },
+  checkpoints: {
+    what: 'keep checkpoints in',
+    fix: () => 'write s3://{checkpointBucket}/runs/{team}/{runId}/, or leave it out; startFrom also takes a run id',
+  },
+  output: {
+    what: 'may write with training jobs',
+    fix: () =>
+      'write below s3://{checkpointBucket}/runs/{team}/{runId}/, or ask the platform team for storage.external with access: read-write',
+  },
+  results: {
+    what: 'may write with processing jobs',
+    fix: (team) => `write below s3://{dataBucket}/teams/{team}/, or ask the platform team for teams.${team}.data`,
+  },
+};
+
+/** Locations outside what the team may use in this way. */
+const foreignPlaces =
+  (...uses: PlaceUse[]) =>
+  (run: RunSpec, { descriptor }: RuleContext): Finding[] => {
+    if (!descriptor) return [];
+    return usedPlaces(run).flatMap(({ path, uri, use }) => {
+      if (!uri?.startsWith('s3://') || !uses.includes(use)) return [];
+      const { what, fix } = USES[use];
+      return when(!mayUsePlace(use, fillPlaceholders(uri, { descriptor }), descriptor), {
+        path,
+        must: `must be in a location that runs of team ${descriptor.team} ${what} (${orList(allowedPlaces(use, descriptor))})`,
+        got: uri,
+        fix: fix(descriptor.team),
+      });
+    });
+  };
 
 function foreignHubs(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   if (!descriptor) return [];
@@ -112,12 +117,13 @@ const hubOf = (contentArn: string): string =>
 
 function foreignMlflow(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   const arn = run.observability.mlflow?.arn;
-  if (arn === undefined || !descriptor?.mlflow) return [];
-  return when(!descriptor.mlflow.includes(arn), {
+  if (arn === undefined || !descriptor) return [];
+  const servers = descriptor.mlflow ?? [];
+  return when(!servers.includes(arn), {
     path: 'observability.mlflow.arn',
     must:
-      descriptor.mlflow.length > 0
-        ? `must be one that team ${descriptor.team} may log to (${orList(descriptor.mlflow)})`
+      servers.length > 0
+        ? `must be one that team ${descriptor.team} may log to (${orList(servers)})`
         : `must be absent: team ${descriptor.team} may log to no MLflow server`,
     got: arn,
     fix: `ask the platform team to add it to teams.${descriptor.team}.mlflow`,
@@ -126,13 +132,13 @@ function foreignMlflow(run: RunSpec, { descriptor }: RuleContext): Finding[] {
 
 function foreignFileSystems(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   if (!descriptor) return [];
-  const known = descriptor.fileSystems;
-  const ids = Object.values(known ?? {}).flatMap((f) => [f.id, f.fsxLustre, f.efs].filter((id) => id !== undefined));
+  const ids = Object.values(descriptor.fileSystems ?? {}).flatMap((f) =>
+    [f.id, f.fsxLustre, f.efs].filter((id) => id !== undefined),
+  );
   return eachChannel(run, (channel, at) => {
     const id = fileSystem(channel)?.fileSystemId;
     if (id === undefined) return [];
-    // A descriptor without a list of file systems does not forbid any; but it has no value for {fsx}.
-    return when(id === '{fsx}' ? ids.length === 0 : known !== undefined && !ids.includes(id), {
+    return when(id === '{fsx}' ? ids.length === 0 : !ids.includes(id), {
       path: `${at}.${fileSystemKey(channel)}.fileSystemId`,
       must: 'must be a file system of the environment',
       got: id,
@@ -155,10 +161,18 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
   {
     id: 'data/foreign-bucket',
     level: 'error',
-    what: 'Data is in a bucket of the environment or in a declared external bucket.',
-    why: 'The execution role cannot read other buckets.',
+    what: 'Data, weights and code are in a location that the team may read: shared data, its own runs, or a declared external location.',
+    why: 'The execution role cannot read other locations.',
     source: 'docs/decisions/0007-where-sources-differ.md',
-    check: foreignBuckets,
+    check: foreignPlaces('read'),
+  },
+  {
+    id: 'data/foreign-checkpoints',
+    level: 'error',
+    what: 'A run keeps its checkpoints, and starts from checkpoints, below the prefix of its team.',
+    why: 'The control plane lists and tags checkpoints with a role that serves all teams, so this rule separates them.',
+    source: 'docs/security.md',
+    check: foreignPlaces('checkpoints'),
   },
   {
     id: 'data/foreign-output',
@@ -166,7 +180,7 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
     what: 'A processing run writes only to prefixes of the data bucket that its team may write.',
     why: 'Writes of the processing role to other locations are denied, after the processing is complete.',
     source: 'docs/environment.md',
-    check: foreignOutput,
+    check: foreignPlaces('results'),
   },
   {
     id: 'data/foreign-training-output',
@@ -174,7 +188,7 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
     what: 'A training run writes its output to a location that the role of its team may write.',
     why: 'Otherwise the upload at the end of the job would be denied, after the training is complete.',
     source: 'docs/environment.md',
-    check: foreignTrainingOutput,
+    check: foreignPlaces('output'),
   },
   {
     id: 'data/foreign-hub',

@@ -1,5 +1,6 @@
-import { fillPlaceholders, runPrefixes } from '../../job/plan';
+import { runPrefixes } from '../../job/plan';
 import type { Descriptor } from '../../spec/descriptor';
+import { fillPlaceholders } from '../../spec/formats/places';
 import type { RunSpec } from '../../spec/run-spec';
 import { type SimJob, shapeCount } from '../job/job';
 import { RunTruth } from '../job/steps/run-truth';

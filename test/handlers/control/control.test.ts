@@ -124,11 +124,11 @@ describe('start', () => {
   });
 
   test('code that lies in S3 stays there, held to the digest it had at the start', async () => {
-    const runFile = OWN_CODE.replace('./src', 's3://lake/train.tar.gz');
+    const runFile = OWN_CODE.replace('./src', 's3://data-bucket/code/train.tar.gz');
     expect((await messagesOf(start({ runFile })))[0]).toContain('must come with the digest of its archive');
     const answer = await world.ask(start({ runFile, runId: 'in-s3', code: { sha256: SHA, bytes: 5 } }));
     expect(answer).toMatchObject({ ok: true, uploads: [] });
-    const kept = { uri: 's3://lake/train.tar.gz', sha256: SHA, bytes: null };
+    const kept = { uri: 's3://data-bucket/code/train.tar.gz', sha256: SHA, bytes: null };
     expect((await world.store.findIntent('in-s3'))?.code).toEqual(kept);
     expect(await world.ask({ action: 'start', runId: 'in-s3', confirm: true })).toMatchObject({ state: 'queued' });
     const stated = runFile.replace('tar.gz', `tar.gz, sha256: "${SHA}"`);

@@ -103,9 +103,9 @@ describe('fails', () => {
     ['own code', OWN_CODE, {}, 'must come with the digest of its archive, got ./src; launch with the slipway command'],
     [
       'an archive in S3',
-      OWN_CODE.replace('./src', 's3://artifact-bucket/code.tar.gz, entryPoint: train.py'),
+      OWN_CODE.replace('./src', 's3://artifact-bucket/runs/nlp/code.tar.gz, entryPoint: train.py'),
       {},
-      'must come with the digest of its archive: the driver starts nothing unchecked, got s3://artifact-bucket/code.tar.gz;',
+      'must come with the digest of its archive: the driver starts nothing unchecked, got s3://artifact-bucket/runs/nlp/code.tar.gz;',
     ],
   ])('%s with the wrong half of its digest', async (_, runFile, more, message) => {
     const [error, ...others] = errorsOf(await start({ runFile, ...more }));

@@ -197,7 +197,7 @@ describe('a listing that fails', () => {
     [
       'below a prefix that runs share',
       { attempt: undefined, committed: null },
-      `${RUN_FILE}checkpoints: { s3: 's3://{checkpointBucket}/shared/' }\n`,
+      `${RUN_FILE}checkpoints: { s3: 's3://{checkpointBucket}/runs/{team}/shared/' }\n`,
     ],
   ])('stays one %s', async (_, change, runFile) => {
     expect(await listed(change, runFile)).toBe('unreadable');

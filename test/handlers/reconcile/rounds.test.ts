@@ -105,7 +105,7 @@ describe('a look at a live job', () => {
 describe('what is looked at', () => {
   const OWN = RUN_FILE.replace(
     'code: { source: builtin }',
-    `code: { source: 's3://artifact-bucket/code.tar.gz', entryPoint: train.py, sha256: ${'c'.repeat(64)} }\ncheckpoints: { mode: managed, committedMarker: 'step-*/done' }`,
+    `code: { source: 's3://artifact-bucket/runs/nlp/code.tar.gz', entryPoint: train.py, sha256: ${'c'.repeat(64)} }\ncheckpoints: { mode: managed, committedMarker: 'step-*/done' }`,
   ).replace(/^(model|training):.*\n/gm, '');
   const lists = () => world.s3.mock.commandCalls(ListObjectsV2Command).length;
 

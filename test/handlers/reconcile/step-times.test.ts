@@ -5,7 +5,7 @@ import { type FakeWorld, fakeWorld, MINUTE, RUN_FILE } from '../support/fake-wor
 /** A script that shows its steps only in its log and keeps its own checkpoints, so that the control plane sees no commit. */
 const OWN_SCRIPT = RUN_FILE.replace(
   'code: { source: builtin }',
-  `code: { source: 's3://artifact-bucket/code.tar.gz', entryPoint: train.py, sha256: ${'c'.repeat(64)} }\nprogress: { stepRegex: 'step=(\\d+)' }\ncheckpoints: { mode: managed }`,
+  `code: { source: 's3://artifact-bucket/runs/nlp/code.tar.gz', entryPoint: train.py, sha256: ${'c'.repeat(64)} }\nprogress: { stepRegex: 'step=(\\d+)' }\ncheckpoints: { mode: managed }`,
 ).replace(/^(model|training):.*\n/gm, '');
 
 let world: FakeWorld;

@@ -32,7 +32,7 @@ kind: processing
 code: { source: builtin-tokenize }
 compute: { instanceType: ml.m5.xlarge, instanceCount: 2 }
 data: [{ channel: text, s3: 's3://{dataBucket}/text/' }]
-output: { s3: 's3://{dataBucket}/tokens/' }
+output: { s3: 's3://{dataBucket}/teams/{team}/tokens/' }
 `;
   let status = 'InProgress';
   beforeEach(() => {

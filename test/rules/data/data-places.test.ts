@@ -8,10 +8,15 @@ const TOKENIZE = (s3: string) => ({
   compute: { instanceType: 'ml.m5.xlarge' },
   output: { s3 },
 });
-const descriptor = { ...DESCRIPTOR, writableData: ['teams/nlp/', 'c4-tokens/'], mlflow: [] as string[] };
+const descriptor = {
+  ...DESCRIPTOR,
+  writableData: ['teams/nlp/', 'c4-tokens/'],
+  external: [{ s3: 's3://elsewhere/', access: 'read-write' }],
+  mlflow: [] as string[],
+};
 
 test.each(['s3://{dataBucket}/teams/{team}/tokens/', 's3://data-bucket/c4-tokens/v2/', 's3://elsewhere/tokens/'])(
-  '%s may be written as far as this rule goes',
+  '%s may be written',
   (s3) => {
     expect(issuesOf(TOKENIZE(s3), 'data/foreign-output', { descriptor })).toEqual([]);
   },
@@ -25,16 +30,50 @@ test.each(['s3://{dataBucket}/tokens/', 's3://data-bucket/teams/speech/tokens/',
         path: 'output.s3',
         level: 'error',
         message: expect.stringContaining(
-          'must be in a prefix of the data bucket that team nlp may write (teams/nlp/ or c4-tokens/)',
+          'must be in a location that runs of team nlp may write with processing jobs (s3://data-bucket/teams/nlp/, s3://data-bucket/c4-tokens/ or s3://elsewhere/)',
         ),
       },
     ]);
   },
 );
 
-test('the descriptor of an older environment, which does not say, forbids nothing', () => {
-  expect(issuesOf(TOKENIZE('s3://{dataBucket}/tokens/'), 'data/foreign', { descriptor: DESCRIPTOR })).toEqual([]);
-});
+/** Lists of a descriptor that allow something, each with its empty value and a run file that needs it. */
+const LISTS: Record<string, [empty: unknown, line: object]> = {
+  external: [[], { data: [{ channel: 'a', s3: 's3://elsewhere/x/' }] }],
+  writableData: [['teams/nlp/'], { ...TOKENIZE('s3://{dataBucket}/tokens/') }],
+  fileSystems: [{}, { data: [{ channel: 'a', efs: { fileSystemId: 'fs-0123456789abcdef0', directoryPath: '/a' } }] }],
+  mlflow: [
+    [],
+    {
+      observability: {
+        mlflow: { arn: 'arn:aws:sagemaker:us-west-2:111122223333:mlflow-tracking-server/x', experiment: 'e' },
+      },
+    },
+  ],
+  hubs: [
+    [],
+    {
+      data: [
+        {
+          channel: 'a',
+          s3: 's3://hub/x/',
+          hubContentArn: 'arn:aws:sagemaker:us-west-2:111122223333:hub-content/h/Model/m/1',
+        },
+      ],
+    },
+  ],
+};
+
+test.each(Object.entries(LISTS))(
+  'fails: a descriptor without %s allows what an empty one allows',
+  (list, [empty, line]) => {
+    const { [list]: _, ...without } = descriptor as Record<string, unknown>;
+    const found = (environment: object) =>
+      issuesOf({ ...BASE, ...line }, 'data/foreign', { descriptor: environment as never });
+    expect(found(without)).toEqual(found({ ...without, [list]: empty }));
+    expect(found(without)).not.toEqual([]);
+  },
+);
 
 test('MLflow servers are those that the environment names for the team', () => {
   const arn = 'arn:aws:sagemaker:us-west-2:111122223333:mlflow-tracking-server/shared';

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { StartRequest } from '../../../contracts/control';
-import { codeUri, configText, fillPlaceholders } from '../../../job/plan';
+import { codeUri, configText } from '../../../job/plan';
 import { newRun } from '../../../lifecycle/intent';
 import { policyOf } from '../../../lifecycle/ladder';
 import type { RunRecord } from '../../../lifecycle/record';
 import { elasticSizes } from '../../../rules/compute/elastic';
 import { isArchiveInS3 } from '../../../spec/code-source';
 import type { Descriptor } from '../../../spec/descriptor';
+import { fillPlaceholders } from '../../../spec/formats/places';
 import type { RunSpec } from '../../../spec/run-spec';
 import type { RunIntent } from '../../shared/items';
 import type { ControlDeps } from '../deps';

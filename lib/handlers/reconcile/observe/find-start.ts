@@ -1,15 +1,19 @@
 import type { Observed } from '../../../lifecycle/observed';
 import type { Checkpoint } from '../../../lifecycle/record';
+import { fillPlaceholders, mayUsePlace, withSlash } from '../../../spec/formats/places';
 import type { ReconcileDeps } from '../deps';
 import { listCheckpoints } from './checkpoints';
-import { checkpointPrefix, type LocatedRun, withSlash } from './subject';
+import { checkpointPrefix, type LocatedRun } from './subject';
 
 /** Resolves `checkpoints.startFrom`: another run of the team, one checkpoint, or a prefix with several. */
 export async function findStart(deps: ReconcileDeps, whole: LocatedRun): Promise<Observed['startFrom']> {
   const { startFrom } = whole.intent.spec.checkpoints;
   if (startFrom === undefined) return undefined;
-  const prefix = startFrom.startsWith('s3://') ? withSlash(startFrom) : await prefixOfRun(deps, whole, startFrom);
-  if (!prefix) return { missing: `${startFrom} is no run of team ${whole.record.team} with checkpoints in S3` };
+  const prefix = startFrom.startsWith('s3://')
+    ? ownPrefix(whole, startFrom)
+    : await prefixOfRun(deps, whole, startFrom);
+  if (!prefix)
+    return { missing: `${startFrom} is no run or prefix of team ${whole.record.team} with checkpoints in S3` };
   const folder = /^(.*\/)step-\d+\/$/.exec(prefix);
   const listed = await listCheckpoints(deps.s3, folder?.[1] ?? prefix);
   if (listed.kind === 'unreadable') return { unreadable: `${startFrom} cannot be listed: ${listed.error}` };
@@ -20,6 +24,11 @@ export async function findStart(deps: ReconcileDeps, whole: LocatedRun): Promise
 
 /** A run that starts from another run's checkpoint continues its step count, but has committed nothing itself. */
 const asStart = (checkpoint: Checkpoint): Checkpoint => ({ ...checkpoint, attempt: null });
+
+function ownPrefix({ record, descriptor }: LocatedRun, uri: string): string | undefined {
+  const prefix = withSlash(fillPlaceholders(uri, { descriptor, runId: record.runId }));
+  return mayUsePlace('checkpoints', prefix, descriptor) ? prefix : undefined;
+}
 
 async function prefixOfRun(deps: ReconcileDeps, whole: LocatedRun, runId: string): Promise<string | undefined> {
   const [other, intent] = await Promise.all([deps.store.find(runId), deps.store.findIntent(runId)]);

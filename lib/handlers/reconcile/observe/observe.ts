@@ -11,13 +11,14 @@ import {
   type PoolAttempt,
   type RunRecord,
 } from '../../../lifecycle/record';
+import { isWithin } from '../../../spec/formats/places';
 import { type HeartbeatReading, readHeartbeat } from '../../shared/heartbeat';
 import type { ReconcileDeps } from '../deps';
 import { listCheckpoints } from './checkpoints';
 import { describeJob, isLiveJob } from './describe';
 import { findStart } from './find-start';
 import { choosesRung, rungsThatCannotStart } from './rungs';
-import { isLocated, jobFilesOf, type Subject, type WholeRun } from './subject';
+import { isLocated, jobFilesOf, ownFolders, type Subject, type WholeRun } from './subject';
 
 /** Results of an earlier round of the same invocation. */
 export type EffectResults = Pick<Observed, 'create' | 'published'>;
@@ -134,8 +135,10 @@ async function ownCheckpoints(
   isLive: boolean,
 ): Promise<CheckpointObservation> {
   if (typeof place === 'string') return { kind: 'unreadable', error: place };
-  if (!place.checkpoints) return { kind: 'listed', committed: [], torn: [] };
-  const { marker, prefix } = place.checkpoints;
+  const { marker, prefix } = place.checkpoints ?? {};
+  // A record of an earlier version may name the prefix of another team.
+  if (prefix === undefined || !isWithin(prefix, ownFolders(place).team))
+    return { kind: 'listed', committed: [], torn: [] };
   const { badCheckpoints: bad, committed } = record;
   const live = { enough: 1, ...(isSteady(record) && { known: committed }) };
   return listCheckpoints(deps.s3, prefix, { marker, bad, ...(isLive && live) });

@@ -1,6 +1,7 @@
-import { fillPlaceholders, runPrefixes } from '../../../job/plan';
+import { runPrefixes } from '../../../job/plan';
 import type { JobFiles, RunRecord } from '../../../lifecycle/record';
 import type { Descriptor } from '../../../spec/descriptor';
+import { fillPlaceholders, mayUsePlace, withSlash } from '../../../spec/formats/places';
 import { readDescriptor } from '../../shared/descriptors';
 import { describeError } from '../../shared/errors';
 import type { RunIntent } from '../../shared/items';
@@ -67,12 +68,18 @@ export function jobFilesOf(run: LocatedRun): JobFiles {
   return { heartbeat, checkpoints: { prefix, ...(!code.builtin && { marker: checkpoints.committedMarker }) } };
 }
 
-/** Where the control plane finds the run's checkpoints; undefined when they are not in S3. */
+/** Where the control plane finds the run's checkpoints; undefined when they are not in S3, or not where its team keeps checkpoints. */
 export function checkpointPrefix({ record, intent, descriptor }: LocatedRun): string | undefined {
   const { mode, s3 } = intent.spec.checkpoints;
   if (mode !== 'direct' && mode !== 'managed') return undefined;
-  return withSlash(fillPlaceholders(s3, { descriptor, runId: record.runId }));
+  const prefix = withSlash(fillPlaceholders(s3, { descriptor, runId: record.runId }));
+  return mayUsePlace('checkpoints', prefix, descriptor) ? prefix : undefined;
 }
 
-/** The same URI as a prefix. */
-export const withSlash = (uri: string): string => (uri.endsWith('/') ? uri : `${uri}/`);
+/** The folders of the run and of its team in the checkpoint bucket: the driver writes its heartbeat directly into the first. */
+export function ownFolders({ heartbeat }: JobFiles): { run: string; team: string } {
+  const run = parentOf(heartbeat);
+  return { run, team: parentOf(run) };
+}
+
+const parentOf = (uri: string): string => uri.replace(/[^/]+\/?$/, '');
