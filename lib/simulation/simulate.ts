@@ -9,16 +9,10 @@ export interface Play {
   world: World;
 }
 
-/** How a scenario is played. */
-export interface PlayOptions {
-  /** Whether invocations with a predictable outcome are played without calling the function (direct/). @default true */
-  skipsQuietLooks?: boolean;
-}
-
 /** Plays a scenario once. The same scenario and seed give the same result, byte for byte. */
-export async function play(scenario: Scenario, seed: number, options: PlayOptions = {}): Promise<Play> {
+export async function play(scenario: Scenario, seed: number): Promise<Play> {
   const judge = new Judge();
-  const world = new World(scenario, seed, judge, options);
+  const world = new World(scenario, seed, judge);
   await world.play();
   const result = resultOf(world, seed, judge.verdicts(), judge.startMs);
   return { result, world };

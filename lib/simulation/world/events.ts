@@ -3,7 +3,6 @@ import { onEvent } from '../../handlers/reconcile/reconcile';
 import type { SimMs, VirtualClock } from '../core/clock';
 import type { Invocation } from '../core/invocation';
 import type { Random } from '../core/random';
-import type { DirectReconcile } from '../direct/direct-reconcile';
 import type { SimJob } from '../job/job';
 import type { Fault } from '../scenario/schema';
 import type { Message, SimQueue } from '../services/queue';
@@ -29,8 +28,6 @@ export interface EventHooks {
   queue(): SimQueue;
   /** Whether the stack has been deleted. */
   isDeleted(): boolean;
-  /** Handles messages and ticks, calling the function only if its outcome is not predictable. */
-  direct(): DirectReconcile;
 }
 
 /** The triggers of reconcile: the schedule, state changes of jobs on the event bus, and the messages of the queue. */
@@ -66,7 +63,7 @@ export class EventSources {
   deliver(message: Message): void {
     if (this.hooks.isDeleted()) return;
     this.functions.reconcile.invoke(
-      (deps, slot) => this.hooks.direct().handle(message, deps, slot, () => onEvent(deps, eventOf(message))),
+      (deps) => onEvent(deps, eventOf(message)),
       (ending, invocation) => {
         message.throttledCalls += invocation.throttledCalls;
         const answer =
@@ -128,10 +125,7 @@ export class EventSources {
   /** Lambda's asynchronous event queue: retries a failed invocation twice, then discards the event. */
   private invokeAsync(event: unknown, tick?: Tick, tries = 0, since = this.clock.now): void {
     const invocation = this.functions.reconcile.invoke(
-      (deps, slot) => {
-        const real = () => onEvent(deps, event);
-        return tick ? this.hooks.direct().tick(deps, slot, real) : real();
-      },
+      (deps) => onEvent(deps, event),
       (ending, ended) => {
         this.tickOf.delete(ended);
         if (ending.kind === 'answer') {

@@ -7,7 +7,6 @@ import { EPOCH_MS } from '../core/epoch';
 import { Gateway } from '../core/gateway';
 import { noteWrite } from '../core/invocation';
 import { Random } from '../core/random';
-import { DirectReconcile } from '../direct/direct-reconcile';
 import { Fleet } from '../job/fleet';
 import { beatOf } from '../job/heartbeat';
 import { isLive, type SimJob } from '../job/job';
@@ -58,7 +57,6 @@ export class World {
   readonly people: People;
   readonly stack: StackChanges;
   readonly prices: Prices;
-  readonly direct: DirectReconcile;
   private readonly foreign: ForeignJobs;
   private readonly sagemaker: SimSageMaker;
   private readonly byRunId = new Map<string, SimRun>();
@@ -67,7 +65,6 @@ export class World {
     readonly scenario: Scenario,
     seed: number,
     readonly watch: Watch<World>,
-    { skipsQuietLooks = true }: { skipsQuietLooks?: boolean } = {},
   ) {
     const { clock } = this;
     const { environment } = scenario;
@@ -167,7 +164,6 @@ export class World {
       faults,
       queue: () => this.queue,
       isDeleted: () => this.stack.isDeleted,
-      direct: () => this.direct,
     });
     this.jobFaults = new JobFaults(clock, this.fleet, (target) => this.findJob(target), faults);
     this.people = new People(clock, this.functions, this, {
@@ -197,7 +193,6 @@ export class World {
       one.onDeath = (why) => this.watch.onDeath(clock.now, why);
       one.onError = (error) => this.watch.onError(describeError(error));
     }
-    this.direct = new DirectReconcile(this, skipsQuietLooks);
     this.watch.join(this);
   }
 

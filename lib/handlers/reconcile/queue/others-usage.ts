@@ -44,20 +44,6 @@ export const isListed = (deps: Pick<Deps, 'sagemaker'>, now: number): boolean =>
   Math.abs(now - cacheOf(deps).listedAt) < LIST_CACHE_MS;
 
 /**
- * The same as othersUsage where no job has to be asked for; undefined where one has.
- * @param names live jobs. @default - those of the last list
- */
-export function knownUsage(
-  deps: Pick<Deps, 'sagemaker'>,
-  ours: ReadonlySet<string>,
-  names?: readonly string[],
-): Map<string, number> | undefined {
-  const cache = cacheOf(deps);
-  const live = names ?? cache.names;
-  return unknownJobs(live, cache, ours).length > 0 ? undefined : usageOf(live, cache, ours);
-}
-
-/**
  * Keeps a list of live jobs for the passes of the next minute. Jobs that are over are forgotten.
  * @param at when the service was asked, epoch milliseconds
  */

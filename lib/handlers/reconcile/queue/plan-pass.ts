@@ -1,14 +1,11 @@
 import { sizesToAsk } from '../../../lifecycle/ladder';
-import { growthPays } from '../../../lifecycle/phases/grow';
 import { isInDoubt } from '../../../lifecycle/phases/launch';
-import { blockedRun } from '../../../lifecycle/phases/wait';
 import type { RunRecord } from '../../../lifecycle/record';
 import { type Admission, admit, type QueueInput } from '../../../queue/admit';
 import type { PoolLimit, QueuedRun } from '../../../queue/run';
 import { advanceUsage, heldBy, NO_USAGE, type QueueUsage } from '../../../queue/usage';
 import { queuedRun, runningRun, usesInstances } from '../../shared/queue-runs';
 import type { ReconcileDeps } from '../deps';
-import { preemptions } from './make-room';
 import { hasLeft, type RoomChange, roomChanges } from './resize';
 import type { RunNeeds } from './run-needs';
 import { holdOf, type TeamHolds } from './team-holds';
@@ -52,23 +49,6 @@ export function planPass({ shares }: Pick<ReconcileDeps, 'shares'>, facts: PassF
 /** What teams hold now. */
 export const heldNow = (holding: readonly RunRecord[], needs: RunNeeds): QueueUsage['held'] =>
   heldBy(holding.filter(usesInstances).map((run) => runningRun(run, needs.of(run))));
-
-/** Whether a pass with this plan writes nothing and asks no run for anything. */
-export function changesNothing(deps: Pick<ReconcileDeps, 'preemption'>, facts: PassFacts, plan: PassPlan): boolean {
-  const { waiting, holding, needs, awaited, now } = facts;
-  const { input, admission, room } = plan;
-  if (admission.admitted.length > 0 || room.length > 0) return false;
-  const byId = new Map(waiting.map((run) => [run.runId, run]));
-  const isTold = ({ runId, why }: { runId: string; why: string }) => {
-    const run = byId.get(runId);
-    return run?.reason === why && !blockedRun(run, awaited, now);
-  };
-  return (
-    admission.waits.every(isTold) &&
-    holding.every((run) => growthPays(run, now) === undefined) &&
-    preemptions(input, holding, needs, deps.preemption).length === 0
-  );
-}
 
 const completedOf = (awaited: AwaitedRuns): Set<string> =>
   new Set([...awaited].filter(([, run]) => run?.state === 'completed').map(([wanted]) => wanted));

@@ -1,0 +1,123 @@
+// Promises about money (docs/guides/costs.md), each with a test that tries to break it.
+import { describe, expect, test } from 'vitest';
+import { type FakeWorld, fakeWorld, RUN_FILE } from '../handlers/support/fake-world';
+
+function pricedWorld(usdPerHour: number, extras: Record<string, unknown> = {}): FakeWorld {
+  const world = fakeWorld();
+  world.limits.set('ml.m5.xlarge for training job usage', { value: 400 });
+  world.describe({ prices: { 'ml.m5.xlarge': usdPerHour }, ...extras });
+  return world;
+}
+
+let requests = 0;
+async function startErrors(world: FakeWorld, runFile: string): Promise<string[]> {
+  requests += 1;
+  const answer = await world.ask({ action: 'start', runFile, clientRequestId: `money-${requests}` });
+  return 'issues' in answer ? answer.issues.filter(({ level }) => level === 'error').map(({ message }) => message) : [];
+}
+
+async function trainFor(world: FakeWorld, runId: string, hours: number): Promise<void> {
+  world.train(`research-${runId}-a001`);
+  for (let i = 0; i < hours * 12; i++) await world.tick(5);
+}
+
+const spentOn = async (world: FakeWorld, runId: string): Promise<number | null> =>
+  ((await world.ask({ action: 'status', runId })) as unknown as { spendUsd: number | null }).spendUsd;
+
+describe('guardrails.maxCostPerRunUsd', () => {
+  const guarded = (usdPerHour = 10) => pricedWorld(usdPerHour, { guardrails: { maxCostPerRunUsd: 100 } });
+
+  test('stops a run that names no cap of its own', async () => {
+    const world = guarded();
+    const runId = await world.launch();
+    await trainFor(world, runId, 24);
+    expect(world.sagemaker.calls.stop).toBeGreaterThan(0);
+    const reason = ((await world.ask({ action: 'status', runId })) as unknown as { reason: string }).reason;
+    expect(reason).toContain('guardrails.maxCostPerRunUsd $100.00');
+  });
+
+  test('fails: a run with a larger cap', async () => {
+    expect(await startErrors(guarded(), `${RUN_FILE}limits: { maxCostUsd: 101 }\n`)).toEqual([
+      expect.stringContaining('limits.maxCostUsd: must be at most 100 in environment research, got 101'),
+    ]);
+  });
+
+  test('fails: a run that is planned to cost more, although it names no cap', async () => {
+    const errors = await startErrors(guarded(), RUN_FILE.replace('steps: 100', 'steps: 1000000000'));
+    expect(errors).toEqual([
+      expect.stringMatching(
+        /^guardrails\.maxCostPerRunUsd: must be at least the \$\d+ that the whole run is planned to cost, got 100; /,
+      ),
+    ]);
+  });
+
+  test('fails: a run whose price is not known, also when a person accepts that', async () => {
+    const world = guarded();
+    world.describe({ guardrails: { maxCostPerRunUsd: 100 } });
+    const runFile = RUN_FILE.replace('ml.m5.xlarge', 'ml.c5n.18xlarge').replace(
+      'data:',
+      'limits: { maxCostUsd: 50 }\ndata:',
+    );
+    const answer = await world.ask({
+      action: 'start',
+      runFile,
+      clientRequestId: 'unpriced',
+      acceptsUnknownPrice: true,
+    });
+    const errors =
+      'issues' in answer ? answer.issues.filter(({ level }) => level === 'error').map(({ message }) => message) : [];
+    expect(errors.filter((line) => line.includes('price'))).toEqual([
+      expect.stringContaining(
+        'compute.instanceType: must have a known price in environment research, whose guardrails limit what a run costs',
+      ),
+    ]);
+  });
+
+  test('keeps the smaller cap of the run', async () => {
+    const world = guarded();
+    const runId = await world.launch(`${RUN_FILE}limits: { maxCostUsd: 20 }\n`);
+    await trainFor(world, runId, 3);
+    expect(world.sagemaker.calls.stop).toBeGreaterThan(0);
+  });
+});
+
+describe('teams.<team>.budgetUsdPerMonth', () => {
+  const BUDGET = { budget: { usdPerMonth: 30 } };
+
+  test('fails: a start after the month is spent, behind 1,000 newer runs', { timeout: 120_000 }, async () => {
+    const world = pricedWorld(10, BUDGET);
+    const runId = await world.launch();
+    await trainFor(world, runId, 4);
+    world.describe({ prices: { 'ml.m5.xlarge': 10 } });
+    for (let i = 0; i < 1000; i++) {
+      world.pass(1000);
+      await startErrors(world, RUN_FILE.replace('pretrain', `p${i}`));
+    }
+    world.end(`research-${runId}-a001`, 'Completed');
+    await world.tick(5);
+    world.describe({ prices: { 'ml.m5.xlarge': 10 }, ...BUDGET });
+    expect(await startErrors(world, RUN_FILE)).toEqual([
+      expect.stringMatching(/^teams\.nlp\.budgetUsdPerMonth: must not be spent: 30 USD this month, got 8\d\.\d\d USD/),
+    ]);
+  });
+
+  test('counts what a live job has cost so far', async () => {
+    const world = pricedWorld(10, BUDGET);
+    const runId = await world.launch();
+    await trainFor(world, runId, 4);
+    expect(await startErrors(world, RUN_FILE.replace('pretrain', 'next'))).toEqual([
+      expect.stringContaining('must not be spent'),
+    ]);
+    expect(await spentOn(world, runId)).toBeGreaterThan(30);
+  });
+
+  test('counts a month anew', async () => {
+    const world = pricedWorld(10, BUDGET);
+    const runId = await world.launch();
+    await trainFor(world, runId, 4);
+    world.end(`research-${runId}-a001`, 'Completed');
+    await world.tick(5);
+    world.pass(20 * 86_400_000);
+    expect(await startErrors(world, RUN_FILE.replace('pretrain', 'next'))).toEqual([]);
+  });
+});
