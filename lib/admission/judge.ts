@@ -35,7 +35,7 @@ export function judgeAdmission(
   { descriptor, region, limits, acceptsUnknownPrice }: AdmissionFacts,
 ): AdmissionVerdict {
   const quota = judgeForDeploy(runQuotaNeeds(run), limits);
-  const prices = { region, prices: descriptor.prices };
+  const prices = { ...descriptor, region };
   const issues = [
     ...refuseUnsupported(checkRun(run, { descriptor, region })),
     ...priceIssues(run, prices, acceptsUnknownPrice),

@@ -27,31 +27,58 @@ function unpricedTypes({ compute }: RunSpec, { region, prices }: PriceFacts): st
   return [...new Set(types)].filter((type) => !findPrice(type, region, prices));
 }
 
-/** A run with an unknown price needs a cost limit. */
-export function priceIssues(run: RunSpec, facts: PriceFacts, acceptsUnknownPrice: boolean): Issue[] {
+/** The environment whose guardrails limit the cost of a run. */
+type CostGuard = Partial<Pick<Descriptor, 'name' | 'guardrails'>>;
+
+/** A run with an unknown price needs a cost limit; where the environment limits the cost of every run, it needs a price. */
+export function priceIssues(run: RunSpec, facts: PriceFacts & CostGuard, acceptsUnknownPrice: boolean): Issue[] {
   const [unpriced] = unpricedTypes(run, facts);
-  if (unpriced === undefined || run.limits.maxCostUsd !== undefined || acceptsUnknownPrice) return [];
+  if (unpriced === undefined) return [];
+  const refused = (must: string, fix: string) => [
+    issue('price/unknown', 'error', 'compute.instanceType', { must, got: unpriced, fix }),
+  ];
+  if (facts.guardrails?.maxCostPerRunUsd !== undefined)
+    return refused(
+      `must have a known price in environment ${facts.name}, whose guardrails limit what a run costs`,
+      'ask the platform team to add the rate to the environment (prices:)',
+    );
+  if (run.limits.maxCostUsd !== undefined || acceptsUnknownPrice) return [];
+  return refused(
+    'must have a known price, or the launch must say that it goes on without one',
+    'set limits.maxCostUsd, add the rate to the environment (prices:), or confirm the question',
+  );
+}
+
+/**
+ * A plan that costs more than the cap would stop at the cap before its last step, so it is rejected before it costs anything. The warm pool
+ * that the last job leaves counts too.
+ */
+export function plannedCostIssues(run: RunSpec, facts: PriceFacts & CostGuard): Issue[] {
+  const own = run.limits.maxCostUsd ?? Number.POSITIVE_INFINITY;
+  const most = facts.guardrails?.maxCostPerRunUsd ?? Number.POSITIVE_INFINITY;
+  const cap = Math.min(own, most);
+  const usd = cap === Number.POSITIVE_INFINITY ? null : plannedUsd(run, facts);
+  if (usd === null || usd <= cap) return [];
+  const must = `must be at least the $${Math.ceil(usd)} that the whole run is planned to cost`;
   return [
-    issue('price/unknown', 'error', 'compute.instanceType', {
-      must: 'must have a known price, or the launch must say that it goes on without one',
-      got: unpriced,
-      fix: 'set limits.maxCostUsd, add the rate to the environment (prices:), or confirm the question',
-    }),
+    own <= most
+      ? issue('limits/planned-cost', 'error', 'limits.maxCostUsd', {
+          must,
+          got: cap,
+          fix: 'raise it, or train for fewer steps (slipway plan has the numbers)',
+        })
+      : issue('limits/planned-cost', 'error', 'guardrails.maxCostPerRunUsd', {
+          must,
+          got: cap,
+          fix: 'train for fewer steps (slipway plan has the numbers), or ask the platform team',
+        }),
   ];
 }
 
-/** A plan that costs more than the cap would stop at the cap before its last step, so it is rejected before it costs anything. */
-export function plannedCostIssues(run: RunSpec, { region, prices }: PriceFacts): Issue[] {
-  const cap = run.limits.maxCostUsd;
-  if (cap === undefined) return [];
-  const plan = planRun(run, { region, prices });
+/** Planned cost of the whole run with the warm pool that it leaves, USD; null while it is not known. */
+function plannedUsd(run: RunSpec, facts: PriceFacts): number | null {
+  const plan = planRun(run, { region: facts.region, prices: facts.prices });
   const usd = Array.isArray(plan) ? null : plan.usd.onDemand;
-  if (usd === null || usd <= cap) return [];
-  return [
-    issue('limits/planned-cost', 'error', 'limits.maxCostUsd', {
-      must: `must be at least the $${Math.ceil(usd)} that the whole run is planned to cost`,
-      got: cap,
-      fix: 'raise it, or train for fewer steps (slipway plan has the numbers)',
-    }),
-  ];
+  if (usd === null) return null;
+  return usd + ((clusterUsdPerHour(run, facts)?.usd ?? 0) * run.compute.keepAliveSeconds) / 3600;
 }

@@ -8,6 +8,7 @@
  * | run id | `ATTEMPT#0001` | one attempt, as last observed |
  * | run id | `EVENT#2026-11-21T12:00:00.000Z#0042` | one line of the timeline, with its evidence |
  * | `REQUEST#<team>#<client request id>` | `REQUEST` | the run id created for this request, for repeated calls of `start` |
+ * | `MONTH#<team>` | `2026-11` | what is booked for the runs of the team in that month, USD: added to by each write that books a cost |
  * | `QUEUE` | `QUEUE` | past usage of the teams, and the queue shares of the last pass |
  * | `QUOTAS` | `QUOTAS` | the instance quotas for which a notice was sent |
  * | `CLOSED` | `CLOSED` | whether the stack is being deleted: control then rejects starts and resumes |
@@ -73,3 +74,8 @@ export const eventItem = (at: string, version: number, place: number): string =>
 
 /** Partition key of a client's request. */
 export const requestKey = (team: string, clientRequestId: string): string => `REQUEST#${team}#${clientRequestId}`;
+
+/** Partition key of the monthly spend of a team; its sort key is the month, `2026-11`. */
+export const monthKey = (team: string): string => `MONTH#${team}`;
+/** Number attribute of an item of `monthKey`, USD. */
+export const MONTH_USD_ATTRIBUTE = 'usd';

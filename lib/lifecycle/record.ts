@@ -86,7 +86,10 @@ export interface Rung {
 export interface RunPolicy {
   maxAttempts: number;
   maxRuntimeSeconds: number;
+  /** The smaller of `limits.maxCostUsd` and the guardrail of the environment; null = no cap. */
   maxCostUsd: number | null;
+  /** The option that sets the cap. @default `limits.maxCostUsd` */
+  costCapFrom?: 'guardrails.maxCostPerRunUsd';
   /** How long the run may wait for capacity in one go before a person is notified. */
   capacityBudgetSeconds: number;
   startupMinutes: number;

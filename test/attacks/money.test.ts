@@ -43,7 +43,10 @@ describe('guardrails.maxCostPerRunUsd', () => {
   });
 
   test('fails: a run that is planned to cost more, although it names no cap', async () => {
-    const errors = await startErrors(guarded(), RUN_FILE.replace('steps: 100', 'steps: 1000000000'));
+    const big = RUN_FILE.replace('steps: 100', 'steps: 1000000000')
+      .replace('ml.m5.xlarge', 'ml.p4d.24xlarge')
+      .replace('globalBatchSize: 4', 'globalBatchSize: 16');
+    const errors = await startErrors(guarded(), big);
     expect(errors).toEqual([
       expect.stringMatching(
         /^guardrails\.maxCostPerRunUsd: must be at least the \$\d+ that the whole run is planned to cost, got 100; /,
@@ -93,9 +96,9 @@ describe('teams.<team>.budgetUsdPerMonth', () => {
       world.pass(1000);
       await startErrors(world, RUN_FILE.replace('pretrain', `p${i}`));
     }
+    world.describe({ prices: { 'ml.m5.xlarge': 10 }, ...BUDGET });
     world.end(`research-${runId}-a001`, 'Completed');
     await world.tick(5);
-    world.describe({ prices: { 'ml.m5.xlarge': 10 }, ...BUDGET });
     expect(await startErrors(world, RUN_FILE)).toEqual([
       expect.stringMatching(/^teams\.nlp\.budgetUsdPerMonth: must not be spent: 30 USD this month, got 8\d\.\d\d USD/),
     ]);

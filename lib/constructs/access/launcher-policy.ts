@@ -253,8 +253,12 @@ function deliveryStatements(
 function sharedStatements(context: LauncherContext): ExactStatement[] {
   const { runTableArn, queueArn, keyArn, teamKeyArns = [], operationsKeyArn } = context;
   return [
-    // Writes are transactions of conditional puts.
-    { sid: 'ReadAndWriteRuns', actions: ['dynamodb:GetItem', 'dynamodb:PutItem'], resources: [runTableArn] },
+    // Writes are transactions of conditional puts, and of additions to the monthly spend of a team.
+    {
+      sid: 'ReadAndWriteRuns',
+      actions: ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:UpdateItem'],
+      resources: [runTableArn],
+    },
     listRuns(context),
     { sid: 'QueueRuns', actions: ['sqs:SendMessage'], resources: [queueArn] },
     readDescriptors(context),

@@ -15,7 +15,7 @@ export async function changeRun(
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const change = wish(current);
     if (!change) return current;
-    if (await deps.store.save(change.record, current.version, change.events)) return change.record;
+    if (await deps.store.save(change.record, current, change.events)) return change.record;
     const newest = await deps.store.find(record.runId);
     if (!newest) throw new Error(`run ${record.runId} disappeared from the run table`);
     current = newest;

@@ -109,7 +109,7 @@ export const mayHaveChanged = (run: RunRecord): boolean => isQueued(run) || run.
 
 async function letStart(deps: ReconcileDeps, run: RunRecord, now: number, rungId?: string): Promise<void> {
   const { record, events } = admitRun(run, 'admitted by the queue', now, rungId);
-  if (!(await deps.store.save(record, run.version, events))) return;
+  if (!(await deps.store.save(record, run, events))) return;
   await announce(deps, run, record);
   await wake(deps, record);
 }
@@ -117,5 +117,5 @@ async function letStart(deps: ReconcileDeps, run: RunRecord, now: number, rungId
 /** Records why a run waits, for `list`; an unchanged reason is not written again. */
 async function sayWhy(deps: ReconcileDeps, run: RunRecord, why: string): Promise<void> {
   if (run.reason === why) return;
-  await deps.store.save({ ...run, reason: why, version: run.version + 1 }, run.version, []);
+  await deps.store.save({ ...run, reason: why, version: run.version + 1 }, run, []);
 }

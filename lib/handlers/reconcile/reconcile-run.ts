@@ -103,7 +103,7 @@ async function carryOut(
   if (save) {
     // Before the write: if the invocation dies between the two, this is repeated, whereas a run that is over is not processed again.
     if (isOver(save.record) && !isOver(subject.record)) await markLeftovers(deps, subject);
-    if (!(await deps.store.save(save.record, save.previousVersion, save.events))) return 'lost-race';
+    if (!(await deps.store.save(save.record, subject.record, save.events))) return 'lost-race';
     for (const line of save.events)
       deps.log('info', line.text, { runId: save.record.runId, what: line.what, ...line.evidence });
     await announce(deps, subject.record, save.record);

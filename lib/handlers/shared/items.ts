@@ -6,6 +6,7 @@ import {
   CLOSED_ITEM,
   eventItem,
   INTENT_ITEM,
+  monthKey,
   POOL_ONLY_ATTRIBUTE,
   QUEUE_ITEM,
   QUOTAS_ITEM,
@@ -63,6 +64,9 @@ export const quotasKey: Item = key(QUOTAS_ITEM, QUOTAS_ITEM);
 export const closedKey: Item = key(CLOSED_ITEM, CLOSED_ITEM);
 /** Key of the item of a client's request. */
 export const requestItemKey = (team: string, id: string): Item => key(requestKey(team, id), REQUEST_ITEM);
+
+/** Key of the spend of a team in a month (`2026-11`). */
+export const monthItemKey = (team: string, month: string): Item => key(monthKey(team), month);
 
 /** Converts a document to the attribute of an item. */
 export type Written = (document: unknown) => AttributeValue;

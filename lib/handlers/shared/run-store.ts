@@ -15,11 +15,13 @@ import {
   ATTEMPT_ITEM_PREFIX,
   CLOSED_ATTRIBUTE,
   EVENT_ITEM_PREFIX,
+  MONTH_USD_ATTRIBUTE,
   RUN_TABLE_PARTITION_KEY,
   RUN_TABLE_SORT_KEY,
   TEAM_INDEX,
   TEAM_INDEX_PARTITION_KEY,
 } from '../../contracts/run-table';
+import { bookedUsd } from '../../lifecycle/accounting/month-spend';
 import type { TimelineEvent } from '../../lifecycle/action';
 import type { Attempt, RunRecord } from '../../lifecycle/record';
 import {
@@ -29,6 +31,7 @@ import {
   type Item,
   intentItem,
   intentKey,
+  monthItemKey,
   type QueueDocument,
   queueItem,
   queueKey,
@@ -127,11 +130,20 @@ export class RunStore {
     return this.write(items.map((Item) => ({ Put: { TableName: this.tableName, Item, ConditionExpression: isFree } })));
   }
 
-  /** @returns false if another invocation has written the run since it was read */
-  save(record: RunRecord, previousVersion: number, events: readonly TimelineEvent[]): Promise<boolean> {
+  /**
+   * Writes a changed run, and books what the change costs for its team.
+   * @param before the run as it was read
+   * @returns false if another invocation has written the run since then
+   */
+  save(record: RunRecord, before: RunRecord, events: readonly TimelineEvent[]): Promise<boolean> {
     const { run, others } = itemsOf({ record, events });
     recordOf.keep(textOf(run), record);
-    return this.write(writesOf(this.tableName, [run, ...others], previousVersion));
+    return this.write(writesOf(this.tableName, [run, ...others], before, bookedUsd(before, record)));
+  }
+
+  /** What is booked for the runs of a team in a month (`2026-11`), USD. */
+  async findMonthUsd(team: string, month: string): Promise<number> {
+    return Number((await this.get(monthItemKey(team, month)))?.[MONTH_USD_ATTRIBUTE]?.N ?? 0);
   }
 
   /** Whether the stack is being deleted. */

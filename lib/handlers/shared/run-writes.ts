@@ -1,7 +1,8 @@
 import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
+import { MONTH_USD_ATTRIBUTE } from '../../contracts/run-table';
 import type { TimelineEvent } from '../../lifecycle/action';
 import type { RunRecord } from '../../lifecycle/record';
-import { attemptItemOf, eventItemOf, type Item, runItem, type Written } from './items';
+import { attemptItemOf, eventItemOf, type Item, monthItemKey, runItem, type Written } from './items';
 
 /** A transaction may contain 100 items; more events than this in one decision indicate a bug. */
 const MOST_EVENTS = 90;
@@ -27,11 +28,15 @@ export function itemsOf({ record, events }: RunChange, written?: Written): { run
   };
 }
 
-/** The writes of a changed run; the first one is conditional on the version with which the run was read. */
+/**
+ * The writes of a changed run. The first one is conditional on the version with which the run was read, so that what the change costs is
+ * added to the months of the team exactly once.
+ */
 export function writesOf(
   TableName: string,
   [Item, ...others]: readonly Item[],
-  previousVersion: number,
+  before: RunRecord,
+  booked: ReadonlyMap<string, number>,
 ): TransactWriteItem[] {
   const run: TransactWriteItem = {
     Put: {
@@ -39,8 +44,19 @@ export function writesOf(
       Item,
       ConditionExpression: '#version = :previous',
       ExpressionAttributeNames: { '#version': 'version' },
-      ExpressionAttributeValues: { ':previous': { N: String(previousVersion) } },
+      ExpressionAttributeValues: { ':previous': { N: String(before.version) } },
     },
   };
-  return [run, ...others.map((Item) => ({ Put: { TableName, Item } }))];
+  const months = [...booked].map(([month, usd]) => addToMonth(TableName, monthItemKey(before.team, month), usd));
+  return [run, ...others.map((Item) => ({ Put: { TableName, Item } })), ...months];
 }
+
+const addToMonth = (TableName: string, Key: Item, usd: number): TransactWriteItem => ({
+  Update: {
+    TableName,
+    Key,
+    UpdateExpression: 'ADD #usd :usd',
+    ExpressionAttributeNames: { '#usd': MONTH_USD_ATTRIBUTE },
+    ExpressionAttributeValues: { ':usd': { N: usd.toFixed(6) } },
+  },
+});

@@ -1,10 +1,7 @@
-import { monthOf, monthSpendUsd, touches } from '../../lifecycle/accounting/month-spend';
+import { liveMonthUsd, monthOf } from '../../lifecycle/accounting/month-spend';
 import type { RunRecord } from '../../lifecycle/record';
 import type { Descriptor } from '../../spec/descriptor';
 import type { RunStore } from './run-store';
-
-/** Number of a team's newest runs whose spend counts, besides those that are not over. */
-const MOST_RUNS = 1000;
 
 /** A budget that has been spent. */
 export interface SpentBudget {
@@ -15,11 +12,11 @@ export interface SpentBudget {
 }
 
 interface BudgetDeps {
-  store: Pick<RunStore, 'ofTeam' | 'active' | 'attempts'>;
+  store: Pick<RunStore, 'active' | 'findMonthUsd'>;
   now(): Date;
 }
 
-/** Spend of a team since the start of the month according to the ledger of its runs, USD. */
+/** Spend of a team since the start of the month, USD: what is booked for its runs, and what live jobs have cost so far. */
 export async function teamSpendUsd(
   { store, now }: BudgetDeps,
   team: string,
@@ -27,19 +24,10 @@ export async function teamSpendUsd(
 ): Promise<number> {
   const at = now().getTime();
   const month = monthOf(at);
-  const [newest, active] = await Promise.all([store.ofTeam(team, MOST_RUNS), known ?? store.active()]);
-  const own = [...newest, ...active].filter((run) => run.team === team && touches(run, month));
-  const runs = [...new Map(own.map((run) => [run.runId, run])).values()];
-  const spent = await Promise.all(runs.map(async (run) => monthSpendUsd(run, await attemptsOf(store, run), month, at)));
-  return spent.reduce((sum, usd) => sum + usd, 0);
-}
-
-/** The record contains the newest attempt, which for most runs is the only one. */
-async function attemptsOf(store: BudgetDeps['store'], run: RunRecord) {
-  if (!run.attempt) return [];
-  if (run.attempt.number === 1) return [run.attempt];
-  const earlier = (await store.attempts(run.runId)).filter(({ number }) => number !== run.attempt?.number);
-  return [...earlier, run.attempt];
+  // In this order a job that ends in between is counted twice, and never not at all.
+  const live = (known ?? (await store.active())).filter((run) => run.team === team);
+  const booked = await store.findMonthUsd(team, month.name);
+  return live.reduce((sum, run) => sum + liveMonthUsd(run, month, at), booked);
 }
 
 /**

@@ -1,49 +1,61 @@
-import type { Attempt, EpochMs, RunRecord } from '../record';
+import { type EpochMs, isOver, type RunRecord } from '../record';
 import { attemptCostUsd, endedUsd } from './spend';
 
 /** A calendar month, UTC. */
 export interface Month {
+  /** `2026-11`. */
+  name: string;
   start: EpochMs;
   end: EpochMs;
 }
 
 /** The calendar month in UTC. */
-export function monthOf(now: EpochMs): Month {
-  const date = new Date(now);
+export function monthOf(time: EpochMs): Month {
+  const date = new Date(time);
   const first = (months: number) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, 1);
-  return { start: first(0), end: first(1) };
+  return { name: date.toISOString().slice(0, 7), start: first(0), end: first(1) };
 }
-
-/** Whether the run may have caused cost in the month. */
-export const touches = ({ createdAt, endedAt }: RunRecord, { start, end }: Month): boolean =>
-  createdAt < end && (endedAt ?? Number.POSITIVE_INFINITY) >= start;
 
 /**
- * Cost of a run in a month, USD, at the prices of the ledger: the cost of each attempt in proportion to its time in the month, and the warm
- * pools of all attempts in the month in which the last of them ended. Attempts without a known price are not counted.
- * @param attempts all attempts of the run
+ * What a change of a run adds to the spend of its team, USD by month, at the prices of the ledger: the cost of an attempt that has ended,
+ * in proportion to its time in each month, and the cost of warm pools, in the month in which the pool began. The sums over all changes of a
+ * run are its spend. Attempts without a known price are not counted.
  */
-export function monthSpendUsd(record: RunRecord, attempts: readonly Attempt[], month: Month, now: EpochMs): number {
-  return attemptsUsd(record, attempts, month, now) + poolsUsd(record, attempts, month, now);
+export function bookedUsd(before: RunRecord, after: RunRecord): Map<string, number> {
+  const attempts = endedAttemptUsd(before, after);
+  const ended = [...attempts.values()].reduce((sum, usd) => sum + usd, 0);
+  const pools = (after.spentUsd ?? 0) - (before.spentUsd ?? 0) - ended;
+  if (before.spentUsd === null || after.spentUsd === null || Math.abs(pools) < 1e-9) return attempts;
+  const since = (before.warmPool ?? before.leftPool ?? before.earlierPools?.[0] ?? after.leftPool)?.since;
+  const { name } = monthOf(since ?? after.endedAt ?? after.attempt?.endedAt ?? after.createdAt);
+  return attempts.set(name, (attempts.get(name) ?? 0) + pools);
 }
 
-function attemptsUsd(record: RunRecord, attempts: readonly Attempt[], month: Month, now: EpochMs): number {
-  return attempts.reduce((sum, attempt) => {
-    const { trainingStartedAt: from, endedAt: until = now } = attempt;
-    const usd = attempt.phase === 'ended' ? attempt.costUsd : attemptCostUsd(record, attempt, now);
-    if (from === undefined || usd === null) return sum;
-    const inMonth = Math.max(0, Math.min(until, month.end) - Math.max(from, month.start));
-    // An attempt that started and ended at the same moment belongs to the month of that moment.
-    const share = until > from ? inMonth / (until - from) : Number(from >= month.start && from < month.end);
-    return sum + usd * share;
-  }, 0);
+function endedAttemptUsd(before: RunRecord, { attempt }: RunRecord): Map<string, number> {
+  const isKnown = before.attempt?.number === attempt?.number && before.attempt?.phase === 'ended';
+  if (!attempt || attempt.phase !== 'ended' || isKnown || attempt.costUsd === null) return new Map();
+  const { trainingStartedAt: from, endedAt: until = from } = attempt;
+  if (from === undefined || until === undefined) return new Map();
+  return shareByMonth(attempt.costUsd, from, Math.max(from, until));
 }
 
-/** Spend of the record that is not in the attempts. */
-function poolsUsd(record: RunRecord, attempts: readonly Attempt[], { start, end }: Month, now: EpochMs): number {
-  const booked = endedUsd(record, now);
-  const ended = attempts.filter(({ phase }) => phase === 'ended');
-  const lastEnd = Math.max(...ended.map(({ endedAt = 0 }) => endedAt));
-  if (booked === null || lastEnd < start || lastEnd >= end) return 0;
-  return Math.max(0, booked - ended.reduce((sum, { costUsd }) => sum + (costUsd ?? 0), 0));
+/** Divides an amount over the months of a period; all of it belongs to the first month when the period has no length. */
+function shareByMonth(usd: number, from: EpochMs, until: EpochMs): Map<string, number> {
+  const shares = new Map<string, number>();
+  for (let month = monthOf(from); ; month = monthOf(month.end)) {
+    const within = Math.min(until, month.end) - Math.max(from, month.start);
+    shares.set(month.name, until > from ? (usd * within) / (until - from) : usd);
+    if (month.end >= until) return shares;
+  }
+}
+
+/** What a run has cost in the month and is not booked yet, USD: its live attempt, and the warm pool that waits for the next one. */
+export function liveMonthUsd(record: RunRecord, month: Month, now: EpochMs): number {
+  if (isOver(record)) return 0;
+  const pool = (endedUsd(record, now) ?? 0) - (record.spentUsd ?? 0);
+  const { attempt } = record;
+  const from = attempt?.trainingStartedAt;
+  if (attempt?.phase !== 'created' || from === undefined) return pool;
+  const usd = attemptCostUsd(record, attempt, now) ?? 0;
+  return pool + (shareByMonth(usd, from, Math.max(from, now)).get(month.name) ?? 0);
 }

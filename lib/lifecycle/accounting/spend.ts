@@ -3,8 +3,8 @@ import type { JobObservation, PresentJob } from '../observed';
 import type { Attempt, EpochMs, RunRecord, WarmPool } from '../record';
 import { trainedMs } from './pauses';
 
-/** Above this multiple of the cap the run is stopped even if no checkpoint is committed. */
-const HARD_CAP = 1.05;
+/** From one look to the next, and from StopTrainingJob to the end of the job. */
+const LEAD_SECONDS = 300 + 120;
 
 /**
  * Expected share of the on-demand price for spot when neither the catalog nor an ended attempt shows it: the one SageMaker spot price that
@@ -132,12 +132,12 @@ export function addUsd(a: number | null, b: number | null): number | null {
   return a === null || b === null ? null : a + b;
 }
 
-/** Whether the run is within `limits.maxCostUsd`. */
+/** Whether the run is within its cap. */
 export type SpendVerdict = { kind: 'within' } | { kind: 'stop'; text: string };
 
 /**
- * Whether the spend cap ends the attempt now. The attempt ends at a checkpoint: when the next interval would exceed the cap and a newer
- * committed step was just observed. At 5 % above the cap it ends immediately.
+ * Whether the spend cap ends the attempt now. The attempt ends at a checkpoint if it can: when a newer committed step was just observed and
+ * the next interval would exceed the cap. Otherwise it ends just before the cap. The warm pool that its job will leave counts as spent.
  * @param newCommit a newer committed step was seen in this observation
  */
 export function judgeSpend(record: RunRecord, attempt: Attempt, newCommit: boolean, now: EpochMs): SpendVerdict {
@@ -145,17 +145,28 @@ export function judgeSpend(record: RunRecord, attempt: Attempt, newCommit: boole
   const rate = expectedRate(record, attempt);
   const soFar = addUsd(record.spentUsd, attemptCostUsd(record, attempt, now));
   if (cap === null || rate === null || soFar === null) return { kind: 'within' };
-  const nextInterval = (rate * record.policy.checkpointIntervalSeconds) / 3600;
-  const spent = `spent ${dollars(soFar)} of limits.maxCostUsd ${dollars(cap)}`;
-  if (soFar >= cap * HARD_CAP) return { kind: 'stop', text: `${spent}; stopped` };
-  if (newCommit && soFar + nextInterval > cap) {
+  const committed = soFar + futurePoolUsd(record, attempt);
+  const after = (seconds: number) => committed + (rate * seconds) / 3600;
+  const spent = `spent ${dollars(soFar)} of ${capText(record)}`;
+  if (committed >= cap) return { kind: 'stop', text: `${spent}; stopped` };
+  if (newCommit && after(record.policy.checkpointIntervalSeconds + LEAD_SECONDS) > cap) {
     return {
       kind: 'stop',
       text: `${spent}, and the time to the next checkpoint would cross it; stopped after a checkpoint`,
     };
   }
+  if (after(LEAD_SECONDS) > cap)
+    return { kind: 'stop', text: `${spent}, which it would cross before it could be stopped later; stopped` };
   return { kind: 'within' };
 }
+
+/** Cost of the warm pool that the job of the attempt will leave, USD; 0 without one, or without a price. */
+function futurePoolUsd(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>): number {
+  return ((rateOf(record, attempt) ?? 0) * (record.policy.keepAliveSeconds ?? 0)) / 3600;
+}
+
+const capText = ({ policy: { costCapFrom, maxCostUsd } }: RunRecord): string =>
+  `${costCapFrom ?? 'limits.maxCostUsd'} ${dollars(maxCostUsd ?? 0)}`;
 
 /**
  * Projected cost of the run at its last step, USD: the cost so far, and the remaining steps at the speed of the last minutes. Undefined
@@ -172,14 +183,15 @@ export function projectedUsd(record: RunRecord, attempt: Attempt, now: EpochMs):
   return soFar + (rate * Math.max(0, totalSteps - step)) / vitals.stepsPerHour;
 }
 
-/** Why no further attempt may start; undefined when the cap still covers one checkpoint interval. */
-export function spendRefusal(record: RunRecord, rungId: string): string | undefined {
+/** Why no further attempt may start; undefined when the cap still covers one checkpoint interval and the warm pool after it. */
+export function spendRefusal(record: RunRecord, rungId: string, now: EpochMs): string | undefined {
   const cap = record.policy.maxCostUsd;
   const rate = expectedRate(record, { rungId });
-  if (cap === null || rate === null || record.spentUsd === null) return undefined;
-  const least = (rate * record.policy.checkpointIntervalSeconds) / 3600;
-  if (record.spentUsd + least <= cap) return undefined;
-  return `spent ${dollars(record.spentUsd)} of limits.maxCostUsd ${dollars(cap)}; another attempt would not reach a checkpoint within it`;
+  const soFar = endedUsd(record, now);
+  if (cap === null || rate === null || soFar === null) return undefined;
+  const least = (rate * record.policy.checkpointIntervalSeconds) / 3600 + futurePoolUsd(record, { rungId });
+  if (soFar + least <= cap) return undefined;
+  return `spent ${dollars(soFar)} of ${capText(record)}; another attempt would not reach a checkpoint within it`;
 }
 
 const dollars = (usd: number): string => `$${usd.toFixed(2)}`;

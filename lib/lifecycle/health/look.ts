@@ -39,12 +39,14 @@ function hasTimedStep(progress: Attempt['progress']): boolean {
 }
 
 /**
- * Whether the run is observed in this tick. Steady runs take turns, so that each tick covers half of them; a run that is over waits until
- * its warm pool has ended, unless one of its notices is still unpublished.
+ * Whether the run is observed in this tick. Steady runs take turns, so that each tick covers half of them, except near their spend cap; a
+ * run that is over waits until its warm pool has ended, unless one of its notices is still unpublished.
  */
 export function isDueForLook(record: RunRecord, now: EpochMs): boolean {
   if (waitsForPoolAlone(record)) return isPoolDue(record, now);
-  return !isSteady(record) || isTurn(record.runId, now, TICKS_BETWEEN_LOOKS);
+  const { attempt } = record;
+  if (!attempt || !isSteady(record) || isNearCap(record, attempt, now)) return true;
+  return isTurn(record.runId, now, TICKS_BETWEEN_LOOKS);
 }
 
 /**

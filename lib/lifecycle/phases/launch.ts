@@ -32,7 +32,7 @@ export function attemptJobName(environment: string, runId: string, attempt: numb
 
 /** Prepares a new attempt: its number, name, rung and checkpoint are stored before anything is created. */
 export function intendAttempt(record: RunRecord, observed: Observed, now: EpochMs): Move {
-  const refusal = spendRefusal(record, record.rungId);
+  const refusal = spendRefusal(record, record.rungId, now);
   if (refusal) return failRun(record, now, { why: refusal, runbook: 'spend' });
   if (observed.rungsThatDoNotFit.includes(record.rungId)) {
     return failRun(record, now, { why: `the memory check refuses ${record.rungId}`, runbook: 'memory' });

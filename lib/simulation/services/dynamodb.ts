@@ -54,6 +54,8 @@ interface Indexed {
   found: { query: QueryCommandInput; items: Item[] } | undefined;
 }
 
+type AddUpdate = { Key?: Item; UpdateExpression?: string } & ExpressionNames;
+
 /** DynamoDB deletes an expired item "within a few days"; until then reads still return it. */
 const EXPIRY_DELAY_MS = 6 * 3_600_000;
 const QUERY_PARAMETERS = [
@@ -176,11 +178,7 @@ export class SimTable {
 
   private transact({ TransactItems = [] }: TransactWriteItemsCommandInput, invocation: Invocation): unknown {
     if (TransactItems.length > 100) throw serviceError('ValidationException', 'more than 100 items', 400);
-    const puts = TransactItems.map(({ Put, ...others }) => {
-      if (!Put)
-        throw new Error(`the simulation knows transactions of puts only, got ${Object.keys(others).join(', ')}`);
-      return Put;
-    });
+    const puts = TransactItems.map(({ Put, Update }) => Put ?? { Item: this.added(Update ?? {}) });
     const reasons = puts.map((put) => (this.isAllowed(put) ? { Code: 'None' } : { Code: 'ConditionalCheckFailed' }));
     if (reasons.some(({ Code }) => Code !== 'None')) {
       const message = `Transaction cancelled [${reasons.map((r) => r.Code).join(', ')}]`;
@@ -189,6 +187,17 @@ export class SimTable {
     }
     for (const put of puts) this.put(put.Item ?? {}, invocation);
     return {};
+  }
+
+  /** The item after an update that adds to one number, the only kind that the functions write. */
+  private added({ Key = {}, UpdateExpression, ExpressionAttributeNames, ExpressionAttributeValues }: AddUpdate): Item {
+    const [, name = '', value = ''] = /^ADD (#\w+) (:\w+)$/.exec(UpdateExpression ?? '') ?? [];
+    const attribute = ExpressionAttributeNames?.[name];
+    const more = ExpressionAttributeValues?.[value]?.N;
+    if (attribute === undefined || more === undefined)
+      throw new Error(`the simulation knows updates that add to a number, got ${UpdateExpression}`);
+    const before = this.find(Key) ?? Key;
+    return { ...before, [attribute]: { N: String(Number(before[attribute]?.N ?? 0) + Number(more)) } };
   }
 
   private put(item: Item, invocation: Invocation | undefined): void {

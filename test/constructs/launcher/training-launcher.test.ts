@@ -70,7 +70,7 @@ const bare = (statements: ReturnType<typeof controlStatements>) =>
   statements.map(({ wildcard: _why, sid: _sid, ...rest }) => rest);
 const SHARED = [
   {
-    actions: ['dynamodb:GetItem', 'dynamodb:PutItem'],
+    actions: ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:UpdateItem'],
     resources: ['TABLE'],
   },
   { actions: ['dynamodb:Query'], resources: ['TABLE', 'TABLE/index/*'] },

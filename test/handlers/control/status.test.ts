@@ -18,7 +18,7 @@ async function written(changes: Partial<RunRecord>, own: Partial<Attempt> = {}):
   const record = await world.store.find(runId);
   if (!record?.attempt) throw new Error('the run has no attempt');
   const next = { ...record, ...changes, attempt: { ...record.attempt, ...own }, version: record.version + 1 };
-  expect(await world.store.save(next, record.version, [])).toBe(true);
+  expect(await world.store.save(next, record, [])).toBe(true);
   return next;
 }
 async function status(): Promise<StatusAnswer> {
@@ -203,7 +203,7 @@ test('how far and until when: shares to a tenth, and how often it was interrupte
   ] as const) {
     const before = Date.parse((await status()).etaAt ?? '');
     const latest = (await world.store.find(runId)) ?? record;
-    await world.store.save({ ...latest, version: latest.version + 1 }, latest.version, [
+    await world.store.save({ ...latest, version: latest.version + 1 }, latest, [
       { at: world.now() - 4 * MINUTE, what, text: '', evidence },
     ]);
     expect(Date.parse((await status()).etaAt ?? '')).not.toBe(before);

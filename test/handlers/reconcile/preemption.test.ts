@@ -86,7 +86,7 @@ test('a job is asked although its worker writes at the same moment', async () =>
   const first = await background();
   const seen = await world.store.find(first);
   if (!seen) throw new Error('the run is there');
-  await world.store.save({ ...seen, version: seen.version + 1 }, seen.version, []);
+  await world.store.save({ ...seen, version: seen.version + 1 }, seen, []);
   await askToLeave(world.reconcile, seen, { why: 'preempted', text: 'asked to save and make room for urgent' });
   await world.settle();
   expect(requestOf(first)).toBeDefined();
@@ -97,7 +97,7 @@ test('another attempt than the one that was meant is not asked', async () => {
   const seen = await world.store.find(first);
   if (!seen?.attempt) throw new Error('the run has an attempt');
   const next = { ...seen, version: seen.version + 1, attempt: { ...seen.attempt, number: 2 } };
-  await world.store.save(next, seen.version, []);
+  await world.store.save(next, seen, []);
   await askToLeave(world.reconcile, seen, { why: 'preempted', text: 'asked to save and make room for urgent' });
   expect((await world.store.find(first))?.attempt?.handOver).toBeUndefined();
 });

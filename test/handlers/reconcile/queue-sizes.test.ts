@@ -144,7 +144,7 @@ describe('room of elastic runs', () => {
   const saves = () => {
     const saved: { record: RunRecord; version: number; events: readonly object[] }[] = [];
     let isLost = false;
-    world.store.save = async (record, version, events) => {
+    world.store.save = async (record, { version }, events) => {
       if (isLost) return false;
       saved.push({ record, version, events });
       return true;
@@ -246,7 +246,7 @@ describe('a job that is asked to leave', () => {
   const why = { why: 'preempted' as const, text: 'others wait' };
   const trying = (results: boolean[], seen: (RunRecord | undefined)[] = []) => {
     const versions: number[] = [];
-    world.store.save = async (_record, version) => {
+    world.store.save = async (_record, { version }) => {
       versions.push(version);
       return results.shift() ?? false;
     };

@@ -130,9 +130,9 @@ describe('teams that may start nothing', () => {
   test('are looked for among those with a new run that waits, each once', async () => {
     const asked: string[] = [];
     world.describe({ budget: { usdPerMonth: 10 } });
-    world.store.ofTeam = async (team) => {
+    world.store.findMonthUsd = async (team) => {
       asked.push(team);
-      return [];
+      return 0;
     };
     const resumed = waiting({ runId: 'c', team: 'vision', attempt: attempt() });
     const holds = await teamHolds(world.reconcile, [
@@ -145,10 +145,12 @@ describe('teams that may start nothing', () => {
     expect(asked).toEqual(['nlp']);
   });
 
-  test('fails: a team whose budget cannot be read is not held back, and said', async () => {
+  test('fails: a team whose budget cannot be read is held back, and said', async () => {
     world.describe({ budget: { usdPerMonth: 10 } });
-    world.store.ofTeam = () => Promise.reject(new Error('throttled'));
-    expect([...(await teamHolds(world.reconcile, [waiting()]))]).toEqual([]);
+    world.store.findMonthUsd = () => Promise.reject(new Error('throttled'));
+    expect([...(await teamHolds(world.reconcile, [waiting()]))]).toEqual([
+      ['nlp', 'waits: the budget of team nlp cannot be read'],
+    ]);
     expect(said).toEqual([['the budget of a team could not be read', { team: 'nlp', error: 'Error: throttled' }]]);
   });
 });

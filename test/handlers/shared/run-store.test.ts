@@ -24,7 +24,7 @@ describe('a write of the run table', () => {
     });
   const saved = (error: Error) => {
     table.mock.on(TransactWriteItemsCommand).rejects(error);
-    return store.save(running(), 1, []).catch((failed: Error) => failed.message);
+    return store.save(running(), running(), []).catch((failed: Error) => failed.message);
   };
 
   test.each([

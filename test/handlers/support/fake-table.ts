@@ -33,7 +33,9 @@ export function fakeTable() {
     };
   });
   mock.on(TransactWriteItemsCommand).callsFake((input) => {
-    const puts: NonNullable<TransactWriteItem['Put']>[] = input.TransactItems.map((t: TransactWriteItem) => t.Put);
+    const puts: NonNullable<TransactWriteItem['Put']>[] = input.TransactItems.map(
+      (t: TransactWriteItem) => t.Put ?? { Item: added(t.Update) },
+    );
     const reasons = puts.map((put) => (holds(put) ? {} : { Code: 'ConditionalCheckFailed' }));
     if (reasons.some((r) => 'Code' in r)) {
       throw new TransactionCanceledException({ message: 'cancelled', $metadata: {}, CancellationReasons: reasons });
@@ -53,6 +55,14 @@ export function fakeTable() {
     if (ConditionExpression === undefined) return true;
     if (ConditionExpression.startsWith('attribute_not_exists')) return before === undefined;
     return before?.version?.N === ExpressionAttributeValues?.[':previous']?.N;
+  }
+
+  /** The item after an update that adds to one number. */
+  function added(update: TransactWriteItem['Update']): Item {
+    const before = items.get(idOf(update?.Key ?? {})) ?? update?.Key ?? {};
+    const name = update?.ExpressionAttributeNames?.['#usd'] ?? '';
+    const usd = Number(before[name]?.N ?? 0) + Number(update?.ExpressionAttributeValues?.[':usd']?.N);
+    return { ...before, [name]: { N: String(usd) } };
   }
 
   function matching(input: {

@@ -24,7 +24,7 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   'sagemaker:CreateModelPackageGroup': ['sagemaker:CreateModelPackageGroup', 'sagemaker:AddTags'],
   'lambda:Invoke': ['lambda:InvokeFunction'],
   // Our transactions hold puts only (lib/handlers/shared/run-store.ts).
-  'dynamodb:TransactWriteItems': ['dynamodb:PutItem'],
+  'dynamodb:TransactWriteItems': ['dynamodb:PutItem', 'dynamodb:UpdateItem'],
   'sagemaker:CreateTrainingJob': ['sagemaker:CreateTrainingJob', 'sagemaker:AddTags', 'iam:PassRole'],
   'sagemaker:CreateProcessingJob': ['sagemaker:CreateProcessingJob', 'sagemaker:AddTags', 'iam:PassRole'],
   'servicequotas:RequestServiceQuotaIncrease': [

@@ -54,7 +54,7 @@ function launcherUses(places: Places): Use[] {
   const table = arn('dynamodb', 'table/slipway-research-runs');
   return [
     call('dynamodb:GetItem', ask('dynamodb:GetItem', table)),
-    call('dynamodb:TransactWriteItems', ask('dynamodb:PutItem', table)),
+    call('dynamodb:TransactWriteItems', ask('dynamodb:PutItem', table), ask('dynamodb:UpdateItem', table)),
     call(
       'dynamodb:Query',
       ...['', '/index/active-runs', '/index/team-runs'].map((at) => ask('dynamodb:Query', table + at)),

@@ -80,17 +80,21 @@ describe('the cap', () => {
     judgeSpend(record(of, { spentUsd }, cap), attempt({ trainingStartedAt: undefined }), newCommit, T0);
 
   test('ends the attempt at a commit when the next one would lie beyond it', () => {
-    expect(judged(150, true).kind).toBe('within');
-    expect(judged(150.01, true)).toEqual({
+    expect(judged(138.33, true).kind).toBe('within');
+    expect(judged(138.34, true)).toEqual({
       kind: 'stop',
-      text: 'spent $150.01 of limits.maxCostUsd $200.00, and the time to the next checkpoint would cross it; stopped after a checkpoint',
+      text: 'spent $138.34 of limits.maxCostUsd $200.00, and the time to the next checkpoint would cross it; stopped after a checkpoint',
     });
-    expect(judged(150.01, false).kind).toBe('within');
+    expect(judged(138.34, false).kind).toBe('within');
   });
 
-  test('ends it without one a twentieth beyond', () => {
-    expect(judged(209.99, false).kind).toBe('within');
-    expect(judged(210, false)).toEqual({ kind: 'stop', text: 'spent $210.00 of limits.maxCostUsd $200.00; stopped' });
+  test('ends it without one just before the cap, as long before as a stop takes', () => {
+    expect(judged(188.33, false).kind).toBe('within');
+    expect(judged(188.34, false)).toEqual({
+      kind: 'stop',
+      text: 'spent $188.34 of limits.maxCostUsd $200.00, which it would cross before it could be stopped later; stopped',
+    });
+    expect(judged(200, false)).toEqual({ kind: 'stop', text: 'spent $200.00 of limits.maxCostUsd $200.00; stopped' });
   });
 
   test('does nothing where there is none, or where nobody knows what is spent', () => {
@@ -101,7 +105,7 @@ describe('the cap', () => {
 
   test('refuses an attempt that would not reach a checkpoint within it', () => {
     const refused = (spentUsd: number | null, cap: number | null = 200, of: Partial<Rung> = {}) =>
-      spendRefusal(record(of, { spentUsd }, cap), 'as-written');
+      spendRefusal(record(of, { spentUsd }, cap), 'as-written', T0);
     expect(refused(150)).toBeUndefined();
     expect(refused(150.01)).toContain('spent $150.01 of limits.maxCostUsd $200.00; another attempt');
     expect([refused(1e6, null), refused(null), refused(1e6, 200, { usdPerHour: null })]).toEqual([

@@ -3,7 +3,7 @@ import type { StartRequest } from '../../../contracts/control';
 import { codeUri, configText } from '../../../job/plan';
 import { newRun } from '../../../lifecycle/intent';
 import { policyOf } from '../../../lifecycle/ladder';
-import type { RunRecord } from '../../../lifecycle/record';
+import type { RunPolicy, RunRecord } from '../../../lifecycle/record';
 import { elasticSizes } from '../../../rules/compute/elastic';
 import { isArchiveInS3 } from '../../../spec/code-source';
 import type { Descriptor } from '../../../spec/descriptor';
@@ -13,7 +13,7 @@ import type { RunIntent } from '../../shared/items';
 import type { ControlDeps } from '../deps';
 
 /** Data of a new run besides its file. */
-interface NewRun extends Pick<StartRequest, 'startAt' | 'note'>, Pick<Descriptor, 'prices'> {
+interface NewRun extends Pick<StartRequest, 'startAt' | 'note'>, Pick<Descriptor, 'prices' | 'guardrails'> {
   runId: string;
   team: string;
 }
@@ -22,7 +22,7 @@ interface NewRun extends Pick<StartRequest, 'startAt' | 'note'>, Pick<Descriptor
 export function recordOf(
   deps: Pick<ControlDeps, 'environment' | 'region'>,
   run: RunSpec,
-  { runId, team, prices, startAt, note }: NewRun,
+  { runId, team, prices, guardrails, startAt, note }: NewRun,
   now: number,
 ): RunRecord {
   return newRun(
@@ -35,13 +35,20 @@ export function recordOf(
       configHash: configHash(run),
       priority: run.priority,
       after: run.after,
-      policy: policyOf(run, deps.region, prices, elasticSizes(run)),
+      policy: cappedPolicy(policyOf(run, deps.region, prices, elasticSizes(run)), guardrails),
       ...(Object.keys(run.tags).length > 0 && { tags: run.tags }),
       ...(note !== undefined && { note }),
       ...(startAt !== undefined && { notBefore: Date.parse(startAt) }),
     },
     now,
   );
+}
+
+/** The guardrail bounds every run, whether or not its file names a cap. */
+function cappedPolicy(policy: RunPolicy, guardrails: Descriptor['guardrails']): RunPolicy {
+  const most = guardrails?.maxCostPerRunUsd;
+  if (most === undefined || (policy.maxCostUsd ?? Number.POSITIVE_INFINITY) <= most) return policy;
+  return { ...policy, maxCostUsd: most, costCapFrom: 'guardrails.maxCostPerRunUsd' };
 }
 
 /** sha256 of the resolved spec: two files with the same meaning have the same hash. */

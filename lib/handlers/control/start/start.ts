@@ -67,10 +67,12 @@ async function writeIntent(
   { run, descriptor }: { run: RunSpec; descriptor: Descriptor },
 ): Promise<{ runId: string; intent: RunIntent } | undefined> {
   const now = deps.now();
+  const { prices, guardrails } = descriptor;
+  const pricing = { prices, guardrails };
   for (let tries = 0; tries < MOST_ID_TRIES; tries++) {
     const runId = request.runId ?? runIdAt(run.name, new Date(now.getTime() + tries * 1000));
     const intent = intentOf(deps, run, request, { descriptor, runId });
-    const record = recordOf(deps, run, { ...request, runId, team, prices: descriptor.prices }, now.getTime());
+    const record = recordOf(deps, run, { ...request, ...pricing, runId, team }, now.getTime());
     const line = event(now.getTime(), 'run-intended', `start asked by team ${team}`, { configHash: record.configHash });
     if (await deps.store.create(record, intent, request.clientRequestId, line)) return { runId, intent };
     // The write may have succeeded although its answer was lost: in that case the request is known now.

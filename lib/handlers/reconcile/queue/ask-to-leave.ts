@@ -21,7 +21,7 @@ export async function askToLeave(
     if (!record || record.attempt?.number !== run.attempt?.number) return;
     const change = askHandOver(record, { ...why, at: deps.now().getTime() });
     if (!change) return;
-    if (await deps.store.save(change.record, record.version, change.events)) return wake(deps, change.record);
+    if (await deps.store.save(change.record, record, change.events)) return wake(deps, change.record);
     record = await deps.store.find(run.runId);
   }
 }

@@ -46,7 +46,7 @@ export async function takeRoomBack(deps: ReconcileDeps, changes: readonly RoomCh
   for (const { run, rungId } of changes.filter((change) => change.run.roomFor !== undefined)) {
     const roomFor = rungId === undefined ? undefined : { rungId, since };
     const saved = await isolateFailure(deps, run, () =>
-      deps.store.save({ ...run, roomFor, version: run.version + 1 }, run.version, []),
+      deps.store.save({ ...run, roomFor, version: run.version + 1 }, run, []),
     );
     if (!saved) return false;
   }
@@ -61,7 +61,7 @@ export async function keepRoom(deps: ReconcileDeps, changes: readonly RoomChange
     const text = `room for ${rungId} is kept for the next attempt`;
     const events = [{ at: since, what: 'room-kept', text, evidence: { rung: rungId } }];
     await isolateFailure(deps, run, () =>
-      deps.store.save({ ...run, roomFor: { rungId, since }, version: run.version + 1 }, run.version, events),
+      deps.store.save({ ...run, roomFor: { rungId, since }, version: run.version + 1 }, run, events),
     );
   }
 }

@@ -8,7 +8,7 @@ import type { ReconcileDeps } from '../deps';
 /** The reason why a team may not start new runs, by team. */
 export type TeamHolds = ReadonlyMap<string, string>;
 
-/** The teams of waiting runs whose monthly budget is spent. A budget that cannot be read holds nothing back, and is logged. */
+/** The teams of waiting runs whose monthly budget is spent. A budget that cannot be read counts as spent until it can. */
 export async function teamHolds(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<TeamHolds> {
   const found = await Promise.all(
     newTeams(active).map(async (team) => [team, await holdOfTeam(deps, team, active)] as const),
@@ -33,7 +33,7 @@ async function holdOfTeam(
     return `waits for ${until}: team ${team} has spent its budget of ${spent.budgetUsd} USD a month`;
   } catch (error) {
     deps.log('error', 'the budget of a team could not be read', { team, error: describeError(error) });
-    return undefined;
+    return `waits: the budget of team ${team} cannot be read`;
   }
 }
 

@@ -23,7 +23,7 @@ export async function tellBlocked(
   now: EpochMs,
 ): Promise<RunRecord> {
   const change = blockedRun(run, awaited, now);
-  if (!change || !(await deps.store.save(change.record, run.version, change.events))) return run;
+  if (!change || !(await deps.store.save(change.record, run, change.events))) return run;
   const { record } = change;
   await sendMessage(deps.sqs, deps.queueUrl, { kind: 'run', runId: run.runId }, `${run.runId}/${record.version}`);
   return record;
