@@ -11,6 +11,7 @@
  * | `MONTH#<team>` | `2026-11` | what is booked for the runs of the team in that month, USD: added to by each write that books a cost |
  * | `QUEUE` | `QUEUE` | past usage of the teams, and the queue shares of the last pass |
  * | `QUOTAS` | `QUOTAS` | the instance quotas for which a notice was sent |
+ * | `UNREADABLE` | `UNREADABLE` | the items that cannot be read, of which a notice was sent |
  * | `CLOSED` | `CLOSED` | whether the stack is being deleted: control then rejects starts and resumes |
  *
  * Both indexes are sparse: only RUN items have their keys.
@@ -56,6 +57,8 @@ export const REQUEST_ITEM = 'REQUEST';
 export const QUEUE_ITEM = 'QUEUE';
 /** Partition and sort key of the item with the quotas for which a notice was sent. */
 export const QUOTAS_ITEM = 'QUOTAS';
+/** Partition and sort key of the item with the items that cannot be read, of which a notice was sent. */
+export const UNREADABLE_ITEM = 'UNREADABLE';
 /** Partition and sort key of the item that the deletion guard writes; `CLOSED_ATTRIBUTE` holds the state. */
 export const CLOSED_ITEM = 'CLOSED';
 /** Boolean attribute of the item `CLOSED_ITEM`. */

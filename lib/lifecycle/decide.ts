@@ -6,6 +6,7 @@ import { failRun, stopRun } from './phases/end-run';
 import { finishAttempt, reused, vanished } from './phases/finish';
 import { endUncreated, intendAttempt, SECOND_LOOK_MS, SETTLE_MS, settleIntent } from './phases/launch';
 import { settleEarlierPools, settlePool } from './phases/settle-pool';
+import { undescribed } from './phases/undescribed';
 import { waitInQueue } from './phases/wait';
 import { watchJob } from './phases/watch';
 import { type Attempt, type EpochMs, isOver, isWaiting, liveAttempt, type Notice, type RunRecord } from './record';
@@ -14,6 +15,10 @@ import { event } from './timeline';
 
 /** A start whose uploads are not confirmed within this time is abandoned. */
 const CONFIRM_WITHIN_MS = 3_600_000;
+/** Notices that wait while none can be published; the timeline has all of them. */
+const MAX_OUTBOX = 50;
+/** Ids of alerts that a record keeps. */
+const MAX_ALERTS = 500;
 /** Two answers of the service may round the CreationTime of the same job differently by up to this much. */
 const SAME_JOB_MS = 1000;
 
@@ -58,12 +63,14 @@ function moveAttempt(situation: Situation): Move {
   const { job } = observed;
   if (attempt.phase === 'intent') {
     const holds = record.desired === 'run' && (isWaiting(record, now) || !record.admitted);
+    if (job.kind === 'unreadable' && observed.create?.kind !== 'accepted') return undescribed(situation, job.error);
     const idle = job.kind === 'absent' && observed.create === undefined;
     if (holds && idle)
       return record.admitted ? NO_MOVE : endOpen(record, attempt, waitInQueue(record, observed, now), now);
     return settleIntent(situation);
   }
   if (job.kind === 'absent') return moveAbsent(situation);
+  if (job.kind === 'unreadable') return undescribed(situation, job.error);
   if (job.kind !== 'present') return NO_MOVE;
   if (!isSameJob(attempt, job)) return reused({ ...situation, job });
   const isLive = ['InProgress', 'Stopping', 'Deleting'].includes(job.status);
@@ -94,11 +101,11 @@ function unconfirmed(record: RunRecord, now: EpochMs): Move {
 /** One save if anything changed, then the calls, then the notices in the outbox. */
 function toActions(record: RunRecord, wanted: Move, observed: Observed): Action[] {
   const fresh = wanted.notices.filter((n) => !record.alerts.includes(n.id));
-  const outbox = [...record.outbox.filter((n) => !observed.published.includes(n.id)), ...fresh];
+  const outbox = [...record.outbox.filter((n) => !observed.published.includes(n.id)), ...fresh].slice(-MAX_OUTBOX);
   const changes: Partial<RunRecord> = {
     ...wanted.changes,
     ...(outbox.length !== record.outbox.length || fresh.length > 0 ? { outbox } : {}),
-    ...(fresh.length > 0 && { alerts: [...record.alerts, ...fresh.map((n) => n.id)] }),
+    ...(fresh.length > 0 && { alerts: [...record.alerts, ...fresh.map((n) => n.id)].slice(-MAX_ALERTS) }),
   };
   const events = [...wanted.events, ...fresh.map(noticeLine)];
   const others = [...wanted.effects, ...outbox.map(notifyAction)];

@@ -100,6 +100,8 @@ export interface Observed {
   rungsThatDoNotFit: string[];
   /** Ids of the rungs that need more than the applied quota. @default none */
   rungsAboveQuota?: string[];
+  /** The service accepted the stop that was sent in this round. @default false */
+  stopAccepted?: boolean;
   /** Ids of notices that were published in this round. */
   published: string[];
 }

@@ -6,6 +6,9 @@ import type { Rollback, Skip } from '../spec/job-file';
  */
 export type EpochMs = number;
 
+/** No training counts more steps: a larger number was not counted. */
+export const MAX_STEP = 1e12;
+
 /** Periods in which a job that had had its instances was without them: it neither trains nor is billed. */
 export interface Pauses {
   /** Total length of the finished pauses, milliseconds. */
@@ -150,6 +153,8 @@ export interface AttemptStop {
   at: EpochMs;
   /** When StopTrainingJob was last sent; undefined = not yet. */
   sentAt?: EpochMs;
+  /** When the service accepted it while the job could not be described. */
+  acceptedAt?: EpochMs;
   text: string;
 }
 
@@ -241,6 +246,8 @@ export interface Attempt {
   unreadSince?: EpochMs;
   /** When the hang rule first matched; a stop requires a second observation, later by our own clock. */
   suspectedHangAt?: EpochMs;
+  /** Since when Describe fails, so that the state of the job is unknown; undefined = it answers. */
+  undescribedSince?: EpochMs;
   /** When Describe first did not find a job that it had found before: a single wrong answer must not start a second job. */
   absentSince?: EpochMs;
   stop?: AttemptStop;
@@ -336,6 +343,8 @@ export interface RunRecord {
   /** When it last went back to the queue to make room for another run. @default - never */
   preemptedAt?: EpochMs;
   endedAt?: EpochMs;
+  /** When attempts of the last day failed, oldest first. @default - none */
+  restarts?: EpochMs[];
   /** Active alerts, so that each is raised only once. */
   alerts: string[];
   /** Notices that are not published yet. */

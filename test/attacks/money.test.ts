@@ -114,7 +114,7 @@ describe('teams.<team>.budgetUsdPerMonth', () => {
     expect(await spentOn(world, runId)).toBeGreaterThan(30);
   });
 
-  test('counts a month anew', async () => {
+  test('begins each month at zero', async () => {
     const world = pricedWorld(10, BUDGET);
     const runId = await world.launch();
     await trainFor(world, runId, 4);

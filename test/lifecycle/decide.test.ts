@@ -115,7 +115,9 @@ describe('a create whose answer is doubtful', () => {
   });
 
   test('waits when Describe itself fails', () => {
-    expect(run(intended(), seeing({ job: { kind: 'unreadable', error: '503' } })).actions).toEqual([]);
+    const after = run(intended(), seeing({ job: { kind: 'unreadable', error: '503' } }));
+    expect(after.actions.map((action) => action.do)).toEqual(['save']);
+    expect(after.record).toMatchObject({ state: 'submitting', attempt: { phase: 'intent', createTries: 1 } });
   });
 
   test('fails: a foreign job under the name is refused and left alone', () => {

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { ACTIVE_VALUE } from '../../lib/contracts/run-table';
+import { ACTIVE_INDEX, ACTIVE_VALUE } from '../../lib/contracts/run-table';
 import { type Item, runKey } from '../../lib/handlers/shared/items';
-import { ACTIVE_QUERY } from '../../lib/handlers/shared/run-store';
 import { VirtualClock } from '../../lib/simulation/core/clock';
 import { Random } from '../../lib/simulation/core/random';
 import { RateLimit } from '../../lib/simulation/core/rate-limit';
@@ -101,7 +100,13 @@ test('a query of an index finds what was written since the last one, in the orde
   const { table } = world();
   const write = (id: string, more: Item = {}) => table.overwrite({ ...runKey(id), ...more });
   const active = { active: { S: ACTIVE_VALUE } };
-  const find = (input: object = ACTIVE_QUERY) => {
+  const query = {
+    IndexName: ACTIVE_INDEX,
+    KeyConditionExpression: '#key = :value',
+    ExpressionAttributeNames: { '#key': 'active' },
+    ExpressionAttributeValues: { ':value': { S: ACTIVE_VALUE } },
+  };
+  const find = (input: object = query) => {
     const answer = table.operations.Query?.run(input as never, {} as never) as { Items?: Item[] } | undefined;
     return answer?.Items?.map(({ runId }) => runId?.S);
   };
@@ -110,9 +115,9 @@ test('a query of an index finds what was written since the last one, in the orde
   write('a', active);
   expect(find()).toEqual(['a', 'b']);
   expect(find()).toEqual(['a', 'b']);
-  expect(find({ ...ACTIVE_QUERY, ScanIndexForward: false })).toEqual(['b', 'a']);
-  expect(find({ ...ACTIVE_QUERY, ExpressionAttributeValues: { ':value': { S: 'other' } } })).toEqual([]);
-  expect(find({ ...ACTIVE_QUERY, Limit: 1 })).toEqual(['a']);
+  expect(find({ ...query, ScanIndexForward: false })).toEqual(['b', 'a']);
+  expect(find({ ...query, ExpressionAttributeValues: { ':value': { S: 'other' } } })).toEqual([]);
+  expect(find({ ...query, Limit: 1 })).toEqual(['a']);
   write('b');
   expect(find()).toEqual(['a']);
 });

@@ -2,6 +2,7 @@ import type { Refusal } from '../../contracts/control';
 import type { RunRecord } from '../../lifecycle/record';
 import { type Issue, issue } from '../../spec/issue';
 import { readDescriptor } from '../shared/descriptors';
+import { UnreadableItem } from '../shared/stored';
 import { spentBudget } from '../shared/team-budget';
 import type { ControlDeps, ReadDeps } from './deps';
 
@@ -10,14 +11,31 @@ export const refusal = (...issues: Issue[]): Refusal => ({ ok: false, issues });
 
 /** Finds a run of this team. A run of another team is treated as if it did not exist, so that run ids are not disclosed. */
 export async function findOwnRun(deps: ReadDeps, team: string, runId: string): Promise<RunRecord | Refusal> {
-  const record = await deps.store.find(runId);
-  if (record?.team === team) return record;
+  const record = await findOrProblem(deps, runId);
+  if (record instanceof UnreadableItem && record.team === team)
+    return refusal(
+      issue('run/unreadable', 'error', 'run', {
+        must: 'must be readable in the run table',
+        got: `${runId}: ${record.why}`,
+        fix: 'see docs/runbooks/unreadable.md',
+      }),
+    );
+  if (!(record instanceof UnreadableItem) && record?.team === team) return record;
   const text = {
     must: `must be a run of team ${team} in environment ${deps.environment}`,
     got: runId,
     fix: 'see slipway list',
   };
   return refusal(issue('run/unknown', 'error', 'run', text));
+}
+
+async function findOrProblem({ store }: ReadDeps, runId: string): Promise<RunRecord | UnreadableItem | undefined> {
+  try {
+    return await store.find(runId);
+  } catch (error) {
+    if (error instanceof UnreadableItem) return error;
+    throw error;
+  }
 }
 
 /** A refusal when no run may start or resume because the stack is being deleted; otherwise undefined. */

@@ -18,6 +18,7 @@ import { growNow, keepRoom, takeRoomBack } from './queue/resize';
 import { needsOf } from './queue/run-needs';
 import { teamHolds } from './queue/team-holds';
 import { type AwaitedRuns, awaitedRuns, tellBlocked } from './queue/waits-for';
+import { reportUnreadable } from './unreadable-items';
 
 /**
  * Starts waiting runs of all teams, as far as capacity allows. Messages of this kind share one group of the FIFO queue, so that two passes
@@ -26,9 +27,11 @@ import { type AwaitedRuns, awaitedRuns, tellBlocked } from './queue/waits-for';
  */
 export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<void> {
   const active = await newest(deps, await deps.store.active(), changed);
-  const waiting = active.filter(isQueued);
+  const queued = active.filter(isQueued);
   const holding = active.filter(holdsCapacity);
-  const needs = await needsOf(deps, [...waiting, ...holding]);
+  const needs = await needsOf(deps, [...queued, ...holding]);
+  if (needs.unreadable.length > 0) await reportUnreadable(deps, 'INTENT', needs.unreadable);
+  const waiting = queued.filter(({ runId }) => !needs.unreadable.some((item) => item.runId === runId));
   const usage = await rememberedUsage(deps);
   const started = deps.now().getTime();
   if (usage) await rememberUsage(deps, { before: usage, held: heldNow(holding, needs), now: started });

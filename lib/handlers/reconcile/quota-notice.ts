@@ -1,4 +1,5 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
+import { QUOTAS_ITEM } from '../../contracts/run-table';
 import { describeError } from '../shared/errors';
 import type { ReconcileDeps } from './deps';
 import { customNotification } from './effects/chat-message';
@@ -25,7 +26,7 @@ export async function tellOfQuotas(
   full: readonly QuotaUse[],
   unread: readonly string[],
 ): Promise<void> {
-  const told = await deps.store.findToldQuotas();
+  const told = await deps.store.findNotified(QUOTAS_ITEM);
   const added = full.filter(({ quota }) => !told.includes(quota) && !told.includes(below(quota)));
   const names = full.map(({ quota }) => quota);
   const remembered = told.flatMap((entry) => {
@@ -37,7 +38,7 @@ export async function tellOfQuotas(
   const next = [...names, ...remembered];
   if (next.length === told.length && next.every((entry) => told.includes(entry))) return;
   if (added.length > 0) await publish(deps, added);
-  await deps.store.saveToldQuotas(next);
+  await deps.store.saveNotified(QUOTAS_ITEM, next);
 }
 
 /** Prefix of the name of a quota that was below the percentage at the last tick. */

@@ -9,11 +9,13 @@ import {
 import { isDueForLook } from '../../lifecycle/health/look';
 import { describeError } from '../shared/errors';
 import { comeAgainSoon, MOST_IN_BATCH, sendMessage, sendMessages } from '../shared/queue';
+import { UnreadableItem } from '../shared/stored';
 import { admitRuns } from './admit-runs';
 import type { ReconcileDeps } from './deps';
 import { writeQuotaUse } from './quota-metric';
 import { reconcileRun } from './reconcile-run';
 import { writeTeamMetrics } from './team-metrics';
+import { reportUnreadable } from './unreadable-items';
 
 /** Failed messages, which Lambda delivers again; it deletes the others. */
 export interface QueueAnswer {
@@ -43,6 +45,7 @@ async function onTick(deps: ReconcileDeps): Promise<undefined> {
   // Two simultaneous ticks may be deduplicated, but never with a later one, which may observe something new.
   const once = `tick/${deps.now().getTime()}`;
   const all = await deps.store.active();
+  const { unreadable } = deps.store;
   const active = all.filter((run) => isDueForLook(run, deps.now().getTime()));
   deps.log('info', 'tick', { active: all.length, looked: active.length });
   await sendMessage(deps.sqs, deps.queueUrl, { kind: 'admit' }, once);
@@ -51,6 +54,7 @@ async function onTick(deps: ReconcileDeps): Promise<undefined> {
     const some = active.slice(from, from + MOST_IN_BATCH).map(({ runId }): RunMessage => ({ kind: 'run', runId }));
     await sendMessages(deps.sqs, deps.queueUrl, some, once);
   }
+  await reportUnreadable(deps, 'RUN', unreadable);
   await writeTeamMetrics(deps, all);
   await writeQuotaUse(deps, all);
 }
@@ -104,6 +108,11 @@ async function handled(deps: ReconcileDeps, message: RunMessage, receiptHandle?:
     else await reconcileRun(deps, message.runId);
     return true;
   } catch (error) {
+    // The next tick reports it; the same message again would fail again.
+    if (error instanceof UnreadableItem) {
+      deps.log('error', 'an item of the run table was left out', { error: error.message });
+      return true;
+    }
     deps.log('error', 'a message failed and will come again', { ...message, error: describeError(error) });
     if (receiptHandle) await again(deps, receiptHandle);
     return false;

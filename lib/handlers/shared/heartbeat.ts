@@ -1,44 +1,62 @@
-import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import type { S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
 import type { Observed } from '../../lifecycle/observed';
-import type { EpochMs, StartTimes } from '../../lifecycle/record';
-import { bucketAndKey } from '../../spec/formats/s3-uri';
+import { type EpochMs, MAX_STEP, type StartTimes } from '../../lifecycle/record';
 import { isNamed } from './custom-resource';
 import { describeError } from './errors';
+import { readObject } from './read-object';
 
-const number = z.number().nullable().catch(null);
+/** A heartbeat has a few kilobytes; the job writes it, so every part of it is bounded here. */
+const MAX_BYTES = 65_536;
+/** Number of restarts in place that one driver reports. */
+const MAX_STARTS = 1000;
+const MAX_HOSTS = 64;
+/** 2001 to 2100: other times are errors of a clock or of a writer. */
+const TIMES = { min: 1e9, max: 4.1e9 };
+
+const text = (length: number) => z.string().transform((value) => value.slice(0, length));
+const number = z.number().min(-1e15).max(1e15).nullable().catch(null);
+const step = z.int().min(0).max(MAX_STEP).nullable().catch(null);
 /** The driver writes epoch seconds. */
 const seconds = z
   .number()
+  .min(TIMES.min)
+  .max(TIMES.max)
   .nullable()
   .catch(null)
   .transform((at) => (at === null ? null : Math.round(at * 1000)));
 const start = z.object({
-  number: z.int().nonnegative(),
-  firstStep: number,
+  number: z.int().nonnegative().max(MAX_STARTS),
+  firstStep: step,
   firstStepAt: seconds,
-  step: number,
+  step,
   stepAt: seconds,
   endedAt: seconds,
 });
 
 /** Fields that an older driver omits or that are malformed count as unknown. */
 const beatSchema = z.object({
-  attempt: z.number(),
-  step: number,
-  phase: z.string().catch(''),
-  at: z.number().optional().catch(undefined),
-  starts: z.array(start).optional().catch(undefined),
-  firstStep: number,
+  attempt: z.int().min(1).max(9999),
+  step,
+  phase: text(64).catch(''),
+  at: z.number().min(TIMES.min).max(TIMES.max).optional().catch(undefined),
+  starts: z.array(start).max(MAX_STARTS).optional().catch(undefined),
+  firstStep: step,
   loss: number,
-  lossAlert: z.string().nullable().catch(null),
-  slowHost: z.object({ host: z.string(), what: z.string(), ratio: z.number() }).nullable().catch(null),
+  lossAlert: text(500).nullable().catch(null),
+  slowHost: z
+    .object({ host: text(64), what: text(64), ratio: z.number().min(0).max(1e6) })
+    .nullable()
+    .catch(null),
   stepsPerHour: number,
   usualStepsPerHour: number,
-  restarts: z.int().nonnegative().catch(0),
+  restarts: z.int().nonnegative().max(1e6).catch(0),
   handOver: z.boolean().catch(false),
-  setAside: z.array(z.object({ host: z.string(), reason: z.string() })).catch([]),
-  sparesLeft: z.int().nonnegative().nullable().catch(null),
+  setAside: z
+    .array(z.object({ host: text(64), reason: text(200) }))
+    .catch([])
+    .transform((hosts) => hosts.slice(0, MAX_HOSTS)),
+  sparesLeft: z.int().nonnegative().max(1e6).nullable().catch(null),
   gpuUtilizationPercent: z.number().min(0).max(100).optional().catch(undefined),
 });
 
@@ -64,20 +82,12 @@ export type HeartbeatReading = Pick<Observed, 'heartbeat' | 'heartbeatError'>;
 /** The newest heartbeat of a run. An error provides no information about the job and is therefore distinguished from a missing heartbeat. */
 export async function readHeartbeat(s3: S3Client, uri: string): Promise<HeartbeatReading> {
   try {
-    const { Body, LastModified } = await s3.send(new GetObjectCommand(bucketAndKey(uri)));
-    if (!Body || !LastModified) return { heartbeatError: 'the answer has no body or no time' };
-    return parseBeat(await Body.transformToString(), LastModified.getTime());
+    const { text: json, writtenAt } = await readObject(s3, uri, MAX_BYTES);
+    return beatReading(safeJson(json), writtenAt.getTime());
   } catch (error) {
-    return unreadBeat(error);
+    return isNamed(error, 'NoSuchKey', 'NotFound') ? {} : { heartbeatError: describeError(error) };
   }
 }
-
-/** What a failed read means: there is no heartbeat, or it could not be read and why. */
-export const unreadBeat = (error: unknown): HeartbeatReading =>
-  isNamed(error, 'NoSuchKey', 'NotFound') ? {} : { heartbeatError: describeError(error) };
-
-/** Parses the text of a heartbeat that was written at `writtenAt`. */
-const parseBeat = (text: string, writtenAt: EpochMs): HeartbeatReading => beatReading(safeJson(text), writtenAt);
 
 /** Converts the parsed JSON of a heartbeat that was written at `writtenAt`. */
 export function beatReading(facts: unknown, writtenAt: EpochMs): HeartbeatReading {

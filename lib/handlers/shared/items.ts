@@ -1,4 +1,4 @@
-import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import type { AttributeValue, TransactWriteItem } from '@aws-sdk/client-dynamodb';
 import {
   ACTIVE_INDEX_PARTITION_KEY,
   ACTIVE_VALUE,
@@ -6,10 +6,11 @@ import {
   CLOSED_ITEM,
   eventItem,
   INTENT_ITEM,
+  MONTH_USD_ATTRIBUTE,
   monthKey,
   POOL_ONLY_ATTRIBUTE,
   QUEUE_ITEM,
-  QUOTAS_ITEM,
+  type QUOTAS_ITEM,
   REQUEST_ITEM,
   RUN_ITEM,
   RUN_TABLE_PARTITION_KEY,
@@ -17,6 +18,7 @@ import {
   requestKey,
   TEAM_INDEX_PARTITION_KEY,
   TEAM_INDEX_SORT_KEY,
+  type UNREADABLE_ITEM,
 } from '../../contracts/run-table';
 import type { TimelineEvent } from '../../lifecycle/action';
 import { waitsForPoolAlone } from '../../lifecycle/phases/settle-pool';
@@ -58,8 +60,10 @@ export const runKey = (runId: string): Item => key(runId, RUN_ITEM);
 export const intentKey = (runId: string): Item => key(runId, INTENT_ITEM);
 /** Key of the queue's own item. */
 export const queueKey: Item = key(QUEUE_ITEM, QUEUE_ITEM);
-/** Key of the item with the quotas for which a notice was sent. */
-export const quotasKey: Item = key(QUOTAS_ITEM, QUOTAS_ITEM);
+/** Items with the subjects of which people were notified. */
+export type NotifiedItem = typeof QUOTAS_ITEM | typeof UNREADABLE_ITEM;
+/** Key of such an item. */
+export const notifiedKey = (item: NotifiedItem): Item => key(item, item);
 /** Key of the item that says whether the stack is being deleted. */
 export const closedKey: Item = key(CLOSED_ITEM, CLOSED_ITEM);
 /** Key of the item of a client's request. */
@@ -126,8 +130,11 @@ export interface QueueDocument {
 /** The item of the queue. */
 export const queueItem = (queue: QueueDocument): Item => ({ ...queueKey, ...documentAttributes(queue) });
 
-/** The item with the quotas for which a notice was sent. */
-export const quotasItem = (names: readonly string[]): Item => ({ ...quotasKey, ...documentAttributes(names) });
+/** The item with the subjects of which people were notified. */
+export const notifiedItem = (item: NotifiedItem, names: readonly string[]): Item => ({
+  ...notifiedKey(item),
+  ...documentAttributes(names),
+});
 
 /** The item of an attempt, as last observed. */
 export const attemptItemOf = (runId: string, attempt: Attempt, written = asJson): Item => ({
@@ -147,5 +154,59 @@ export function textOf(item: Item): string {
   throw new Error(`item ${JSON.stringify(item[RUN_TABLE_SORT_KEY])} of the run table has no document`);
 }
 
-/** The document of an item that this module wrote. */
-export const documentOf = <T>(item: Item): T => JSON.parse(textOf(item)) as T;
+/** A transaction may contain 100 items; more events than this in one decision indicate a bug. */
+const MOST_EVENTS = 90;
+
+/** A changed run, and the timeline events of the change. */
+interface RunChange {
+  record: RunRecord;
+  events: readonly TimelineEvent[];
+}
+
+/**
+ * The items of a changed run: the run, its attempt, and its timeline events.
+ * @param written how documents of the first two become attributes. @default - as JSON
+ */
+export function itemsOf({ record, events }: RunChange, written?: Written): { run: Item; others: Item[] } {
+  const { runId, attempt, version } = record;
+  return {
+    run: runItem(record, written),
+    others: [
+      ...(attempt ? [attemptItemOf(runId, attempt, written)] : []),
+      ...events.slice(0, MOST_EVENTS).map((line, place) => eventItemOf(runId, version, place, line)),
+    ],
+  };
+}
+
+/**
+ * The writes of a changed run. The first one is conditional on the version with which the run was read, so that what the change costs is
+ * added to the months of the team exactly once.
+ */
+export function writesOf(
+  TableName: string,
+  [Item, ...others]: readonly Item[],
+  before: RunRecord,
+  booked: ReadonlyMap<string, number>,
+): TransactWriteItem[] {
+  const run: TransactWriteItem = {
+    Put: {
+      TableName,
+      Item,
+      ConditionExpression: '#version = :previous',
+      ExpressionAttributeNames: { '#version': 'version' },
+      ExpressionAttributeValues: { ':previous': { N: String(before.version) } },
+    },
+  };
+  const months = [...booked].map(([month, usd]) => addToMonth(TableName, monthItemKey(before.team, month), usd));
+  return [run, ...others.map((Item) => ({ Put: { TableName, Item } })), ...months];
+}
+
+const addToMonth = (TableName: string, Key: Item, usd: number): TransactWriteItem => ({
+  Update: {
+    TableName,
+    Key,
+    UpdateExpression: 'ADD #usd :usd',
+    ExpressionAttributeNames: { '#usd': MONTH_USD_ATTRIBUTE },
+    ExpressionAttributeValues: { ':usd': { N: usd.toFixed(6) } },
+  },
+});

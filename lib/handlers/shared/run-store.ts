@@ -1,4 +1,5 @@
 import {
+  BatchGetItemCommand,
   type DynamoDBClient,
   GetItemCommand,
   paginateQuery,
@@ -26,63 +27,70 @@ import type { TimelineEvent } from '../../lifecycle/action';
 import type { Attempt, RunRecord } from '../../lifecycle/record';
 import {
   closedKey,
-  documentOf,
   eventItemOf,
   type Item,
   intentItem,
   intentKey,
+  itemsOf,
   monthItemKey,
+  type NotifiedItem,
+  notifiedItem,
+  notifiedKey,
   type QueueDocument,
   queueItem,
   queueKey,
-  quotasItem,
-  quotasKey,
   type RunIntent,
   requestItem,
   requestItemKey,
   runItem,
   runKey,
   textOf,
+  writesOf,
 } from './items';
-import { migrateIntent, migrateRecord } from './migrate';
 import { remember } from './remember';
-import { itemsOf, writesOf } from './run-writes';
+import { findAttempt, findLine, findNames, findQueueDocument, readIntent, readRecord, UnreadableItem } from './stored';
 
 /** Number of intents that a process keeps, about 15 KB each; the oldest is dropped first. */
 const MOST_INTENTS = 2000;
 
 /** Parses the record in a document of the table. The result is shared and must not be changed. */
-export const recordOf = remember((text) => migrateRecord(JSON.parse(text) as RunRecord));
+export const recordOf = remember(readRecord);
 
 /** Runs from the last listing in this process, by id. */
 type Listed = ReadonlyMap<string, { text: string; record: RunRecord }>;
 
 /** The run id of an item. */
-export const idOf = (item: Item): string => item[RUN_TABLE_PARTITION_KEY]?.S ?? '';
+const idOf = (item: Item): string => item[RUN_TABLE_PARTITION_KEY]?.S ?? '';
 
-/** The records of a listing. Of a thousand active runs most are the same as in the previous listing, and are not parsed again. */
-function recordsOf(items: readonly Item[], before: Listed): { records: RunRecord[]; listed: Listed } {
-  const listed = new Map<string, { text: string; record: RunRecord }>();
-  const records = items.map((item) => {
-    const text = textOf(item);
-    const id = idOf(item);
-    const known = before.get(id);
-    const now = known?.text === text ? known : { text, record: recordOf(text) };
-    listed.set(id, now);
-    return now.record;
-  });
-  return { records, listed };
+/** Reads an item. Throws UnreadableItem when its content is not what this version or an earlier one writes. */
+function readItem<T>(item: Item, read: (item: Item) => T): T {
+  try {
+    return read(item);
+  } catch (error) {
+    const { message } = error as Error;
+    const name = item[RUN_TABLE_SORT_KEY]?.S ?? '';
+    throw new UnreadableItem(idOf(item), item[TEAM_INDEX_PARTITION_KEY]?.S ?? '', name, message.slice(0, 300));
+  }
 }
 
-const intentOf = remember((text) => migrateIntent(JSON.parse(text) as RunIntent));
+/** The record of a RUN item, which belongs to the run and the team that the item names. */
+function recordIn(item: Item): RunRecord {
+  const record = recordOf(textOf(item));
+  if (record.runId === idOf(item) && record.team === item[TEAM_INDEX_PARTITION_KEY]?.S) return record;
+  throw new Error('its run or team is not that of the item');
+}
+
+const intentOf = remember(readIntent);
 /** Passes of the queue read the same document repeatedly while nothing starts or ends. The result is shared and must not be changed. */
-const queueOf = remember((text) => JSON.parse(text) as QueueDocument, 10);
+const queueOf = remember(findQueueDocument, 10);
 
 /**
  * The run table. Every write is conditional: a new run requires that its id and request id are unused, a changed run requires the version
  * with which it was read. Reads of one run are consistent; the two indexes are eventually consistent and only list candidates.
  */
 export class RunStore {
+  /** RUN items that the last listing of active runs could not read. */
+  unreadable: readonly UnreadableItem[] = [];
   private readonly intents = new Map<string, RunIntent>();
   private listed: Listed = new Map();
 
@@ -91,23 +99,34 @@ export class RunStore {
     readonly tableName: string,
   ) {}
 
+  /** The run with that id. Throws UnreadableItem when its item cannot be read. */
   async find(runId: string): Promise<RunRecord | undefined> {
     const item = await this.get(runKey(runId));
-    return item && recordOf(textOf(item));
+    return item && readItem(item, recordIn);
   }
 
-  /** What the run was made from, where the process has read it. */
-  knownIntent(runId: string): RunIntent | undefined {
-    return this.intents.get(runId);
+  /**
+   * Up to 100 runs by their ids; undefined for one that does not exist. A run whose item cannot be read is missing.
+   * @returns also the runs that the service left unprocessed
+   */
+  async findSome(runIds: readonly string[]): Promise<{ records: Map<string, RunRecord | undefined>; left: string[] }> {
+    const RequestItems = { [this.tableName]: { Keys: runIds.map(runKey), ConsistentRead: true } };
+    const { Responses, UnprocessedKeys } = await this.dynamodb.send(new BatchGetItemCommand({ RequestItems }));
+    const left = (UnprocessedKeys?.[this.tableName]?.Keys ?? []).map(idOf);
+    const items = Responses?.[this.tableName] ?? [];
+    const existing = new Set([...items.map(idOf), ...left]);
+    const absent = runIds.filter((runId) => !existing.has(runId)).map((runId) => [runId, undefined] as const);
+    const found = readable(items, [], (item) => [idOf(item), recordIn(item)] as const);
+    return { records: new Map<string, RunRecord | undefined>([...absent, ...found]), left };
   }
 
-  /** The intent of a run. It never changes, so a process reads it once. */
+  /** The intent of a run. It never changes, so a process reads it once. Throws UnreadableItem when its item cannot be read. */
   async findIntent(runId: string): Promise<RunIntent | undefined> {
     const known = this.intents.get(runId);
     if (known) return known;
     const item = await this.get(intentKey(runId));
     if (!item) return undefined;
-    const intent = intentOf(textOf(item));
+    const intent = readItem(item, (it) => intentOf(textOf(it)));
     this.intents.set(runId, intent);
     if (this.intents.size > MOST_INTENTS) this.intents.delete(this.intents.keys().next().value as string);
     return intent;
@@ -154,7 +173,7 @@ export class RunStore {
   /** State of the queue; undefined before its first pass. */
   async findQueue(): Promise<QueueDocument | undefined> {
     const item = await this.get(queueKey);
-    return item && queueDocumentOf(item);
+    return item && queueOf(item.document?.S ?? '');
   }
 
   /** Only queue passes write it, and these never run concurrently. */
@@ -162,21 +181,31 @@ export class RunStore {
     await this.write([{ Put: { TableName: this.tableName, Item: queueItem(queue) } }]);
   }
 
-  /** Instance quotas for which a notice was sent, and whether their use has fallen since: the state of quota-notice.ts. */
-  async findToldQuotas(): Promise<string[]> {
-    const item = await this.get(quotasKey);
-    return item ? documentOf<string[]>(item) : [];
+  /** Subjects of which people were notified: the state of a notice about something other than one run. */
+  async findNotified(item: NotifiedItem): Promise<string[]> {
+    return findNames((await this.get(notifiedKey(item)))?.document?.S ?? '') ?? [];
   }
 
-  /** Only a tick writes it, after the notice was sent. */
-  async saveToldQuotas(names: readonly string[]): Promise<void> {
-    await this.write([{ Put: { TableName: this.tableName, Item: quotasItem(names) } }]);
+  /** Written after the notice was sent, so that a notice may be sent twice but is never lost. */
+  async saveNotified(item: NotifiedItem, names: readonly string[]): Promise<void> {
+    await this.write([{ Put: { TableName: this.tableName, Item: notifiedItem(item, names) } }]);
   }
 
-  /** Runs that are not over, according to the index. */
+  /** Runs that are not over, according to the index. Items that cannot be read are in `unreadable` then, and stop no other run. */
   async active(): Promise<RunRecord[]> {
-    const { records, listed } = recordsOf(await this.query(ACTIVE_QUERY), this.listed);
+    const listed = new Map<string, { text: string; record: RunRecord }>();
+    const unreadable: UnreadableItem[] = [];
+    const records = readable(await this.query(ACTIVE_QUERY), unreadable, (item) => {
+      // Of a thousand active runs most are the same as in the previous listing, and are not parsed again.
+      const text = textOf(item);
+      const id = idOf(item);
+      const known = this.listed.get(id);
+      const now = known?.text === text ? known : { text, record: recordIn(item) };
+      listed.set(id, now);
+      return now.record;
+    });
     this.listed = listed;
+    this.unreadable = unreadable;
     return records;
   }
 
@@ -193,17 +222,21 @@ export class RunStore {
       },
       limit,
     );
-    return items.map((item) => recordOf(textOf(item)));
+    return readable(items, [], recordIn);
   }
 
   /** All attempts of a run, oldest first. */
   async attempts(runId: string): Promise<Attempt[]> {
-    return (await this.query(this.partOf(runId, ATTEMPT_ITEM_PREFIX))).map((item) => documentOf<Attempt>(item));
+    return (await this.query(this.partOf(runId, ATTEMPT_ITEM_PREFIX))).flatMap(
+      (item) => findAttempt(item.document?.S ?? '') ?? [],
+    );
   }
 
   /** All timeline events of a run, oldest first. */
   async timeline(runId: string): Promise<TimelineEvent[]> {
-    return (await this.query(this.partOf(runId, EVENT_ITEM_PREFIX))).map((item) => documentOf<TimelineEvent>(item));
+    return (await this.query(this.partOf(runId, EVENT_ITEM_PREFIX))).flatMap(
+      (item) => findLine(item.document?.S ?? '') ?? [],
+    );
   }
 
   /**
@@ -226,10 +259,10 @@ export class RunStore {
         Limit: limit,
       }),
     );
-    return (Items ?? []).map((item) => ({
-      cursor: (item[RUN_TABLE_SORT_KEY]?.S ?? '').slice(EVENT_ITEM_PREFIX.length),
-      line: documentOf<TimelineEvent>(item),
-    }));
+    return (Items ?? []).flatMap((item) => {
+      const line = findLine(item.document?.S ?? '');
+      return line ? [{ cursor: (item[RUN_TABLE_SORT_KEY]?.S ?? '').slice(EVENT_ITEM_PREFIX.length), line }] : [];
+    });
   }
 
   private partOf(runId: string, prefix: string): Partial<QueryCommandInput> {
@@ -268,11 +301,20 @@ export class RunStore {
   }
 }
 
-/** Parses the item of the queue. The result is shared and must not be changed. */
-export const queueDocumentOf = (item: Item): QueueDocument => queueOf(textOf(item));
+/** Reads items, and adds those that cannot be read to `unreadable`. */
+function readable<T>(items: readonly Item[], unreadable: UnreadableItem[], read: (item: Item) => T): T[] {
+  return items.flatMap((item) => {
+    try {
+      return [readItem(item, read)];
+    } catch (error) {
+      unreadable.push(error as UnreadableItem);
+      return [];
+    }
+  });
+}
 
 /** Query for the runs that are not over. */
-export const ACTIVE_QUERY: Partial<QueryCommandInput> = {
+const ACTIVE_QUERY: Partial<QueryCommandInput> = {
   IndexName: ACTIVE_INDEX,
   KeyConditionExpression: '#key = :value',
   ExpressionAttributeNames: { '#key': ACTIVE_INDEX_PARTITION_KEY },

@@ -1,5 +1,5 @@
 import { type EpochMs, isOver, type RunRecord } from '../record';
-import { attemptCostUsd, endedUsd } from './spend';
+import { attemptCostUsd, billedUntil, endedUsd } from './spend';
 
 /** A calendar month, UTC. */
 export interface Month {
@@ -33,7 +33,7 @@ export function bookedUsd(before: RunRecord, after: RunRecord): Map<string, numb
 
 function endedAttemptUsd(before: RunRecord, { attempt }: RunRecord): Map<string, number> {
   const isKnown = before.attempt?.number === attempt?.number && before.attempt?.phase === 'ended';
-  if (!attempt || attempt.phase !== 'ended' || isKnown || attempt.costUsd === null) return new Map();
+  if (attempt?.phase !== 'ended' || isKnown || attempt.costUsd === null) return new Map();
   const { trainingStartedAt: from, endedAt: until = from } = attempt;
   if (from === undefined || until === undefined) return new Map();
   return shareByMonth(attempt.costUsd, from, Math.max(from, until));
@@ -56,6 +56,7 @@ export function liveMonthUsd(record: RunRecord, month: Month, now: EpochMs): num
   const { attempt } = record;
   const from = attempt?.trainingStartedAt;
   if (attempt?.phase !== 'created' || from === undefined) return pool;
-  const usd = attemptCostUsd(record, attempt, now) ?? 0;
-  return pool + (shareByMonth(usd, from, Math.max(from, now)).get(month.name) ?? 0);
+  const until = billedUntil(attempt, now);
+  const usd = attemptCostUsd(record, attempt, until) ?? 0;
+  return pool + (shareByMonth(usd, from, Math.max(from, until)).get(month.name) ?? 0);
 }

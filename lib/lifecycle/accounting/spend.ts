@@ -46,6 +46,13 @@ export function attemptCostUsd(
   return (rate * (billableSeconds ?? Math.ceil(trainedMs(attempt, until) / 1000))) / 3600;
 }
 
+/** Time that a job has after StopTrainingJob. */
+const STOP_MS = 120_000;
+
+/** Until when the live job of an attempt is taken to be billed: a stop that was accepted ends it, also while nobody sees that it has ended. */
+export const billedUntil = ({ undescribedSince, stop }: Attempt, now: EpochMs): EpochMs =>
+  undescribedSince !== undefined && stop?.acceptedAt !== undefined ? Math.min(now, stop.acceptedAt + STOP_MS) : now;
+
 /** Share of the on-demand price that was billed for an ended spot attempt; undefined when it cannot be determined. */
 export function billedShare(
   record: RunRecord,
@@ -75,7 +82,7 @@ export function warmPoolUsd(pool: WarmPool | undefined, until: EpochMs): number 
  */
 export function runSpendUsd(record: RunRecord, now: EpochMs): number | null {
   const { attempt } = record;
-  const live = attempt?.phase === 'created' ? attemptCostUsd(record, attempt, now) : 0;
+  const live = attempt?.phase === 'created' ? attemptCostUsd(record, attempt, billedUntil(attempt, now)) : 0;
   return addUsd(endedUsd(record, now), live);
 }
 

@@ -4,6 +4,8 @@ import { notice } from '../timeline';
 
 /** A run below this share of its own usual speed is reported. */
 export const SLOW_SHARE = 0.7;
+/** Hosts of one attempt about which notices of one kind are sent: their names come from the job. */
+const MAX_HOSTS = 16;
 
 /**
  * Alerts about a job that makes progress but not as it should. They never stop a job: whether half the speed is worth a restart is a
@@ -19,13 +21,15 @@ export function jobAlerts(record: RunRecord, attempt: Attempt, now: EpochMs): No
     const text = `${speed} steps an hour, ${Math.round((100 * speed) / usual)} % of the ${usual} of the hour before`;
     notices.push(notice(record, now, { alert: 'throughput-drop', about, text, runbook: 'slow' }));
   }
-  if (slowHost) {
+  const isKnown = (alert: string) => record.alerts.filter((id) => id.startsWith(`${alert}/${about}/`)).length;
+  if (slowHost && isKnown('slow-host') < MAX_HOSTS) {
     const text = `${slowHost.host} needs ${slowHost.ratio} times as long as the other hosts for ${slowHost.what}`;
     notices.push(
       notice(record, now, { alert: 'slow-host', about: `${about}/${slowHost.host}`, text, runbook: 'slow' }),
     );
   }
-  for (const { host, reason } of vitals.setAside ?? []) {
+  const left = Math.max(0, MAX_HOSTS - isKnown('host-set-aside'));
+  for (const { host, reason } of (vitals.setAside ?? []).slice(-left || Number.POSITIVE_INFINITY)) {
     const text = `${host} was set aside (${reason}) and a spare host took its place${leftText(vitals.sparesLeft)}`;
     notices.push(
       notice(record, now, { alert: 'host-set-aside', about: `${about}/${host}`, text, runbook: 'spare-hosts' }),

@@ -11,9 +11,10 @@ import { type Attempt, type Checkpoint, checkpointKey, type EpochMs, type Notice
 import { blamedCheckpoint, newestCommitted, newestUsable } from '../resuming/resume';
 import { rollBack } from '../resuming/rollback';
 import type { EndedRecord, JobSituation, Situation } from '../situation';
-import { event, notice } from '../timeline';
+import { dayOf, event, notice } from '../timeline';
 import { completeRun, failRun, stopRun } from './end-run';
 import { asHandOver, backToQueue } from './hand-over';
+import { paceRestarts } from './restart-budget';
 import { commitEvent, madeProgress } from './watch';
 
 /** How an attempt ended. */
@@ -93,13 +94,13 @@ function complete(situation: JobSituation): Move {
 
 /** Without the list of checkpoints, an attempt that made progress could be judged as a crash loop. */
 function waitForListing({ record, attempt, observed, now }: Situation): Move {
+  const endedAt = observed.job.kind === 'present' ? observed.job.endedAt : attempt.absentSince;
+  const about = `${attempt.jobName}/${dayOf(endedAt ?? now, now)}`;
   const { checkpoints } = observed;
   const why = checkpoints.kind === 'unreadable' ? checkpoints.error : 'they were not listed';
   const text = `${attempt.jobName} is over, but its checkpoints cannot be read: ${why}`;
   return move({
-    notices: [
-      notice(record, now, { alert: 'checkpoints-unreadable', about: attempt.jobName, text, runbook: 'checkpoint' }),
-    ],
+    notices: [notice(record, now, { alert: 'checkpoints-unreadable', about, text, runbook: 'checkpoint' })],
   });
 }
 
@@ -191,19 +192,20 @@ function resumeOrFail(before: Situation, end: AttemptEnd): Move {
     return { ...failed, changes: { ...ended, budgets, ...failed.changes }, events: [over, ...failed.events] };
   }
   const rollback = verdict.failureClass === 'loss' ? rollBack(situation, verdict) : undefined;
+  const paced = paceRestarts(record, end, now + next.delaySeconds * 1000, now);
   const resumed = move({
     changes: {
       ...ended,
       budgets,
       state: 'resuming',
       reason: verdict.reason,
-      notBefore: next.delaySeconds > 0 ? now + next.delaySeconds * 1000 : undefined,
+      ...paced.changes,
       ...(verdict.failureClass === 'capacity' ? afterNoCapacity(situation) : largerNow(record)),
       ...(blamed && { badCheckpoints: [...record.badCheckpoints, checkpointKey(blamed)] }),
       ...rollback?.changes,
     },
     events: [over, ...(rollback?.events ?? [])],
-    notices: noProgress(situation, judgement.alert),
+    notices: [...noProgress(situation, judgement.alert), ...paced.notices],
   });
   return backToQueue(record, attempt, resumed, now);
 }

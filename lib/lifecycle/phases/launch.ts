@@ -203,13 +203,10 @@ function settleOutcome(situation: Situation, outcome: CreateOutcome): Move {
       return isAbsent ? waitForQuota(situation, outcome.error) : NO_MOVE;
     case 'refused': {
       if (!isAbsent) return NO_MOVE;
-      const { runbook } = CLASS_POLICY[outcome.failureClass];
-      return endUncreated(
-        record,
-        attempt,
-        failRun(record, now, { why: `create was refused: ${outcome.error}`, runbook }),
-        now,
-      );
+      const { failureClass, error } = outcome;
+      const { runbook } = CLASS_POLICY[failureClass];
+      const failed = failRun(record, now, { why: `create was refused: ${error}`, runbook, evidence: { failureClass } });
+      return endUncreated(record, { ...attempt, failureClass }, failed, now);
     }
     case 'throttled':
       return isWaiting(record, now) ? NO_MOVE : move({ changes: { notBefore: now + THROTTLED_PAUSE_MS } });

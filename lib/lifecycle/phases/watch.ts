@@ -8,7 +8,7 @@ import type { Observed, PresentJob } from '../observed';
 import type { Attempt, AttemptStop, Checkpoint, EpochMs, Notice, RunRecord, RunState } from '../record';
 import { committedSince, newestCommitted } from '../resuming/resume';
 import type { JobSituation, Situation } from '../situation';
-import { event, notice } from '../timeline';
+import { dayOf, event, notice } from '../timeline';
 import { handOverEffect, handOverStop } from './hand-over';
 
 /** StopTrainingJob is sent again when the job still runs after this long: the first call may have been lost. */
@@ -83,6 +83,7 @@ function asSeen({ attempt, job, observed, now }: JobSituation): Attempt {
   return {
     ...attempt,
     absentSince: undefined,
+    undescribedSince: undefined,
     files: attempt.files ?? observed.files,
     status: job.status,
     secondaryStatus: job.secondaryStatus,
@@ -162,10 +163,12 @@ const signsOfLife = ({ heartbeat, heartbeatError, checkpoints }: Observed) => ({
   newestWriteAt: checkpoints.kind === 'listed' ? checkpoints.newestWriteAt : undefined,
 });
 
-const isDue = (stop: AttemptStop, now: EpochMs): boolean =>
+/** Whether StopTrainingJob must be sent, for the first time or again. */
+export const isDue = (stop: AttemptStop, now: EpochMs): boolean =>
   stop.sentAt === undefined || now - stop.sentAt >= STOP_AGAIN_MS;
 
-const stopEffect = (attempt: Attempt, stop: AttemptStop): Effect => ({
+/** The call that stops the job of an attempt. */
+export const stopEffect = (attempt: Attempt, stop: AttemptStop): Effect => ({
   do: 'stop',
   jobName: attempt.jobName,
   why: stop.why,
@@ -193,7 +196,7 @@ function statusEvents(attempt: Attempt, job: PresentJob, now: EpochMs) {
 }
 
 /** Events that the ledger needs: when steps began, and when a declared phase began. */
-function progressEvents(before: Attempt, seen: Attempt, now: EpochMs) {
+export function progressEvents(before: Attempt, seen: Attempt, now: EpochMs) {
   const { progress } = seen;
   if (!progress || progress === before.progress) return [];
   const steps = progress.starts ? stepEvents(before, seen, now) : untimedFirstStep(before, seen, progress.movedAt);
@@ -233,7 +236,8 @@ function unreadAlarm({ record, attempt, observed, now }: Situation): Notice[] {
   if (unreadSince === undefined || now - unreadSince < UNREAD_ALARM_MS) return [];
   const why = observed.heartbeatError ?? 'it is not there any more';
   const text = `the heartbeat of ${jobName} cannot be read (${why}); a hang would not be noticed, and nothing is stopped for it`;
-  return [notice(record, now, { alert: 'heartbeat-unreadable', about: jobName, text, runbook: 'heartbeat' })];
+  const about = `${jobName}/${dayOf(unreadSince + UNREAD_ALARM_MS, now)}`;
+  return [notice(record, now, { alert: 'heartbeat-unreadable', about, text, runbook: 'heartbeat' })];
 }
 
 /** Whether the attempt committed anything new; undefined when that cannot be observed now, so that the caller must wait. */

@@ -64,7 +64,7 @@ describe('a search', () => {
       const search = new CommittedSearch(P, { bad }, top(...[1, 2, 3, 4, 5].map((n) => `step-${n}/`)));
       let count = 0;
       for (let uri = search.next(); uri; uri = search.next(), count++)
-        search.add(uri, folder(WHOLE), marker(Number(/\d+/.exec(uri)?.[0])));
+        search.add(uri, folder(WHOLE), marker(Number(/step-(\d+)/.exec(uri)?.[1])));
       return count;
     };
     expect(looked()).toBe(3);

@@ -115,7 +115,8 @@ describe('what Describe says of a training job', () => {
 
 describe('a processing job', () => {
   const look = (job: object) => {
-    mock.on(DescribeProcessingJobCommand).resolves(job);
+    const whole = { ProcessingJobArn: 'arn:job', ProcessingJobStatus: 'Failed' as const, CreationTime: at(0) };
+    mock.on(DescribeProcessingJobCommand).resolves({ ...whole, ...job });
     return describeJob(client, { ...running(), kind: 'processing' }, attempt());
   };
 
@@ -143,7 +144,8 @@ describe('whose job it is', () => {
   const OURS = { 'slipway:environment': 'research', 'slipway:run': 'r', 'slipway:attempt': '2' };
   async function identity(Environment: Record<string, string> | undefined, tags?: Record<string, string> | 'denied') {
     mock.reset();
-    mock.on(DescribeTrainingJobCommand).resolves({ TrainingJobArn: 'arn:job', Environment });
+    const whole = { TrainingJobArn: 'arn:job', TrainingJobStatus: 'InProgress' as const, CreationTime: at(0) };
+    mock.on(DescribeTrainingJobCommand).resolves({ ...whole, Environment });
     const listed = mock.on(ListTagsCommand, { ResourceArn: 'arn:job' });
     if (tags === 'denied') listed.rejects(new Error('denied'));
     else listed.resolves({ Tags: Object.entries(tags ?? {}).map(([Key, Value]) => ({ Key, Value })) });
@@ -169,7 +171,8 @@ describe('whose job it is', () => {
   });
 
   test('is known of a job that was seen before', async () => {
-    mock.on(DescribeTrainingJobCommand).resolves({ TrainingJobArn: 'arn:job' });
+    const whole = { TrainingJobArn: 'arn:job', TrainingJobStatus: 'InProgress' as const, CreationTime: at(0) };
+    mock.on(DescribeTrainingJobCommand).resolves(whole);
     expect(await describeJob(client, record, attempt())).toMatchObject({ identity: 'ours' });
     expect(mock.commandCalls(ListTagsCommand)).toEqual([]);
   });

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { askToLeave } from '../../../lib/handlers/reconcile/queue/ask-to-leave';
 import { growNow, keepRoom, roomChanges, takeRoomBack } from '../../../lib/handlers/reconcile/queue/resize';
-import { needsKnown, needsOf, RunNeeds } from '../../../lib/handlers/reconcile/queue/run-needs';
+import { needsOf, RunNeeds } from '../../../lib/handlers/reconcile/queue/run-needs';
 import type { RunRecord } from '../../../lib/lifecycle/record';
 import { ENVIRONMENT_POOL } from '../../../lib/queue/run';
 import type { QuotaNeed } from '../../../lib/quota';
@@ -37,22 +37,17 @@ describe('what runs need', () => {
 
   test('is read once, kept while the run is asked for, and read again after a pass without it', async () => {
     const run = await recordOf();
-    expect(needsKnown({}, [run])).toBeUndefined();
     const read = reads();
-    const store = world.store;
-    await needsOf(world.reconcile, [run]);
+    const known = await needsOf(world.reconcile, [run]);
     read.length = 0;
-    const known = needsKnown(store, [run]);
-    expect(known?.of(run)).toEqual({
+    expect(known.of(run)).toEqual({
       [QUOTA]: 2,
       [ENVIRONMENT_POOL]: 2,
       'Number of instances across all training jobs': 2,
     });
-    expect((await needsOf(world.reconcile, [run])).of(run)).toEqual(known?.of(run));
+    expect((await needsOf(world.reconcile, [run])).of(run)).toEqual(known.of(run));
     expect(read).toEqual([]);
-    await needsOf(world.reconcile, []);
-    expect(needsKnown(store, [run])).toBeUndefined();
-    expect(needsKnown(store, [])?.all).toEqual([]);
+    expect((await needsOf(world.reconcile, [])).all).toEqual([]);
   });
 
   test('is every alternative until the service has chosen one, and the chosen one alone from then on', async () => {

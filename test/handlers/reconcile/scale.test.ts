@@ -11,8 +11,8 @@ import { RunNeeds } from '../../../lib/handlers/reconcile/queue/run-needs';
 import { onEvent } from '../../../lib/handlers/reconcile/reconcile';
 import { runItem } from '../../../lib/handlers/shared/items';
 import { RunStore } from '../../../lib/handlers/shared/run-store';
-import { freshBudgets, type RunRecord } from '../../../lib/lifecycle/record';
 import type { QuotaNeed } from '../../../lib/quota';
+import { running } from '../../lifecycle/support/records';
 import { mockClient } from '../../support/mocked-clients';
 import { type FakeWorld, fakeWorld } from '../support/fake-world';
 
@@ -136,19 +136,7 @@ test('an answer has the newest lines of a timeline that fit it, and says how man
 });
 
 test('of a thousand active runs a process reads again only what changed since its last list', async () => {
-  const record = (i: number, note = '') =>
-    ({
-      runId: `r${i}`,
-      name: 'r',
-      team: 'nlp',
-      state: 'running',
-      desired: 'run',
-      version: 1,
-      createdAt: 0,
-      outbox: [],
-      budgets: freshBudgets(),
-      note,
-    }) as unknown as RunRecord;
+  const record = (i: number, note = '') => running({ runId: `r${i}`, note });
   const Items = Array.from({ length: 1000 }, (_, i) => runItem(record(i)));
   const dynamodb = mockClient(DynamoDBClient);
   dynamodb.on(QueryCommand).callsFake(() => ({ Items: structuredClone(Items) }));

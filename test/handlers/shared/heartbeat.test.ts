@@ -1,6 +1,6 @@
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { describe, expect, test } from 'vitest';
-import { beatReading, readHeartbeat, unreadBeat } from '../../../lib/handlers/shared/heartbeat';
+import { beatReading, readHeartbeat } from '../../../lib/handlers/shared/heartbeat';
 import { mockClient } from '../../support/mocked-clients';
 import { serviceError } from '../support/fake-sagemaker';
 
@@ -91,12 +91,16 @@ describe('reading', () => {
     [undefined, new Date(AT)],
   ])('body %s at %s is an answer that says nothing', async (text, at) => {
     answer(text, at);
-    expect(await read()).toEqual({ heartbeatError: 'the answer has no body or no time' });
+    expect(await read()).toEqual({ heartbeatError: 'Error: the answer has no body or no time' });
   });
 
-  test('tells one that is not there from one that could not be read', () => {
-    expect(unreadBeat(serviceError('NoSuchKey', 'x'))).toEqual({});
-    expect(unreadBeat(serviceError('NotFound', 'x'))).toEqual({});
-    expect(unreadBeat(serviceError('AccessDenied', 'x'))).toEqual({ heartbeatError: 'AccessDenied: x' });
+  test('tells one that is not there from one that could not be read', async () => {
+    const failing = (name: string) => {
+      s3.on(GetObjectCommand).rejects(serviceError(name, 'x'));
+      return read();
+    };
+    expect(await failing('NoSuchKey')).toEqual({});
+    expect(await failing('NotFound')).toEqual({});
+    expect(await failing('AccessDenied')).toEqual({ heartbeatError: 'AccessDenied: x' });
   });
 });

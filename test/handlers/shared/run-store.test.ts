@@ -1,6 +1,7 @@
 import { QueryCommand, TransactionCanceledException, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { CLOSED_ITEM } from '../../../lib/contracts/run-table';
+import { runItem } from '../../../lib/handlers/shared/items';
 import { ServiceQuotaReader } from '../../../lib/handlers/shared/limit-reader';
 import { queuedRun, runningRun, usesInstances } from '../../../lib/handlers/shared/queue-runs';
 import { remember } from '../../../lib/handlers/shared/remember';
@@ -54,7 +55,7 @@ describe('a read of the run table', () => {
 
   test('of the queue is nothing before its first pass, and what was written last after it', async () => {
     expect(await store.findQueue()).toBeUndefined();
-    const usage = { at: T0, used: { nlp: 2 }, held: {} } as never;
+    const usage = { at: T0, hours: { nlp: { pool: 2 } }, held: {} };
     await store.saveQueue({ usage, shares: { nlp: 2 } });
     expect(await store.findQueue()).toMatchObject({ usage, shares: { nlp: 2 } });
   });
@@ -71,7 +72,7 @@ describe('a read of the run table', () => {
   });
 
   test('of the newest runs asks for no page more than it needs', async () => {
-    const items = [1, 2].map((n) => ({ document: { S: JSON.stringify(running({ runId: `r-${n}` })) } }));
+    const items = [1, 2].map((n) => runItem(running({ runId: `r-${n}` })));
     table.mock.on(QueryCommand).resolves({ Items: items, LastEvaluatedKey: { runId: { S: 'r-2' } } });
     expect((await store.ofTeam('nlp', 2)).map(({ runId }) => runId)).toEqual(['r-1', 'r-2']);
     expect(table.mock.commandCalls(QueryCommand)).toHaveLength(1);
@@ -200,7 +201,7 @@ describe('a query of the run table', () => {
     ['2026-11-21T12:00:00.000Z', 'EVENT#2026-11-21T12:00:00.000Z'],
     ['2026-11-21T12:00:00.000Z#3.0', 'EVENT#2026-11-21T12:00:00.000Z#3.0!'],
   ])('of a timeline from "%s" begins there, or after the place of a line', async (from, first) => {
-    const line = { at: T0, what: 'x', text: 'y' };
+    const line = { at: T0, what: 'x', text: 'y', evidence: {} };
     table.mock.on(QueryCommand).resolves({
       Items: [{ item: { S: 'EVENT#2026-11-21T12:00:00.000Z#4.0' }, document: { S: JSON.stringify(line) } }],
     });
@@ -224,9 +225,9 @@ describe('a query of the run table', () => {
 });
 
 test('quotas that somebody was told of are none at first, and what was written last', async () => {
-  expect(await store.findToldQuotas()).toEqual([]);
-  await store.saveToldQuotas(['a', 'b']);
-  expect(await store.findToldQuotas()).toEqual(['a', 'b']);
+  expect(await store.findNotified('QUOTAS')).toEqual([]);
+  await store.saveNotified('QUOTAS', ['a', 'b']);
+  expect([await store.findNotified('QUOTAS'), await store.findNotified('UNREADABLE')]).toEqual([['a', 'b'], []]);
 });
 
 test('the run that a request made is known by its team and its id', async () => {

@@ -13,6 +13,8 @@ import { serviceError } from './fake-sagemaker';
 export function fakeS3(now: () => number) {
   const objects = new Map<string, { body: string; at: number; tag?: string }>();
   const listFaults: Error[] = [];
+  /** Called when the content of an object is read. */
+  const hooks = { onBody: () => {} };
   const mock = mockClient(S3Client);
   const find = ({ Bucket, Key }: { Bucket?: string; Key?: string }) => {
     const found = objects.get(`${Bucket}/${Key}`);
@@ -25,7 +27,11 @@ export function fakeS3(now: () => number) {
   });
   mock.on(GetObjectCommand).callsFake((input) => {
     const { body, at } = find(input);
-    return { Body: { transformToString: async () => body }, LastModified: new Date(at) };
+    const transformToString = async () => {
+      hooks.onBody();
+      return body;
+    };
+    return { Body: { transformToString }, ContentLength: Buffer.byteLength(body), LastModified: new Date(at) };
   });
   mock.on(PutObjectTaggingCommand).callsFake((input) => {
     find(input).tag = input.Tagging.TagSet.map((t: { Key: string; Value: string }) => `${t.Key}=${t.Value}`).join();
@@ -56,6 +62,7 @@ export function fakeS3(now: () => number) {
     client: new S3Client({ region: 'us-west-2' }),
     mock,
     objects,
+    hooks,
     failList: (...planned: Error[]) => listFaults.push(...planned),
     put: (name: string, body: string) => objects.set(name, { body, at: now() }),
   };

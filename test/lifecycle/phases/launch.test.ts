@@ -201,7 +201,8 @@ describe('the answer to a create', () => {
   test.each(['limit', 'refused'])('%s proves nothing while the job may be there', (kind) => {
     const create = { kind, error: 'no', failureClass: 'access' };
     expect(answered(create).actions).toEqual([]);
-    expect(answered(create, { job: { kind: 'unreadable', error: '503' } }).actions).toEqual([]);
+    const unseen = answered(create, { job: { kind: 'unreadable', error: '503' } });
+    expect(unseen.record).toMatchObject({ state: 'submitting', attempt: { phase: 'intent' } });
     expect(answered(create, { job: ABSENT }).record.state).toBe(kind === 'limit' ? 'queued' : 'failed');
   });
 

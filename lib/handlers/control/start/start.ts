@@ -28,7 +28,7 @@ export async function startRun(
   if (known) return repeatStart(deps, team, known);
   const descriptor = await readDescriptor(deps, team);
   const { run, issues, quota } = await checkStart(request, descriptor, deps.region, deps.limits);
-  const others = run ? await otherRunIssues(deps, team, run) : [];
+  const others = run ? [...sizeIssues(run), ...(await otherRunIssues(deps, team, run))] : [];
   if (!run || others.length > 0) return { ok: false, issues: [...issues, ...others], quota };
   const twin = await findLiveTwin(deps, team, request, run);
   if (twin) return repeatStart(deps, team, twin);
@@ -90,6 +90,18 @@ async function uploadsOf(deps: ControlDeps, intent: RunIntent, { teamKeyArn }: D
   const place = parseS3Uri(code.uri);
   const signed = await deps.presign(place, { sha256: code.sha256, bytes: code.bytes, teamKeyArn });
   return [{ key: place.key, sha256: code.sha256, ...signed }];
+}
+
+/** An item of the run table has at most 400 KB; the record of the run and what is added later stay far below. */
+const MAX_STORED_BYTES = 350_000;
+
+function sizeIssues(run: RunSpec): Issue[] {
+  const bytes = Buffer.byteLength(JSON.stringify(run));
+  if (bytes <= MAX_STORED_BYTES) return [];
+  const text = { must: `must have at most ${MAX_STORED_BYTES} bytes once its defaults are filled in`, got: bytes };
+  return [
+    issue('run-file/size', 'error', 'run file', { ...text, fix: 'move long values into files of the code folder' }),
+  ];
 }
 
 /** Runs that this run refers to must belong to the same team. */

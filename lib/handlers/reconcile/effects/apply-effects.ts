@@ -28,7 +28,7 @@ export async function applyEffects(
   const carried: EffectResults = { published: [] };
   for (const effect of effects) {
     if (effect.do === 'create') carried.create = await create(deps, subject, effect);
-    if (effect.do === 'stop') await stopJob(deps, subject.record, effect.jobName);
+    if (effect.do === 'stop' && (await stopJob(deps, subject.record, effect.jobName))) carried.stopAccepted = true;
     if (effect.do === 'hand-over') await requestHandOver(deps, subject, effect);
     if (effect.do === 'notify' && (await publish(deps, subject.record, effect.notice))) {
       carried.published.push(effect.notice.id);
@@ -43,16 +43,21 @@ async function create(deps: ReconcileDeps, subject: Subject, effect: CreateEffec
   return whole && createJob(deps, { ...whole, record: subject.record }, effect);
 }
 
-/** Stopping a job that is over is not an error. After any other error the next round sends the call again. */
-async function stopJob(deps: ReconcileDeps, record: RunRecord, jobName: string): Promise<void> {
+/**
+ * Stopping a job that is over is not an error. After any other error the next round sends the call again.
+ * @returns whether the service accepted the call
+ */
+async function stopJob(deps: ReconcileDeps, record: RunRecord, jobName: string): Promise<boolean> {
   try {
     if (record.kind === 'processing') {
       await deps.sagemaker.send(new StopProcessingJobCommand({ ProcessingJobName: jobName }));
     } else {
       await deps.sagemaker.send(new StopTrainingJobCommand({ TrainingJobName: jobName }));
     }
+    return true;
   } catch (error) {
     deps.log('warn', 'stop was not accepted', { runId: record.runId, jobName, error: describeError(error) });
+    return false;
   }
 }
 

@@ -2,7 +2,7 @@ import type { CreateOutcome } from '../../../lifecycle/observed';
 
 const THROTTLED = new Set(['ThrottlingException', 'Throttling', 'TooManyRequestsException', 'RequestLimitExceeded']);
 const ACCESS =
-  /access ?denied|not authorized|UnrecognizedClient|InvalidClientToken|ExpiredToken|assume(d)? (the )?role|PassRole|KMS/i;
+  /access ?denied|not authorized|UnrecognizedClient|InvalidClientToken|ExpiredToken|assume(d)? (the )?role|PassRole|\bKMS\b/i;
 
 /**
  * What an error of a create call says about whether the job exists. Only a clear refusal (a 4xx that the service understood) shows that it

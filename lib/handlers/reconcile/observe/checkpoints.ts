@@ -1,9 +1,9 @@
-import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import type { S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
 import type { CheckpointObservation } from '../../../lifecycle/observed';
-import { type Checkpoint, checkpointKey } from '../../../lifecycle/record';
-import { parseS3Uri } from '../../../spec/formats/s3-uri';
+import { type Checkpoint, checkpointKey, MAX_STEP } from '../../../lifecycle/record';
 import { describeError } from '../../shared/errors';
+import { readObject } from '../../shared/read-object';
 import { type Folder, listFolder } from './folders';
 
 /** Name of the object that marks a checkpoint as complete; it is written last. */
@@ -49,10 +49,16 @@ async function committed(s3: S3Client, prefixUri: string, search: CheckpointSear
   const found = new CommittedSearch(prefixUri, search, await listFolder(s3, prefixUri));
   for (let uri = found.next(); uri !== undefined; uri = found.next()) {
     const folder = await listFolder(s3, uri, { deep: true });
-    const isMarked = folder.objects.has(MARKER);
-    found.add(uri, folder, isMarked ? await readMarker(s3, `${uri}${MARKER}`) : undefined);
+    found.add(uri, folder, await markerOf(s3, uri, folder));
   }
   return found.listed;
+}
+
+/** The text of a folder's marker, empty when it is too large; undefined when there is none. */
+async function markerOf(s3: S3Client, folderUri: string, { objects }: Folder): Promise<string | undefined> {
+  const listed = objects.get(MARKER);
+  if (!listed || listed.bytes > MAX_MARKER_BYTES) return listed && '';
+  return (await readObject(s3, `${folderUri}${MARKER}`, MAX_MARKER_BYTES)).text;
 }
 
 /** Searches for the newest complete checkpoints, one folder at a time. */
@@ -91,7 +97,7 @@ export class CommittedSearch {
     this.newestWriteAt = Math.max(this.newestWriteAt, newestWriteAt);
     const own = objects.get(MARKER);
     if (!own || text === undefined) return;
-    const verdict = judgeMarker(text, objects);
+    const verdict = judgeMarker(uri, text, objects);
     if (typeof verdict === 'string') this.found.torn.push({ uri, why: verdict });
     else {
       this.found.committed.push({ uri, ...verdict });
@@ -115,22 +121,24 @@ export const byStep = (folders: readonly string[]): string[] =>
     .sort((a, b) => b.step - a.step)
     .map(({ folder }) => folder);
 
-async function readMarker(s3: S3Client, uri: string): Promise<string> {
-  const { bucket, key } = parseS3Uri(uri);
-  const { Body } = await s3.send(new GetObjectCommand({ Bucket: bucket, Key: key }));
-  return (await Body?.transformToString()) ?? '';
-}
+/** A marker lists every object of its checkpoint, about a hundred bytes each. */
+const MAX_MARKER_BYTES = 8 * 1024 * 1024;
 
 const markerSchema = z.object({
-  step: z.int(),
-  attempt: z.number().nullish(),
-  objects: z.array(z.object({ key: z.string(), bytes: z.number() })),
+  step: z.int().min(0).max(MAX_STEP),
+  attempt: z.int().min(0).max(9999).nullish(),
+  objects: z.array(z.object({ key: z.string().max(1024), bytes: z.number() })),
 });
 
 /** Step and writing attempt of a complete checkpoint, or why it is incomplete. */
-function judgeMarker(text: string, objects: Folder['objects']): Pick<Checkpoint, 'step' | 'attempt'> | string {
+function judgeMarker(
+  uri: string,
+  text: string,
+  objects: Folder['objects'],
+): Pick<Checkpoint, 'step' | 'attempt'> | string {
   const marker = parseMarker(text);
   if (!marker) return `${MARKER} cannot be read`;
+  if (!uri.endsWith(`/step-${marker.step}/`)) return `${MARKER} names step ${marker.step}`;
   const wrong = marker.objects.filter(({ key, bytes }) => objects.get(key)?.bytes !== bytes);
   if (wrong.length === 0) return { step: marker.step, attempt: marker.attempt ?? null };
   const names = wrong.slice(0, 3).map((o) => o.key);

@@ -47,11 +47,17 @@ export function presentJob(answer: DescribeTrainingJobCommandOutput): PresentJob
 }
 
 async function training(sagemaker: SageMakerClient, { jobName }: Attempt): Promise<Described> {
-  return trainingJob(await sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: jobName })));
+  return whole(trainingJob(await sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: jobName }))));
 }
 
 async function processing(sagemaker: SageMakerClient, { jobName }: Attempt): Promise<Described> {
-  return processingJob(await sagemaker.send(new DescribeProcessingJobCommand({ ProcessingJobName: jobName })));
+  return whole(processingJob(await sagemaker.send(new DescribeProcessingJobCommand({ ProcessingJobName: jobName }))));
+}
+
+/** Every job has these; an answer without them says nothing about the job, although the call succeeded. */
+function whole(job: Described): Described {
+  if (job.arn !== '' && job.status !== '' && job.createdAt > 0) return job;
+  throw new Error('the answer names no job, status or time of creation');
 }
 
 function trainingJob(job: DescribeTrainingJobCommandOutput): Described {

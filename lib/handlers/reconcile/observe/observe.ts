@@ -13,6 +13,7 @@ import {
 } from '../../../lifecycle/record';
 import { isWithin } from '../../../spec/formats/places';
 import { type HeartbeatReading, readHeartbeat } from '../../shared/heartbeat';
+import { UnreadableItem } from '../../shared/stored';
 import type { ReconcileDeps } from '../deps';
 import { listCheckpoints } from './checkpoints';
 import { describeJob, isLiveJob } from './describe';
@@ -21,7 +22,7 @@ import { choosesRung, rungsThatCannotStart } from './rungs';
 import { isLocated, jobFilesOf, ownFolders, type Subject, type WholeRun } from './subject';
 
 /** Results of an earlier round of the same invocation. */
-export type EffectResults = Pick<Observed, 'create' | 'published'>;
+export type EffectResults = Pick<Observed, 'create' | 'published' | 'stopAccepted'>;
 
 /**
  * Observes everything that a decision on this run may depend on, and nothing else.
@@ -42,10 +43,13 @@ export async function observe(
   const launches = mayLaunch(record, attempt);
   const choosesOne = choosesRung(record, launches, attempt?.phase === 'intent' || (job.kind === 'present' && !isLive));
   const files = attempt?.phase === 'created' ? attempt.files : undefined;
-  if (files && isLive) return { ...nothing, job, ...(await observeJob(deps, record, job, files)) };
+  if (files && (isLive || job.kind === 'unreadable'))
+    return { ...nothing, job, ...(await observeJob(deps, record, job, files)) };
   if (!attempt && !launches && !choosesOne) return nothing;
-  const whole = await subject.whole();
-  if (!whole) return undefined;
+  const whole = await wholeIfReadable(subject);
+  // A stop needs nothing but the job's name.
+  if (!whole)
+    return attempt && { ...nothing, job, checkpoints: { kind: 'unreadable', error: 'the intent of the run' } };
   const [seen, startFrom, rungs, pool] = await Promise.all([
     observeFiles(deps, whole, job),
     launches && isLocated(whole) ? findStart(deps, whole) : undefined,
@@ -53,6 +57,15 @@ export async function observe(
     launches ? observePools(deps, record) : {},
   ]);
   return { ...nothing, job, ...seen, startFrom, ...rungs, ...pool };
+}
+
+async function wholeIfReadable(subject: Subject): Promise<WholeRun | undefined> {
+  try {
+    return await subject.whole();
+  } catch (error) {
+    if (error instanceof UnreadableItem) return undefined;
+    throw error;
+  }
 }
 
 /**

@@ -61,14 +61,17 @@ async function usageOfOthers(
 }
 
 async function maxConcurrentInstances(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<number | null> {
-  const team = active[0]?.team;
-  if (team === undefined) return null;
-  try {
-    const { guardrails } = await readDescriptor(deps, team);
-    return guardrails?.maxConcurrentInstances ?? null;
-  } catch (error) {
-    // A guardrail that cannot be read holds back all runs, because its purpose is to limit spending.
-    deps.log('error', 'guardrails could not be read; nothing starts', { team, error: describeError(error) });
-    return 0;
+  let failed: Record<string, unknown> | undefined;
+  for (const team of new Set(active.map((run) => run.team))) {
+    try {
+      const { guardrails } = await readDescriptor(deps, team);
+      return guardrails?.maxConcurrentInstances ?? null;
+    } catch (error) {
+      failed = { team, error: describeError(error) };
+    }
   }
+  if (!failed) return null;
+  // A guardrail that cannot be read holds back all runs, because its purpose is to limit spending.
+  deps.log('error', 'guardrails could not be read; nothing starts', failed);
+  return 0;
 }

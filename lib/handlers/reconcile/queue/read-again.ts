@@ -1,8 +1,5 @@
-import { BatchGetItemCommand } from '@aws-sdk/client-dynamodb';
 import type { RunRecord } from '../../../lifecycle/record';
 import { describeError } from '../../shared/errors';
-import { runKey, textOf } from '../../shared/items';
-import { idOf, recordOf } from '../../shared/run-store';
 import type { ReconcileDeps } from '../deps';
 
 /**
@@ -47,15 +44,8 @@ async function readSome(deps: Deps, runIds: readonly string[], found: Found): Pr
 }
 
 /** @returns the runs that the service left unprocessed */
-async function read({ store }: Deps, runIds: readonly string[], found: Found): Promise<string[]> {
-  const { tableName, dynamodb } = store;
-  const RequestItems = { [tableName]: { Keys: runIds.map(runKey), ConsistentRead: true } };
-  const { Responses, UnprocessedKeys } = await dynamodb.send(new BatchGetItemCommand({ RequestItems }));
-  const left = (UnprocessedKeys?.[tableName]?.Keys ?? []).map(idOf);
-  const items = new Map((Responses?.[tableName] ?? []).map((item) => [idOf(item), item]));
-  for (const runId of runIds) {
-    const item = items.get(runId);
-    if (!left.includes(runId)) found.set(runId, item && recordOf(textOf(item)));
-  }
+async function read({ store }: Deps, runIds: readonly string[], found: Found): Promise<readonly string[]> {
+  const { records, left } = await store.findSome(runIds);
+  for (const [runId, record] of records) found.set(runId, record);
   return left;
 }

@@ -1,10 +1,13 @@
 import { fitsMemory } from '../../../admission';
+import { INTENT_ITEM } from '../../../contracts/run-table';
 import { instancesOn, partsOfRung, runOnRung } from '../../../lifecycle/ladder';
 import type { RunRecord } from '../../../lifecycle/record';
 import { ENVIRONMENT_POOL, type PoolNeeds, type QueueSize } from '../../../queue/run';
 import { neededToStart, type QuotaNeed, quotaUsage, runQuotaNeeds } from '../../../quota';
+import { describeError } from '../../shared/errors';
 import type { RunIntent } from '../../shared/items';
 import { instancesOfJob } from '../../shared/queue-runs';
+import { UnreadableItem } from '../../shared/stored';
 import type { ReconcileDeps } from '../deps';
 import { isolateFailure } from './isolate-failure';
 
@@ -24,7 +27,11 @@ const poolsOfRun = new WeakMap<RunRecord, { rungId: string; byRung: NeedsByRung 
 
 /** How many instances of each pool the runs need, on the rungs that the queue may choose for them. */
 export class RunNeeds {
-  constructor(private readonly found: NeedsByRun) {}
+  /** @param unreadable intents from which nothing can be computed: these runs must not start */
+  constructor(
+    private readonly found: NeedsByRun,
+    readonly unreadable: readonly UnreadableItem[] = [],
+  ) {}
 
   /** Each quota that any run needs, once: a thousand runs need the same few quotas. */
   get all(): QuotaNeed[] {
@@ -89,23 +96,17 @@ function needsOfJob(needs: readonly QuotaNeed[], run: RunRecord): PoolNeeds {
 
 /** Instances that each run needs from each pool, derived from its intent. */
 export async function needsOf(deps: ReconcileDeps, runs: readonly RunRecord[]): Promise<RunNeeds> {
-  const read = (run: RunRecord) => knownNeeds(deps.store, run) ?? readNeeds(deps, run);
-  const found = await Promise.all(runs.map(read));
-  return keepNeeds(deps.store, new Map(runs.map(({ runId }, i) => [runId, found[i] ?? NOTHING])));
-}
-
-/**
- * The same if no intent has to be read for it; otherwise undefined.
- * @param store whose cache is used
- */
-export function needsKnown(store: object, runs: readonly RunRecord[]): RunNeeds | undefined {
   const found = new Map<string, NeedsByRung>();
-  for (const run of runs) {
-    const known = knownNeeds(store, run);
-    if (!known) return undefined;
-    found.set(run.runId, known);
-  }
-  return keepNeeds(store, found);
+  const unreadable: UnreadableItem[] = [];
+  const read = async (run: RunRecord) => {
+    const needs = knownNeeds(deps.store, run) ?? (await readNeeds(deps, run));
+    if (needs instanceof UnreadableItem) unreadable.push(needs);
+    else found.set(run.runId, needs);
+  };
+  await Promise.all(runs.map(read));
+  // Only active runs are kept, so that the cache does not grow.
+  needsCache.set(deps.store, found);
+  return new RunNeeds(found, unreadable);
 }
 
 const NOTHING: NeedsByRung = new Map();
@@ -117,12 +118,6 @@ function knownNeeds(store: object, run: RunRecord): NeedsByRung | undefined {
   return isWhole ? before : undefined;
 }
 
-/** Keeps only active runs, so that the cache does not grow. */
-function keepNeeds(store: object, found: NeedsByRun): RunNeeds {
-  needsCache.set(store, found);
-  return new RunNeeds(found);
-}
-
 /** An elastic run may get any size of its kind of capacity. */
 function rungsOf({ policy, rungId }: RunRecord): string[] {
   if (policy.pendingSeconds === undefined) return [rungId];
@@ -130,12 +125,28 @@ function rungsOf({ policy, rungId }: RunRecord): string[] {
   return policy.ladder.flatMap(({ id }) => (partsOfRung(id).kind === kind ? [id] : []));
 }
 
-/** Empty for a run whose intent cannot be read. */
-async function readNeeds(deps: ReconcileDeps, run: RunRecord): Promise<NeedsByRung> {
-  const intent = await isolateFailure(deps, run, () => deps.store.findIntent(run.runId));
-  if (!intent) return NOTHING;
-  const needsOn = (rungId: string) => needsOnRung(intent, rungId, rungId === run.rungId, deps.region);
-  return new Map(rungsOf(run).map((rungId) => [rungId, needsOn(rungId)]));
+/** Empty for a run whose intent could not be fetched now: the service decides whether there is capacity for it. */
+async function readNeeds(deps: ReconcileDeps, run: RunRecord): Promise<NeedsByRung | UnreadableItem> {
+  const intent = await isolateFailure(deps, run, () => intentOrProblem(deps, run));
+  if (!intent || intent instanceof UnreadableItem) return intent ?? NOTHING;
+  try {
+    const needsOn = (rungId: string) => needsOnRung(intent, rungId, rungId === run.rungId, deps.region);
+    return new Map(rungsOf(run).map((rungId) => [rungId, needsOn(rungId)]));
+  } catch (error) {
+    return new UnreadableItem(run.runId, run.team, INTENT_ITEM, describeError(error));
+  }
+}
+
+async function intentOrProblem(
+  { store }: ReconcileDeps,
+  run: RunRecord,
+): Promise<RunIntent | UnreadableItem | undefined> {
+  try {
+    return await store.findIntent(run.runId);
+  } catch (error) {
+    if (error instanceof UnreadableItem) return error;
+    throw error;
+  }
 }
 
 /** Cache by intent: the needs follow from the intent alone. */

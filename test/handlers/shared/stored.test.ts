@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { RunIntent } from '../../../lib/handlers/shared/items';
-import { migrateIntent, migrateRecord } from '../../../lib/handlers/shared/migrate';
+import { readIntent, readRecord } from '../../../lib/handlers/shared/stored';
 import type { RunRecord } from '../../../lib/lifecycle/record';
 import { loadRun } from '../../../lib/spec/load';
 import { admitted, running } from '../../lifecycle/support/records';
@@ -27,7 +27,7 @@ describe('an intent', () => {
 
   test.each(files)('of today is read as it was written: %s', (file) => {
     const intent = stored(intentOf(file));
-    expect(migrateIntent(intent)).toEqual(intent);
+    expect(readIntent(JSON.stringify(intent))).toEqual(intent);
   });
 
   test.each(files)('that an older version wrote without a field gets its default: %s', (file) => {
@@ -37,25 +37,25 @@ describe('an intent', () => {
     };
     delete older.spec.compute.spareInstances;
     delete older.spec.limits.retryInternalErrors;
-    expect(migrateIntent(older as unknown as RunIntent)).toEqual(intent);
+    expect(readIntent(JSON.stringify(older))).toEqual(intent);
   });
 
   test('keeps what it says against the defaults of today', () => {
     const intent = stored(intentOf(files[0] ?? ''));
     intent.spec.limits.maxAttempts = 7;
-    expect(migrateIntent(intent).spec.limits.maxAttempts).toBe(7);
+    expect(readIntent(JSON.stringify(intent)).spec.limits.maxAttempts).toBe(7);
   });
 });
 
 describe('a record', () => {
   test.each([admitted(), running()])('of today is read as it was written', (record) => {
-    expect(migrateRecord(stored(record))).toEqual(stored(record));
+    expect(readRecord(JSON.stringify(record))).toEqual(stored(record));
   });
 
   test('that an older version wrote without lists and counters has empty ones', () => {
     const older = stored(running()) as Partial<RunRecord>;
     delete older.badCheckpoints;
     delete older.outbox;
-    expect(migrateRecord(older as RunRecord)).toMatchObject({ badCheckpoints: [], outbox: [], state: 'running' });
+    expect(readRecord(JSON.stringify(older))).toMatchObject({ badCheckpoints: [], outbox: [], state: 'running' });
   });
 });

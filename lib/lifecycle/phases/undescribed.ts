@@ -1,0 +1,64 @@
+import { judgeSpend } from '../accounting/spend';
+import { changeAttempt, type Move, move } from '../action';
+import { nextProgress } from '../health/hang';
+import { stepsOf } from '../health/step-times';
+import type { Attempt, AttemptStop, EpochMs, RunRecord } from '../record';
+import type { Situation } from '../situation';
+import { dayOf, event, notice } from '../timeline';
+import { isDue, progressEvents, stopEffect } from './watch';
+
+/** How long Describe may fail before a person is notified. */
+const ALARM_MS = 1_200_000;
+
+/**
+ * Handles an attempt whose job cannot be described. Nothing is concluded about the job, but what a person asked for and what the spend cap
+ * demands is carried out all the same: StopTrainingJob needs no answer of Describe.
+ */
+export function undescribed(situation: Situation, error: string): Move {
+  const { record, attempt, observed, now } = situation;
+  const progress = nextProgress(attempt, observed.heartbeat, now);
+  const { first, last } = stepsOf(progress);
+  const seen: Attempt = {
+    ...attempt,
+    undescribedSince: attempt.undescribedSince ?? now,
+    progress,
+    firstStep: attempt.firstStep ?? first,
+    lastStep: last ?? attempt.lastStep,
+  };
+  const stop = acceptedStop(attempt.stop ?? blindStop(record, attempt, now), observed.stopAccepted === true, now);
+  const sends = stop !== undefined && stop.acceptedAt === undefined && isDue(stop, now);
+  const next = { ...seen, ...(stop && { stop: sends ? { ...stop, sentAt: now } : stop }) };
+  return move({
+    changes: {
+      ...changeAttempt(record, next),
+      ...(stop && !attempt.stop && { state: 'stopping' as const, reason: stop.text }),
+    },
+    events: [
+      ...progressEvents(attempt, seen, now),
+      ...(stop && !attempt.stop ? [event(now, 'stop-decided', stop.text, { why: stop.why, undescribed: error })] : []),
+    ],
+    effects: sends ? [stopEffect(next, stop)] : [],
+    notices: alarm(record, next, error, now),
+  });
+}
+
+const acceptedStop = (stop: AttemptStop | undefined, isAccepted: boolean, now: EpochMs): AttemptStop | undefined =>
+  stop && isAccepted && stop.acceptedAt === undefined ? { ...stop, acceptedAt: now } : stop;
+
+/** A stop by what is known without Describe. A job that was never seen training counts as training since it was created. */
+function blindStop(record: RunRecord, attempt: Attempt, now: EpochMs): AttemptStop | undefined {
+  if (record.desired === 'stop') return { why: 'user', at: now, text: 'stopped as asked' };
+  const trainingStartedAt = attempt.trainingStartedAt ?? attempt.acceptedAt ?? attempt.lastCreateAt;
+  const spend = judgeSpend(record, { ...attempt, trainingStartedAt }, false, now);
+  return spend.kind === 'stop' ? { why: 'spend', at: now, text: spend.text } : undefined;
+}
+
+function alarm(record: RunRecord, { jobName, undescribedSince = 0, stop }: Attempt, error: string, now: EpochMs) {
+  const since = undescribedSince + ALARM_MS;
+  if (now < since) return [];
+  const minutes = Math.round((now - undescribedSince) / 60_000);
+  const sent = stop ? `a stop was sent (${stop.text})` : 'a stop and the spend cap are still carried out';
+  const text = `${jobName} cannot be described for ${minutes} min (${error}); whether it trains is not known, ${sent}`;
+  const about = `${jobName}/${dayOf(since, now)}`;
+  return [notice(record, now, { alert: 'job-unreadable', about, text, runbook: 'undescribed' })];
+}
