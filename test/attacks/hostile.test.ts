@@ -52,7 +52,7 @@ const HEARTBEATS: Record<string, (world: FakeWorld, i: number) => string> = {
         endedAt: null,
       })),
     }),
-  'a speed that is not a number': (world) => beat(world, { stepsPerHour: 'fast', usualStepsPerHour: 1e400 }),
+  'a speed that is not a number': (world) => beat(world, { stepsPerHour: 'fast', usualStepsPerHour: -1e300 }),
   'no JSON': () => '{"attempt":1,',
   'a list': () => '[]',
 };

@@ -1,5 +1,4 @@
 import {
-  BatchGetItemCommand,
   type DynamoDBClient,
   GetItemCommand,
   paginateQuery,
@@ -60,7 +59,7 @@ export const recordOf = remember(readRecord);
 type Listed = ReadonlyMap<string, { text: string; record: RunRecord }>;
 
 /** The run id of an item. */
-const idOf = (item: Item): string => item[RUN_TABLE_PARTITION_KEY]?.S ?? '';
+export const idOf = (item: Item): string => item[RUN_TABLE_PARTITION_KEY]?.S ?? '';
 
 /** Reads an item. Throws UnreadableItem when its content is not what this version or an earlier one writes. */
 function readItem<T>(item: Item, read: (item: Item) => T): T {
@@ -103,21 +102,6 @@ export class RunStore {
   async find(runId: string): Promise<RunRecord | undefined> {
     const item = await this.get(runKey(runId));
     return item && readItem(item, recordIn);
-  }
-
-  /**
-   * Up to 100 runs by their ids; undefined for one that does not exist. A run whose item cannot be read is missing.
-   * @returns also the runs that the service left unprocessed
-   */
-  async findSome(runIds: readonly string[]): Promise<{ records: Map<string, RunRecord | undefined>; left: string[] }> {
-    const RequestItems = { [this.tableName]: { Keys: runIds.map(runKey), ConsistentRead: true } };
-    const { Responses, UnprocessedKeys } = await this.dynamodb.send(new BatchGetItemCommand({ RequestItems }));
-    const left = (UnprocessedKeys?.[this.tableName]?.Keys ?? []).map(idOf);
-    const items = Responses?.[this.tableName] ?? [];
-    const existing = new Set([...items.map(idOf), ...left]);
-    const absent = runIds.filter((runId) => !existing.has(runId)).map((runId) => [runId, undefined] as const);
-    const found = readable(items, [], (item) => [idOf(item), recordIn(item)] as const);
-    return { records: new Map<string, RunRecord | undefined>([...absent, ...found]), left };
   }
 
   /** The intent of a run. It never changes, so a process reads it once. Throws UnreadableItem when its item cannot be read. */
@@ -300,6 +284,10 @@ export class RunStore {
     }
   }
 }
+
+/** Runs by id, from RUN items; those that cannot be read are left out. */
+export const runsIn = (items: readonly Item[]): Map<string, RunRecord> =>
+  new Map(readable(items, [], (item) => [idOf(item), recordIn(item)] as const));
 
 /** Reads items, and adds those that cannot be read to `unreadable`. */
 function readable<T>(items: readonly Item[], unreadable: UnreadableItem[], read: (item: Item) => T): T[] {

@@ -1,5 +1,8 @@
+import { BatchGetItemCommand } from '@aws-sdk/client-dynamodb';
 import type { RunRecord } from '../../../lifecycle/record';
 import { describeError } from '../../shared/errors';
+import { runKey } from '../../shared/items';
+import { idOf, runsIn } from '../../shared/run-store';
 import type { ReconcileDeps } from '../deps';
 
 /**
@@ -44,8 +47,14 @@ async function readSome(deps: Deps, runIds: readonly string[], found: Found): Pr
 }
 
 /** @returns the runs that the service left unprocessed */
-async function read({ store }: Deps, runIds: readonly string[], found: Found): Promise<readonly string[]> {
-  const { records, left } = await store.findSome(runIds);
-  for (const [runId, record] of records) found.set(runId, record);
+async function read({ store }: Deps, runIds: readonly string[], found: Found): Promise<string[]> {
+  const { tableName, dynamodb } = store;
+  const RequestItems = { [tableName]: { Keys: runIds.map(runKey), ConsistentRead: true } };
+  const { Responses, UnprocessedKeys } = await dynamodb.send(new BatchGetItemCommand({ RequestItems }));
+  const left = (UnprocessedKeys?.[tableName]?.Keys ?? []).map(idOf);
+  const items = Responses?.[tableName] ?? [];
+  const records = runsIn(items);
+  const isThere = new Set([...left, ...items.map(idOf)]);
+  for (const runId of runIds) if (records.has(runId) || !isThere.has(runId)) found.set(runId, records.get(runId));
   return left;
 }
