@@ -1,0 +1,6 @@
+/** A run has fewer steps than 10^12; longer numbers in names are dates, hashes or nonsense, and lose digits as doubles. */
+const DIGITS = 12;
+
+/** The step that decimal digits in a name stand for; undefined when they are none or too many. */
+export const stepNumber = (digits: string | undefined): number | undefined =>
+  digits !== undefined && digits.length <= DIGITS && /^\d+$/.test(digits) ? Number(digits) : undefined;
