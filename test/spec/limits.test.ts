@@ -74,7 +74,13 @@ describe('--set', () => {
     expect(set(...Array.from({ length: 101 }, () => 'a=1'))).toEqual([
       '--set: must be given at most 100 times, got 101; write it in the file',
     ]);
-    expect(set(Array.from({ length: 65 }, () => 'a').join('.').concat('=1'))[0]).toContain('at most 64 levels');
+    expect(
+      set(
+        Array.from({ length: 65 }, () => 'a')
+          .join('.')
+          .concat('=1'),
+      )[0],
+    ).toContain('at most 64 levels');
     expect(set(`a=${'['.repeat(64)}${']'.repeat(64)}`)[0]).toContain('must name a path of the file and a value');
   });
 
