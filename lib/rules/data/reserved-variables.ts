@@ -11,8 +11,8 @@ const RESERVED: readonly { names: RegExp; level: 'error' | 'warning' | undefined
     fix: 'remove it; the execution role of the team needs the permission, or set it in the code of the run',
   },
   {
-    // The others are for tuning and for smoke tests.
-    names: /^SLIPWAY_(?!(GPU|HAND_OVER|PEER|WATCHDOG)_SECONDS$|SMOKE$|DEEPSPEED_CONFIG$)/,
+    // Those that users set are settings of the driver (`SLIPWAY_PROBE_SECONDS`) and of smoke runs.
+    names: /^SLIPWAY_(?![A-Z_]+_SECONDS$|DEEPSPEED_CONFIG$|HOSTNAME_SHIM$|NUMA_BINDING$|SMOKE$)/,
     level: 'error',
     must: 'must not be a variable that Slipway sets for the ranks',
     fix: 'use another name',
