@@ -1,6 +1,7 @@
 import { type Document, isMap, isScalar, parseDocument } from 'yaml';
 import { isConfigText } from './model-config';
 import { MAX_CHARACTERS } from './reading/limits';
+import { isTooDeep } from './reading/yaml-levels';
 
 /** A run file whose `model.config` contains the text of the config.json, so that its readers need no second file. */
 export interface InlinedRun {
@@ -16,7 +17,7 @@ const OVERRIDE = /^\s*model\.config\s*=/;
 export function namedConfig(text: string, overrides: readonly string[] = []): string | undefined {
   const override = overrides.filter((one) => OVERRIDE.test(one)).at(-1);
   if (override !== undefined) return onlyName(override.replace(OVERRIDE, '').trim());
-  if (!/\bconfig\b/.test(text) || text.length > MAX_CHARACTERS.runFile) return undefined;
+  if (!/\bconfig\b/.test(text) || text.length > MAX_CHARACTERS.runFile || isTooDeep(text)) return undefined;
   const value: unknown = parseDocument(text, OPTIONS).getIn(['model', 'config']);
   return typeof value === 'string' ? onlyName(value) : undefined;
 }

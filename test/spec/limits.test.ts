@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { controlRequestSchema } from '../../lib/contracts/control-requests';
+import { checkRun } from '../../lib/rules';
 import { loadEnvironment, loadRun } from '../../lib/spec/load';
 import { applyOverrides } from '../../lib/spec/reading/overrides';
 import { parseYaml } from '../../lib/spec/reading/yaml-file';
@@ -22,11 +23,31 @@ describe('text above a limit is refused before it is parsed', () => {
     ['lists', 65, '[', ']'],
     ['sections', 65, '{a: ', '}'],
     ['lists that the parser has no stack for', 20_000, '[', ']'],
+    ['sections that it has no stack for', 20_000, '{', '}'],
+    ['sections that do not end', 20_000, '{', ''],
+    ['list entries in one line', 20_000, '- ', ''],
+    ['complex keys', 20_000, '? ', ''],
+    ['brackets that are closed in texts alone', 2000, '["]",', ''],
   ])('too many levels of %s', (_what, levels, begin, end) => {
     const text = `${begin.repeat(levels)}1${end.repeat(levels)}`;
     const refusal = ['file: must be YAML with at most 64 levels of sections and lists; use fewer levels'];
     expect(messages(parseYaml(text).issues)).toEqual(refusal);
+  });
+
+  test.each([
+    ['[', ']'],
+    ['{a: ', '}'],
+    ['- ', ''],
+  ])('but not 64 levels of %s', (begin, end) => {
     expect(messages(parseYaml(`${begin.repeat(64)}1${end.repeat(64)}`).issues)).toEqual([]);
+  });
+
+  test('and not brackets in a text', () => {
+    const template = `${'{{ '.repeat(500)}${'['.repeat(500)}`;
+    expect(parseYaml(`a: ${JSON.stringify(template)}\nb: |\n  ${template}\n`).data).toEqual({
+      a: template,
+      b: `${template}\n`,
+    });
   });
 
   test('no more than 100 errors of one text are returned', () => {
@@ -82,6 +103,7 @@ describe('--set', () => {
       )[0],
     ).toContain('at most 64 levels');
     expect(set(`a=${'['.repeat(64)}${']'.repeat(64)}`)[0]).toContain('must name a path of the file and a value');
+    expect(applyOverrides({}, [`a=${'['.repeat(4000)}`])).toEqual({ data: { a: '['.repeat(4000) }, issues: [] });
   });
 
   test('accepts what is within them', () => {
@@ -107,4 +129,33 @@ test('every text and list of a payload of control has a maximum', () => {
   expect(unbounded({ properties: { a: { type: 'string' }, b: { items: { type: 'array' } } } })).toEqual(['.a', '.b[]']);
   const schema = z.toJSONSchema(controlRequestSchema, { io: 'input', unrepresentable: 'any' });
   expect(unbounded(schema as Record<string, unknown>)).toEqual([]);
+});
+
+describe('60,000 characters in one option', () => {
+  const run = { name: 'a', code: { source: 'src', entryPoint: 't.py' }, compute: { instanceCount: 1 } };
+  test.each(['a', ' ', '(', '{', '/', '\n', '$', '\u001b]', 'a-', '--x='])('of %j are read and checked', (part) => {
+    const long = part.repeat(60_000 / part.length);
+    const options = [
+      { hyperparameters: { x: long } },
+      { hyperparameters: { [long]: 1 } },
+      { environmentVariables: { X: long } },
+      { code: { ...run.code, arguments: { x: long } } },
+      { code: { source: long, entryPoint: long } },
+      { compute: { instanceType: long, instanceCount: 1 } },
+      { data: [{ channel: 't', s3: long }] },
+      { image: { kind: 'uri', uri: long } },
+      { model: { config: long } },
+      { checkpoints: { startFrom: long, s3: long, localPath: long, committedMarker: long } },
+      { distribution: { launcher: 'mpi', mpiOptions: long } },
+      { secrets: { A: long }, tags: { x: long }, after: [long] },
+      { [long]: 1 },
+    ];
+    const found = options.map((more) => {
+      const { value, partial, issues } = loadRun(JSON.stringify({ ...run, ...more }));
+      const spec = value ?? partial?.versions[0];
+      return [...issues, ...(spec ? checkRun(spec) : [])];
+    });
+    expect(found.every((issues) => issues.length > 0)).toBe(true);
+    expect(found.flat().filter(({ message }) => message.length > 10_000)).toEqual([]);
+  });
 });

@@ -1,6 +1,7 @@
 import { parse } from 'yaml';
 import { type Issue, type IssueText, issue } from '../issue';
 import { isFlatterThan, MAX_CHARACTERS, MAX_LEVELS, MAX_OVERRIDES, MAX_POSITION } from './limits';
+import { isTooDeep } from './yaml-levels';
 
 /** Splits `data[1].s3` into ['data', 1, 's3']; undefined when it is not a path. */
 export function parsePath(text: string): (string | number)[] | undefined {
@@ -76,6 +77,8 @@ function readValue(key: string | number, text: string): unknown {
   if (text.trim() === '') return undefined;
   // A version is text even if it looks like a number: 2.10 is not 2.1.
   if (key === 'version') return text.trim().replace(/^["']|["']$/g, '');
+  // Brackets of a text such as a template are no levels.
+  if (isTooDeep(text)) return text;
   try {
     return parse(text);
   } catch {

@@ -1,6 +1,7 @@
 import { isCollection, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import { formatPath, type Issue, type IssueText, issue } from '../issue';
 import { isFlatterThan, MAX_CHARACTERS, MAX_LEVELS } from './limits';
+import { isTooDeep } from './yaml-levels';
 
 /** Line and column in a file, counted from 1. */
 export interface Position {
@@ -70,13 +71,10 @@ const TOO_DEEP = {
   fix: 'use fewer levels',
 };
 
-/** The beginning of the error with which the parser reports that it ran out of stack. */
-const STACK_OVERFLOW = 'Maximum call stack';
-
 function parseAnyYaml(text: string): YamlFile {
+  if (isTooDeep(text)) return refused(TOO_DEEP);
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
-  if (document.errors.some(({ message }) => message.startsWith(STACK_OVERFLOW))) return refused(TOO_DEEP);
   const at = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
     return { line, column: col };
