@@ -69,8 +69,8 @@ test('a mail, a chat message and an event of hostile text are visible, and have 
   expect(hostile.events.join()).toContain('job-');
 });
 
-test('texts of megabytes stay below the limits of SNS, of chat applications and of EventBridge', async () => {
-  const { mails, chats, events } = await told('🚀'.repeat(500_000));
+test('texts of ten megabytes stay below the limits of SNS, of chat applications and of EventBridge', async () => {
+  const { mails, chats, events } = await told('🚀'.repeat(2_500_000));
   expect(mails.length).toBeGreaterThan(3);
   for (const { Subject = '', Message = '', MessageAttributes } of mails) {
     expect(Subject.length).toBeLessThanOrEqual(100);
