@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { logError } from '../log-error';
 import { enter, isTerminal, setInUse, type TrainingJob } from '../sagemaker/training-job';
 import type { Attempt } from './attempt';
 import { Capacity } from './capacity';
@@ -80,7 +81,7 @@ export class TrainingRun {
       return error.family === 'InternalServerError' ? this.retry(error) : { over: true, failure: error };
     }
     const { stack } = error as Error;
-    process.stderr.write(`sandbox: job ${this.job.name}: ${stack ?? String(error)}\n`);
+    logError(`job ${this.job.name}: ${stack ?? String(error)}`);
     return { over: true, failure: internalError() };
   }
 
@@ -236,6 +237,6 @@ export class TrainingRun {
   }
 
   private say(message: string): void {
-    process.stderr.write(`sandbox: job ${this.job.name}: ${message}\n`);
+    logError(`job ${this.job.name}: ${message}`);
   }
 }

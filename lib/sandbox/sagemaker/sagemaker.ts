@@ -2,6 +2,7 @@ import { type Authority, partitionOf } from '../access/authority';
 import type { FaultPlan } from '../faults/fault-plan';
 import type { JobHost } from '../jobs/attempt';
 import { internalError } from '../jobs/job-failure';
+import { logError } from '../log-error';
 import type { Hook } from '../ministack/hook';
 import type { QuotaStore } from '../quotas/quota-store';
 import type { TimeScale } from '../time-scale';
@@ -109,6 +110,6 @@ function announce(hook: Hook, job: TrainingJob | ProcessingJob, kind: 'Training'
     Detail: JSON.stringify(detail),
   };
   hook.putEvent(job.account, job.region, entry).catch((error: Error) => {
-    process.stderr.write(`sandbox: no event for ${job.name}: ${error.message}\n`);
+    logError(`no event for ${job.name}: ${error.message}`);
   });
 }
