@@ -1,4 +1,5 @@
 import { HeadObjectCommand, paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3';
+import { stepNumber } from '../spec/formats/step-number';
 import { answerOrUndefined } from './answer-or-undefined';
 
 /** The record of a checkpoint and the replication status of the object; undefined before a rule replicates it. */
@@ -14,7 +15,7 @@ const CHECKPOINTS = 3;
 
 /** The launch time in a run id; empty for a custom id. */
 const launchedAt = (folder: string): string => /-(\d{12})\/$/.exec(folder)?.[1] ?? '';
-const stepOf = (folder: string): number => Number(/\/step-(\d+)\/$/.exec(folder)?.[1] ?? Number.NaN);
+const stepOf = (folder: string): number | undefined => stepNumber(/\/step-(\d+)\/$/.exec(folder)?.[1]);
 
 /**
  * Replication status of the newest checkpoint among the five most recent runs. It shows whether the destination account accepts the copies,
@@ -50,8 +51,11 @@ async function foldersIn(client: S3Client, place: Place, Prefix: string): Promis
 }
 
 async function newestRecord(s3: S3Client, place: Place, run: string): Promise<(SeenCopy & { at: number }) | undefined> {
-  const steps = (await foldersIn(s3, place, run)).filter((folder) => !Number.isNaN(stepOf(folder)));
-  for (const folder of steps.sort((a, b) => stepOf(b) - stepOf(a)).slice(0, CHECKPOINTS)) {
+  const steps = (await foldersIn(s3, place, run)).flatMap((folder) => {
+    const step = stepOf(folder);
+    return step === undefined ? [] : [{ step, folder }];
+  });
+  for (const { folder } of steps.sort((a, b) => b.step - a.step).slice(0, CHECKPOINTS)) {
     const key = `${folder}COMMITTED.json`;
     const found = await answerOrUndefined(s3.send(new HeadObjectCommand({ ...place, Key: key })), 'NotFound');
     if (found) return { key, status: found.ReplicationStatus, at: found.LastModified?.getTime() ?? 0 };

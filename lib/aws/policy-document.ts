@@ -1,3 +1,5 @@
+import { matchesGlob } from '../spec/formats/glob';
+
 /** A statement of a resource policy, as returned by a service. */
 export interface PolicyStatement {
   Sid?: string;
@@ -20,21 +22,15 @@ export const statementsIn = (policy: string | undefined): PolicyStatement[] =>
 export const awsPrincipals = ({ Principal }: PolicyStatement): string[] =>
   typeof Principal === 'string' ? [Principal] : listOf(Principal?.AWS);
 
+const WILDCARDS = { one: '?' };
+
 /** Whether the statement's action patterns match this action. */
 export const includesAction = ({ Action }: PolicyStatement, action: string): boolean =>
-  listOf(Action).some((pattern) => matches(pattern.toLowerCase(), action.toLowerCase()));
+  listOf(Action).some((pattern) => matchesGlob(pattern.toLowerCase(), action.toLowerCase(), WILDCARDS));
 
 /** Whether the statement's resource patterns match this resource. */
 export const includesResource = ({ Resource }: PolicyStatement, resource: string): boolean =>
-  listOf(Resource).some((pattern) => matches(pattern, resource));
-
-function matches(pattern: string, text: string): boolean {
-  const parts = pattern
-    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
-    .replaceAll('*', '.*')
-    .replaceAll('?', '.');
-  return new RegExp(`^${parts}$`).test(text);
-}
+  listOf(Resource).some((pattern) => matchesGlob(pattern, resource, WILDCARDS));
 
 /** Canonical text of a statement, regardless of member order and of whether one value is in a list. */
 export function canonicalStatement(value: unknown): string {

@@ -1,11 +1,15 @@
 /** The `limit` candidates with the spelling most similar to `word`, best first. */
 export function nearest(word: string, candidates: readonly string[], limit = 3): string[] {
+  const start = word.slice(0, LONGEST);
   return [...candidates]
-    .map((candidate) => ({ candidate, distance: editDistance(word, candidate) }))
+    .map((candidate) => ({ candidate, distance: editDistance(start, candidate) }))
     .sort((a, b) => a.distance - b.distance)
     .slice(0, limit)
     .map((c) => c.candidate);
 }
+
+/** Longer than every name; the time of a comparison grows with the length of the word. */
+const LONGEST = 100;
 
 /** Levenshtein distance of two short strings. */
 export function editDistance(a: string, b: string): number {

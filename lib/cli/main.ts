@@ -10,7 +10,7 @@ import { platformVerbs } from './platform/verbs';
 import { reportError, usageText } from './report-error';
 import { runVerbs } from './runs/verbs';
 import { sandboxVerbs } from './sandbox/verbs';
-import { processTerminal, type Terminal } from './terminal';
+import { plainTerminal, processTerminal, type Terminal } from './terminal';
 import { verifyVerbs } from './verify/verbs';
 import { VERSION } from './version';
 
@@ -58,7 +58,8 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
 }
 
 /** Runs the command line and returns its exit code; reports all errors. */
-export async function main(argv: readonly string[], terminal: Terminal = processTerminal): Promise<number> {
+export async function main(argv: readonly string[], given: Terminal = processTerminal): Promise<number> {
+  const terminal = plainTerminal(given);
   let code = 0;
   // Arguments after `--` are a command to run in the container.
   const asJson = argv.slice(0, argv.indexOf('--') >>> 0).includes('--json');

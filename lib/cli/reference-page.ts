@@ -12,6 +12,8 @@ request work offline. If neither this option nor the run file names an environme
 ${EXIT_CODES.map(([code, meaning]) => `| ${code} | ${meaning.replace('--wait', '`--wait`')} |`).join('\n')}
 
 Every error has the form \`<option as written>: <what must hold>, got <value>; <what to do>\`; all errors are reported together. A stack trace is printed only with \`SLIPWAY_DEBUG=1\`.
+
+Text of jobs, people and files is printed without escape sequences and invisible characters, and a long one is cut. JSON contains all of it, with escapes for these characters.
 `;
 
 /** docs/reference/command-line.md: every verb with its description and the help that it prints. */

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import pc from 'picocolors';
+import { plainJson, plainText } from '../spec/formats/plain-text';
 import type { Issue } from '../spec/issue';
 import type { Loaded } from '../spec/load';
 import { parsePath } from '../spec/reading/overrides';
@@ -17,6 +18,22 @@ export const processTerminal: Terminal = {
   out: (text) => process.stdout.write(`${text}\n`),
   err: (text) => process.stderr.write(`${text}\n`),
 };
+
+/** The colours that `picocolors` writes here. */
+const COLOUR = new RegExp(`(${'\u001b'}\\[(?:[012]|22|3[1-9])m)`);
+
+/**
+ * A terminal that receives no escape sequences and no invisible characters, except our own colours, line feeds and tabs. All output of
+ * verbs passes through it. A text that belongs in one line must also lose its line feeds (`plainLine`).
+ */
+export function plainTerminal({ out, err }: Terminal): Terminal {
+  const plain = (text: string) =>
+    text
+      .split(COLOUR)
+      .map((part, i) => (i % 2 === 0 ? plainText(part) : pc.isColorSupported ? part : ''))
+      .join('');
+  return { out: (text) => out(plain(text)), err: (text) => err(plain(text)) };
+}
 
 const LABEL = { error: pc.red('error'), warning: pc.yellow('warning'), info: pc.cyan('info') };
 
@@ -36,5 +53,8 @@ function pageOf(rule: string): string | undefined {
   return `${site.replace(/\/$/, '')}/rules/${rule}.html`;
 }
 
-/** The value as indented JSON, the format of every `--json` output. */
-export const json = (value: unknown): string => JSON.stringify(value, null, 2);
+/** The value as indented JSON, the format of every `--json` output that is one document. */
+export const json = (value: unknown): string => plainJson(JSON.stringify(value, null, 2));
+
+/** The value as JSON in one line, the format of every `--json` output that is a sequence of documents. */
+export const jsonLine = (value: unknown): string => plainJson(JSON.stringify(value));

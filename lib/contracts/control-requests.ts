@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { sha256 } from '../spec/formats/sha256';
+import { MAX_CHARACTERS, MAX_OVERRIDES } from '../spec/reading/limits';
 import { lineageSchema } from './lineage';
 
 /** Payloads of the control function. They never contain the team: it comes from the alias that was invoked. */
@@ -34,9 +35,9 @@ const noteText = z.string().min(1).max(1000);
 const intent = z.strictObject({
   action: z.literal('start'),
   /** Text of the run file; control parses and checks it again and does not trust results from the client. */
-  runFile: z.string().min(1).max(200_000),
+  runFile: z.string().min(1).max(MAX_CHARACTERS.runFile),
   /** `--set` overrides, in order. */
-  overrides: z.array(z.string().max(4096)).max(100).default([]),
+  overrides: z.array(z.string().max(MAX_CHARACTERS.override)).max(MAX_OVERRIDES).default([]),
   /** Digest of the code archive; absent when the run has no custom code. */
   code: upload.optional(),
   requirements: upload.optional(),
@@ -103,6 +104,7 @@ const events = z.strictObject({
   /** `next` of the previous page. */
   after: z
     .string()
+    .max(100)
     .regex(/^\d{4}-\d\d-\d\dT[\d:.]+Z#[\d.]+$/, 'must be the value of next from the previous page')
     .optional(),
   limit: z.int().min(1).max(500).default(200),

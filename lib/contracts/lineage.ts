@@ -1,6 +1,7 @@
 import { z } from 'zod';
 
-const text = z.string();
+/** An S3 URI has up to 1,100 characters, and a note quotes one. */
+const text = z.string().max(4096);
 const number = z.number();
 const whole = z.int();
 const orNull = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
@@ -37,20 +38,23 @@ export const lineageSchema = z.object({
         driverHash: orNull(text),
         image: orNull(text),
         data: z.object({
-          channels: z.array(z.object({ channel: text, source: text })),
+          channels: z.array(z.object({ channel: text, source: text })).max(100),
           digest: orNull(text),
         }),
-        parents: z.array(
-          z.object({
-            kind: z.enum(['checkpoint', 'weights']),
-            source: text.meta({ description: 'S3 URI or run id' }),
-            runId: orNull(text),
-            step: orNull(whole),
-            by: text.meta({ description: 'attempt or option that started from it' }),
-          }),
-        ),
+        parents: z
+          .array(
+            z.object({
+              kind: z.enum(['checkpoint', 'weights']),
+              source: text.meta({ description: 'S3 URI or run id' }),
+              runId: orNull(text),
+              step: orNull(whole),
+              by: text.meta({ description: 'attempt or option that started from it' }),
+            }),
+          )
+          .max(1000),
       }),
     )
+    .max(1000)
     .meta({ description: 'the run itself, followed by the runs that it started from' }),
-  notes: z.array(text).meta({ description: 'origins that could not be determined, with the reason' }),
+  notes: z.array(text).max(1000).meta({ description: 'origins that could not be determined, with the reason' }),
 });

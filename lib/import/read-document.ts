@@ -1,4 +1,5 @@
 import { parse } from 'yaml';
+import { isTooDeep } from '../spec/reading/yaml-levels';
 import { readCommand, splitWords } from './command-line';
 import { type Drafted, filled } from './draft';
 import { ofCommand } from './from-request';
@@ -24,6 +25,7 @@ export function importText(text: string, context: ImportContext): Imported | und
 
 /** Parses a JSON or YAML text; undefined for other texts. Never throws. */
 function structureOf(text: string): unknown {
+  if (isTooDeep(text)) return undefined;
   try {
     const value = parse(text, { logLevel: 'silent' }) as unknown;
     return isObject(value) || Array.isArray(value) ? value : typeof value === 'string' ? value : undefined;

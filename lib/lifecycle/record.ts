@@ -6,9 +6,6 @@ import type { Rollback, Skip } from '../spec/job-file';
  */
 export type EpochMs = number;
 
-/** No training counts more steps: a larger number was not counted. */
-export const MAX_STEP = 1e12;
-
 /** Periods in which a job that had had its instances was without them: it neither trains nor is billed. */
 export interface Pauses {
   /** Total length of the finished pauses, milliseconds. */

@@ -1,4 +1,5 @@
 import type { Descriptor } from '../spec/descriptor';
+import { matchesGlob } from '../spec/formats/glob';
 import { type Issue, orList } from '../spec/issue';
 import { hostCount, instanceGroupsOf, requestedGroupsOf } from '../spec/resolve-run';
 import { issueOf } from '../spec/rule';
@@ -17,13 +18,7 @@ interface GuardrailRule extends Omit<Rule, 'check'> {
 }
 
 /** Matches a guardrail's pattern with `*` and `?`. */
-export function matchesPattern(pattern: string, text: string): boolean {
-  const regex = pattern
-    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
-    .replaceAll('*', '.*')
-    .replaceAll('?', '.');
-  return new RegExp(`^${regex}$`).test(text);
-}
+export const matchesPattern = (pattern: string, text: string): boolean => matchesGlob(pattern, text, { one: '?' });
 
 const ASK = 'ask the platform team, or launch into another environment';
 
@@ -86,13 +81,21 @@ function images(run: RunSpec, { descriptor }: RailsContext): Finding[] {
   const allowed = descriptor?.guardrails?.allowedImages;
   const { kind, uri } = run.image;
   if (!allowed || allowed.includes(kind)) return [];
-  const fits = kind === 'uri' && uri !== undefined && allowed.some((prefix) => uri.startsWith(prefix));
+  const fits = kind === 'uri' && uri !== undefined && allowed.some((prefix) => isBelow(uri, prefix));
   return when(!fits, {
     path: kind === 'uri' ? 'image.uri' : 'image.kind',
     must: `must be allowed in environment ${descriptor?.name} (${orList(allowed)})`,
     got: uri ?? kind,
     fix: ASK,
   });
+}
+
+/** Whether a prefix of an image URI ends where a part of the URI ends: `.../team` does not allow `.../team-evil`. */
+function isBelow(uri: string, prefix: string): boolean {
+  if (!uri.startsWith(prefix)) return false;
+  // After the registry alone, a colon begins a port, which belongs to another registry.
+  const separators = prefix.includes('/') ? ['', '/', ':', '@'] : ['', '/'];
+  return prefix.endsWith('/') || separators.includes(uri.charAt(prefix.length));
 }
 
 function switches(run: RunSpec, { descriptor }: RailsContext): Finding[] {

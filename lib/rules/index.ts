@@ -21,6 +21,7 @@ import { DATA_RULES } from './data/data';
 import { MIXTURE_RULES } from './data/mixture';
 import { PROCESSING_RULES } from './data/processing';
 import { PROGRESS_RULES } from './data/progress';
+import { RESERVED_VARIABLE_RULES } from './data/reserved-variables';
 import { SECRET_RULES } from './data/secrets';
 import { GUARDRAIL_RULES } from './guardrails';
 import { IMAGE_RULES } from './image';
@@ -48,6 +49,7 @@ export const RULES: readonly Rule[] = [
   ...ELASTIC_RULES,
   ...CODE_RULES,
   ...CONTAINER_RULES,
+  ...RESERVED_VARIABLE_RULES,
   ...PROGRESS_RULES,
   ...IMAGE_RULES,
   ...PRIVATE_REGISTRY_RULES,

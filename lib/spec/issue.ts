@@ -1,3 +1,5 @@
+import { plainLine } from './formats/plain-text';
+
 /** An error rejects the file; a warning and an info do not. */
 export type IssueLevel = 'error' | 'warning' | 'info';
 
@@ -25,15 +27,18 @@ export interface IssueText {
 /** An issue with a message in the standard form: `<path>: <must>, got <value>; <fix>`. */
 export function issue(rule: string, level: IssueLevel, path: string, text: IssueText): Issue {
   const got = 'got' in text ? `, got ${formatValue(text.got)}` : '';
-  return { rule, level, path, message: `${path === '' ? 'file' : path}: ${text.must}${got}; ${text.fix}` };
+  const message = `${path === '' ? 'file' : path}: ${text.must}${got}; ${text.fix}`;
+  return { rule, level, path, message: plainLine(message, MOST_MESSAGE) };
 }
+
+/** No message of ours is as long without the text of a user. */
+const MOST_MESSAGE = 10_000;
 
 /** Formats a value for a message, shortened to 80 characters. */
 export function formatValue(value: unknown): string {
   if (value === undefined) return 'nothing';
   const text = typeof value === 'string' ? (value === '' ? "''" : value) : jsonOf(value);
-  const oneLine = text.replace(/\s*[\r\n]+\s*/g, ' ');
-  return oneLine.length > 80 ? `${oneLine.slice(0, 77)}...` : oneLine;
+  return plainLine(text, 80);
 }
 
 /** JSON has no NaN and no infinity, but YAML has. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type Descriptor, descriptorSchema } from './descriptor';
 import { type EnvironmentFile, environmentFileSchema } from './environment-file';
 import { hasErrors, type Issue, issue } from './issue';
+import { MAX_CHARACTERS } from './reading/limits';
 import { applyOverrides } from './reading/overrides';
 import { type PartialFile, partialFile, partialRun } from './reading/partial-validation';
 import { type Position, parseYaml } from './reading/yaml-file';
@@ -26,7 +27,7 @@ export interface LoadedRun extends Loaded<RunSpec> {
 
 /** Parses the text of a run file: YAML, `--set` overrides, schema, defaults. Never throws. */
 export function loadRun(text: string, overrides: readonly string[] = []): LoadedRun {
-  const { data, ...loaded } = loadFile<RunFile>(text, overrides, runFileSchema);
+  const { data, ...loaded } = loadFile<RunFile>(text, overrides, runFileSchema, MAX_CHARACTERS.runFile);
   if (loaded.value) return { ...loaded, value: resolveRun(loaded.value) };
   return { issues: loaded.issues, positionOf: loaded.positionOf, partial: partialRun(data) };
 }
@@ -73,8 +74,13 @@ function moreOfEnvironments(text: string): number {
   return (ofEnvironment ?? 0) - (ofRun ?? 0);
 }
 
-function loadFile<T>(text: string, overrides: readonly string[], schema: z.ZodType): Loaded<T> & { data?: unknown } {
-  const file = parseYaml(text);
+function loadFile<T>(
+  text: string,
+  overrides: readonly string[],
+  schema: z.ZodType,
+  most: number = MAX_CHARACTERS.file,
+): Loaded<T> & { data?: unknown } {
+  const file = parseYaml(text, most);
   if (hasErrors(file.issues)) return { issues: file.issues, positionOf: file.positionOf };
   const set = applyOverrides(file.data, overrides);
   if (hasErrors(set.issues)) return { issues: set.issues, positionOf: file.positionOf };

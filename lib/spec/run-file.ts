@@ -152,7 +152,8 @@ export const runFileSchema = z.strictObject({
     .record(z.string(), scalars.meta({ description: 'Value of one variable.' }))
     .optional()
     .meta({
-      description: 'Environment variables of the containers; they override those that Slipway sets.',
+      description:
+        'Environment variables of the containers; they override those of the image. Values are passed as written: `$NAME` is not expanded. Variables of credentials, of the cluster and of the driver are refused (`code/reserved-variables`).',
       default: {},
       examples: [{ NCCL_DEBUG: 'INFO' }],
     }),

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.torch
 from slipway_driver.errors import is_peer_lost  # noqa: E402
 from slipway_s3.client import S3Client  # noqa: E402
 from slipway_trainer.checkpoint import store as stores  # noqa: E402
-from slipway_trainer.checkpoint.committed import newest_complete, to_delete  # noqa: E402
+from slipway_trainer.checkpoint.committed import marked_folders, newest_complete, to_delete  # noqa: E402
 from slipway_trainer.checkpoint.interval import auto_interval_minutes  # noqa: E402
 from slipway_trainer.checkpoint.metadata import read_metadata  # noqa: E402
 from slipway_trainer.checkpoint.resume import find_resume  # noqa: E402
@@ -289,3 +289,8 @@ def test_a_save_that_fails_because_a_rank_died_is_no_fault_of_the_storage(error:
     summary = f"{type(raised.value).__name__}: {raised.value}"
     record = {"rank": 0, "localRank": 0, "code": 1, "errorAt": 1.0, "endedAt": 1.0, "summary": summary, "tail": [summary]}
     assert is_peer_lost(record) == lost
+
+
+def test_a_folder_whose_number_is_longer_than_any_step_is_no_checkpoint() -> None:
+    names = ["step-2/COMMITTED.json", "step-99999999999999999999/COMMITTED.json", "step-007/COMMITTED.json"]
+    assert marked_folders(names) == [(2, "step-2")]

@@ -106,6 +106,7 @@ def test_fails_on_a_message_that_was_changed_or_played_back() -> None:
 
 def test_the_newest_marked_checkpoint_is_found(tmp_path: Path) -> None:
     assert newest_step(["step-9/COMMITTED.json", "step-10/COMMITTED.json", "step-11/a", "x/step-12/COMMITTED.json"]) == 10
+    assert newest_step(["step-9/COMMITTED.json", "step-99999999999999999999/COMMITTED.json"]) == 9
     assert newest_checkpoint(str(tmp_path)) == newest_checkpoint("") == ""
     (tmp_path / "step-4").mkdir()
     (tmp_path / "step-4/COMMITTED.json").write_text("{}")

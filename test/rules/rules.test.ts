@@ -161,6 +161,27 @@ describe('guardrails', () => {
     ]);
   });
 
+  const REGISTRY = '111122223333.dkr.ecr.us-west-2.amazonaws.com';
+  test.each([
+    [`${REGISTRY}/team`, `${REGISTRY}/team:1`, true],
+    [`${REGISTRY}/team`, `${REGISTRY}/team@sha256:${'a'.repeat(64)}`, true],
+    [`${REGISTRY}/team`, `${REGISTRY}/team/app:1`, true],
+    [`${REGISTRY}/team`, `${REGISTRY}/team`, true],
+    [`${REGISTRY}/team`, `${REGISTRY}/team-evil:1`, false],
+    [`${REGISTRY}/team/`, `${REGISTRY}/team/app:1`, true],
+    [`${REGISTRY}/team/`, `${REGISTRY}/team:1`, false],
+    [`${REGISTRY}/team:1`, `${REGISTRY}/team:10`, false],
+    [REGISTRY, `${REGISTRY}/any:1`, true],
+    [REGISTRY, `${REGISTRY}.evil.com/any:1`, false],
+    ['registry.company.com', 'registry.company.com:5000/any:1', false],
+    ['registry.company.com:5000', 'registry.company.com:5000/any:1', true],
+    ['registry.company.com:50', 'registry.company.com:5000/any:1', false],
+  ])('the image prefix %s allows %s: %s', (prefix, uri, isAllowed) => {
+    const descriptor = { ...DESCRIPTOR, guardrails: { allowedImages: [prefix] } };
+    const found = issuesOf({ ...BASE, image: { kind: 'uri', uri } }, 'guardrails/images', { descriptor });
+    expect(found.map((i) => i.path)).toEqual(isAllowed ? [] : ['image.uri']);
+  });
+
   test('what the descriptor leaves out says nothing', () => {
     expect(issuesOf(BASE, 'guardrails/', { descriptor: DESCRIPTOR })).toEqual([]);
   });

@@ -3,8 +3,10 @@
 import path from 'node:path';
 import { resolveEnvironments } from '../../lib/spec/environment-file';
 import { loadDescriptor, loadEnvironment, loadRun } from '../../lib/spec/load';
-import { parsePath } from '../../lib/spec/reading/overrides';
+import { MAX_CHARACTERS } from '../../lib/spec/reading/limits';
+import { applyOverrides, parsePath } from '../../lib/spec/reading/overrides';
 import type { PartialFile } from '../../lib/spec/reading/partial-validation';
+import { parseYaml } from '../../lib/spec/reading/yaml-file';
 import { changes } from '../support/run-cases';
 import { testCases } from '../support/tables';
 
@@ -64,8 +66,17 @@ function lineOf({ value, issues, positionOf, partial }: Read, base: unknown): st
   return [...found, ...(left ? [left] : [])].join('; ');
 }
 
+/** Reads a file with these options. A value that is too long for `--set` is written in the file. */
+function readWith(kind: keyof typeof READ, text: string, set: string[]): Read {
+  const last = set.at(-1) ?? '';
+  if (last.length <= MAX_CHARACTERS.override) return READ[kind](text, set);
+  const [at = '', value = ''] = last.split('=', 2);
+  const { data } = applyOverrides(parseYaml(text).data, [...set.slice(0, -1), `${at}=LONG`]);
+  return READ[kind](JSON.stringify(data).replace('"LONG"', JSON.stringify(value)), []);
+}
+
 testCases<Case, Table>(path.join(__dirname, 'cases'), ({ kind, file }, { text = file, set = [], at, values = [] }) => {
   const base = READ[kind](file, []).value;
   if (!at) return { says: [lineOf(READ[kind](text, set), base)] };
-  return { says: values.map((value) => lineOf(READ[kind](text, [...set, `${at}=${textOf(value)}`]), base)) };
+  return { says: values.map((value) => lineOf(readWith(kind, text, [...set, `${at}=${textOf(value)}`]), base)) };
 });

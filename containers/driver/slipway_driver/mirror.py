@@ -26,7 +26,7 @@ STREAMS, PIECE_BYTES = 8, 64 << 20
 #: The same limit as in the trainer (slipway_trainer/checkpoint/local_copies.py).
 LEAST_FREE_BYTES = 4 << 30
 COMMITTED = "COMMITTED.json"
-_STEP = re.compile(r"^step-\d+$")
+_STEP = re.compile(r"^step-[0-9]{1,12}$")
 
 
 class Mirror:

@@ -8,7 +8,7 @@ from typing import Iterable, Optional
 
 from slipway_s3 import S3Client, join_uri, parse_uri
 
-_MARKER = re.compile(r"^step-(\d+)/COMMITTED\.json$")
+_MARKER = re.compile(r"^step-([0-9]{1,12})/COMMITTED\.json$")
 
 
 def newest_step(names: Iterable[str]) -> Optional[int]:

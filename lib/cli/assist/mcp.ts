@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { EXIT, UsageError } from '../exit';
-import type { Terminal } from '../terminal';
+import { jsonLine, type Terminal } from '../terminal';
 import { VERSION } from '../version';
 
 /** Runs one verb like the command line, and returns its exit code. */
@@ -102,7 +102,7 @@ export async function mcp(
   for await (const line of createInterface({ input })) {
     if (line.trim() === '') continue;
     const answer = await answerTo(line, tools, runVerb);
-    if (answer) terminal.out(JSON.stringify({ jsonrpc: '2.0', ...answer }));
+    if (answer) terminal.out(jsonLine({ jsonrpc: '2.0', ...answer }));
   }
   return EXIT.done;
 }

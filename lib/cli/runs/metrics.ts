@@ -7,7 +7,7 @@ import { textTable } from '../../spec/formats/text-table';
 import { EXIT } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';
-import type { Terminal } from '../terminal';
+import { jsonLine, type Terminal } from '../terminal';
 import { progressLines } from './logs/job-logs';
 import { readStatus } from './read-status';
 import { pollSeconds } from './wait';
@@ -36,7 +36,7 @@ export async function metrics(runId: string, options: MetricOptions, terminal: T
     const rows = [...steps, ...gpus.map(gpuRow)].sort((a, b) => a.at.localeCompare(b.at));
     const fresh = rows.filter((row) => !seen.has(keyOf(row)));
     for (const row of fresh) seen.add(keyOf(row));
-    if (options.json) for (const row of fresh) terminal.out(JSON.stringify(row));
+    if (options.json) for (const row of fresh) terminal.out(jsonLine(row));
     else if (fresh.length > 0 || !options.watch) terminal.out(metricsText(runId, steps, gpus));
     if (!options.watch || hasEnded(status)) return EXIT.done;
     await sleep(1000 * pollSeconds(LOOK_SECONDS));

@@ -1,4 +1,5 @@
 import type { ReleaseAnswer } from '../../contracts/control';
+import { plainLines } from '../../spec/formats/plain-text';
 import { EXIT } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';
@@ -11,7 +12,7 @@ export async function release(runId: string, options: CommonOptions, terminal: T
   const descriptor = await runTarget(options);
   const answer = withoutOk(await callControl<ReleaseAnswer>(descriptor, { action: 'release', runId }));
   if (options.json) terminal.out(json(answer));
-  else terminal.err(`${runId}: ${whatWasReleased(answer)}`);
+  else terminal.err(`${runId}: ${whatWasReleased(plainLines(answer))}`);
   return EXIT.done;
 }
 

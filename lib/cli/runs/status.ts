@@ -1,6 +1,7 @@
 import pc from 'picocolors';
 import type { AttemptAnswer, StatusAnswer } from '../../contracts/control';
 import type { Descriptor } from '../../spec/descriptor';
+import { plainLines } from '../../spec/formats/plain-text';
 import { EXIT } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';
@@ -21,7 +22,7 @@ export async function status(runId: string, options: StatusOptions, terminal: Te
   if (options.wait) return waitForEnd(descriptor, runId, options, terminal);
   const answer = await readStatus(descriptor, runId);
   if (options.json) terminal.out(json(withoutOk(answer)));
-  else terminal.out(statusText(answer, descriptor));
+  else terminal.out(statusText(plainLines(answer), descriptor));
   return EXIT.done;
 }
 

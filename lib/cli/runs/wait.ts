@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasEnded, type StatusAnswer } from '../../contracts/control';
 import type { Descriptor } from '../../spec/descriptor';
+import { plainLine } from '../../spec/formats/plain-text';
 import { EXIT, ServiceError } from '../exit';
 import { json, type Terminal } from '../terminal';
 import { readStatus, withoutOk } from './read-status';
@@ -106,7 +107,7 @@ export async function follow(
       continue;
     }
     failures = 0;
-    const line = progressLine(status);
+    const line = plainLine(progressLine(status));
     if (line !== said) terminal.err(line);
     said = line;
     if (await until(status)) return status;

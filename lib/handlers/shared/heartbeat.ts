@@ -1,7 +1,8 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
 import type { Observed } from '../../lifecycle/observed';
-import { type EpochMs, MAX_STEP, type StartTimes } from '../../lifecycle/record';
+import type { EpochMs, StartTimes } from '../../lifecycle/record';
+import { MAX_STEP } from '../../spec/formats/step-number';
 import { isNamed } from './custom-resource';
 import { describeError } from './errors';
 import { readObject } from './read-object';

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { TimelineEvent } from '../../lifecycle/action';
-import { type Attempt, freshBudgets, MAX_STEP, type RunRecord } from '../../lifecycle/record';
+import { type Attempt, freshBudgets, type RunRecord } from '../../lifecycle/record';
 import type { QueueUsage } from '../../queue/usage';
+import { MAX_STEP } from '../../spec/formats/step-number';
 import { resolveRun } from '../../spec/resolve-run';
 import type { RunIntent } from './items';
 

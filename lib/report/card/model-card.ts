@@ -1,3 +1,4 @@
+import { plainLine } from '../../spec/formats/plain-text';
 import { lineageRows } from '../lineage/lineage-rows';
 import { bytes, number, percent, precise, usd } from '../page/format';
 import type { ModelFacts } from './model-facts';
@@ -78,4 +79,8 @@ function section(title: string, head: readonly string[], rows: readonly (readonl
 }
 
 /** Values contain user data, which must not end a cell or row. */
-const cell = (text: string): string => text.replace(/\s+/g, ' ').replaceAll('|', '\\|').replaceAll('<', '&lt;');
+const cell = (text: string): string =>
+  plainLine(text, MAX_CELL).replace(/\s+/g, ' ').replaceAll('|', '\\|').replaceAll('<', '&lt;');
+
+/** Longer than any S3 URI. */
+const MAX_CELL = 4096;

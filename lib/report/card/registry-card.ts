@@ -1,3 +1,4 @@
+import { plainLine } from '../../spec/formats/plain-text';
 import { cardFile, type ModelFacts } from './model-facts';
 
 /**
@@ -9,26 +10,26 @@ export function registryCard(facts: ModelFacts): string {
   const [run] = facts.lineage.runs;
   const { checkpoint } = facts.lineage;
   return JSON.stringify({
-    model_overview: { model_artifact: [clip(facts.weights.uri, 1024)] },
+    model_overview: { model_artifact: [plainLine(facts.weights.uri, 1024)] },
     intended_uses: { risk_rating: 'Unknown' },
     training_details: {
-      training_observations: clip(
+      training_observations: plainLine(
         `Run ${facts.runId} in ${facts.attempts} ${facts.attempts === 1 ? 'attempt' : 'attempts'} on ${facts.instances || 'unknown instances'}`,
         1024,
       ),
       training_job_details: {
-        training_datasets: (run?.data.channels ?? []).slice(0, 15).map(({ source }) => clip(source, 1024)),
-        training_environment: { container_image: run?.image ? [clip(run.image, 1024)] : [] },
+        training_datasets: (run?.data.channels ?? []).slice(0, 15).map(({ source }) => plainLine(source, 1024)),
+        training_environment: { container_image: run?.image ? [plainLine(run.image, 1024)] : [] },
         training_metrics: metrics(facts),
         hyper_parameters: facts.training
           .slice(0, 50)
-          .map(([name, value]) => ({ name: clip(name, 255), value: clip(value, 255) }))
+          .map(([name, value]) => ({ name: plainLine(name, 255), value: plainLine(value, 255) }))
           .filter(({ name, value }) => name !== '' && value !== ''),
       },
     },
     evaluation_details: evaluation(facts),
     additional_information: {
-      caveats_and_recommendations: clip(caveats(facts), 2048),
+      caveats_and_recommendations: plainLine(caveats(facts), 2048),
       custom_details: details({
         run: facts.runId,
         checkpoint: checkpoint?.uri,
@@ -69,7 +70,6 @@ function evaluation({ evaluation: found }: ModelFacts) {
 }
 
 const details = (given: Record<string, string | null | undefined>): Record<string, string> =>
-  Object.fromEntries(Object.entries(given).flatMap(([name, value]) => (value ? [[name, clip(value, 1024)]] : [])));
+  Object.fromEntries(Object.entries(given).flatMap(([name, value]) => (value ? [[name, plainLine(value, 1024)]] : [])));
 
 /** Limits of the schema are in characters. */
-const clip = (text: string, most: number): string => (text.length <= most ? text : text.slice(0, most));

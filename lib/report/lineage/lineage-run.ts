@@ -1,3 +1,4 @@
+import { stepNumber } from '../../spec/formats/step-number';
 import type { LaunchedWith } from '../compare/diff-runs';
 import type { CheckpointOrigin } from './checkpoint-origin';
 import type { LineageChannel, LineageParent, LineageRun } from './lineage';
@@ -50,10 +51,7 @@ export function lineageRun({ status, configuration, checkpoint, fill }: LineageS
 const runOf = (address: string): string | null =>
   /^s3:\/\/[^/]+\/runs\/[^/]+\/([^/]+)\//.exec(`${address}/`)?.[1] ?? null;
 
-const stepOf = (address: string): number | null => {
-  const found = /\/step-(\d+)\/?$/.exec(address)?.[1];
-  return found === undefined ? null : Number(found);
-};
+const stepOf = (address: string): number | null => stepNumber(/\/step-(\d+)\/?$/.exec(address)?.[1]) ?? null;
 
 /** The first attempt already contains the checkpoint that `checkpoints.startFrom` resolved to. */
 function parentsOf(

@@ -1,3 +1,4 @@
+import { plainText } from '../../spec/formats/plain-text';
 import { Html, html, type Part } from './html';
 import { STYLE } from './style';
 
@@ -23,10 +24,10 @@ export const unknown = (what: string, why = ''): Html => html`<p class="unknown"
 
 /**
  * One self-contained page without scripts, external fonts or images. The content security policy in its head enforces this, even for names
- * that contain markup.
+ * that contain markup. It contains no character that changes the direction of text or is not visible.
  */
 export function page({ title, header, sections, footer }: PageProps): string {
-  return html`<!doctype html>
+  const { text } = html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -47,7 +48,8 @@ ${sections.map(sectionHtml)}
 </main>
 </body>
 </html>
-`.text;
+`;
+  return plainText(text);
 }
 
 const sectionHtml = ({ id, title, body }: Section): Html => html`<section id="${id}" aria-labelledby="${id}-title">

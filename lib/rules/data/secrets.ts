@@ -1,10 +1,8 @@
 import { secretPrefix, secretReference } from '../../spec/formats/secret-reference';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, type Rule, type RuleContext, when } from '../rule';
+import { isReserved } from './reserved-variables';
 import { SECRET_IN_CLEAR } from './secrets-in-clear';
-
-/** Environment variables that the container's own programs need: a secret in their place would break the job, or be disclosed. */
-const OWN = /^(AWS_|SLIPWAY_|SM_|SAGEMAKER_|PATH$|HOME$|LD_|PYTHON)/;
 
 function names({ secrets = {}, environmentVariables }: RunSpec): Finding[] {
   return Object.keys(secrets).flatMap((name) => [
@@ -14,7 +12,7 @@ function names({ secrets = {}, environmentVariables }: RunSpec): Finding[] {
       got: name,
       fix: 'keep one of them; neither may contain the value of a secret',
     }),
-    ...when(OWN.test(name), {
+    ...when(isReserved(name), {
       path: `secrets.${name}`,
       must: 'must not be a reserved variable of the container',
       got: name,

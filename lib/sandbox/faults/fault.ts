@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { matchesGlob } from '../../spec/formats/glob';
 
 /** A regular expression, searched anywhere in the text. */
 const pattern = z.string().refine(isPattern, 'must be a regular expression').optional();
@@ -178,8 +179,5 @@ export function concerns(fault: PlannedFault, target: FaultTarget): boolean {
   return !('state' in fault) || target.state === undefined || fault.state === target.state;
 }
 
-function globMatches(glob: string, value: string | undefined): boolean {
-  if (value === undefined) return false;
-  const source = glob.split('*').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
-  return new RegExp(`^${source.join('.*')}$`).test(value);
-}
+const globMatches = (glob: string, value: string | undefined): boolean =>
+  value !== undefined && matchesGlob(glob, value);

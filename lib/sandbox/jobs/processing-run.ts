@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { clusterConfig, type ProcessingJob } from '../sagemaker/processing-job';
+import { logError } from '../wire/log-error';
 import type { Attempt } from './attempt';
 import { Capacity } from './capacity';
 import { type Cluster, processingClusterOptions } from './cluster';
@@ -62,7 +63,7 @@ export class ProcessingRun {
     if (error instanceof Ended && error.ending.kind === 'max-runtime') {
       return new JobFailure('ClientError', 'Job exceeded its maximum runtime limit');
     }
-    if (!(error instanceof Ended)) process.stderr.write(`sandbox: job ${this.job.name}: ${error.stack}\n`);
+    if (!(error instanceof Ended)) logError(`job ${this.job.name}: ${error.stack}`);
     return internalError();
   }
 
@@ -159,6 +160,6 @@ export class ProcessingRun {
   }
 
   private say(message: string): void {
-    process.stderr.write(`sandbox: job ${this.job.name}: ${message}\n`);
+    logError(`job ${this.job.name}: ${message}`);
   }
 }

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { enter, isTerminal, setInUse, type TrainingJob } from '../sagemaker/training-job';
+import { logError } from '../wire/log-error';
 import type { Attempt } from './attempt';
 import { Capacity } from './capacity';
 import { type Cluster, clusterOptions } from './cluster';
@@ -80,7 +81,7 @@ export class TrainingRun {
       return error.family === 'InternalServerError' ? this.retry(error) : { over: true, failure: error };
     }
     const { stack } = error as Error;
-    process.stderr.write(`sandbox: job ${this.job.name}: ${stack ?? String(error)}\n`);
+    logError(`job ${this.job.name}: ${stack ?? String(error)}`);
     return { over: true, failure: internalError() };
   }
 
@@ -236,6 +237,6 @@ export class TrainingRun {
   }
 
   private say(message: string): void {
-    process.stderr.write(`sandbox: job ${this.job.name}: ${message}\n`);
+    logError(`job ${this.job.name}: ${message}`);
   }
 }

@@ -6,6 +6,7 @@ import type { Hook } from '../ministack/hook';
 import type { QuotaStore } from '../quotas/quota-store';
 import type { TimeScale } from '../time-scale';
 import type { ApiCall } from '../wire/api-call';
+import { logError } from '../wire/log-error';
 import { trainingEventDetail } from './describe-training';
 import { JobStore } from './job-store';
 import { type ModelGroup, ModelRegistry } from './model-registry';
@@ -109,6 +110,6 @@ function announce(hook: Hook, job: TrainingJob | ProcessingJob, kind: 'Training'
     Detail: JSON.stringify(detail),
   };
   hook.putEvent(job.account, job.region, entry).catch((error: Error) => {
-    process.stderr.write(`sandbox: no event for ${job.name}: ${error.message}\n`);
+    logError(`no event for ${job.name}: ${error.message}`);
   });
 }

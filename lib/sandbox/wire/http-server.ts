@@ -4,6 +4,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo, Server } from 'node:net';
 import type { Certificate } from '../ministack/certificate';
+import { logError } from './log-error';
 import { ServiceError } from './service-error';
 
 /** The answer of a handler: a JSON document, or `drop` to close the connection without an answer. */
@@ -68,7 +69,7 @@ export function errorAnswer(error: unknown): Answer {
   if (error instanceof ServiceError) {
     return { status: error.status, body: { __type: error.code, message: error.message, Message: error.message } };
   }
-  process.stderr.write(`sandbox: ${error instanceof Error ? error.stack : String(error)}\n`);
+  logError(String(error instanceof Error ? error.stack : error));
   return {
     status: 500,
     body: { __type: 'InternalFailure', message: 'We encountered an internal error. Please try again.' },

@@ -96,7 +96,7 @@ export const guardrails = z.strictObject({
     .optional()
     .meta({
       description:
-        'Images that runs may use: environment, dlc, smp, huggingface, and prefixes of image URIs. Default: all.',
+        'Images that runs may use: environment, dlc, smp, huggingface, and prefixes of image URIs, which end where a part of the URI ends: `.../team` allows `.../team:1` and `.../team/app`, not `.../team-2`. Default: all.',
       examples: [['environment', 'dlc']],
     }),
   requireNetworkIsolation: z.boolean().optional().meta({

@@ -4,13 +4,18 @@
  */
 const COMMON_ESCAPES = 'bBdDsSwWfnrtvxu';
 
-/** Number of capturing groups of a JavaScript regular expression; undefined when it is invalid. */
+/**
+ * Number of capturing groups of a JavaScript regular expression; undefined when it is invalid. The expression is never executed: even on an
+ * empty text, `(|)(|)(|)z` has 2^n ways to fail.
+ */
 export function countGroups(regex: string): number | undefined {
   try {
-    return (new RegExp(`${regex}|`).exec('')?.length ?? 1) - 1;
+    new RegExp(regex);
   } catch {
     return undefined;
   }
+  const plain = regex.replace(/\\[\s\S]/g, '').replace(/\[[^\]]*\]/g, '');
+  return plain.match(/\((?!\?)|\(\?<(?![=!])/g)?.length ?? 0;
 }
 
 /**

@@ -1,5 +1,7 @@
 import { parse } from 'yaml';
-import { type Issue, issue } from '../issue';
+import { type Issue, type IssueText, issue } from '../issue';
+import { isFlatterThan, MAX_CHARACTERS, MAX_LEVELS, MAX_OVERRIDES, MAX_POSITION } from './limits';
+import { isTooDeep } from './yaml-levels';
 
 /** Splits `data[1].s3` into ['data', 1, 's3']; undefined when it is not a path. */
 export function parsePath(text: string): (string | number)[] | undefined {
@@ -20,22 +22,35 @@ export function parsePath(text: string): (string | number)[] | undefined {
 
 /** Applies `--set path=value` to a copy of `data`, in order. The value is parsed as YAML; an empty one removes the key. */
 export function applyOverrides(data: unknown, overrides: readonly string[]): { data: unknown; issues: Issue[] } {
-  const copy: unknown = structuredClone(data ?? {});
-  const issues: Issue[] = [];
-  for (const override of overrides) {
-    const split = override.indexOf('=');
-    const path = split > 0 ? parsePath(override.slice(0, split).trim()) : undefined;
-    if (!path || !setAt(copy, path, override.slice(split + 1))) {
-      issues.push(
-        issue('schema/set', 'error', '--set', {
-          must: 'must name a path of the file and a value',
-          got: override,
-          fix: 'write for example --set compute.instanceCount=2 or --set data[0].channel=train',
-        }),
-      );
-    }
+  if (overrides.length > MAX_OVERRIDES) {
+    const text = { must: `must be given at most ${MAX_OVERRIDES} times`, got: overrides.length, fix: IN_THE_FILE };
+    return { data, issues: [setIssue(text)] };
   }
-  return { data: copy, issues };
+  const copy: unknown = structuredClone(data ?? {});
+  const problems = overrides.flatMap((override) => apply(copy, override) ?? []);
+  return { data: copy, issues: problems.map(setIssue) };
+}
+
+const IN_THE_FILE = 'write it in the file';
+const setIssue = (text: IssueText): Issue => issue('schema/set', 'error', '--set', text);
+
+/** Applies one override; returns why it cannot be applied. */
+function apply(data: unknown, override: string): IssueText | undefined {
+  const most = MAX_CHARACTERS.override;
+  if (override.length > most)
+    return { must: `must have at most ${most} characters`, got: `${override.length} characters`, fix: IN_THE_FILE };
+  const split = override.indexOf('=');
+  const path = split > 0 ? parsePath(override.slice(0, split).trim()) : undefined;
+  if (path?.some((segment) => typeof segment === 'number' && segment > MAX_POSITION))
+    return { must: `must name a position of a list up to ${MAX_POSITION}`, got: override, fix: 'correct the number' };
+  if (path && path.length > MAX_LEVELS)
+    return { must: `must name a path of at most ${MAX_LEVELS} levels`, got: override, fix: 'correct the path' };
+  if (path && setAt(data, path, override.slice(split + 1))) return undefined;
+  return {
+    must: 'must name a path of the file and a value',
+    got: override,
+    fix: 'write for example --set compute.instanceCount=2 or --set data[0].channel=train',
+  };
 }
 
 function setAt(root: unknown, path: readonly (string | number)[], text: string): boolean {
@@ -52,6 +67,7 @@ function setAt(root: unknown, path: readonly (string | number)[], text: string):
   }
   if (!isContainer(parent)) return false;
   const value = readValue(last, text);
+  if (!isFlatterThan(value, MAX_LEVELS - path.length)) return false;
   if (value === undefined) delete (parent as Record<string | number, unknown>)[last];
   else (parent as Record<string | number, unknown>)[last] = value;
   return true;
@@ -61,6 +77,8 @@ function readValue(key: string | number, text: string): unknown {
   if (text.trim() === '') return undefined;
   // A version is text even if it looks like a number: 2.10 is not 2.1.
   if (key === 'version') return text.trim().replace(/^["']|["']$/g, '');
+  // Brackets of a text such as a template are no levels.
+  if (isTooDeep(text)) return text;
   try {
     return parse(text);
   } catch {

@@ -1,5 +1,7 @@
 import { isCollection, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
-import { formatPath, type Issue, issue } from '../issue';
+import { formatPath, type Issue, type IssueText, issue } from '../issue';
+import { isFlatterThan, MAX_CHARACTERS, MAX_LEVELS } from './limits';
+import { isTooDeep } from './yaml-levels';
 
 /** Line and column in a file, counted from 1. */
 export interface Position {
@@ -19,8 +21,20 @@ export interface YamlFile {
 /** Keys with a version as their value: `2.10` must not become the number 2.1. */
 const VERSION_PATHS: readonly (readonly string[])[] = [['image', 'version']];
 
-/** Parses YAML 1.2 text. Never throws: errors in the text are returned as issues. */
-export function parseYaml(text: string): YamlFile {
+/** Number of errors in one text that are returned; the others usually follow from them. */
+const MOST_ERRORS = 100;
+
+/**
+ * Parses YAML 1.2 text. Never throws: errors in the text are returned as issues.
+ * @param most characters; longer text is refused without parsing it
+ */
+export function parseYaml(text: string, most: number = MAX_CHARACTERS.file): YamlFile {
+  if (text.length > most)
+    return refused({
+      must: `must have at most ${most} characters`,
+      got: `${text.length} characters`,
+      fix: 'remove what is not read from it, or move long values to files of the code',
+    });
   const data = fromJson(text);
   if (data === undefined) return parseAnyYaml(text);
   let parsed: YamlFile | undefined;
@@ -40,28 +54,33 @@ function fromJson(text: string): object | undefined {
   try {
     const data = JSON.parse(text) as { image?: { version?: unknown } | null };
     const isPlain = JSON.stringify(data) === text && typeof data.image?.version !== 'number';
-    return isPlain && isFlatterThan(data, MOST_LEVELS) ? data : undefined;
+    return isPlain && isFlatterThan(data, MAX_LEVELS) ? data : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** No file of ours has as many levels; the YAML parser refuses some hundreds more. */
-const MOST_LEVELS = 64;
+const refused = (text: IssueText): YamlFile => ({
+  data: undefined,
+  issues: [issue('schema/yaml', 'error', '', text)],
+  positionOf: () => undefined,
+});
 
-const isFlatterThan = (value: unknown, levels: number): boolean =>
-  typeof value !== 'object' ||
-  value === null ||
-  (levels > 0 && Object.values(value).every((item) => isFlatterThan(item, levels - 1)));
+const TOO_DEEP = {
+  must: `must be YAML with at most ${MAX_LEVELS} levels of sections and lists`,
+  fix: 'use fewer levels',
+};
 
 function parseAnyYaml(text: string): YamlFile {
+  if (isTooDeep(text)) return refused(TOO_DEEP);
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
   const at = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
     return { line, column: col };
   };
-  const issues = [...document.errors, ...document.warnings, ...keyProblems(document)].map((error) => {
+  const errors = [...document.errors, ...document.warnings, ...keyProblems(document)];
+  const issues = errors.slice(0, MOST_ERRORS).map((error) => {
     const { line, column } = at(error.pos[0]);
     return issue('schema/yaml', 'error', '', {
       must: `must be YAML: ${error.message.split('\n')[0]} (line ${line}, column ${column})`,
@@ -74,6 +93,7 @@ function parseAnyYaml(text: string): YamlFile {
     if (isScalar(node) && typeof node.value === 'number' && node.source) node.value = node.source;
   }
   const { data, issues: plainIssues } = plainValues(document);
+  if (!isFlatterThan(data, MAX_LEVELS)) return refused(TOO_DEEP);
   const lost = lostDigits(document, data, []);
   return { data, issues: [...plainIssues, ...lost], positionOf: (path) => positionIn(document, path, at) };
 }
@@ -82,9 +102,18 @@ function parseAnyYaml(text: string): YamlFile {
 function keyProblems(document: ReturnType<typeof parseDocument>): { message: string; pos: [number, number] }[] {
   const found: { message: string; pos: [number, number] }[] = [];
   visit(document, {
+    // The parser compares every key with all others: seconds for thousands of keys.
+    Map(_, { items }) {
+      const keys = new Set<string>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        const name = String(key.value);
+        if (keys.has(name)) found.push({ message: 'Map keys must be unique', pos: positionOfKey(key) });
+        keys.add(name);
+      }
+    },
     Pair(_, { key }) {
-      const range = isNode(key) ? key.range : undefined;
-      const pos: [number, number] = [range?.[0] ?? 0, range?.[1] ?? 0];
+      const pos = positionOfKey(key);
       if (isCollection(key)) found.push({ message: 'Map keys must be words, not lists or maps', pos });
       if (isScalar(key) && key.value === '__proto__') found.push({ message: 'Map keys must not be __proto__', pos });
       if (isScalar(key) && key.value === '<<')
@@ -92,6 +121,11 @@ function keyProblems(document: ReturnType<typeof parseDocument>): { message: str
     },
   });
   return found;
+}
+
+function positionOfKey(key: unknown): [number, number] {
+  const range = isNode(key) ? key.range : undefined;
+  return [range?.[0] ?? 0, range?.[1] ?? 0];
 }
 
 function plainValues(document: ReturnType<typeof parseDocument>): Pick<YamlFile, 'data' | 'issues'> {

@@ -187,9 +187,15 @@ describe('what an environment file adds', () => {
     const named = ['smp', '999988887777.dkr.ecr.us-west-2.amazonaws.com/team/img'];
     expect(imageRepositories({ ...CONTEXT, allowedImages: named })).toEqual([
       `${ECR}:999988887777:repository/team/img`,
+      `${ECR}:999988887777:repository/team/img/*`,
       `${ECR}:658645717510:repository/smdistributed-modelparallel`,
     ]);
     expect(imageRepositories({ ...CONTEXT, allowedImages: undefined })[0]).toBe(`${ECR}:111122223333:repository/*`);
+    const registry = '999988887777.dkr.ecr.us-west-2.amazonaws.com';
+    const below = (prefix: string) => imageRepositories({ ...CONTEXT, allowedImages: [prefix] });
+    expect(below(registry)).toEqual([`${ECR}:999988887777:repository/*`]);
+    expect(below(`${registry}/team/`)).toEqual([`${ECR}:999988887777:repository/team/*`]);
+    expect(below(`${registry}/team/img:2`)).toEqual([`${ECR}:999988887777:repository/team/img`]);
   });
 
   test('remote debug and CodeArtifact bring their own statements and nothing else does', () => {

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import {
   byStep,
   CommittedSearch,
-  globPattern,
   listCheckpoints,
   MARKER,
+  matchesMarker,
 } from '../../../lib/handlers/reconcile/observe/checkpoints';
 import { folderOf } from '../../../lib/handlers/reconcile/observe/folders';
 import { fakeS3 } from '../support/fake-s3';
@@ -21,6 +21,7 @@ const marker = (step: number, objects: object[] = [{ key: 'a', bytes: 4 }], more
 
 test('folders of steps come newest first, by number; others are left out', () => {
   expect(byStep(['step-9/', 'step-10/', 'step-x/', 'other/', 'xstep-1/', 'step-1'])).toEqual(['step-10/', 'step-9/']);
+  expect(byStep(['step-99999999999999999999/', 'step-1/'])).toEqual(['step-1/']);
 });
 
 test('a listing is relative to its folder, over all pages, and dated by its newest object', () => {
@@ -113,7 +114,24 @@ test.each([
   ['step*', 'step/1', false],
   ['(a)+', '(a)+', true],
 ])('the marker %s matches %s: %s', (glob, name, is) => {
-  expect(globPattern(glob).test(name)).toBe(is);
+  expect(matchesMarker(glob, name)).toBe(is);
+});
+
+test.each([1e12, -1, 1.5])('a marker of step %s makes no checkpoint', (step) => {
+  const search = new CommittedSearch(P, {}, top('step-1/'));
+  search.add(`${P}step-1/`, folder({ [MARKER]: 50, a: 4 }), marker(step));
+  expect(search.listed).toMatchObject({ committed: [], torn: [{ why: 'COMMITTED.json cannot be read' }] });
+});
+
+test('an object with a number of 20 digits where its step would be is no checkpoint of own code', async () => {
+  const s3 = fakeS3(() => 1000);
+  for (const name of ['out-99999999999999999999/done', 'out-5/done', 'final/done']) s3.put(`b/run/${name}`, 'x');
+  expect(await listCheckpoints(s3.client, P, { marker: '*/done' })).toMatchObject({
+    committed: [
+      { uri: `${P}out-5/`, step: 5 },
+      { uri: `${P}final/`, step: 0 },
+    ],
+  });
 });
 
 test('the marker of own code is looked for only in folders that it can match', async () => {

@@ -136,6 +136,7 @@ export function fakeWorld() {
     ssm,
     sqs,
     sns,
+    events,
     messages,
     published,
     announced,

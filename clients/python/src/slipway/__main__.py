@@ -8,16 +8,19 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import get_args, get_type_hints
+from typing import TextIO, get_args, get_type_hints
 
 from ._display import list_text, offers_text, size_text, status_text, text_table
 from ._lineage import lineage_rows
+from ._plain_text import plain_line, plain_text
 from .environment import Environment
 from .errors import Refused, SlipwayError, UsageError
 from .types import Status
 
 _RUN_FAILED, _INTERRUPTED = 4, 130
 _VERSIONS = ("code", "driver", "image")
+#: An event of CloudWatch Logs may have 1 MB.
+_MOST_LINE = 1_100_000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,10 +37,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             _print_json({"ok": False, "issues": refusal.issues})
         else:
             for issue in refusal.issues:
-                print(f"{issue['level']}: {issue['message']} [{issue['rule']}]", file=sys.stderr)
+                _say(f"{issue['level']}: {issue['message']} [{issue['rule']}]", file=sys.stderr)
         return refusal.exit_code
     except SlipwayError as error:
-        print(f"slipway: {error}", file=sys.stderr)
+        _say(f"slipway: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -56,23 +59,28 @@ def _print_json(document: object) -> None:
     print(json.dumps(document, indent=2))
 
 
+def _say(text: object, file: TextIO | None = None) -> None:
+    """Prints text for people: visible characters, line feeds and tabs, regardless of its author."""
+    print(plain_text(str(text)), file=file or sys.stdout, flush=True)
+
+
 def _validate(env: Environment, a: argparse.Namespace) -> int:
     issues = env.validate(a.file, set=_pairs(a.set))
     ok = not any(issue["level"] == "error" for issue in issues)
     if a.json:
         _print_json({"ok": ok, "issues": issues})
     for issue in () if a.json else issues:
-        print(f"{a.file}: {issue['level']}: {issue['message']} [{issue['rule']}]", file=sys.stderr)
+        _say(f"{a.file}: {issue['level']}: {issue['message']} [{issue['rule']}]", file=sys.stderr)
     return 0 if ok else 1
 
 
 def _plan(env: Environment, a: argparse.Namespace) -> int:
     if a.by:
         offers = env.plan_by(a.file, a.by, set=_pairs(a.set))
-        _print_json(offers) if a.json else print(offers_text(offers))
+        _print_json(offers) if a.json else _say(offers_text(offers))
         return 0
     plan = env.plan(a.file, set=_pairs(a.set))
-    _print_json(plan) if a.json else print(plan)
+    _print_json(plan) if a.json else _say(plan)
     return 1 if plan["fits"] == "oom" else 0
 
 
@@ -89,14 +97,14 @@ def _launch(env: Environment, a: argparse.Namespace) -> int:
         preemptible=a.preemptible,
     )
     status = run.wait() if a.wait else run.status()
-    _print_json(status) if a.json else print(status_text(status))
+    _print_json(status) if a.json else _say(status_text(status))
     return _RUN_FAILED if a.wait and status["state"] != "completed" else 0
 
 
 def _status(env: Environment, a: argparse.Namespace) -> int:
     run = env.run(a.run)
     status = run.wait() if a.wait else run.status()
-    _print_json(status) if a.json else print(status_text(status))
+    _print_json(status) if a.json else _say(status_text(status))
     return _RUN_FAILED if a.wait and status["state"] != "completed" else 0
 
 
@@ -105,9 +113,9 @@ def _list(env: Environment, a: argparse.Namespace) -> int:
     if a.json:
         _print_json({"runs": runs})
     elif runs:
-        print(list_text(runs))
+        _say(list_text(runs))
     else:
-        print("no matching runs" if a.state or a.tag or a.search else "no runs yet")
+        _say("no matching runs" if a.state or a.tag or a.search else "no runs yet")
     return 0
 
 
@@ -129,7 +137,7 @@ def _note(env: Environment, a: argparse.Namespace) -> int:
     if a.json:
         _print_json({"runId": a.run, "note": text})
     else:
-        print(f"{a.run}: noted; python -m slipway list --search finds it", file=sys.stderr)
+        _say(f"{a.run}: noted; python -m slipway list --search finds it", file=sys.stderr)
     return 0
 
 
@@ -143,7 +151,7 @@ def _diff(env: Environment, a: argparse.Namespace) -> int:
     rows = [(option["path"], *(json.dumps(value) for value in option["values"])) for option in found["options"]]
     rows += [(name, *(str(value) for value in found[name]["values"])) for name in _VERSIONS if not found[name]["isSame"]]
     same = "launched with the same options, code, driver and image"
-    print(text_table(("launched with", a.run, a.other), rows) if rows else same)
+    _say(text_table(("launched with", a.run, a.other), rows) if rows else same)
     return 0
 
 
@@ -153,10 +161,10 @@ def _lineage(env: Environment, a: argparse.Namespace) -> int:
         _print_json(found)
         return 0
     for run in found["runs"]:
-        print(f"{run['runId']}  {run['state']}")
-        print("\n".join(f"  {name:16}{value}" for name, value in lineage_rows(run)))
+        _say(plain_line(f"{run['runId']}  {run['state']}"))
+        _say("\n".join(plain_line(f"  {name:16}{value}") for name, value in lineage_rows(run)))
     for note in found["notes"]:
-        print(f"not known: {note}")
+        _say(plain_line(f"not known: {note}"))
     return 0
 
 
@@ -167,22 +175,23 @@ def _publish(env: Environment, a: argparse.Namespace) -> int:
         _print_json(found)
         return 0
     files, size = len(found["files"]), sum(file["bytes"] for file in found["files"])
-    print(f"{a.run}: {files} {'file' if files == 1 else 'files'}, {size_text(size)}, at {found['uri']}")
-    print(f"card: {found['card']}; licence, intended uses, limitations and data are left for people to fill in")
+    _say(f"{a.run}: {files} {'file' if files == 1 else 'files'}, {size_text(size)}, at {found['uri']}")
+    _say(f"card: {found['card']}; licence, intended uses, limitations and data are left for people to fill in")
     if found["modelPackageArn"]:
-        print(f"registered as {found['modelPackageArn']}; it waits for its approval")
+        _say(f"registered as {found['modelPackageArn']}; it waits for its approval")
     return 0
 
 
 def _logs(env: Environment, a: argparse.Namespace) -> int:
     for line in env.run(a.run).logs(follow=a.follow):
-        print(json.dumps(line) if a.json else f"{line['at']} {line['host']} {line['message']}", flush=True)
+        _say(json.dumps(line) if a.json else plain_line(f"{line['at']} {line['host']} {line['message']}", _MOST_LINE))
     return 0
 
 
 def _events(env: Environment, a: argparse.Namespace) -> int:
     for line in env.run(a.run).timeline():
-        print(json.dumps(line) if a.json else f"{line['at'][:19].replace('T', ' ')}  {line['what']:20}  {line['text']}")
+        text = f"{line['at'][:19].replace('T', ' ')}  {line['what']:20}  {line['text']}"
+        _say(json.dumps(line) if a.json else plain_line(text, _MOST_LINE))
     return 0
 
 
@@ -199,7 +208,7 @@ def _release(env: Environment, a: argparse.Namespace) -> int:
         _print_json(answer)
     else:
         what = "its warm pool was released" if answer["released"] else "has no warm pool; nothing to release"
-        print(f"{a.run}: {what}", file=sys.stderr)
+        _say(f"{a.run}: {what}", file=sys.stderr)
     return 0
 
 
@@ -212,7 +221,7 @@ def _resume(env: Environment, a: argparse.Namespace) -> int:
 
 def _report(env: Environment, a: argparse.Namespace) -> int:
     env.run(a.run).report(a.html)
-    print(f"wrote {a.html}", file=sys.stderr)
+    _say(f"wrote {a.html}", file=sys.stderr)
     return 0
 
 

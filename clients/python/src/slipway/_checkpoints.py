@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from ._service_errors import service_error
 from .types import LineageCheckpoint
 
-_MARKER = re.compile(r"^step-(\d+)/COMMITTED\.json$")
+_MARKER = re.compile(r"^step-[0-9]{1,12}/COMMITTED\.json$")
 
 
 class Checkpoint(TypedDict):

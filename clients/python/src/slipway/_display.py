@@ -6,6 +6,7 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ._plain_text import plain_line
 from .types import Issue, Offers, Status
 
 _CHART_WIDTH, _CHART_HEIGHT = 320, 60
@@ -52,7 +53,7 @@ def progress_line(status: Status) -> str:
     if status["committedStep"] is not None:
         parts.append(f"committed {status['committedStep']}")
     reason = f" ({status['reason']})" if status["reason"] else ""
-    return f"{status['runId']}: {', '.join(parts)}{reason}"
+    return plain_line(f"{status['runId']}: {', '.join(parts)}{reason}")
 
 
 def size_text(count: int) -> str:
@@ -108,7 +109,7 @@ def table_html(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A table of a notebook."""
 
     def cells(row: Sequence[object], tag: str) -> str:
-        return "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in row)
+        return "".join(f"<{tag}>{html.escape(plain_line(cell))}</{tag}>" for cell in row)
 
     body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
     return f"<table><thead><tr>{cells(head, 'th')}</tr></thead><tbody>{body}</tbody></table>"
@@ -116,7 +117,7 @@ def table_html(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Columns for a terminal."""
-    lines = [[str(cell) for cell in row] for row in (head, *rows)]
+    lines = [[plain_line(cell) for cell in row] for row in (head, *rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
 
@@ -166,5 +167,5 @@ def status_text(status: Status) -> str:
     lines = [progress_line(status)]
     for attempt in status["attempts"]:
         steps = "-" if attempt["lastStep"] is None else f"{attempt['firstStep'] or '?'}-{attempt['lastStep']}"
-        lines.append(f"  {attempt['trainingJobName']}  {attempt['status']}  steps {steps}  {attempt['reason']}".rstrip())
+        lines.append(plain_line(f"  {attempt['trainingJobName']}  {attempt['status']}  steps {steps}  {attempt['reason']}").rstrip())
     return "\n".join(lines)

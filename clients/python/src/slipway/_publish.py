@@ -15,6 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from ._card_lines import card_lines
 from ._display import size_text
 from ._lineage import Reader, folder_at, lineage_of, text_in
+from ._plain_text import plain_line
 from ._report import described_jobs
 from ._service_errors import service_error
 from ._waiting import ENDED
@@ -51,7 +52,7 @@ class Source:
     def say(self, text: str) -> None:
         """A line for people."""
         if self.progress:
-            print(text, file=sys.stderr)
+            print(plain_line(text), file=sys.stderr)
 
 
 def publish(source: Source, wanted: Wanted, status_of: Any, lines_of: Any) -> Published:

@@ -750,22 +750,22 @@ class Diff(TypedDict):
 
 class LineageCheckpoint(TypedDict):
     uri: str
-    runId: Any
+    runId: Union[str, None]
     attempt: Union[int, None]
     step: int
     tokens: Any
     savedAt: Union[str, None]
-    configHash: Any
-    codeDigest: Any
-    imageUri: Any
-    dataDigest: Any
+    configHash: Union[str, None]
+    codeDigest: Union[str, None]
+    imageUri: Union[str, None]
+    dataDigest: Union[str, None]
     seed: Union[int, None]
     nextSample: Union[int, None]
 
 
 class LineageRunsItemCode(TypedDict):
-    source: Any
-    sha256: Any
+    source: Union[str, None]
+    sha256: Union[str, None]
 
 
 class LineageRunsItemDataChannelsItem(TypedDict):
@@ -775,13 +775,13 @@ class LineageRunsItemDataChannelsItem(TypedDict):
 
 class LineageRunsItemData(TypedDict):
     channels: list[LineageRunsItemDataChannelsItem]
-    digest: Any
+    digest: Union[str, None]
 
 
 class LineageRunsItemParentsItem(TypedDict):
     kind: Literal["checkpoint", "weights"]
     source: str
-    runId: Any
+    runId: Union[str, None]
     step: Union[int, None]
     by: str
 
@@ -791,10 +791,10 @@ class LineageRunsItem(TypedDict):
     name: str
     team: str
     state: str
-    configHash: Any
+    configHash: Union[str, None]
     code: LineageRunsItemCode
-    driverHash: Any
-    image: Any
+    driverHash: Union[str, None]
+    image: Union[str, None]
     data: LineageRunsItemData
     parents: list[LineageRunsItemParentsItem]
 

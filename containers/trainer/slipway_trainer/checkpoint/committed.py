@@ -12,7 +12,7 @@ MARKER = "COMMITTED.json"
 SCHEMA = 1
 #: The minimum regardless of `keep`, because the newest checkpoint may turn out to be unreadable.
 LEAST_KEPT = 2
-_STEP = re.compile(r"^step-(\d+)/")
+_STEP = re.compile(r"^step-([0-9]{1,12})/")
 
 
 @dataclass(frozen=True)

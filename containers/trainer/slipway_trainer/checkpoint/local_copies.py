@@ -17,7 +17,7 @@ from slipway_trainer.checkpoint.store import Listed, ObjectWriter, Store, Writte
 KEPT = 2
 #: Free disk space that the copies leave for other files.
 LEAST_FREE_BYTES = 4 << 30
-_FOLDER = re.compile(r"^step-(\d+)$")
+_FOLDER = re.compile(r"^step-([0-9]{1,12})$")
 
 
 class _Copy:

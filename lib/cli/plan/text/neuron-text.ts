@@ -1,13 +1,12 @@
 import pc from 'picocolors';
 import type { NeuronLayout, NeuronPlan } from '../../../planner/run/neuron';
-import { textTable } from '../../../spec/formats/text-table';
-import { memoryParts } from './plan-text';
+import { memoryParts, planTable } from './plan-text';
 
 const gib = (value: number) => value.toFixed(1);
 
 /** Text for a plan on Trainium, on one screen. */
 export function neuronText(name: string, plan: NeuronPlan): string {
-  const verdict = plan.fits === 'oom' ? pc.red('does not fit') : 'not known whether it fits';
+  const verdict = plan.fits === 'oom' ? 'does not fit' : 'not known whether it fits';
   const rows = [
     ['memory', `${verdict}: ${gib(plan.coreGiB)} GiB a NeuronCore, before what its runtime takes`],
     ...plan.layouts.flatMap((layout) => layoutRows(layout)),
@@ -16,7 +15,7 @@ export function neuronText(name: string, plan: NeuronPlan): string {
   ];
   return [
     `${pc.bold(name)}: ${(plan.parameters / 1e9).toFixed(1)} B parameters on ${plan.cores} NeuronCores of ${plan.instanceType}`,
-    textTable(['', ''], rows).split('\n').slice(1).join('\n'),
+    planTable(rows),
     ...plan.assumptions.map((a) => pc.dim(`assumed: ${a}`)),
   ].join('\n');
 }

@@ -12,7 +12,20 @@ import type { RunSpec } from '../../../spec/run-spec';
 /** The result of a layout search in a plan that has one. */
 export type Search = NonNullable<PlanReport['search']>;
 
-const VERDICT = { fits: pc.green('fits'), tight: pc.yellow('tight'), oom: pc.red('does not fit') };
+const VERDICT = { fits: 'fits', tight: 'tight', oom: 'does not fit' };
+const TONES: Readonly<Record<string, (text: string) => string>> = {
+  [VERDICT.fits]: pc.green,
+  [VERDICT.tight]: pc.yellow,
+  [VERDICT.oom]: pc.red,
+};
+
+/** A table without a head, whose row `memory` begins with a verdict: its cells are plain text, and the verdict gets its colour here. */
+export const planTable = (rows: readonly (readonly string[])[]): string =>
+  textTable(['', ''], rows)
+    .split('\n')
+    .slice(1)
+    .join('\n')
+    .replace(/^(memory +)(fits|tight|does not fit)/m, (_, name, verdict) => `${name}${TONES[verdict]?.(verdict)}`);
 
 const round = (value: number, digits = 0) =>
   value.toLocaleString('en-US', { maximumFractionDigits: digits, minimumFractionDigits: digits });
@@ -41,7 +54,7 @@ export function planText(run: RunSpec, plan: RunPlan): string {
   ];
   return [
     `${pc.bold(run.name)}: ${round(plan.parameters / 1e9, 1)} B parameters${activeText(plan)} on ${plan.gpus} GPUs`,
-    textTable(['', ''], rows).split('\n').slice(1).join('\n'),
+    planTable(rows),
     ...plan.assumptions.map((a) => pc.dim(`assumed: ${a}`)),
     ...plan.advice.map(
       (a) =>

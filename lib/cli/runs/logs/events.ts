@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type EventAnswer, type EventsAnswer, hasEnded } from '../../../contracts/control';
 import type { Descriptor } from '../../../spec/descriptor';
+import { plainLine } from '../../../spec/formats/plain-text';
 import { EXIT, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
 import { RUN_ID, runTarget } from '../../launch/run-target';
-import type { Terminal } from '../../terminal';
+import { jsonLine, type Terminal } from '../../terminal';
 import { callControl } from '../control-client';
 import { readStatus } from '../read-status';
 import { pollSeconds } from '../wait';
@@ -75,14 +76,17 @@ async function printFresh(
       last = Math.max(last ?? 0, Date.parse(line.at));
       if (seen.has(key)) continue;
       seen.add(key);
-      terminal.out(options.json ? jsonLine(line) : textLine(line, runId === undefined));
+      terminal.out(options.json ? eventJson(line) : plainLine(textLine(line, runId === undefined), MOST_LINE));
     }
     after = page.next ?? undefined;
   } while (after !== undefined);
   return last;
 }
 
-const jsonLine = ({ cursor: _, ...line }: EventAnswer): string => JSON.stringify(line);
+/** An item of the run table, and with it the text of an event, has at most 400 KB. */
+const MOST_LINE = 400_000;
+
+const eventJson = ({ cursor: _, ...line }: EventAnswer): string => jsonLine(line);
 
 const textLine = ({ at, runId, what, text }: EventAnswer, names: boolean): string =>
   `${at.slice(0, 19).replace('T', ' ')}  ${names ? `${runId}  ` : ''}${what.padEnd(20)}  ${text}`;

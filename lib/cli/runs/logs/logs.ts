@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasEnded, type LogEventAnswer } from '../../../contracts/control';
+import { plainLine } from '../../../spec/formats/plain-text';
 import { EXIT, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
 import { runTarget } from '../../launch/run-target';
-import type { Terminal } from '../../terminal';
+import { jsonLine, type Terminal } from '../../terminal';
 import { readStatus } from '../read-status';
 import { readAttemptLog } from './job-logs';
 
@@ -14,6 +15,9 @@ export interface LogOptions extends CommonOptions {
   errors?: boolean;
   since?: string;
 }
+
+/** An event of CloudWatch Logs may have 1 MB. */
+const MOST_LINE = 1_100_000;
 
 interface Line {
   at: string;
@@ -38,7 +42,7 @@ export async function logs(runId: string, options: LogOptions, terminal: Termina
     const fresh = events.filter((e) => !seen.has(e.id)).sort((a, b) => a.line.at.localeCompare(b.line.at));
     for (const { id, line } of pick(fresh, options)) {
       seen.add(id);
-      terminal.out(options.json ? JSON.stringify(line) : `${line.at} ${line.host} ${line.message}`);
+      terminal.out(options.json ? jsonLine(line) : plainLine(`${line.at} ${line.host} ${line.message}`, MOST_LINE));
     }
     if (!options.follow || hasEnded(status)) return EXIT.done;
     await sleep(2000);

@@ -1,6 +1,7 @@
 import pc from 'picocolors';
 import type { Lineage, LineageRun } from '../../../report/lineage/lineage';
 import { lineageRows } from '../../../report/lineage/lineage-rows';
+import { plainLines } from '../../../spec/formats/plain-text';
 import { textTable } from '../../../spec/formats/text-table';
 import { EXIT } from '../../exit';
 import type { CommonOptions } from '../../inputs';
@@ -11,7 +12,7 @@ import { readLineage } from './read-lineage';
 /** `slipway lineage RUN|s3://...`: shows the data, code, image and earlier runs of a checkpoint, published weights or a run. */
 export async function lineage(of: string, options: CommonOptions, terminal: Terminal): Promise<number> {
   const found = await readLineage(await runTarget(options), of);
-  terminal.out(options.json ? json(found) : lineageText(found));
+  terminal.out(options.json ? json(found) : lineageText(plainLines(found)));
   return EXIT.done;
 }
 

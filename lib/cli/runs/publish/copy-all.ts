@@ -1,5 +1,6 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { bytes } from '../../../report/page/format';
+import { plainLine } from '../../../spec/formats/plain-text';
 import type { Terminal } from '../../terminal';
 import { copyWeights, type Destination, type WeightFile } from './weights';
 
@@ -28,7 +29,7 @@ export async function copyAll(
   try {
     for (const file of files) {
       if (interrupted.signal.aborted) break;
-      terminal.err(`copying ${copied + 1} of ${files.length}: ${file.name}, ${bytes(file.bytes)}`);
+      terminal.err(plainLine(`copying ${copied + 1} of ${files.length}: ${file.name}, ${bytes(file.bytes)}`));
       await copyWeights(client, file, to, interrupted.signal);
       copied += 1;
     }

@@ -2,9 +2,11 @@ import { GetObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/clie
 import { checkpointOrigin } from '../../../report/lineage/checkpoint-origin';
 import type { ListedCheckpoint } from '../../../report/read/checkpoint-list';
 import type { Descriptor } from '../../../spec/descriptor';
+import { stepNumber } from '../../../spec/formats/step-number';
 import { calling } from '../../aws-errors';
 
 const MARKER = /^step-(\d+)\/COMMITTED\.json$/;
+const isMarker = (name: string): boolean => stepNumber(MARKER.exec(name)?.[1]) !== undefined;
 
 /** The displayed fields of COMMITTED.json (contract: runtime). */
 interface Marker {
@@ -25,7 +27,7 @@ export async function committedCheckpoints(
   const place = `s3://${checkpointBucket}/${prefix}`;
   return calling(`listing ${place}`, async () => {
     const sizes = await sizesBelow(client, checkpointBucket, prefix);
-    const names = [...sizes.keys()].filter((name) => MARKER.test(name));
+    const names = [...sizes.keys()].filter(isMarker);
     const texts = await Promise.all(names.map((name) => read(client, checkpointBucket, `${prefix}${name}`)));
     return names.flatMap((name, i) => listedCheckpoint(name, texts[i] ?? '', place, sizes) ?? []);
   });
@@ -71,7 +73,8 @@ function listedCheckpoint(
 function parseMarker(text: string): Marker | undefined {
   try {
     const parsed = JSON.parse(text) as Marker;
-    const isWhole = Number.isInteger(parsed.step) && parsed.objects.every((o) => typeof o.bytes === 'number');
+    const isWhole =
+      stepNumber(String(parsed.step)) !== undefined && parsed.objects.every((o) => typeof o.bytes === 'number');
     return isWhole ? parsed : undefined;
   } catch {
     return undefined;

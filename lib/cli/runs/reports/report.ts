@@ -4,6 +4,7 @@ import { lineageRows } from '../../../report/lineage/lineage-rows';
 import { orDash, usd } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
 import type { RunReport } from '../../../report/run/run-report';
+import { plainLines } from '../../../spec/formats/plain-text';
 import { textTable } from '../../../spec/formats/text-table';
 import { EXIT, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
@@ -53,7 +54,7 @@ async function reportOne(runId: string, options: ReportOptions, terminal: Termin
     const { renderRunReport } = await import('../../../report/render-run-report.js');
     writePage(options.html, renderRunReport(found), terminal);
   }
-  terminal.out(options.json ? json(found) : reportText(found));
+  terminal.out(options.json ? json(found) : reportText(plainLines(found)));
   return EXIT.done;
 }
 

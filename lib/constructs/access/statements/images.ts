@@ -31,14 +31,21 @@ export function imageRepositories(context: JobRoleContext): string[] {
   const facts = REGIONS[region];
   const allows = (kind: string) => !allowedImages || allowedImages.includes(kind);
   const dlc = DLC_REPOSITORIES.filter((name) => allows(name.startsWith('huggingface') ? 'huggingface' : 'dlc'));
-  const named = (allowedImages ?? []).flatMap((prefix) => {
-    const found = /^(\d{12})\.dkr\.ecr\.([a-z0-9-]+)\.[a-z.]+\/([^:@]+)/.exec(prefix);
-    return found ? [`arn:${partition}:ecr:${found[2]}:${found[1]}:repository/${found[3]}`] : [];
-  });
+  const named = (allowedImages ?? []).flatMap((prefix) => repositoriesBelow(partition, prefix));
   return [
     ...(context.repositoryName && allowedImages && allows('environment') ? [arn(account, context.repositoryName)] : []),
     ...(allowedImages ? named : [arn(account, '*')]),
     ...(facts ? dlc.map((name) => arn(facts.dlcAccount, name)) : []),
     ...(facts?.smpAccount && allows('smp') ? [arn(facts.smpAccount, SMP_REPOSITORY)] : []),
   ];
+}
+
+/** The repositories that a prefix of an image URI allows, as in the rule `guardrails/images`: one by name, and those below it. */
+function repositoriesBelow(partition: string, prefix: string): string[] {
+  const found = /^(\d{12})\.dkr\.ecr\.([a-z0-9-]+)\.[a-z.]+(?:\/([^:@]*)([:@].*)?)?$/.exec(prefix);
+  if (!found) return [];
+  const [, owner, region, name = '', version] = found;
+  const repository = (text: string) => `arn:${partition}:ecr:${region}:${owner}:repository/${text}`;
+  if (version !== undefined) return [repository(name)];
+  return name === '' || name.endsWith('/') ? [repository(`${name}*`)] : [repository(name), repository(`${name}/*`)];
 }

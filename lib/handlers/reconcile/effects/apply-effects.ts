@@ -8,6 +8,7 @@ import { teamKeyEncryption } from '../../../job/team-key';
 import type { Effect } from '../../../lifecycle/action';
 import type { CreateOutcome } from '../../../lifecycle/observed';
 import type { Notice, RunRecord } from '../../../lifecycle/record';
+import { plainLine } from '../../../spec/formats/plain-text';
 import { bucketAndKey } from '../../../spec/formats/s3-uri';
 import { describeError } from '../../shared/errors';
 import type { ReconcileDeps } from '../deps';
@@ -78,9 +79,15 @@ async function requestHandOver(deps: ReconcileDeps, subject: Subject, effect: Ha
   }
 }
 
+/** Of a text that contains words of a job: a message of SNS may have 256 KiB, and an event of EventBridge too. */
+const MAX_TEXT = 2000;
+/** https://docs.aws.amazon.com/sns/latest/api/API_Publish.html, 2026-11-26 */
+const MAX_SUBJECT = 100;
+
 async function publish(deps: ReconcileDeps, record: RunRecord, notice: Notice): Promise<boolean> {
+  const text = plainLine(notice.text, MAX_TEXT);
   const Message = [
-    notice.text,
+    text,
     '',
     `team ${record.team}, environment ${record.environment}, state ${record.state}`,
     record.attempt ? `job ${record.attempt.jobName}` : 'no job yet',
@@ -88,8 +95,8 @@ async function publish(deps: ReconcileDeps, record: RunRecord, notice: Notice): 
     `next step: docs/runbooks/${notice.runbook}.md`,
   ].join('\n');
   try {
-    const Subject = `Slipway: ${notice.text}`.replace(/[^\x20-\x7e]/g, '?').slice(0, 100);
-    const MessageAttributes = attributesOf({ notice: notice.id, run: record.runId, team: record.team });
+    const Subject = plainLine(`Slipway: ${text}`, MAX_SUBJECT).replace(/[^\x20-\x7e]/g, '?');
+    const MessageAttributes = attributesOf({ notice: plainLine(notice.id), run: record.runId, team: record.team });
     await deps.sns.send(new PublishCommand({ TopicArn: deps.topicArn, Subject, Message, MessageAttributes }));
     await tellChannels(deps, record, notice);
     return true;
@@ -136,7 +143,7 @@ export async function announce(deps: ReconcileDeps, before: RunRecord, after: Ru
     environment: after.environment,
     state: after.state,
     previousState: before.state,
-    reason: after.reason,
+    reason: plainLine(after.reason, MAX_TEXT),
     attempt: after.attempt?.number ?? null,
     jobName: after.attempt?.jobName ?? null,
     committedStep: after.committed?.step ?? null,

@@ -1,4 +1,5 @@
 import type { Notice, RunRecord } from '../../../lifecycle/record';
+import { plainLine } from '../../../spec/formats/plain-text';
 
 /** A message may have 256 KiB; chat applications truncate titles that are longer than this. */
 const MOST_TITLE = 250;
@@ -26,9 +27,9 @@ export const customNotification = (message: CustomNotification): string =>
 export function chatMessage(record: RunRecord, notice: Notice): string {
   const { runId, team, environment, state, attempt, committed } = record;
   return customNotification({
-    id: `${runId}/${notice.id}`,
+    id: `${runId}/${plainLine(notice.id)}`,
     content: {
-      title: plain(notice.text).slice(0, MOST_TITLE),
+      title: plain(notice.text),
       description: [
         `team ${team}, environment ${environment}, state ${state}`,
         attempt ? `job ${attempt.jobName}` : 'no job yet',
@@ -39,7 +40,7 @@ export function chatMessage(record: RunRecord, notice: Notice): string {
     },
     metadata: {
       threadId: runId,
-      summary: plain(notice.text).slice(0, MOST_TITLE),
+      summary: plain(notice.text),
       eventType: notice.alert,
       additionalContext: { run: runId, team, environment, runbook: notice.runbook },
     },
@@ -47,4 +48,5 @@ export function chatMessage(record: RunRecord, notice: Notice): string {
 }
 
 /** These characters start mentions and links in Slack's markdown, and a reason may contain text of the user's program. */
-const plain = (text: string): string => text.replace(/[<>]/g, '').replace(/&/g, 'and').replace(/\s+/g, ' ');
+const plain = (text: string): string =>
+  plainLine(plainLine(text).replace(/[<>]/g, '').replace(/&/g, 'and'), MOST_TITLE);

@@ -1,7 +1,9 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
 import type { CheckpointObservation } from '../../../lifecycle/observed';
-import { type Checkpoint, checkpointKey, MAX_STEP } from '../../../lifecycle/record';
+import { type Checkpoint, checkpointKey } from '../../../lifecycle/record';
+import { matchesGlob } from '../../../spec/formats/glob';
+import { MAX_STEP, stepNumber } from '../../../spec/formats/step-number';
 import { describeError } from '../../shared/errors';
 import { readObject } from '../../shared/read-object';
 import { type Folder, listFolder } from './folders';
@@ -115,8 +117,8 @@ export class CommittedSearch {
 export const byStep = (folders: readonly string[]): string[] =>
   folders
     .flatMap((folder) => {
-      const step = /^step-(\d+)\/$/.exec(folder)?.[1];
-      return step === undefined ? [] : [{ step: Number(step), folder }];
+      const step = stepNumber(/^step-(\d+)\/$/.exec(folder)?.[1]);
+      return step === undefined ? [] : [{ step, folder }];
     })
     .sort((a, b) => b.step - a.step)
     .map(({ folder }) => folder);
@@ -159,15 +161,15 @@ function parseMarker(text: string): z.infer<typeof markerSchema> | undefined {
  */
 async function marked(s3: S3Client, prefixUri: string, marker: string): Promise<Listed> {
   const segments = marker.split('/');
-  const last = globPattern(segments.pop() ?? '');
+  const last = segments.pop() ?? '';
   let folders = [''];
-  for (const segment of segments) folders = await matchingFolders(s3, prefixUri, folders, globPattern(segment));
+  for (const segment of segments) folders = await matchingFolders(s3, prefixUri, folders, segment);
   const found: (Checkpoint & { at: number })[] = [];
   for (const folder of folders) {
     const { objects } = await listFolder(s3, `${prefixUri}${folder}`);
     for (const [name, { writtenAt }] of objects) {
-      if (!last.test(name)) continue;
-      const step = Number(/\d+/.exec(`${folder}${name}`)?.[0] ?? 0);
+      const step = stepNumber(/\d+/.exec(`${folder}${name}`)?.[0] ?? '0');
+      if (step === undefined || !matchesMarker(last, name)) continue;
       found.push({ uri: `${prefixUri}${folder}`, step, attempt: null, at: writtenAt });
     }
   }
@@ -182,17 +184,14 @@ async function marked(s3: S3Client, prefixUri: string, marker: string): Promise<
 }
 
 /** Folders one level below `parents` whose last name matches the pattern. */
-async function matchingFolders(s3: S3Client, prefixUri: string, parents: readonly string[], pattern: RegExp) {
+async function matchingFolders(s3: S3Client, prefixUri: string, parents: readonly string[], glob: string) {
   const found: string[] = [];
   for (const parent of parents) {
     const { folders } = await listFolder(s3, `${prefixUri}${parent}`);
-    found.push(...folders.filter((f) => pattern.test(f.slice(0, -1))).map((f) => `${parent}${f}`));
+    found.push(...folders.filter((f) => matchesMarker(glob, f.slice(0, -1))).map((f) => `${parent}${f}`));
   }
   return found;
 }
 
 /** `*` matches anything within one folder. */
-export function globPattern(glob: string): RegExp {
-  const escaped = glob.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '[^/]*');
-  return new RegExp(`^${escaped}$`);
-}
+export const matchesMarker = (glob: string, name: string): boolean => matchesGlob(glob, name, { separator: '/' });

@@ -1,7 +1,7 @@
 import { PutObjectTaggingCommand, type S3Client } from '@aws-sdk/client-s3';
 import { LEFTOVER_TAG } from '../../../contracts/storage';
 import { bucketAndKey } from '../../../spec/formats/s3-uri';
-import { byStep, globPattern, MARKER } from './checkpoints';
+import { byStep, MARKER, matchesMarker } from './checkpoints';
 import { listFolder } from './folders';
 
 /** Number of parallel calls. An interrupted run leaves few unfinished folders, with one object per rank. */
@@ -19,7 +19,9 @@ async function leftovers(s3: S3Client, prefixUri: string, marker?: string): Prom
   const found: string[] = [];
   for (const folder of byStep(folders).slice(0, MOST_FOLDERS)) {
     const isMarker =
-      marker === undefined ? (name: string) => name === `${folder}${MARKER}` : matcher(globPattern(marker));
+      marker === undefined
+        ? (name: string) => name === `${folder}${MARKER}`
+        : (name: string) => matchesMarker(marker, name);
     const { objects } = await listFolder(s3, `${prefixUri}${folder}`, { deep: true });
     const names = [...objects.keys()].map((name) => `${folder}${name}`);
     if (!names.some(isMarker)) found.push(...names);
@@ -27,8 +29,6 @@ async function leftovers(s3: S3Client, prefixUri: string, marker?: string): Prom
   }
   return found;
 }
-
-const matcher = (pattern: RegExp) => (name: string) => pattern.test(name);
 
 /**
  * Tags these objects, so that the bucket's lifecycle rule expires them after `storage.checkpointExpirationDays`. Only for a run that is

@@ -5,6 +5,7 @@ import {
   type InputLogEvent,
   PutLogEventsCommand,
 } from '@aws-sdk/client-cloudwatch-logs';
+import { logError } from '../../wire/log-error';
 
 /** Limits of PutLogEvents: https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutLogEvents.html, 2026-11-21. */
 const MAX_EVENTS = 10_000;
@@ -50,7 +51,7 @@ export class LogWriter {
   }
 
   private refuse(error: Error): void {
-    if (!this.refused) process.stderr.write(`sandbox: no log stream ${this.stream}: ${error.message}\n`);
+    if (!this.refused) logError(`no log stream ${this.stream}: ${error.message}`);
     this.refused = true;
   }
 
