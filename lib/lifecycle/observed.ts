@@ -100,8 +100,8 @@ export interface Observed {
   rungsThatDoNotFit: string[];
   /** Ids of the rungs that need more than the applied quota. @default none */
   rungsAboveQuota?: string[];
-  /** The service accepted the stop that was sent in this round. @default false */
-  stopAccepted?: boolean;
+  /** What the service answered to the stop of this round: it was accepted, or the job is over already. @default - neither */
+  stopAnswer?: 'accepted' | 'over';
   /** Ids of notices that were published in this round. */
   published: string[];
 }

@@ -152,6 +152,8 @@ export interface AttemptStop {
   sentAt?: EpochMs;
   /** When the service accepted it while the job could not be described. */
   acceptedAt?: EpochMs;
+  /** The service refused it because the job was over already. @default false */
+  isTooLate?: boolean;
   text: string;
 }
 

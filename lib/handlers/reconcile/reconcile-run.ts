@@ -69,7 +69,7 @@ export function wanted(record: RunRecord, observed: Observed, now: EpochMs): Act
  */
 export function isSettled(actions: readonly Action[], observed: Observed, now: EpochMs): boolean {
   const [save, ...effects] = actions;
-  const isFresh = observed.create === undefined && observed.published.length === 0 && !observed.stopAccepted;
+  const isFresh = observed.create === undefined && observed.published.length === 0 && !observed.stopAnswer;
   return isFresh && save?.do === 'save' && effects.length === 0 && wanted(save.record, observed, now).length === 0;
 }
 
@@ -116,7 +116,7 @@ async function carryOut(
   const carried = await applyEffects(deps, { ...subject, record: save?.record ?? subject.record }, effects);
   const isUndescribed = subject.record.attempt?.undescribedSince !== undefined;
   const hasLearnt =
-    carried.create !== undefined || carried.published.length > 0 || (isUndescribed && carried.stopAccepted === true);
+    carried.create !== undefined || carried.published.length > 0 || (isUndescribed && carried.stopAnswer !== undefined);
   return save || hasLearnt ? carried : 'nothing-more';
 }
 

@@ -72,21 +72,16 @@ export const requestItemKey = (team: string, id: string): Item => key(requestKey
 /** Key of the spend of a team in a month (`2026-11`). */
 export const monthItemKey = (team: string, month: string): Item => key(monthKey(team), month);
 
-/** Converts a document to the attribute of an item. */
-export type Written = (document: unknown) => AttributeValue;
-
-const asJson: Written = (document) => text(JSON.stringify(document));
-
-const documentAttributes = (document: unknown, written = asJson): Item => ({
+const documentAttributes = (document: unknown): Item => ({
   schema: number(ITEM_SCHEMA),
-  document: written(document),
+  document: text(JSON.stringify(document)),
 });
 
 /**
  * The RUN item. The document is the record as JSON; values that indexes, conditions and people in the console need are separate attributes.
  * A run leaves the index of active runs when it is over, no notice is pending, and the cost of its warm pool is known.
  */
-export function runItem(record: RunRecord, written = asJson): Item {
+export function runItem(record: RunRecord): Item {
   const isPoolOnly = waitsForPoolAlone(record);
   const isActive = !isOver(record) || record.outbox.length > 0 || isPoolOnly;
   const item: Item = {
@@ -98,8 +93,7 @@ export function runItem(record: RunRecord, written = asJson): Item {
     runName: text(record.name),
     [TEAM_INDEX_PARTITION_KEY]: text(record.team),
     [TEAM_INDEX_SORT_KEY]: text(new Date(record.createdAt).toISOString()),
-    schema: number(ITEM_SCHEMA),
-    document: written(record),
+    ...documentAttributes(record),
   };
   if (isActive) item[ACTIVE_INDEX_PARTITION_KEY] = text(ACTIVE_VALUE);
   if (isPoolOnly) item[POOL_ONLY_ATTRIBUTE] = { BOOL: true };
@@ -137,9 +131,9 @@ export const notifiedItem = (item: NotifiedItem, names: readonly string[]): Item
 });
 
 /** The item of an attempt, as last observed. */
-export const attemptItemOf = (runId: string, attempt: Attempt, written = asJson): Item => ({
+export const attemptItemOf = (runId: string, attempt: Attempt): Item => ({
   ...key(runId, attemptItem(attempt.number)),
-  ...documentAttributes(attempt, written),
+  ...documentAttributes(attempt),
 });
 
 /** The item of one timeline event. */
@@ -163,16 +157,13 @@ interface RunChange {
   events: readonly TimelineEvent[];
 }
 
-/**
- * The items of a changed run: the run, its attempt, and its timeline events.
- * @param written how documents of the first two become attributes. @default - as JSON
- */
-export function itemsOf({ record, events }: RunChange, written?: Written): { run: Item; others: Item[] } {
+/** The items of a changed run: the run, its attempt, and its timeline events. */
+export function itemsOf({ record, events }: RunChange): { run: Item; others: Item[] } {
   const { runId, attempt, version } = record;
   return {
-    run: runItem(record, written),
+    run: runItem(record),
     others: [
-      ...(attempt ? [attemptItemOf(runId, attempt, written)] : []),
+      ...(attempt ? [attemptItemOf(runId, attempt)] : []),
       ...events.slice(0, MOST_EVENTS).map((line, place) => eventItemOf(runId, version, place, line)),
     ],
   };

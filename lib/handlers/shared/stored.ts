@@ -47,7 +47,14 @@ const progress = loose({
   starts: z.array(times).optional(),
   vitals: loose({ stepsPerHour: amount, usualStepsPerHour: amount, restarts: count }).optional(),
 });
-const request = loose({ why: text, at: time, sentAt: time.optional(), acceptedAt: time.optional(), text });
+const request = loose({
+  why: text,
+  at: time,
+  sentAt: time.optional(),
+  acceptedAt: time.optional(),
+  isTooLate: z.boolean().optional(),
+  text,
+});
 const pool = loose({ usdPerHour: amount, since: time, until: time });
 const instances = loose({ instanceType: text, instanceCount: count });
 

@@ -48,10 +48,18 @@ export function attemptCostUsd(
 
 /** Time that a job has after StopTrainingJob. */
 const STOP_MS = 120_000;
+/** The driver writes a heartbeat every minute until training ends. */
+const BEAT_MS = 60_000;
 
-/** Until when the live job of an attempt is taken to be billed: a stop that was accepted ends it, also while nobody sees that it has ended. */
-export const billedUntil = ({ undescribedSince, stop }: Attempt, now: EpochMs): EpochMs =>
-  undescribedSince !== undefined && stop?.acceptedAt !== undefined ? Math.min(now, stop.acceptedAt + STOP_MS) : now;
+/**
+ * Until when the live job of an attempt is taken to be billed. Of a job that cannot be described, a stop that was accepted is the end; if it
+ * was over already, its last heartbeat is.
+ */
+export function billedUntil({ undescribedSince, stop, progress }: Attempt, now: EpochMs): EpochMs {
+  if (undescribedSince === undefined || !stop) return now;
+  if (stop.isTooLate) return Math.min(now, (progress?.beatAt ?? stop.at) + BEAT_MS);
+  return stop.acceptedAt === undefined ? now : Math.min(now, stop.acceptedAt + STOP_MS);
+}
 
 /** Share of the on-demand price that was billed for an ended spot attempt; undefined when it cannot be determined. */
 export function billedShare(

@@ -68,9 +68,11 @@ function pausesBySteps({ pauses, progress, trainingStartedAt }: Attempt): Attemp
  * old.
  */
 function lastSeenAlive(attempt: Attempt, beatAt: EpochMs | undefined, now: EpochMs): EpochMs {
-  const { absentSince: missedAt = now, aliveAt = 0, stop } = attempt;
+  const { absentSince: missedAt = now, aliveAt = 0, stop, undescribedSince } = attempt;
+  // Of a job that could not be described, a stop that was sent says nothing: the job may have been over.
+  const stopAt = undescribedSince === undefined ? stop?.sentAt : stop?.acceptedAt;
   if (beatAt === undefined) return missedAt;
-  const stoppedAt = stop?.sentAt === undefined ? 0 : stop.sentAt + STOP_MS;
+  const stoppedAt = stopAt === undefined ? 0 : stopAt + STOP_MS;
   const seenAt = Math.max(beatAt + BEAT_MS, stoppedAt, aliveAt);
   // A heartbeat that is newer than `missedAt` means that our clock is behind that of S3.
   return beatAt > missedAt ? seenAt : Math.min(missedAt, seenAt);

@@ -25,8 +25,8 @@ export function undescribed(situation: Situation, error: string): Move {
     firstStep: attempt.firstStep ?? first,
     lastStep: last ?? attempt.lastStep,
   };
-  const stop = acceptedStop(attempt.stop ?? blindStop(record, attempt, now), observed.stopAccepted === true, now);
-  const sends = stop !== undefined && stop.acceptedAt === undefined && isDue(stop, now);
+  const stop = answeredStop(attempt.stop ?? blindStop(record, attempt, now), observed.stopAnswer, now);
+  const sends = stop !== undefined && stop.acceptedAt === undefined && !stop.isTooLate && isDue(stop, now);
   const next = { ...seen, ...(stop && { stop: sends ? { ...stop, sentAt: now } : stop }) };
   return move({
     changes: {
@@ -42,8 +42,14 @@ export function undescribed(situation: Situation, error: string): Move {
   });
 }
 
-const acceptedStop = (stop: AttemptStop | undefined, isAccepted: boolean, now: EpochMs): AttemptStop | undefined =>
-  stop && isAccepted && stop.acceptedAt === undefined ? { ...stop, acceptedAt: now } : stop;
+function answeredStop(
+  stop: AttemptStop | undefined,
+  answer: Situation['observed']['stopAnswer'],
+  now: EpochMs,
+): AttemptStop | undefined {
+  if (!stop || !answer || stop.acceptedAt !== undefined) return stop;
+  return answer === 'over' ? { ...stop, isTooLate: true } : { ...stop, acceptedAt: now };
+}
 
 /** A stop by what is known without Describe. A job that was never seen training counts as training since it was created. */
 function blindStop(record: RunRecord, attempt: Attempt, now: EpochMs): AttemptStop | undefined {

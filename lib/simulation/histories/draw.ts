@@ -1,6 +1,7 @@
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import { Random } from '../core/random';
 import type { CallEntry, Fault, RunEntry, ScenarioFile } from '../scenario/schema';
+import { drawHostile } from './draw-hostile';
 import { drawOptions } from './draw-options';
 
 const HOUR = 3600;
@@ -56,7 +57,8 @@ export function draw(
       until: untilSeconds,
     }),
   );
-  const { runs, calls } = drawOptions(usual, seed, types);
+  const { runs: drawn, calls } = drawOptions(usual, seed, types);
+  const { runs, faults: hostile } = drawHostile(drawn, seed, untilSeconds, wanted.hostilePerDay ?? 0);
   const all = [...(file.runs ?? []), ...runs];
   const days = untilSeconds / (24 * HOUR);
   const count = Math.round((wanted.faultsPerDay ?? 0) * days);
@@ -67,7 +69,7 @@ export function draw(
     limits: file.limits ?? drawLimits(random, types),
     runs: all,
     calls: [...(file.calls ?? []), ...runs.flatMap((run) => drawCalls(random, run, untilSeconds)), ...calls],
-    faults: [...(file.faults ?? []), ...faults.sort((a, b) => (a.at ?? 0) - (b.at ?? 0))],
+    faults: [...(file.faults ?? []), ...[...faults, ...hostile].sort((a, b) => (a.at ?? 0) - (b.at ?? 0))],
   };
 }
 

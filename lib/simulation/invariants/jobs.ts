@@ -49,7 +49,7 @@ export class StopWins extends Invariant {
 
   /** A team may stop its own runs at any time. */
   override onDenied(run: SimRun, action: 'stop' | 'resume', reason: string): void {
-    if (action === 'stop') this.break(`the stop of run ${run.id} was refused: ${reason}`);
+    if (action === 'stop' && !this.isPoisoned(run)) this.break(`the stop of run ${run.id} was refused: ${reason}`);
   }
 
   /** People repeat a stop; if every service answers, one of the calls is accepted. */
@@ -69,8 +69,9 @@ export class StopWins extends Invariant {
 
   override onCheck(): void {
     for (const [run, askedAt] of this.asked) {
+      if (this.isPoisoned(run, TWO_TICKS_MS + SLACK_MS)) continue;
       const live = run.jobs.find((job) => isLive(job) && job.stopAt === undefined && job.status === 'InProgress');
-      const calm = this.scene.troubles.calmSince(['sagemaker', 'dynamodb', 'sqs']);
+      const calm = this.scene.troubles.calmSince(['sagemaker:StopTrainingJob', 'dynamodb', 'sqs']);
       if (!live || this.now <= Math.max(askedAt + TWO_TICKS_MS + SLACK_MS, calm, live.createdAt + TWO_TICKS_MS))
         continue;
       this.break(`${live.name} was not stopped ${span(this.now - askedAt)} after the stop was accepted`);

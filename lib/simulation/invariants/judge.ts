@@ -11,6 +11,7 @@ import type { SimRun } from '../world/sim-run';
 import { Watch } from '../world/watch';
 import type { World } from '../world/world';
 import { AsWritten } from './as-written';
+import { CapKept, OwnPrefix, UnknownTold } from './boundaries';
 import { DataOrder } from './data-order';
 import { AsHappened } from './happened/as-happened';
 import type { Invariant, Scene } from './invariant';
@@ -43,6 +44,9 @@ function makeAll(): Invariant[] {
     new HealthyLeftAlone(),
     new Rates(),
     new NoDefect(),
+    new OwnPrefix(),
+    new CapKept(),
+    new UnknownTold(),
   ];
 }
 
@@ -129,6 +133,10 @@ export class Judge extends Watch<World> {
 
   override onMessageOver(message: Message, isDead: boolean): void {
     for (const one of this.ofMessages) one.onMessageOver(message, isDead);
+  }
+
+  override onObjectWritten(bucket: string, key: string, isTag: boolean): void {
+    for (const one of this.all) one.onObjectWritten(bucket, key, isTag);
   }
 
   override onTrouble(operation: string, at: SimMs, isOverRate: boolean): void {

@@ -28,7 +28,7 @@ export class Ends extends Invariant {
   /** A run that was confirmed and is not completed may be resumed, unless the budget of its team is spent. */
   override onDenied(run: SimRun, action: 'stop' | 'resume', reason: string): void {
     const isSpent = this.scene.waiting.maySpendNoMore(run.team);
-    const may = run.record?.confirmed === true && run.state !== 'completed' && !isSpent;
+    const may = run.record?.confirmed === true && run.state !== 'completed' && !isSpent && !this.isPoisoned(run);
     if (action === 'resume' && may) this.break(`the resume of run ${run.id} was refused: ${reason}`);
   }
 
@@ -103,7 +103,7 @@ export class Backfill extends Invariant {
     const list = waiting.list();
     const calmOf = { first: troubles.calmSince(NEEDS), resume: troubles.calmSince([...NEEDS, ...RESUME_NEEDS]) };
     for (const run of world.runs) {
-      const may = waiting.roomSinceOf(run) !== undefined && !this.isRefused(run);
+      const may = waiting.roomSinceOf(run) !== undefined && !this.isRefused(run) && !this.isPoisoned(run, HOUR_MS);
       if (!may || list.some((other) => this.goesFirst(other, run) || this.fair.mayFavour(run, other))) {
         this.since.delete(run);
         continue;

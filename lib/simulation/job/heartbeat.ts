@@ -19,7 +19,28 @@ export function beatOf(job: SimJob, now: SimMs): S3Object | undefined {
     if (job.beatsWithout.length === 0) return all;
     return Object.fromEntries(Object.entries(all).filter(([field]) => !job.beatsWithout.includes(field)));
   };
-  return { key: truth.heartbeat.key, bytes: 300, at, facts };
+  const { key } = truth.heartbeat;
+  return job.beats ? hostileBeat(key, job.beats, job, at) : { key, bytes: 300, at, facts };
+}
+
+/** A heartbeat that the code of the run has written in place of the driver. */
+function hostileBeat(key: string, kind: NonNullable<SimJob['beats']>, job: SimJob, at: SimMs): S3Object {
+  if (kind === 'large') return { key, bytes: 600_000_000, at, body: () => '{' };
+  if (kind === 'garbled') return { key, bytes: 60, at, body: () => '{"attempt":1,"step":\u001b[2J' };
+  const minute = Math.floor(at / BEAT_MS);
+  const hosts = Array.from({ length: 40 }, (_, i) => ({ host: `algo-${minute}-${i}`, reason: 'r'.repeat(500) }));
+  const facts = () => ({
+    ...factsOf(job, at),
+    phase: `p${minute}`.repeat(1000),
+    lossAlert: `\u001b[31m${minute}`.repeat(2000),
+    slowHost: { host: `h${minute}`, what: 'step', ratio: 1e9 },
+    stepsPerHour: 1e300,
+    usualStepsPerHour: -1,
+    restarts: -5,
+    setAside: hosts,
+    starts: [{ number: 1e9, firstStep: 1e18, firstStepAt: 1e18, step: -4, stepAt: 1e18, endedAt: -1e18 }],
+  });
+  return { key, bytes: 60_000, at, facts };
 }
 
 function factsOf(job: SimJob, at: SimMs): Record<string, unknown> {

@@ -1,6 +1,7 @@
 import type { CreateProcessingJobCommandInput, CreateTrainingJobCommandInput } from '@aws-sdk/client-sagemaker';
 import type { FailureHistory, Skip } from '../../spec/job-file';
 import type { Scheduled, SimMs } from '../core/clock';
+import type { Fault } from '../scenario/schema';
 import type { RunTruth } from './steps/run-truth';
 import type { Stepping } from './steps/stepping';
 
@@ -83,6 +84,8 @@ export interface SimJob {
   silentSince: SimMs | undefined;
   /** Fields that are missing in its heartbeats. */
   beatsWithout: readonly string[];
+  /** What its heartbeats contain instead of what the driver writes. */
+  beats?: Fault['beats'];
   /** The driver has read a request to save and exit. */
   isAskedToLeave: boolean;
   sparesLeft: number;

@@ -159,6 +159,10 @@ const fault = z.strictObject({
   beatsWithout: z.array(text).min(1).optional().meta({
     description: 'With `job`: fields that are missing from its heartbeats, as with an older driver. Default: none.',
   }),
+  beats: z.enum(['large', 'garbled', 'wild']).optional().meta({
+    description:
+      'With `job`: what its heartbeats contain instead: more bytes than one may have, no JSON, or values outside every bound that differ each time. Default: what the driver writes.',
+  }),
   describeLagSeconds: z
     .number()
     .nonnegative()
@@ -188,6 +192,10 @@ const fault = z.strictObject({
     .min(1)
     .optional()
     .meta({ description: 'With `stored`: the fields that do not exist in the older version. Default: none.' }),
+  poison: z.enum(['json', 'field', 'null']).optional().meta({
+    description:
+      'With `stored`: from `at` to `to` the item of the run cannot be read: it is no JSON, lacks a field, or is null. Default: it can be read.',
+  }),
   clock: shiftSchema.optional().meta({
     description:
       'Time by which the clock of the Lambda functions is ahead of the clock of the services; negative if behind. Default: 0s.',
@@ -216,6 +224,10 @@ const random = z.strictObject({
     .max(10_000)
     .optional()
     .meta({ description: 'Faults per day that are generated from the seed. Default: 0.' }),
+  hostilePerDay: z.number().nonnegative().max(1000).optional().meta({
+    description:
+      'Faults per day of another kind: hostile heartbeats and failure texts, items that cannot be read, reads that are denied for days, runs with spend caps. Default: 0.',
+  }),
 });
 
 /** The scenario file. */

@@ -56,6 +56,8 @@ interface Indexed {
 
 type AddUpdate = { Key?: Item; UpdateExpression?: string } & ExpressionNames;
 
+/** https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html: 400 KB with the names of attributes and the keys. */
+const MAX_ITEM_BYTES = 400 * 1024 - 1024;
 /** DynamoDB deletes an expired item "within a few days"; until then reads still return it. */
 const EXPIRY_DELAY_MS = 6 * 3_600_000;
 const QUERY_PARAMETERS = [
@@ -201,6 +203,8 @@ export class SimTable {
   }
 
   private put(item: Item, invocation: Invocation | undefined): void {
+    if ((item.document?.S?.length ?? 0) > MAX_ITEM_BYTES)
+      throw serviceError('ValidationException', 'Item size has exceeded the maximum allowed size', 400);
     const partition = item[RUN_TABLE_PARTITION_KEY]?.S ?? '';
     const sort = item[RUN_TABLE_SORT_KEY]?.S ?? '';
     let items = this.partitions.get(partition);

@@ -1,6 +1,5 @@
 import type { QueryCommandInput } from '@aws-sdk/client-dynamodb';
 import type { Item } from './expression';
-import { lengthOf } from './kept-document';
 
 /** An answer holds at most 1 MB. */
 const PAGE_BYTES = 1_000_000;
@@ -12,8 +11,7 @@ export function page(
 ) {
   const start = Number(ExclusiveStartKey?.place?.N ?? 0);
   const all = Math.min(items.length, start + Limit);
-  const most = endOf(items, { start, all }, lengthOf);
-  const end = most === all ? all : endOf(items, { start, all }, (item) => item.document?.S?.length ?? 0);
+  const end = endOf(items, { start, all });
   return {
     Items: start === 0 && end === items.length ? items : items.slice(start, end),
     ...(end < items.length && { LastEvaluatedKey: { place: { N: String(end) } } }),
@@ -22,11 +20,11 @@ export function page(
 }
 
 /** Index at which 1 MB is reached. */
-function endOf(items: readonly Item[], { start, all }: { start: number; all: number }, length: (item: Item) => number) {
+function endOf(items: readonly Item[], { start, all }: { start: number; all: number }): number {
   let bytes = 0;
   let end = start;
   while (end < all && bytes < PAGE_BYTES) {
-    bytes += length(items[end] as Item) + 300;
+    bytes += (items[end]?.document?.S?.length ?? 0) + 300;
     end += 1;
   }
   return end;

@@ -28,12 +28,12 @@ export class SimS3 {
 
   /**
    * @param look brings a run's training up to date, and returns its newest heartbeat
-   * @param onPut a function has written an object
+   * @param onWrite a function has written or tagged an object
    */
   constructor(
     private readonly now: () => SimMs,
     private readonly look: (truth: RunTruth) => S3Object | undefined,
-    private readonly onPut: (bucket: string, key: string) => void = () => {},
+    private readonly onWrite: (bucket: string, key: string, isTag: boolean) => void = () => {},
   ) {}
 
   readonly operations: Operations = {
@@ -67,7 +67,7 @@ export class SimS3 {
       key: keyOf,
       run: ({ Bucket = '', Key = '', Body }: PutObjectCommandInput) => {
         this.put(Bucket, Key, String(Body ?? ''));
-        this.onPut(Bucket, Key);
+        this.onWrite(Bucket, Key, false);
         return {};
       },
     },
@@ -77,6 +77,7 @@ export class SimS3 {
       key: keyOf,
       run: ({ Bucket = '', Key = '' }: PutObjectTaggingCommandInput) => {
         this.find(Bucket, Key, 'NoSuchKey');
+        this.onWrite(Bucket, Key, true);
         return {};
       },
     },

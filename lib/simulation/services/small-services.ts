@@ -46,6 +46,9 @@ export interface Published {
   message: string;
 }
 
+/** https://docs.aws.amazon.com/sns/latest/api/API_Publish.html, which SQS shares. */
+export const MAX_MESSAGE_BYTES = 256 * 1024;
+
 /** The topic that people subscribe to. */
 export function notifications(onPublish: (published: Published) => void): Operations {
   return {
@@ -56,6 +59,8 @@ export function notifications(onPublish: (published: Published) => void): Operat
       run: ({ Subject = '', Message = '', MessageAttributes = {} }: PublishCommandInput) => {
         if (Subject.length > 100 || /[^\x20-\x7e]/.test(Subject))
           throw serviceError('InvalidParameterException', 'Invalid parameter: Subject', 400);
+        if (Buffer.byteLength(Message) > MAX_MESSAGE_BYTES)
+          throw serviceError('InvalidParameterException', 'Invalid parameter: Message too long', 400);
         onPublish({
           id: MessageAttributes.notice?.StringValue,
           runId: MessageAttributes.run?.StringValue,

@@ -1,3 +1,5 @@
+import { textOf } from '../../handlers/shared/items';
+import { recordOf } from '../../handlers/shared/run-store';
 import { runIdAt } from '../../job/plan';
 import type { RunRecord } from '../../lifecycle/record';
 import type { Descriptor } from '../../spec/descriptor';
@@ -7,7 +9,6 @@ import type { SimJob } from '../job/job';
 import type { RunTruth } from '../job/steps/run-truth';
 import type { ScenarioRun } from '../scenario/load';
 import type { Item } from '../services/expression';
-import { recordOfItem } from '../services/kept-document';
 
 /** A notice that SNS accepted. */
 export interface TakenNotice {
@@ -32,6 +33,7 @@ export class SimRun {
   stateSince: SimMs = 0;
   private item: Item | undefined;
   private parsed: RunRecord | undefined;
+  private parsedItem: Item | undefined;
 
   constructor(
     readonly entry: ScenarioRun,
@@ -56,7 +58,6 @@ export class SimRun {
   write(item: Item, at: SimMs): void {
     if (item.state?.S !== this.item?.state?.S) this.stateSince = at;
     this.item = item;
-    this.parsed = undefined;
   }
 
   /** When it completed, failed or was stopped. */
@@ -64,9 +65,15 @@ export class SimRun {
     return this.isOver && this.item ? this.stateSince : undefined;
   }
 
-  /** The record in the table; parsed on demand. */
+  /** The record in the table; parsed on demand. While the item cannot be read it is the last one that could. */
   get record(): RunRecord | undefined {
-    if (this.item?.document) this.parsed ??= recordOfItem(this.item);
+    if (this.item === this.parsedItem) return this.parsed;
+    this.parsedItem = this.item;
+    try {
+      if (this.item) this.parsed = recordOf(textOf(this.item));
+    } catch {
+      return this.parsed;
+    }
     return this.parsed;
   }
 

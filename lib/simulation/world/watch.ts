@@ -28,6 +28,8 @@ export class Watch<W = unknown> {
   onStackChange(_what: StackCall, _refusal: string | undefined): void {}
   /** Every repetition of a call failed. */
   onGivenUp(_run: SimRun, _action: string): void {}
+  /** A function wrote or tagged an object. */
+  onObjectWritten(_bucket: string, _key: string, _isTag: boolean): void {}
   /** A call failed and is retried, or was delayed. */
   onTrouble(_operation: string, _at: SimMs, _isOverRate: boolean): void {}
   /** A function was killed between two of its calls. */

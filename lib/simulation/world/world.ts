@@ -109,7 +109,7 @@ export class World {
     this.s3 = new SimS3(
       () => clock.now,
       (truth) => this.look(truth),
-      (bucket, key) => this.onPut(bucket, key),
+      (bucket, key, isTag) => this.onObjectWritten(bucket, key, isTag),
     );
     this.queue = new SimQueue(clock, {
       deliver: (message) => this.events.deliver(message),
@@ -264,7 +264,8 @@ export class World {
   }
 
   /** The driver of a job finds a request to save and exit beside its job file. */
-  private onPut(bucket: string, key: string): void {
+  private onObjectWritten(bucket: string, key: string, isTag: boolean): void {
+    this.watch.onObjectWritten(bucket, key, isTag);
     if (!key.endsWith('/hand-over.json')) return;
     const job = this.fleet.live().find((one) => asksToLeave(one, this.runOf(one), `s3://${bucket}/${key}`));
     if (job) this.fleet.askToLeave(job);

@@ -10,6 +10,7 @@ import type { CreateOutcome } from '../../../lifecycle/observed';
 import type { Notice, RunRecord } from '../../../lifecycle/record';
 import { plainLine } from '../../../spec/formats/plain-text';
 import { bucketAndKey } from '../../../spec/formats/s3-uri';
+import { isNamed } from '../../shared/custom-resource';
 import { describeError } from '../../shared/errors';
 import type { ReconcileDeps } from '../deps';
 import type { EffectResults } from '../observe/observe';
@@ -29,7 +30,7 @@ export async function applyEffects(
   const carried: EffectResults = { published: [] };
   for (const effect of effects) {
     if (effect.do === 'create') carried.create = await create(deps, subject, effect);
-    if (effect.do === 'stop' && (await stopJob(deps, subject.record, effect.jobName))) carried.stopAccepted = true;
+    if (effect.do === 'stop') carried.stopAnswer = await stopJob(deps, subject.record, effect.jobName);
     if (effect.do === 'hand-over') await requestHandOver(deps, subject, effect);
     if (effect.do === 'notify' && (await publish(deps, subject.record, effect.notice))) {
       carried.published.push(effect.notice.id);
@@ -44,21 +45,22 @@ async function create(deps: ReconcileDeps, subject: Subject, effect: CreateEffec
   return whole && createJob(deps, { ...whole, record: subject.record }, effect);
 }
 
-/**
- * Stopping a job that is over is not an error. After any other error the next round sends the call again.
- * @returns whether the service accepted the call
- */
-async function stopJob(deps: ReconcileDeps, record: RunRecord, jobName: string): Promise<boolean> {
+/** Stopping a job that is over is not an error. After any other error the next round sends the call again. */
+async function stopJob(
+  deps: ReconcileDeps,
+  record: RunRecord,
+  jobName: string,
+): Promise<EffectResults['stopAnswer'] | undefined> {
   try {
     if (record.kind === 'processing') {
       await deps.sagemaker.send(new StopProcessingJobCommand({ ProcessingJobName: jobName }));
     } else {
       await deps.sagemaker.send(new StopTrainingJobCommand({ TrainingJobName: jobName }));
     }
-    return true;
+    return 'accepted';
   } catch (error) {
     deps.log('warn', 'stop was not accepted', { runId: record.runId, jobName, error: describeError(error) });
-    return false;
+    return isNamed(error, 'ValidationException') ? 'over' : undefined;
   }
 }
 

@@ -22,7 +22,7 @@ import { choosesRung, rungsThatCannotStart } from './rungs';
 import { isLocated, jobFilesOf, ownFolders, type Subject, type WholeRun } from './subject';
 
 /** Results of an earlier round of the same invocation. */
-export type EffectResults = Pick<Observed, 'create' | 'published' | 'stopAccepted'>;
+export type EffectResults = Pick<Observed, 'create' | 'published' | 'stopAnswer'>;
 
 /**
  * Observes everything that a decision on this run may depend on, and nothing else.

@@ -27,7 +27,7 @@ export class JobFaults {
     for (const fault of this.faults) {
       const target = fault.job ?? fault.deleteJob;
       if (target === undefined || fault.stopTakesMinutes !== undefined) continue;
-      const waits = fault.at === undefined || (fault.to !== undefined && fault.hangs === undefined);
+      const waits = fault.at === undefined || (fault.to !== undefined && fault.hangs === undefined && !fault.beats);
       this.clock.schedule((fault.at ?? 0) * 1000, () => {
         if (!this.hit(fault, target) && waits) this.waiting.add(fault);
       });
@@ -36,6 +36,7 @@ export class JobFaults {
         this.waiting.delete(fault);
         const job = this.find(target);
         if (fault.hangs && job) this.fleet.goOn(job);
+        if (fault.beats && job) job.beats = undefined;
       });
     }
   }
@@ -73,6 +74,10 @@ export class JobFaults {
     }
     if (fault.status) {
       fleet.interrupt(job, (fault.minutes ?? 10) * 60_000);
+      return;
+    }
+    if (fault.beats) {
+      job.beats = fault.beats;
       return;
     }
     if (fault.beatsWithout) {

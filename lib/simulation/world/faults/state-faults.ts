@@ -1,3 +1,4 @@
+import { RUN_ITEM } from '../../../contracts/run-table';
 import type { SimMs, VirtualClock } from '../../core/clock';
 import type { Fault } from '../../scenario/schema';
 import type { SimTable } from '../../services/dynamodb';
@@ -73,9 +74,13 @@ export class StateFaults {
 
   /** Removes fields from the table at the times that the scenario sets. */
   planStored(world: StoredRuns): void {
-    for (const { stored, without = [], at = 0 } of this.faults) {
+    for (const { stored, without = [], poison, at = 0, to } of this.faults) {
       if (stored === undefined) continue;
-      world.clock.schedule(at * 1000, () => loseFields(world, stored, without));
+      world.clock.schedule(at * 1000, () => {
+        if (!poison) return loseFields(world, stored, without);
+        const heal = poisonItem(world, stored, poison);
+        if (heal && to !== undefined) world.clock.schedule(to * 1000, heal);
+      });
     }
   }
 
@@ -87,6 +92,23 @@ export class StateFaults {
     const now = this.now();
     return spans.filter(({ from, to }) => now >= from && now < to);
   }
+}
+
+/**
+ * Makes the RUN item of a run unreadable.
+ * @returns what restores it; undefined when there is no such item
+ */
+function poisonItem({ runs, table }: StoredRuns, id: string, kind: NonNullable<Fault['poison']>) {
+  const runId = runs.find((run) => run.id === id)?.runId;
+  const item = runId === undefined ? undefined : table.itemsOf(runId).find((one) => one.item?.S === RUN_ITEM);
+  const text = item?.document?.S;
+  if (!item || text === undefined) return undefined;
+  // Another fault has made it unreadable already.
+  if (!text.endsWith('}') || !text.includes('"policy"')) return undefined;
+  const { policy: _, ...rest } = JSON.parse(text) as Record<string, unknown>;
+  const documents = { json: text.slice(0, text.length / 2), field: JSON.stringify(rest), null: 'null' };
+  table.overwrite({ ...item, document: { S: documents[kind] } });
+  return () => table.overwrite(item);
 }
 
 /** Removes the fields from every document of the run that has them. */
