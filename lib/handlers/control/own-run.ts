@@ -11,15 +11,8 @@ export const refusal = (...issues: Issue[]): Refusal => ({ ok: false, issues });
 
 /** Finds a run of this team. A run of another team is treated as if it did not exist, so that run ids are not disclosed. */
 export async function findOwnRun(deps: ReadDeps, team: string, runId: string): Promise<RunRecord | Refusal> {
-  const record = await findOrProblem(deps, runId);
-  if (record instanceof UnreadableItem && record.team === team)
-    return refusal(
-      issue('run/unreadable', 'error', 'run', {
-        must: 'must be readable in the run table',
-        got: `${runId}: ${record.why}`,
-        fix: 'see docs/runbooks/unreadable.md',
-      }),
-    );
+  const record = await deps.store.findOther(runId);
+  if (record instanceof UnreadableItem && record.team === team) return refusal(unreadableIssue('run', record));
   if (!(record instanceof UnreadableItem) && record?.team === team) return record;
   const text = {
     must: `must be a run of team ${team} in environment ${deps.environment}`,
@@ -29,14 +22,13 @@ export async function findOwnRun(deps: ReadDeps, team: string, runId: string): P
   return refusal(issue('run/unknown', 'error', 'run', text));
 }
 
-async function findOrProblem({ store }: ReadDeps, runId: string): Promise<RunRecord | UnreadableItem | undefined> {
-  try {
-    return await store.find(runId);
-  } catch (error) {
-    if (error instanceof UnreadableItem) return error;
-    throw error;
-  }
-}
+/** A run of the team whose item in the table cannot be read. */
+export const unreadableIssue = (path: string, { runId, why }: UnreadableItem): Issue =>
+  issue('run/unreadable', 'error', path, {
+    must: 'must be readable in the run table',
+    got: `${runId}: ${why}`,
+    fix: 'see docs/runbooks/unreadable.md',
+  });
 
 /** A refusal when no run may start or resume because the stack is being deleted; otherwise undefined. */
 export async function closedRefusal(deps: ControlDeps): Promise<Refusal | undefined> {

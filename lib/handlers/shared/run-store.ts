@@ -104,6 +104,16 @@ export class RunStore {
     return item && readItem(item, recordIn);
   }
 
+  /** Another run that a run refers to. An unreadable one stops nothing that only refers to it. */
+  async findOther(runId: string): Promise<RunRecord | UnreadableItem | undefined> {
+    try {
+      return await this.find(runId);
+    } catch (error) {
+      if (error instanceof UnreadableItem) return error;
+      throw error;
+    }
+  }
+
   /** The intent of a run. It never changes, so a process reads it once. Throws UnreadableItem when its item cannot be read. */
   async findIntent(runId: string): Promise<RunIntent | undefined> {
     const known = this.intents.get(runId);

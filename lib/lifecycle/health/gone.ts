@@ -22,8 +22,10 @@ export function goneAttempt(
   const steps = stepsOf(progress);
   const beatAt = observed.heartbeat?.attempt === attempt.number ? observed.heartbeat.writtenAt : undefined;
   const endedAt = lastSeenAlive(attempt, beatAt, now);
-  // If the job was never described, its first step is the earliest known time.
-  const trainingStartedAt = attempt.trainingStartedAt ?? progress?.starts?.[0]?.firstStepAt ?? undefined;
+  const committed = newestCommitted(record, observed);
+  // If the job was never described, its first step is the earliest known time; if only a checkpoint shows that it trained, its creation is.
+  const createdAt = committed?.attempt === attempt.number ? attempt.acceptedAt : undefined;
+  const trainingStartedAt = attempt.trainingStartedAt ?? progress?.starts?.[0]?.firstStepAt ?? createdAt;
   const pauses = pausesBySteps({ ...attempt, trainingStartedAt, progress });
   const costUsd = attemptCostUsd(record, { ...attempt, trainingStartedAt, pauses }, endedAt);
   return {
@@ -42,7 +44,7 @@ export function goneAttempt(
       status: 'Deleted',
       costUsd,
     },
-    committed: newestCommitted(record, observed),
+    committed,
     spentUsd: addUsd(record.spentUsd, costUsd),
   };
 }

@@ -111,7 +111,8 @@ export class BooksBalance extends Invariant {
     if (deletedAt === undefined) return 0;
     const attempt = attemptsOf(this.scene.world, run).find(({ jobName }) => jobName === name);
     // If Describe never returned it, only its steps show when it had its instances.
-    const startMs = attempt?.acceptedAt === undefined ? (truth?.behaviour.startMs ?? 0) + BEAT_MS : 0;
+    const isUndescribed = attempt?.acceptedAt === undefined || attempt.undescribedSince !== undefined;
+    const startMs = isUndescribed ? (truth?.behaviour.startMs ?? 0) + BEAT_MS : 0;
     return BEAT_MS + startMs + this.unseenSilenceMs(job, deletedAt);
   }
 

@@ -38,5 +38,5 @@ export class Told extends Invariant {
 }
 
 function isAbout(id: string, state: string): boolean {
-  return state === 'failed' ? id.startsWith('run-failed/') : !id.startsWith('run-completed/');
+  return state === 'failed' ? id.startsWith('run-failed/') : /^(spend-cap|outside-stop)\//.test(id);
 }

@@ -9,8 +9,9 @@ import { type Issue, issue } from '../../../spec/issue';
 import type { RunSpec } from '../../../spec/run-spec';
 import { readDescriptor } from '../../shared/descriptors';
 import type { RunIntent } from '../../shared/items';
+import { UnreadableItem } from '../../shared/stored';
 import type { ControlDeps } from '../deps';
-import { budgetRefusal, closedRefusal, refusal } from '../own-run';
+import { budgetRefusal, closedRefusal, refusal, unreadableIssue } from '../own-run';
 import { checkStart } from './check-run';
 import { findLiveTwin } from './live-twin';
 import { intentOf, recordOf } from './new-intent';
@@ -111,14 +112,16 @@ async function otherRunIssues(deps: ControlDeps, team: string, run: RunSpec): Pr
     ...run.after.map((id, i) => ({ path: `after[${i}]`, id })).filter(({ id }) => !id.startsWith('latest:')),
     ...(startFrom && !startFrom.startsWith('s3://') ? [{ path: 'checkpoints.startFrom', id: startFrom }] : []),
   ];
-  const found = await Promise.all(named.map(async ({ path, id }) => ({ path, id, run: await deps.store.find(id) })));
-  return found
-    .filter(({ run: other }) => other?.team !== team)
-    .map(({ path, id }) =>
-      issue('run/unknown', 'error', path, {
-        must: `must be a run of team ${team}`,
-        got: id,
-        fix: 'see slipway list',
-      }),
-    );
+  const found = await Promise.all(named.map(async (run) => ({ ...run, other: await deps.store.findOther(run.id) })));
+  return found.flatMap(({ path, id, other }) => {
+    if (other?.team !== team)
+      return [
+        issue('run/unknown', 'error', path, {
+          must: `must be a run of team ${team}`,
+          got: id,
+          fix: 'see slipway list',
+        }),
+      ];
+    return other instanceof UnreadableItem ? [unreadableIssue(path, other)] : [];
+  });
 }

@@ -1,6 +1,7 @@
 import type { Observed } from '../../../lifecycle/observed';
 import type { Checkpoint } from '../../../lifecycle/record';
 import { fillPlaceholders, mayUsePlace, withSlash } from '../../../spec/formats/places';
+import { UnreadableItem } from '../../shared/stored';
 import type { ReconcileDeps } from '../deps';
 import { listCheckpoints } from './checkpoints';
 import { checkpointPrefix, type LocatedRun } from './subject';
@@ -12,6 +13,7 @@ export async function findStart(deps: ReconcileDeps, whole: LocatedRun): Promise
   const prefix = startFrom.startsWith('s3://')
     ? ownPrefix(whole, startFrom)
     : await prefixOfRun(deps, whole, startFrom);
+  if (prefix instanceof UnreadableItem) return { unreadable: prefix.message };
   if (!prefix)
     return { missing: `${startFrom} is no run or prefix of team ${whole.record.team} with checkpoints in S3` };
   const folder = /^(.*\/)step-\d+\/$/.exec(prefix);
@@ -30,8 +32,14 @@ function ownPrefix({ record, descriptor }: LocatedRun, uri: string): string | un
   return mayUsePlace('checkpoints', prefix, descriptor) ? prefix : undefined;
 }
 
-async function prefixOfRun(deps: ReconcileDeps, whole: LocatedRun, runId: string): Promise<string | undefined> {
-  const [other, intent] = await Promise.all([deps.store.find(runId), deps.store.findIntent(runId)]);
+async function prefixOfRun(
+  deps: ReconcileDeps,
+  whole: LocatedRun,
+  runId: string,
+): Promise<string | UnreadableItem | undefined> {
+  const other = await deps.store.findOther(runId);
+  if (other instanceof UnreadableItem) return other;
+  const intent = await deps.store.findIntent(runId);
   if (!other || !intent || other.team !== whole.record.team) return undefined;
   return checkpointPrefix({ record: other, intent, descriptor: whole.descriptor });
 }

@@ -1,6 +1,7 @@
 import { blockedRun } from '../../../lifecycle/phases/wait';
 import type { EpochMs, RunRecord } from '../../../lifecycle/record';
 import { sendMessage } from '../../shared/queue';
+import { UnreadableItem } from '../../shared/stored';
 import type { ReconcileDeps } from '../deps';
 
 /** Runs that others wait for, by the entry of `after`: a run id, or `latest:<name>` for the newest run of that name. */
@@ -30,7 +31,11 @@ export async function tellBlocked(
 }
 
 async function findWanted(deps: ReconcileDeps, run: RunRecord, wanted: string): Promise<RunRecord | undefined> {
-  if (!wanted.startsWith('latest:')) return deps.store.find(wanted);
+  if (!wanted.startsWith('latest:')) {
+    const other = await deps.store.findOther(wanted);
+    // Whether it is completed is not known, so the run goes on waiting.
+    return other instanceof UnreadableItem ? undefined : other;
+  }
   const name = wanted.slice('latest:'.length);
   const runs = await deps.store.ofTeam(run.team, 200);
   return runs.find((other) => other.name === name && other.runId !== run.runId);
