@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import tarfile
+import zlib
 from pathlib import Path, PurePosixPath
 from typing import List, Optional
 
@@ -67,7 +69,9 @@ def unpack(archive: Path, target: Path) -> None:
                 opened.extractall(str(target), filter="data")
             else:
                 opened.extractall(str(target))
-    except (OSError, tarfile.TarError) as error:
+    except (OSError, EOFError, ValueError, zlib.error, tarfile.TarError) as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DriverError(ENVIRONMENT, "code archive: must fit on the disk, got %s; raise compute.volumeSizeGiB" % error)
         raise DriverError(ENVIRONMENT, "code archive: must be a readable tar.gz (%s)" % error)
 
 
@@ -82,3 +86,18 @@ def prepare_code(channel: Path, digest: Optional[str], target: Path) -> None:
     if found != bare_digest(digest):
         raise DriverError(ENVIRONMENT, "code archive: must have digest %s, got %s; launch it again" % (bare_digest(digest), found))
     unpack(archive, target)
+
+
+def refuse_windows_lines(entry_point: str, folder: Path) -> None:
+    """Raises DriverError (77) for a shell script with Windows line endings: for bash, the `\\r` is a part of the last word of each line."""
+    script = folder / entry_point
+    if not entry_point.endswith(".sh") or not script.is_file():
+        return
+    lines = script.read_bytes().split(b"\0")[0].split(b"\n")  # An installer may have binary data behind its script.
+    first = next((number for number, line in enumerate(lines, 1) if line.endswith(b"\r")), None)
+    if first is not None:
+        raise DriverError(
+            ENVIRONMENT,
+            "code.entryPoint: must have Unix line endings, got \\r\\n on line %d of %s; convert it with dos2unix or sed -i 's/\\r$//'"
+            % (first, entry_point),
+        )
