@@ -323,3 +323,13 @@ def test_waiting_for_the_name_of_a_host_is_said_with_the_name(tmp_path: Path) ->
     world.start({"PYTHONPATH": str(tmp_path)}, only=["algo-1"])
     world.wait_for("algo-1", "waiting for 1 host name(s) to resolve: algo-2")
     world.kill()
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_the_program_s_own_end_counts_when_the_output_folder_cannot_be_made(tmp_path: Path, code: int) -> None:
+    world = FakeWorld(tmp_path, 1, job_json(), {"train.py": f"print('trained', flush=True)\nraise SystemExit({code})\n"})
+    (world.base("algo-1") / "output").write_text("a file where the folder would be")
+    world.start()
+    assert world.wait() == [code], world.log("algo-1")
+    assert "trained" in world.log("algo-1")
+    assert world.log("algo-1").count("a folder of the job cannot be created") == 1

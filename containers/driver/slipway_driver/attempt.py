@@ -124,7 +124,10 @@ def _prepare_folders(job: Job, paths: Paths, inherited: Mapping[str, str], log: 
         if job.requirements:
             install_requirements(paths.code, job.requirements, job.requirements_digest, paths.channel("wheels"), inherited, log)
     for folder in (paths.model, paths.output_data, paths.code, _dumps_of(paths)):
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            log("a folder of the job cannot be created: %s" % error)
 
 
 def _dumps_of(paths: Paths) -> Path:

@@ -13,6 +13,7 @@ from typing import List, Optional
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 
 _CHUNK = 1 << 20
+_CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 
 
 def sha256_of(path: Path) -> str:
@@ -31,7 +32,7 @@ def bare_digest(digest: str) -> str:
 
 def find_archive(folder: Path) -> Optional[Path]:
     """Returns the archive in the channel, or None if there is none. Raises DriverError (77) for more than one."""
-    found = sorted(path for path in folder.glob("*.tar.gz")) if folder.is_dir() else []
+    found = sorted(path for path in folder.glob("*.tar.gz") if path.is_file())
     if len(found) > 1:
         raise DriverError(ENVIRONMENT, "channel code: must contain one archive, got %s" % ", ".join(p.name for p in found))
     return found[0] if found else None
@@ -59,8 +60,8 @@ def unsafe_members(archive: tarfile.TarFile) -> List[str]:
 
 def unpack(archive: Path, target: Path) -> None:
     """Unpacks into `target`. Raises DriverError (77) for an archive that is corrupt or contains members outside `target`."""
-    target.mkdir(parents=True, exist_ok=True)
     try:
+        target.mkdir(parents=True, exist_ok=True)
         with tarfile.open(str(archive), "r:gz") as opened:
             bad = unsafe_members(opened)
             if bad:
@@ -70,8 +71,10 @@ def unpack(archive: Path, target: Path) -> None:
             else:
                 opened.extractall(str(target))
     except (OSError, EOFError, ValueError, zlib.error, tarfile.TarError) as error:
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DriverError(ENVIRONMENT, "code archive: must fit on the disk, got %s; raise compute.volumeSizeGiB" % error)
+        if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
+            raise DriverError(
+                ENVIRONMENT, "code archive: must be unpacked to %s, got %s; compute.volumeSizeGiB makes room" % (target, error)
+            )
         raise DriverError(ENVIRONMENT, "code archive: must be a readable tar.gz (%s)" % error)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import fcntl
 import os
+import re
 import select
 import threading
 import time
@@ -25,6 +27,10 @@ LINE_BYTES = 4096
 BURST_STATES, STATES_PER_SECOND = 50_000, 1000.0
 #: A redrawn line, or text without an end, is logged at most once in this time.
 SHOW_SECONDS = 1.0
+#: What may wait in the pipe of a rank. If more than half of it waited, only the end of it is processed, because the rank would block.
+PIPE_BYTES, F_SETPIPE_SZ = 1 << 20, 1031
+PROCESSED_BYTES = 1 << 16
+_ANY_END = re.compile(rb"[\r\n]")
 #: How much may wait for the driver, and for how long at the end of the rank.
 WAITING_BYTES, WAITING_SECONDS = 8 << 20, 10.0
 
@@ -110,6 +116,8 @@ class RankOutput(threading.Thread):
         super().__init__(daemon=True)
         self._source, self._rank, self._errors, self._writer = source, rank, errors, writer
         self._lines = Lines()
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(source.fileno(), F_SETPIPE_SZ, PIPE_BYTES)
         self._log, self._events, self._network = LineBudget(), LineBudget(), LineBudget(NETWORK_LINES, 0.0)
         self._reads = LineBudget(BURST_STATES, STATES_PER_SECOND)
         self._dropped = 0
@@ -132,7 +140,7 @@ class RankOutput(threading.Thread):
             if data == b"":
                 break
             with contextlib.suppress(Exception):
-                self._take_all(data or b"")
+                self._take_all(self._last_part(data) if data else b"")
         if self._lines.rest:
             self._take(self._lines.rest, LINE)
         else:
@@ -145,9 +153,18 @@ class RankOutput(threading.Thread):
         if not select.select([descriptor], [], [], SHOW_SECONDS)[0]:
             return None
         try:
-            return os.read(descriptor, 1 << 16)
+            return os.read(descriptor, PIPE_BYTES)
         except OSError:
             return b""
+
+    def _last_part(self, data: bytes) -> bytes:
+        """What is processed of `data`: all of it, unless the rank writes faster than its lines are processed. The end has the last step."""
+        if len(data) <= PIPE_BYTES // 2:
+            return data
+        self._lines, end = Lines(), _ANY_END.search(data, len(data) - PROCESSED_BYTES)
+        begin = end.end() if end else len(data)
+        self._dropped += data.count(b"\n", 0, begin) or 1
+        return data[begin:]
 
     def _take_all(self, data: bytes) -> None:
         for text, kind in self._lines.feed(data):
