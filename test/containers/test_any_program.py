@@ -198,6 +198,7 @@ def test_a_pipeline_that_hides_a_traceback_ends_early(tmp_path: Path) -> None:
         ([80, 90], {"training": {"steps": 100}}, None),
         ([1, 2], {"training": {}}, None),
         ([], {"training": {"steps": 100}}, None),
+        ([1, 2], {"training": {"steps": 100}, "env": {"SLIPWAY_SMOKE": "1"}}, None),
         ([], {"training": {"steps": 100}, "progress": BAR}, "exit code 0 before step 1 of 100"),
     ],
 )
