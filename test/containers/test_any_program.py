@@ -334,3 +334,28 @@ def test_the_program_s_own_end_counts_when_the_output_folder_cannot_be_made(tmp_
     assert world.wait() == [code], world.log("algo-1")
     assert "trained" in world.log("algo-1")
     assert world.log("algo-1").count("a folder of the job cannot be created") == 1
+
+
+def test_an_event_that_is_written_in_two_parts_is_one_event(tmp_path: Path) -> None:
+    script = """
+import sys, time
+for part in ('slipway {"event":"step",', '"step":7}\\n'):
+    sys.stdout.write(part)
+    sys.stdout.flush()
+    time.sleep(2.5)
+"""
+    world = world_of(tmp_path, {"train.py": script})
+    assert world.wait() == [0], world.log("algo-1")
+    assert steps_of(world) == [7]
+    assert "cannot be read" not in world.log("algo-1")
+
+
+def test_the_first_error_is_the_reason_when_the_clock_jumps(tmp_path: Path) -> None:
+    # Each look at the clock is two hours later than the one before, as after a correction of the host's time.
+    jumps = "import itertools, time\nreal, looks = time.time, itertools.count()\ntime.time = lambda: real() + 7200 * next(looks)\n"
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/sitecustomize.py").write_text(jumps)
+    script = "import os\nos.write(2, b'error: the first cause\\n')\nos.write(2, b'error: what followed\\n')\nos._exit(1)\n"
+    world = world_of(tmp_path / "world", {"train.py": script}, {"PYTHONPATH": str(tmp_path / "site")})
+    assert world.wait() == [1], world.log("algo-1")
+    assert world.failure("algo-1")["reason"] == "error: the first cause"

@@ -106,7 +106,8 @@ class Writer:
             # One write per line, because several ranks share the pipe and their lines must not be interleaved. If the driver has ended,
             # reading continues, because the rank would block otherwise.
             with contextlib.suppress(OSError):
-                os.write(self._descriptor, data)
+                while data:
+                    data = data[os.write(self._descriptor, data) :]
 
 
 class RankOutput(threading.Thread):
@@ -170,7 +171,7 @@ class RankOutput(threading.Thread):
         for text, kind in self._lines.feed(data):
             self._take(text, kind)
         pending, now = self._lines.rest or self._state, time.monotonic()
-        if not pending or pending == self._shown:
+        if not pending or pending == self._shown or pending.startswith(PREFIX):
             self._show_at = None
         elif self._show_at is None:
             self._show_at = now + SHOW_SECONDS
