@@ -134,6 +134,9 @@ def test_the_child_of_a_shell_script_gets_the_stop_and_its_time(tmp_path: Path) 
         "bash -c 'python3 train.py; true'\n",
         "python3 train.py &\nwait\n",
         "set -e\nexec python3 train.py\n",
+        # Both give the program a process group of its own.
+        "timeout 500 python3 train.py\n",
+        "set -m\npython3 train.py &\nwait\n",
         "python3 -c 'import subprocess, sys; sys.exit(subprocess.call([sys.executable, \"train.py\"]))'\n",
     ],
 )

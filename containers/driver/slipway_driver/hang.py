@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Callable, Sequence
 
 from slipway_driver.dumps import ask_for_traces
-from slipway_driver.process_group import receivers, send
+from slipway_driver.rank_session import receivers, send
 
 DUMP_SECONDS = 5.0
 PY_SPY_SECONDS = 20.0
 
 
-def dump_ranks(groups: Sequence[int], dumps: Path, log: Callable[[str], None]) -> None:
+def dump_ranks(sessions: Sequence[int], dumps: Path, log: Callable[[str], None]) -> None:
     """Writes NCCL's flight recorder traces to folder `dumps`, and the stacks of every local rank to the log: with py-spy if the image has
-    it (its output is also written to `dumps`), then with faulthandler through SIGABRT. `groups`: process groups of the local ranks, whose
+    it (its output is also written to `dumps`), then with faulthandler through SIGABRT. `sessions`: those of the local ranks, whose
     programs may run behind a shell.
 
     SIGABRT makes a rank with PYTHONFAULTHANDLER=1 print its stacks and exit. SIGCONT follows because a stopped process would not handle the
     signal.
     """
-    pids = [pid for group in groups for pid in receivers(group) or [group]]
+    pids = [pid for session in sessions for pid in receivers(session) or [session]]
     traces = ask_for_traces(dumps)
     if traces:
         log("%d rank(s) wrote NCCL's flight recorder" % traces)

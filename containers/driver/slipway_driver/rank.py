@@ -24,8 +24,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 from slipway_driver.error_collector import ErrorCollector
 from slipway_driver.exit_codes import shell_code
 from slipway_driver.output_lines import LINE
-from slipway_driver.process_group import members, send_group, stop_group
 from slipway_driver.rank_output import RankOutput, Writer
+from slipway_driver.rank_session import kill_session, members, stop_session
 
 STOPPING = "stopping"
 #: Begins a line with the name and content of a file of the state folder that could not be written. Programs cannot print it.
@@ -89,7 +89,7 @@ def disable_core_dumps() -> None:
 
 
 def write_pid(state: Path, local_rank: int, pid: int) -> None:
-    """Tells the driver the process group that it signals for this rank."""
+    """Tells the driver the session that it signals for this rank."""
     _write_state(state, "rank-%d.pid" % local_rank, pid)
 
 
@@ -131,8 +131,8 @@ def _stop_on_teardown(child: "subprocess.Popen[bytes]", state: Path, keep: Calla
             return
         torn_down.set()
         keep()
-        stop_group(child.pid)
-        timer = threading.Timer(TEARDOWN_SECONDS, send_group, (child.pid, signal.SIGKILL))
+        stop_session(child.pid)
+        timer = threading.Timer(TEARDOWN_SECONDS, kill_session, (child.pid,))
         timer.daemon = True
         timer.start()
 
@@ -174,20 +174,20 @@ def _wait(child: "subprocess.Popen[bytes]", is_stopped: Callable[[], bool]) -> i
         if ended is None or ended.si_pid == child.pid:
             break
         os.waitpid(ended.si_pid, 0)  # Orphans become children of this process.
-    code, codes = child.wait(), []
+    code = child.wait()
     while (code == -signal.SIGTERM or is_stopped()) and members(child.pid):
         time.sleep(POLL_SECONDS)
-        codes += _reap(child.pid)
+    codes = _reap()
     # A shell dies of the signal, after which the program behind it saves and returns its own exit code.
     return code if code != -signal.SIGTERM or not codes or code in codes else max(codes)
 
 
-def _reap(group: int) -> List[int]:
-    """Exit codes of the processes of a group that have ended."""
+def _reap() -> List[int]:
+    """Exit codes of the orphans that have ended."""
     codes: List[int] = []
     with contextlib.suppress(ChildProcessError):
         while True:
-            pid, status = os.waitpid(-group, os.WNOHANG)
+            pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
                 break
             codes.append(-os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
@@ -231,7 +231,7 @@ def run(state: Path, command: List[str], environ: Mapping[str, str]) -> int:
     torn_down = _stop_on_teardown(child, state, lambda: keep(1 if errors.best.summary else -signal.SIGTERM, True))
     if (state / STOPPING).exists():
         # The driver began to stop the job after the check above and before the pid file was written, so it has not signaled this rank.
-        stop_group(child.pid)
+        stop_session(child.pid)
     streams = ((child.stdout, errors.stdout), (child.stderr, errors.stderr))
     outputs = [RankOutput(source, rank, collector, writer) for source, collector in streams if source]
     for output in outputs:

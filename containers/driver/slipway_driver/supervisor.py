@@ -1,4 +1,4 @@
-"""Runs the launch command as a process group, reads its output, forwards SIGTERM, and returns its exit code."""
+"""Runs the launch command in a session of its own, reads its output, forwards SIGTERM, and returns its exit code."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from slipway_driver.log import log
 from slipway_driver.output_lines import passed_on
-from slipway_driver.process_group import send_group, stop_group
 from slipway_driver.rank import RECORD, STOPPING, die_with_parent
+from slipway_driver.rank_session import kill_session, send_group, stop_session
 
 # The service sends SIGKILL 120 s after SIGTERM; the remaining 20 s are for the driver's own shutdown.
 GRACE_SECONDS = 100.0
@@ -74,7 +74,7 @@ class Supervisor:
         return list(self._files(".json").values())
 
     def pids(self) -> List[int]:
-        """Process ids of the local ranks' scripts, including ended ones. Each leads a process group."""
+        """Process ids of the local ranks' scripts, including ended ones. Each leads a session."""
         return list(self._files(".pid").values())
 
     def running(self) -> List[int]:
@@ -108,7 +108,7 @@ class Supervisor:
                     log("a line of output could not be processed: %s: %s" % (type(error).__name__, error))
 
     def stop(self, grace_seconds: float = GRACE_SECONDS) -> None:
-        """Sends SIGTERM to the process group of every local rank, and SIGKILL after `grace_seconds` to all processes that are left. Returns
+        """Sends SIGTERM to the session of every local rank, and SIGKILL after `grace_seconds` to all processes that are left. Returns
         immediately."""
         if self._stopping.is_set():
             return
@@ -122,15 +122,15 @@ class Supervisor:
         self._stop_at, self._grace_seconds = time.monotonic() + grace_seconds, grace_seconds
         self._stopping.set()
         for pid in self.running():
-            stop_group(pid)
+            stop_session(pid)
         if not self.pids():
             # No rank has started, so there is nothing to save.
             send_group(self._process.pid, signal.SIGTERM)
 
     def kill(self) -> None:
-        """Sends SIGKILL to the process group of every rank and of the launcher."""
+        """Sends SIGKILL to the session of every rank and of the launcher."""
         for pid in [*self.pids(), self._process.pid]:
-            send_group(pid, signal.SIGKILL)
+            kill_session(pid)
 
     def wait(self, each_poll: Callable[[], None]) -> int:
         """Waits for the launcher and returns its exit code. `each_poll` is called about ten times a second."""

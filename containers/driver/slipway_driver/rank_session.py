@@ -1,7 +1,9 @@
-"""The processes of a rank. Its script leads a process group, to which the programs belong that the script starts."""
+"""The processes of a rank. Its script leads a session, to which the programs belong that it starts, also those that `timeout` or a shell
+with job control put into process groups of their own."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from typing import Dict, List, NamedTuple, Set
@@ -21,27 +23,23 @@ class Member(NamedTuple):
 
 def send(pid: int, number: int) -> None:
     """Sends a signal to a process; ignored if it has already ended."""
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def send_group(pid: int, number: int) -> None:
     """Sends a signal to a process group; ignored if it has already ended."""
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
-def members(group: int) -> Dict[int, Member]:
-    """The processes of a group by process id, without zombies."""
+def members(session: int) -> Dict[int, Member]:
+    """The processes of a session by process id, without zombies."""
     found: Dict[int, Member] = {}
     for name in os.listdir("/proc") if os.path.isdir("/proc") else []:
         if name.isdigit():
             try:
-                member = _member(name, group)
+                member = _member(name, session)
             except (OSError, ValueError, IndexError):
                 continue  # It has just ended.
             if member is not None:
@@ -49,11 +47,11 @@ def members(group: int) -> Dict[int, Member]:
     return found
 
 
-def _member(pid: str, group: int) -> "Member | None":
+def _member(pid: str, session: int) -> "Member | None":
     with open("/proc/%s/stat" % pid, encoding="utf-8", errors="replace") as opened:
         before, _, after = opened.read().rpartition(")")
-    state, parent, of_group = after.split()[:3]
-    if int(of_group) != group or state in ("Z", "X"):
+    state, parent, _group, of_session = after.split()[:4]
+    if int(of_session) != session or state in ("Z", "X"):
         return None
     with open("/proc/%s/status" % pid, encoding="utf-8", errors="replace") as opened:
         caught = next((int(line.split()[1], 16) for line in opened if line.startswith("SigCgt:")), 0)
@@ -69,10 +67,10 @@ def _pipe(pid: str, descriptor: int) -> str:
     return target if target.startswith("pipe:") else ""
 
 
-def receivers(group: int) -> List[int]:
-    """The processes of a group that a stop is sent to: all except the workers of a program that handles the signal, which it needs while it
-    saves, and the readers of a pipeline (`| tee log`), which end with their input and without which the program could not print."""
-    found = members(group)
+def receivers(session: int) -> List[int]:
+    """The processes of a session that a stop is sent to: all except the workers of a program that handles the signal, which it needs while
+    it saves, and the readers of a pipeline (`| tee log`), which end with their input and without which the program could not print."""
+    found = members(session)
 
     def is_worker(member: Member) -> bool:
         parent = found.get(member.parent)
@@ -84,10 +82,17 @@ def receivers(group: int) -> List[int]:
     return [pid for pid, member in found.items() if not is_worker(member) and not is_reader(pid, member)]
 
 
-def stop_group(group: int) -> None:
-    """Sends SIGTERM to the processes of a group that a stop is sent to."""
-    pids = receivers(group)
+def stop_session(session: int) -> None:
+    """Sends SIGTERM to the processes of a session that a stop is sent to."""
+    pids = receivers(session)
     for pid in pids:
         send(pid, signal.SIGTERM)
     if not pids:  # There is no /proc.
-        send_group(group, signal.SIGTERM)
+        send_group(session, signal.SIGTERM)
+
+
+def kill_session(session: int) -> None:
+    """Sends SIGKILL to all processes of a session."""
+    for pid in members(session):
+        send(pid, signal.SIGKILL)
+    send_group(session, signal.SIGKILL)
