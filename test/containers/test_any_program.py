@@ -362,3 +362,18 @@ def test_the_first_error_is_the_reason_when_the_clock_jumps(tmp_path: Path) -> N
     world = world_of(tmp_path / "world", {"train.py": script}, {"PYTHONPATH": str(tmp_path / "site")})
     assert world.wait() == [1], world.log("algo-1")
     assert world.failure("algo-1")["reason"] == "error: the first cause"
+
+
+@pytest.mark.parametrize(("prints", "notices"), [("algo-1", ["ended-early"]), ("algo-2", [])])
+def test_steps_of_another_host_prove_no_early_end(tmp_path: Path, prints: str, notices: list[str]) -> None:
+    # Of a fast last host, the first one hears only a part of the steps, or too late.
+    script = f"""
+import os
+if os.environ["SM_CURRENT_HOST"] == "{prints}":
+    for step in range(1, 50):
+        print('slipway {{"event":"step","step":%d}}' % step)
+"""
+    world = FakeWorld(tmp_path, 2, job_json(training={"steps": 100}), {"train.py": script})
+    world.start()
+    assert world.wait() == [0, 0], world.log("algo-1")
+    assert [end["notice"] for end in world.events("algo-1", "exit") if "notice" in end] == notices

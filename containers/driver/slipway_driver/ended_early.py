@@ -11,7 +11,7 @@ LONGEST_REASON = 300
 
 
 def ended_early(attempt: Attempt, watchdog: Optional[Watchdog], records: Sequence[Mapping[str, Any]]) -> str:
-    """Why the end was early, "" if it was not. `watchdog`: that of the first host, which alone sees the steps of all hosts."""
+    """Why the end was early, "" if it was not. `watchdog`: that of a host that has seen all steps."""
     steps, seen = _steps_of(attempt), watchdog.step if watchdog else None
     if watchdog and seen is not None and steps is not None:
         # The last step may be numbered steps - 1, and a script may print only every n-th step.

@@ -105,7 +105,6 @@ class HostRun:
             self.ended_early = end.reason if end.code == DONE else ""
             return end
         finally:
-            self._hear_others()
             self._say_steps(self._found_steps.end(), is_end=True)
             self._gpu_use.end()
             self.pids = self._supervisor.pids()
@@ -271,20 +270,21 @@ class HostRun:
         if told is not None:
             return self._told_by_launcher(told)
         assert self._supervisor is not None
-        own, records = self._own_failure(), self._supervisor.records()
+        own, records, killed_after = self._own_failure(), self._supervisor.records(), self._supervisor.killed_after
+        if killed_after is not None and (own is None or (own.code, own.kind) == (OUT_OF_MEMORY, "user-code")):
+            reason = "the ranks had not ended %d s after SIGTERM and were killed" % killed_after
+            return Failure(TRY_AGAIN, class_of(TRY_AGAIN), None, reason, [])
         if own is not None:
             return own
         if len(records) >= self._attempt.local_ranks:
-            early = "" if self.stopping else ended_early(self._attempt, self._watchdog if self._first_host else None, records)
+            sees_all = self._first_host and (self._source.is_own or len(self._attempt.cluster.training_hosts) == 1)
+            early = "" if self.stopping else ended_early(self._attempt, self._watchdog if sees_all else None, records)
             return Failure(DONE, class_of(DONE), None, early, [])
         return self._without_records(launcher_code, self._supervisor)
 
     def _without_records(self, launcher_code: int, supervisor: Supervisor) -> Failure:
         """The outcome if ranks were killed with their wrappers, or have not started."""
         started, code = bool(supervisor.pids()), shell_code(launcher_code)
-        if supervisor.killed_after is not None:
-            reason = "the ranks had not ended %d s after SIGTERM and were killed" % supervisor.killed_after
-            return Failure(TRY_AGAIN, class_of(TRY_AGAIN), None, reason, [])
         if supervisor.stopping and not started:
             return Failure(TRY_AGAIN, class_of(TRY_AGAIN), None, "stopped before the ranks had started", [])
         if self._attempt.job.launcher == "mpi" and self._attempt.cluster.takes_part and (not self._first_host or started):

@@ -37,6 +37,11 @@ class ProgressSource:
         self._host: Optional[str] = None
         self._lock = threading.Lock()
 
+    @property
+    def is_own(self) -> bool:
+        """Whether the steps are those that this host prints, all of which it has seen."""
+        return self._host == ""
+
     def counts(self, event: Mapping[str, Any], host: str) -> bool:
         """Whether an event counts. `host`: the host that printed it, empty for this host."""
         is_step = event["event"] == "step"
