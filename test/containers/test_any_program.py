@@ -61,13 +61,16 @@ sys.stderr.write("\\n")
 
 def test_a_bar_without_any_newline_is_progress_while_it_is_drawn(tmp_path: Path) -> None:
     script = """
-import sys, time
+import os, sys, time
 for step in range(1, 31):
     sys.stderr.write("\\r step %d/30 [" % step)
     sys.stderr.flush()
-    time.sleep(0.1)
+    while step == 20 and not os.path.exists("go"):
+        time.sleep(0.05)
 """
-    world = world_of(tmp_path, {"train.py": script}, {"SLIPWAY_WATCHDOG_SECONDS": "1.5"}, progress=BAR)
+    world = world_of(tmp_path, {"train.py": script}, progress=BAR)
+    world.wait_for("algo-1", '"step":19}')
+    (world.base("algo-1") / "code/go").touch()
     assert world.wait() == [0], world.log("algo-1")
     assert steps_of(world) == list(range(1, 31))
 
