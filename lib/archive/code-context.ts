@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { CODE_IN_IMAGE } from '../spec/code-source';
 import type { RuleContext } from '../spec/rule';
@@ -8,7 +8,7 @@ import type { RunSpec } from '../spec/run-spec';
 export function codeContext(
   run: RunSpec,
   runFile: string,
-): Pick<RuleContext, 'codeExists' | 'codeProblem' | 'codeFix'> {
+): Pick<RuleContext, 'codeExists' | 'windowsLine' | 'codeProblem' | 'codeFix'> {
   const { source, builtin } = run.code;
   if (builtin || source === CODE_IN_IMAGE || source.startsWith('s3://')) return {};
   const folder = path.resolve(path.dirname(runFile), source);
@@ -22,7 +22,17 @@ export function codeContext(
         : `must be in the run file's folder (${root}), which is in no Git repository`,
       codeFix: isGit ? undefined : 'run git init in the folder that holds both, or move the run file above the code',
     };
-  return { codeExists: (name) => isFileInside(folder, name) };
+  return {
+    codeExists: (name) => isFileInside(folder, name),
+    windowsLine: (name) => (isFileInside(folder, name) ? windowsLine(path.resolve(folder, name)) : undefined),
+  };
+}
+
+/** As the driver does before it starts the script: an installer may have binary data behind its script. */
+function windowsLine(file: string): number | undefined {
+  const [script = ''] = readFileSync(file, 'latin1').split('\0');
+  const index = script.split('\n').findIndex((line) => line.endsWith('\r'));
+  return index < 0 ? undefined : index + 1;
 }
 
 function isFileInside(folder: string, name: string): boolean {

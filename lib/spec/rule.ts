@@ -8,6 +8,8 @@ export interface RuleContext {
   region?: string;
   /** Whether a path inside the local code folder exists; absent when the code is not a local folder. */
   codeExists?: (path: string) => boolean;
+  /** The first line of a file of the local code folder that ends with `\r\n`; undefined when there is none. */
+  windowsLine?: (path: string) => number | undefined;
   /** Why the code folder cannot be read. */
   codeProblem?: string;
   /** The remedy for `codeProblem`; @default - name another folder */

@@ -39,6 +39,19 @@ test('in a repository that holds both it is found, and only files below it are',
   expect(['train.py', 'other.py', '../project/runs'].map((name) => codeExists?.(name))).toEqual([true, false, false]);
 });
 
+test('finds the first line of a script that ends as on Windows, as the driver does', () => {
+  const { folder, runFile } = besideProject();
+  mkdirSync(path.join(folder, '.git'));
+  const write = (name: string, text: string) => writeFileSync(path.join(folder, 'code', name), text, 'latin1');
+  write('windows.sh', '#!/bin/bash\r\nset -e\r\n');
+  write('mixed.sh', '#!/bin/bash\nset -e\r\n');
+  write('unix.sh', '#!/bin/bash\nprintf "a\\r\\n"\n');
+  write('installer.sh', '#!/bin/bash\nexit\n\0\r\n');
+  const { windowsLine } = codeContext(run('../../code'), runFile);
+  const files = ['windows.sh', 'mixed.sh', 'unix.sh', 'installer.sh', 'missing.sh', '../project/runs'];
+  expect(files.map((name) => windowsLine?.(name))).toEqual([1, 2, undefined, undefined, undefined, undefined]);
+});
+
 test('fails: a folder that is not there, and a file', () => {
   const { runFile } = besideProject();
   expect(codeContext(run('../nothing'), runFile).codeProblem).toMatch(/^must be a folder that exists/);

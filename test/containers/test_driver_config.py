@@ -110,7 +110,7 @@ def test_names_that_resolve_late_are_waited_for_with_growing_pauses() -> None:
             raise OSError("no such name")
         return "10.0.0.1"
 
-    found = wait_for_hosts(["algo-1", "algo-2"], {}, resolve, lambda: clock.now, clock.sleep)
+    found = wait_for_hosts(["algo-1", "algo-2"], {}, print, resolve, lambda: clock.now, clock.sleep)
     assert found == {"algo-1": "10.0.0.1", "algo-2": "10.0.0.1"}
     assert clock.sleeps[:7] == [0.5, 1, 2, 4, 8, 16, 20]
 
@@ -122,7 +122,7 @@ def test_fails_with_75_when_a_name_does_not_resolve_for_15_minutes() -> None:
         raise OSError("no such name")
 
     with pytest.raises(DriverError, match="no address for algo-2") as raised:
-        wait_for_hosts(["algo-1", "algo-2"], {"algo-1": "127.0.0.1"}, resolve, lambda: clock.now, clock.sleep)
+        wait_for_hosts(["algo-1", "algo-2"], {"algo-1": "127.0.0.1"}, print, resolve, lambda: clock.now, clock.sleep)
     assert raised.value.code == 75
     assert 860 <= clock.now <= 900
 
@@ -135,7 +135,7 @@ def test_a_resolver_that_takes_seconds_for_each_of_300_names_does_not_stretch_th
         raise OSError("timed out")
 
     with pytest.raises(DriverError, match="no address for algo-1"):
-        wait_for_hosts([f"algo-{number}" for number in range(1, 301)], {}, resolve, lambda: clock.now, clock.sleep)
+        wait_for_hosts([f"algo-{number}" for number in range(1, 301)], {}, print, resolve, lambda: clock.now, clock.sleep)
     assert clock.now <= 910
 
 

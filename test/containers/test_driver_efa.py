@@ -143,3 +143,16 @@ def test_a_secret_in_an_exception_is_in_no_failure_file_and_no_event(tmp_path: P
     shown = (made.base("algo-1") / "output/failure").read_text() + json.dumps(made.events("algo-1", "exit"))
     assert "RuntimeError: cannot log in with *** at https://bot:***@db/" in shown
     assert "battery" not in shown and "gh0st" not in shown
+
+
+def test_fails_with_74_when_one_of_32_interfaces_carries_a_required_efa(tmp_path: Path) -> None:
+    few = [line.replace("32 nics", "1 nics") for line in HEALTHY]
+    script = "import time\nfor line in %r:\n    print(line, flush=True)\ntime.sleep(600)\n" % few
+    made = FakeWorld(tmp_path, 2, job_json(efa="required"), {"train.py": script})
+    for host in made.hosts:
+        resources = made.base(host) / "input/config/resourceconfig.json"
+        resources.write_text(resources.read_text().replace("ml.m5.large", "ml.p5.48xlarge"))
+    made.start()
+    assert refused(made), made.log("algo-1")
+    reasons = [made.failure(host)["reason"] for host in made.hosts]
+    assert any("NCCL uses 1 of 32 EFA interfaces, fewer than half" in reason for reason in reasons), reasons

@@ -11,7 +11,7 @@ from slipway_driver.error_collector import ErrorCollector
 from slipway_driver.errors import classify, first_real
 from slipway_driver.failure import failure_text
 from slipway_driver.memory import parse_oom_kills
-from slipway_driver.progress import FoundSteps, ProgressReader, parse_progress
+from slipway_driver.progress import FoundSteps, ProgressReader, parse_event
 from slipway_driver.supervisor import Supervisor
 from slipway_driver.watchdog import Watchdog
 
@@ -178,7 +178,7 @@ def test_steps_that_expressions_find_become_progress_lines(output, found):  # ty
     for line in output:
         event = reader.read(line)
         lines += steps.feed(line, event) if event else []
-    events = [parse_progress(line) for line in lines + steps.end()]
+    events = [parse_event(line)[0] for line in lines + steps.end()]
     assert [(event["step"], event.get("loss")) for event in events if event] == found
     assert all(event and event["event"] == "step" for event in events)
 
@@ -204,7 +204,7 @@ def test_the_oom_counter_is_read_from_both_cgroup_versions() -> None:
 
 
 def test_a_stop_that_comes_after_the_end_of_a_launch_is_nothing(tmp_path: Path) -> None:
-    supervisor = Supervisor([sys.executable, "-c", ""], {}, tmp_path, tmp_path / "state", 1, lambda line: None)
+    supervisor = Supervisor([sys.executable, "-c", ""], {}, tmp_path, tmp_path / "state", 1, lambda line, kind: None)
     assert supervisor.wait(lambda: None) == 0
     assert not (tmp_path / "state").exists()
     supervisor.stop()

@@ -37,3 +37,8 @@ def test_many_slow_hosts_are_counted_and_some_are_named() -> None:
 def test_a_verdict_of_another_version_proves_nothing() -> None:
     found = merged("algo-1", report("efa+gdr"), {"algo-2": {"verdict": "carrier-pigeon"}, "algo-3": {}})
     assert (found["host"], found["hosts"]) == ("algo-2", {"unknown": 2, "efa+gdr": 1})
+
+
+def test_of_hosts_with_one_verdict_the_one_with_the_fewest_interfaces_speaks() -> None:
+    others = {"algo-2": {**report("efa+gdr"), "interfaces": 1}, "algo-3": {**report("efa+gdr"), "interfaces": None}}
+    assert merged("algo-1", {**report("efa+gdr"), "interfaces": 32}, others)["host"] == "algo-2"

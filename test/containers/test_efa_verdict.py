@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from slipway_driver.efa_verdict import EfaVerdict, refusal
+from slipway_driver.tables import EFA_INSTANCES
 
 PRE = "algo-1:218:412 [0] NCCL INFO "
 
@@ -230,4 +231,27 @@ def test_a_channel_line_alone_settles_the_verdict_and_the_security_group_is_evid
      ("required", "efa", False), ("required", "single-host", False)],
 )  # fmt: skip
 def test_only_a_required_efa_that_fell_back_to_sockets_ends_the_job(policy: str, found: str, refused: bool) -> None:
-    assert (refusal(policy, found) is not None) is refused
+    assert (refusal(policy, {"verdict": found}) is not None) is refused
+
+
+def test_a_required_efa_that_uses_fewer_than_half_of_the_interfaces_ends_the_job() -> None:
+    for instance_type, known in EFA_INSTANCES.items():
+        for used in range(1, known.interfaces + 1):
+            lines = [PRE + f"NET/OFI Selected Provider is efa (found {used} nics)", GDR]
+            found = EfaVerdict(2, instance_type, known.interfaces)
+            for line in lines:
+                found.feed(line)
+            assert found.verdict == "efa+gdr"
+            reason = refusal("required", found.report())
+            assert (reason is not None) is (2 * used < known.interfaces), (instance_type, used)
+            assert reason is None or f"uses {used} of {known.interfaces} EFA interfaces, fewer than half" in reason
+            assert refusal("preferred", found.report()) is None
+
+
+def test_the_rank_with_the_fewest_interfaces_counts_and_a_type_without_a_table_has_its_devices() -> None:
+    found = EfaVerdict(2, "ml.new.48xlarge", 16)
+    for nics in (16, 4, 16):
+        found.feed(PRE + f"NET/OFI Selected Provider is efa (found {nics} nics)")
+    found.feed(GDR)
+    assert found.report()["interfaces"] == 4
+    assert "4 of 16 EFA interfaces" in (refusal("required", found.report()) or "")

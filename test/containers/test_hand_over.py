@@ -89,6 +89,15 @@ def test_anything_else_asks_for_nothing_and_is_complained_of_once(tmp_path: Path
     assert len(said) == complaints
 
 
+def test_is_passed_on_once_the_disk_has_room(tmp_path: Path) -> None:
+    said: list[str] = []
+    folder = tmp_path / "full"
+    watch = HandOverWatch(URI, 1, folder / "asked", said.append, said.append, _Client(request()))
+    assert (watch.look(), watch.look(), len(said)) == (False, False, 1)
+    folder.mkdir()
+    assert watch.look() and said[1:] == ["room for urgent"]
+
+
 def test_of_an_earlier_start_on_the_same_disk_is_forgotten(tmp_path: Path) -> None:
     target = tmp_path / "asked"
     target.write_text("of before\n")

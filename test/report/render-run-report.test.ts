@@ -190,6 +190,19 @@ describe('what is not known', () => {
     expect(shown('efa', renderRunReport({ ...runReport(), efa }))).toContain('1 sockets, 62 efa (slower: algo-7)');
   });
 
+  test('says when NCCL used fewer than half of the EFA interfaces', () => {
+    const interfaces = (used: number) =>
+      shown(
+        'efa',
+        renderRunReport({
+          ...runReport(),
+          efa: [{ attempt: 1, verdict: 'efa+gdr', evidence: [], interfaces: used, expectedInterfaces: 32 }],
+        }),
+      );
+    expect(interfaces(1)).toContain('1 of 32, fewer than half');
+    expect(interfaces(16)).not.toContain('fewer than half');
+  });
+
   test('a price that no source has leaves the sum open', () => {
     const report = runReport();
     const instances = [{ instanceType: 'ml.trn3.48xlarge', count: 4 }];

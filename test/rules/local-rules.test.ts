@@ -8,6 +8,7 @@ test('the rules whose finding holds whatever else is wrong', () => {
     'compute/group-names',
     'compute/legacy-type',
     'code/folder',
+    'code/line-endings',
     'code/archive',
     'code/container-options',
     'code/reserved-variables',

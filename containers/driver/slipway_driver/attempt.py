@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from slipway_driver import sm_environment as sm
 from slipway_driver.cluster import Cluster, read_cluster
-from slipway_driver.code import prepare_code
+from slipway_driver.code import prepare_code, refuse_windows_lines
 from slipway_driver.dumps import trace_variables
 from slipway_driver.efa_environment import efa_changes, efa_devices, interface_exists
 from slipway_driver.expected_bandwidth import GIB, expected_for
@@ -120,10 +120,14 @@ def _prepare_folders(job: Job, paths: Paths, inherited: Mapping[str, str], log: 
     """Unpacks the user's code, installs its requirements, and creates the folders that scripts write to."""
     if job.builtin_module is None:
         prepare_code(paths.channel("code"), job.code_digest, paths.code)
+        refuse_windows_lines(job.entry_point, paths.code)
         if job.requirements:
             install_requirements(paths.code, job.requirements, job.requirements_digest, paths.channel("wheels"), inherited, log)
     for folder in (paths.model, paths.output_data, paths.code, _dumps_of(paths)):
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            log("a folder of the job cannot be created: %s" % error)
 
 
 def _dumps_of(paths: Paths) -> Path:
@@ -141,7 +145,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
     _prepare_folders(job, paths, inherited, log)
     known = read_hosts_file(paths.config / "hosts")
     before = time.monotonic()
-    addresses = wait_for_hosts(cluster.hosts, known)
+    addresses = wait_for_hosts(cluster.hosts, known, log)
     log("all %d hosts resolve after %.1f s" % (len(cluster.hosts), time.monotonic() - before))
     job_name = inherited.get("TRAINING_JOB_NAME") or job.run_id
     devices = efa_devices()
@@ -258,5 +262,8 @@ def _channels(paths: Paths) -> Dict[str, Any]:
 
 
 def new_state_folder() -> Path:
-    """Creates an empty folder in which the ranks of one start write their process ids and records."""
-    return Path(tempfile.mkdtemp(prefix="slipway-ranks-"))
+    """Creates an empty folder in which the ranks of one start write their process ids and records; in memory if the disk is full."""
+    try:
+        return Path(tempfile.mkdtemp(prefix="slipway-ranks-"))
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="slipway-ranks-", dir="/dev/shm"))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import tarfile
+import zlib
 from pathlib import Path, PurePosixPath
 from typing import List, Optional
 
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 
 _CHUNK = 1 << 20
+_CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 
 
 def sha256_of(path: Path) -> str:
@@ -29,7 +32,7 @@ def bare_digest(digest: str) -> str:
 
 def find_archive(folder: Path) -> Optional[Path]:
     """Returns the archive in the channel, or None if there is none. Raises DriverError (77) for more than one."""
-    found = sorted(path for path in folder.glob("*.tar.gz")) if folder.is_dir() else []
+    found = sorted(path for path in folder.glob("*.tar.gz") if path.is_file())
     if len(found) > 1:
         raise DriverError(ENVIRONMENT, "channel code: must contain one archive, got %s" % ", ".join(p.name for p in found))
     return found[0] if found else None
@@ -57,8 +60,8 @@ def unsafe_members(archive: tarfile.TarFile) -> List[str]:
 
 def unpack(archive: Path, target: Path) -> None:
     """Unpacks into `target`. Raises DriverError (77) for an archive that is corrupt or contains members outside `target`."""
-    target.mkdir(parents=True, exist_ok=True)
     try:
+        target.mkdir(parents=True, exist_ok=True)
         with tarfile.open(str(archive), "r:gz") as opened:
             bad = unsafe_members(opened)
             if bad:
@@ -67,7 +70,11 @@ def unpack(archive: Path, target: Path) -> None:
                 opened.extractall(str(target), filter="data")
             else:
                 opened.extractall(str(target))
-    except (OSError, tarfile.TarError) as error:
+    except (OSError, EOFError, ValueError, zlib.error, tarfile.TarError) as error:
+        if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
+            raise DriverError(
+                ENVIRONMENT, "code archive: must be unpacked to %s, got %s; compute.volumeSizeGiB makes room" % (target, error)
+            )
         raise DriverError(ENVIRONMENT, "code archive: must be a readable tar.gz (%s)" % error)
 
 
@@ -82,3 +89,18 @@ def prepare_code(channel: Path, digest: Optional[str], target: Path) -> None:
     if found != bare_digest(digest):
         raise DriverError(ENVIRONMENT, "code archive: must have digest %s, got %s; launch it again" % (bare_digest(digest), found))
     unpack(archive, target)
+
+
+def refuse_windows_lines(entry_point: str, folder: Path) -> None:
+    """Raises DriverError (77) for a shell script with Windows line endings: for bash, the `\\r` is a part of the last word of each line."""
+    script = folder / entry_point
+    if not entry_point.endswith(".sh") or not script.is_file():
+        return
+    lines = script.read_bytes().split(b"\0")[0].split(b"\n")  # An installer may have binary data behind its script.
+    first = next((number for number, line in enumerate(lines, 1) if line.endswith(b"\r")), None)
+    if first is not None:
+        raise DriverError(
+            ENVIRONMENT,
+            "code.entryPoint: must have Unix line endings, got \\r\\n on line %d of %s; convert it with dos2unix or sed -i 's/\\r$//'"
+            % (first, entry_point),
+        )

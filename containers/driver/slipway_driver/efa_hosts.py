@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any, Dict, List, Mapping
 
@@ -11,13 +12,13 @@ NAMED_HOSTS = 20
 
 
 def merged(own_host: str, own: Mapping[str, Any], others: Mapping[str, Mapping[str, Any]]) -> Dict[str, Any]:
-    """Returns the report of the slowest host (this host in case of a tie), with the number of hosts per verdict and the names of the slower
-    hosts.
+    """Returns the report of the slowest host, with the number of hosts per verdict and the names of the slower hosts. In case of a tie, it
+    is the host that uses the fewest interfaces, otherwise this host.
 
     `own` and the values of `others` are results of EfaVerdict.report; `others` contains the hosts that have reported so far.
     """
     reports: Dict[str, Mapping[str, Any]] = {own_host: own, **others}
-    slowest = min(reports, key=lambda host: _place(reports[host]))
+    slowest = min(reports, key=lambda host: (_place(reports[host]), reports[host].get("interfaces") or math.inf))
     fastest = max(_place(report) for report in reports.values())
     slower: List[str] = sorted(host for host, report in reports.items() if _place(report) < fastest)
     counts = Counter(ORDER[_place(report)] for report in reports.values())

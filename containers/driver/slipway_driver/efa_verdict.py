@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Set
+from typing import Any, Dict, List, Mapping, Optional, Set
 
 from slipway_driver import efa_lines as lines
 from slipway_driver.tables import EFA_INSTANCES
 
 EVIDENCE_LIMIT = 20
 EVIDENCE_LENGTH = 300
+#: Share of a host's EFA interfaces that NCCL must use. Fewer than all of them may be one that is broken, of which the report tells.
+LEAST_SHARE = 0.5
 #: TCP or UDP providers of libfabric. A name that is neither listed here nor "efa" is ignored: it may have been truncated.
 SOCKET_PROVIDERS = ("tcp", "sockets", "udp", "net")
 _DECISIVE = (lines.PLUGIN, lines.LIBFABRIC, lines.PROVIDER, lines.NETWORK, lines.CHANNEL, lines.FALLBACK, lines.GDR_MISSING)
@@ -68,7 +70,8 @@ class EfaVerdict:
         for name, nics in lines.PROVIDER.findall(line):
             if name == "efa" or name in SOCKET_PROVIDERS:
                 self._providers.add(name)
-            self._nics = int(nics) if nics else self._nics
+            if nics and name == "efa":
+                self._nics = min(int(nics), self._nics or int(nics))
         self._networks.update(lines.NETWORK.findall(line))
         self._read_channels(line)
         self._gdr_missing = self._gdr_missing or bool(lines.GDR_MISSING.search(line))
@@ -136,8 +139,18 @@ class EfaVerdict:
         }
 
 
-def refusal(policy: str, verdict: str) -> Optional[str]:
+def missing_interfaces(report: Mapping[str, Any]) -> str:
+    """How many of the host's EFA interfaces NCCL uses, if that is fewer than half of them; "" otherwise."""
+    used, present = report.get("interfaces"), report.get("expectedInterfaces") or report.get("devices")
+    if not used or not present or LEAST_SHARE * present <= used:
+        return ""
+    return "%d of %d EFA interfaces" % (used, present)
+
+
+def refusal(policy: str, report: Mapping[str, Any]) -> Optional[str]:
     """The reason why the job must end under `efa: required`; None if it may continue."""
-    if policy == "required" and verdict == "sockets":
-        return "efa: required, and NCCL uses TCP sockets; see the evidence in efa.json, or set network.efa: preferred"
-    return None
+    few = missing_interfaces(report)
+    if policy != "required" or (report["verdict"] != "sockets" and not (few and report["verdict"].startswith("efa"))):
+        return None
+    used = "TCP sockets" if report["verdict"] == "sockets" else "%s, fewer than half" % few
+    return "efa: required, and NCCL uses %s; see the evidence in efa.json, or set network.efa: preferred" % used

@@ -12,6 +12,8 @@ TAIL_LINES = 40
 LONGEST_LINE = 2000
 #: Number of lines of other threads allowed between a traceback and its last line.
 FOREIGN_LINES = 3
+#: Number of lines that a program may print after the traceback that ended it.
+LAST_LINES = 3
 #: Number of continuation lines of an NCCL error message.
 MESSAGE_LINES = 6
 #: A line with a word like "error" and without a traceback explains only an exit that follows soon. If the rank ran on for longer, it has
@@ -64,9 +66,10 @@ class ErrorCollector:
         self._traceback: Optional[_Found] = None
         self._bare: Optional[_Found] = None
         self._before = ""
+        self._after = 0
 
     def feed(self, line: str, at: float) -> None:
-        """Reads one line of output, received at `at` (epoch seconds)."""
+        """Reads one line of output, received at `at` (monotonic seconds)."""
         line = line[:LONGEST_LINE]
         labelled = says.RANK_LABEL.match(line)
         text = says.GROUP_MARGIN.sub("", line[labelled.end() :] if labelled else line)
@@ -74,6 +77,7 @@ class ErrorCollector:
             return
         self._tail.append(line)
         label = labelled.group(1) if labelled else ""
+        self._after += bool(text.strip())
         if text.rstrip().endswith(says.TRACEBACK):
             self._begin(label, text, at)
         elif label in self._open:
@@ -114,6 +118,7 @@ class ErrorCollector:
         found = self._open.pop(label)
         if self._traceback is None or found.is_cause or not self._traceback.is_cause:
             self._traceback = found
+        self._after = 0
 
     def _take_bare(self, text: str, at: float) -> None:
         """Keeps the first such line, unless it is stale or was noise."""
@@ -134,8 +139,14 @@ class ErrorCollector:
         return self._best.summary if self._best else ""
 
     @property
+    def unhandled(self) -> str:
+        """The last line of a traceback with which the output ends; "" if the program has printed more after it."""
+        last = self._traceback
+        return last.summary if last is not None and last.is_cause and self._after <= LAST_LINES else ""
+
+    @property
     def at(self) -> Optional[float]:
-        """When the reported error was read (epoch seconds); None if there is none."""
+        """When the reported error was read (monotonic seconds); None if there is none."""
         return self._best.at if self._best else None
 
     @property

@@ -50,17 +50,17 @@ class HandOverWatch:
         self._stopped.set()
 
     def look(self) -> bool:
-        """Checks once for the request. Read errors are logged only once and do not end training."""
+        """Checks once for the request. Errors are logged only once and do not end training."""
         try:
             found = self._request()
+            if found is None:
+                return False
+            self._target.write_text(found + "\n", encoding="utf-8")
         except Exception as error:  # The thread must survive any error and check again.
             if not self._complained:
-                self._log("the hand-over request could not be read: %s" % error)
+                self._log("the hand-over request could not be read, or not be passed on: %s" % error)
                 self._complained = True
             return False
-        if found is None:
-            return False
-        self._target.write_text(found + "\n", encoding="utf-8")
         self.asked = True
         self._on_request(found)
         return True

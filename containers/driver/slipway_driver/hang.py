@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Callable
+from typing import Callable, Sequence
 
 from slipway_driver.dumps import ask_for_traces
-from slipway_driver.supervisor import rank_pids, send
+from slipway_driver.rank_session import receivers, send
 
 DUMP_SECONDS = 5.0
 PY_SPY_SECONDS = 20.0
 
 
-def dump_ranks(state: Path, dumps: Path, log: Callable[[str], None]) -> None:
+def dump_ranks(sessions: Sequence[int], dumps: Path, log: Callable[[str], None]) -> None:
     """Writes NCCL's flight recorder traces to folder `dumps`, and the stacks of every local rank to the log: with py-spy if the image has
-    it (its output is also written to `dumps`), then with faulthandler through SIGABRT.
+    it (its output is also written to `dumps`), then with faulthandler through SIGABRT. `sessions`: those of the local ranks, whose
+    programs may run behind a shell.
 
     SIGABRT makes a rank with PYTHONFAULTHANDLER=1 print its stacks and exit. SIGCONT follows because a stopped process would not handle the
     signal.
     """
-    pids = rank_pids(state)
+    pids = [pid for session in sessions for pid in receivers(session) or [session]]
     traces = ask_for_traces(dumps)
     if traces:
         log("%d rank(s) wrote NCCL's flight recorder" % traces)
@@ -48,6 +50,7 @@ def _py_spy(program: str, pid: int, dumps: Path, log: Callable[[str], None]) -> 
     except (OSError, subprocess.TimeoutExpired) as error:
         log("py-spy could not read process %d: %s" % (pid, error))
         return
-    (dumps / ("py-spy-%d.txt" % pid)).write_bytes(done.stdout)
+    with contextlib.suppress(OSError):
+        (dumps / ("py-spy-%d.txt" % pid)).write_bytes(done.stdout)
     for line in done.stdout.decode("utf-8", "replace").splitlines():
         log("py-spy %d: %s" % (pid, line))

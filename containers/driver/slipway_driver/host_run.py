@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import threading
 import time
@@ -10,23 +9,24 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from slipway_driver.attempt import Attempt, new_state_folder
 from slipway_driver.dumps import keep_dumps, place_of
-from slipway_driver.efa_hosts import merged
-from slipway_driver.efa_verdict import EfaVerdict, refusal
+from slipway_driver.efa_report import EfaReport
+from slipway_driver.ended_early import ended_early
 from slipway_driver.errors import Failure, classify, first_real
-from slipway_driver.exit_codes import DONE, EFA, HANG, OUT_OF_MEMORY, TRY_AGAIN, class_of, shell_code
+from slipway_driver.exit_codes import DONE, HANG, OUT_OF_MEMORY, TRY_AGAIN, class_of, shell_code
 from slipway_driver.gpu_use import GpuUse, MeanUse, every
 from slipway_driver.hang import dump_ranks
 from slipway_driver.launcher_end import LauncherEnd, read_launcher_end
 from slipway_driver.log import log, say
 from slipway_driver.memory import oom_kills
+from slipway_driver.output_lines import SHOWN, STATE
 from slipway_driver.peers import Peers
 from slipway_driver.progress import FoundSteps, ProgressReader, progress_line
+from slipway_driver.rank_output import LineBudget
 from slipway_driver.redaction import redacted_failure, secrets_of
-from slipway_driver.remains import pids_in
 from slipway_driver.restart_policy import FOLLOWING_KINDS
 from slipway_driver.shared_progress import ProgressSource, SharedProgress
 from slipway_driver.step_times import StepTimes
-from slipway_driver.supervisor import Supervisor, read_records
+from slipway_driver.supervisor import Supervisor
 from slipway_driver.vitals import Vitals
 from slipway_driver.watchdog import watchdog_of
 
@@ -44,17 +44,16 @@ class HostRun:
         self._first_host = attempt.cluster.rank == 0 and attempt.cluster.takes_part
         self._reader = ProgressReader(attempt.job.step_regex, attempt.job.loss_regex)
         self._found_steps = FoundSteps(attempt.job.loss_regex is not None)
+        self._step_lines, self._unsaid = LineBudget(per_second=1.0), ""
         self._watchdog = watchdog_of(attempt, time.monotonic())
         self._shared, self._source = SharedProgress(peers), ProgressSource()
         self._vitals = Vitals(attempt.cluster.training_hosts, int(attempt.environ.get("SLIPWAY_RESTART", 0)))
-        hosts = len(attempt.cluster.training_hosts)
-        self._gpu_use = GpuUse(every(attempt.environ, hosts))
-        self._efa = EfaVerdict(hosts, attempt.cluster.instance_type, attempt.devices)
-        self._efa_told: Optional[str] = None
-        self._efa_heard = 0
-        self._efa_lock = threading.Lock()
-        #: The probe's result before this start; None without a probe.
-        self.bandwidth: Optional[Dict[str, Any]] = None
+        self._gpu_use = GpuUse(every(attempt.environ, len(attempt.cluster.training_hosts)))
+        self.efa = EfaReport(attempt, peers, self._first_host)
+        #: Event lines that could not be read, or not completely.
+        self._unread = 0
+        #: Why this start ended with exit code 0 before it had done its work; "" if it did not.
+        self.ended_early = ""
         self._alerted = False
         self._asked_at: Optional[float] = None
         self._ended: Optional[Failure] = None
@@ -84,6 +83,7 @@ class HostRun:
             "phase": self._watchdog.phase,
             "hosts": len(self._attempt.cluster.hosts),
             **self._vitals.facts(),
+            **({"endedEarly": self.ended_early} if self.ended_early else {}),
         }
 
     def run(self) -> Failure:
@@ -98,21 +98,25 @@ class HostRun:
         self._gpu_use.start()
         try:
             launcher_code = self._supervisor.wait(self._poll)
-            self._tell_efa(EFA_SECONDS if launcher_code == 0 and self._ended is None else 0.0)
+            self.efa.tell(EFA_SECONDS if launcher_code == 0 and self._ended is None else 0.0)
             secrets = secrets_of(attempt.environ, attempt.job.restart_secret)
-            return redacted_failure(self._refusal() or self._outcome(launcher_code), secrets)
-        finally:
             self._hear_others()
-            self._say_all(self._found_steps.end())
+            end = redacted_failure(self._refusal() or self._outcome(launcher_code), secrets)
+            self.ended_early = end.reason if end.code == DONE else ""
+            return end
+        finally:
+            self._say_steps(self._found_steps.end(), is_end=True)
             self._gpu_use.end()
-            self.pids = pids_in(self._state)
+            self.pids = self._supervisor.pids()
+            if self._unread > 1:
+                log("%d event lines were ignored in this start" % self._unread)
             shutil.rmtree(str(self._state), ignore_errors=True)
             self._keep_dumps()
 
     def tell_late_hosts(self) -> None:
         """Reports EFA again after the last start: another host may have connected only to report its end and its EFA verdict."""
         if self._first_host:
-            self._tell_efa()
+            self.efa.tell()
 
     def abandon(self) -> None:
         """Removes the state folder if the ranks will not be started."""
@@ -132,10 +136,18 @@ class HostRun:
             log("SIGTERM: the ranks have 100 s to save and exit")
             self._supervisor.stop()
 
-    def _on_line(self, line: str) -> None:
-        say(line)
-        self._efa.feed(line)
+    def _on_line(self, line: str, kind: str) -> None:
         event = self._reader.read(line)
+        if self._reader.issue:
+            self._unread += 1
+            if self._unread == 1:
+                log("an event line cannot be read and is ignored, like all others of this kind: %s: %s" % (self._reader.issue, line[:200]))
+            line = progress_line(**event) if event else ""
+        if kind != STATE and (line or not self._reader.issue):
+            say(line)
+        if kind == SHOWN:
+            return
+        self.efa.own.feed(line)
         if event is None:
             return
         with self._lock:
@@ -144,7 +156,7 @@ class HostRun:
         if not self._first_host:
             self._shared.tell(line, event, time.monotonic())
         if event["event"] == "step":
-            self._tell_efa()
+            self.efa.tell()
 
     def _progressed(self, line: str, event: Mapping[str, Any], host: str = "") -> None:
         if self._source.counts(event, host):
@@ -152,7 +164,7 @@ class HostRun:
                 self._watchdog.feed(event, time.monotonic())
             self._step_times.feed(event, time.time())
         if self._first_host:
-            self._say_all(self._found_steps.feed(line, event, host))
+            self._say_steps(self._found_steps.feed(line, event, host))
 
     def _hear_others(self) -> None:
         if self._first_host:
@@ -161,19 +173,14 @@ class HostRun:
         else:
             self._shared.send()
 
-    def _say_all(self, lines: Sequence[str]) -> None:
+    def _say_steps(self, lines: Sequence[str], is_end: bool = False) -> None:
+        """Prints the steps that expressions have found: after a burst one a second, and the last one."""
         for line in lines:
-            say(line)
-
-    def _tell_efa(self, wait_seconds: float = 0.0) -> None:
-        """Reports the current EFA verdict: the first host writes it to the log and efa.json, other hosts send it to the first host."""
-        if self._attempt.job.efa == "off":
-            return
-        with self._efa_lock:
-            if self._first_host:
-                self._write_efa(self._peers.efa_reports(wait_seconds))
-            elif self._efa_told != self._efa.verdict and self._peers.share_efa(self._efa.report()):
-                self._efa_told = self._efa.verdict
+            self._unsaid = "" if self._step_lines.admit(line, time.monotonic()) else line
+            if not self._unsaid:
+                say(line)
+        if is_end and self._unsaid:
+            say(self._unsaid)
 
     def _tell_gpus(self) -> None:
         """Once a minute, other hosts send their GPU utilization to the first host, which logs it."""
@@ -187,32 +194,13 @@ class HostRun:
         else:
             self._peers.share_gpus(use)
 
-    def _write_efa(self, others: Dict[str, Dict[str, Any]]) -> None:
-        """Writes efa.json if anything has changed; writes the event if the verdict has changed or all hosts have reported."""
-        cluster = self._attempt.cluster
-        report = merged(cluster.current_host, self._efa.report(), others)
-        told, self._efa_told = self._efa_told, report["verdict"]
-        heard, self._efa_heard = self._efa_heard, 1 + len(others)
-        if told == self._efa_told and heard == self._efa_heard:
-            return
-        if self.bandwidth:
-            report.update({name: self.bandwidth.get(name) for name in ("busBandwidthGBps", "expectedGBps", "lineRatePercent")})
-        if told != self._efa_told or self._efa_heard == len(cluster.training_hosts):
-            say(progress_line("efa", **report))
-        target = self._attempt.paths.output_data / "efa.json"
-        target.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-
     def _refusal(self) -> Optional[Failure]:
         """The failure if the job must not continue, or not succeed, over this network; None otherwise."""
         # Decide only after NCCL has selected a network, at the latest at the first step or at the end.
         ended = self._supervisor is not None and self._supervisor.ended
-        if self._stop_asked.is_set() or self._ended is not None or not (self._efa.settled or self.step is not None or ended):
+        if self._stop_asked.is_set() or self._ended is not None or not (self.efa.own.settled or self.step is not None or ended):
             return None
-        reason = refusal(self._attempt.job.efa, self._efa.verdict)
-        if reason is None:
-            return None
-        self._tell_efa()
-        return Failure(EFA, class_of(EFA), None, reason, self._efa.report()["evidence"][-5:])
+        return self.efa.refusal()
 
     def _poll(self) -> None:
         supervisor = self._supervisor
@@ -225,8 +213,7 @@ class HostRun:
             return
         self._hear_others()
         asked = self._peers.end_asked()
-        if self._efa_told is not None or (self._efa.settled and not self._first_host):
-            self._tell_efa()
+        self.efa.tell_changes()
         if asked is not None:
             self._end_as_asked(asked)
             return
@@ -236,7 +223,7 @@ class HostRun:
         if hang and self._watchdog.may_stop:
             say(progress_line("hang", reason=hang, step=self.step))
             self._peers.announce(class_of(HANG))
-            dump_ranks(self._state, self._attempt.dumps, log)
+            self._dump_ranks()
             self._end(Failure(HANG, class_of(HANG), None, hang, []))
         elif hang and not self._alerted:
             self._alerted = True
@@ -245,11 +232,11 @@ class HostRun:
     def _end_as_asked(self, kind: str) -> None:
         """Another host's ranks have ended. If it only lost a peer, the cause may be on this host and not be recorded yet."""
         self._asked_at = self._asked_at or time.monotonic()
-        own = self._own_failure(read_records(self._state))
+        own = self._own_failure()
         if own is None and kind in FOLLOWING_KINDS and time.monotonic() < self._asked_at + OWN_ERROR_SECONDS:
             return
         if kind == class_of(HANG):
-            dump_ranks(self._state, self._attempt.dumps, log)
+            self._dump_ranks()
         if own is not None and own.kind not in FOLLOWING_KINDS:
             self._end(own)
         else:
@@ -260,13 +247,13 @@ class HostRun:
         if self._supervisor is not None:
             self._supervisor.kill()
 
-    @property
-    def _ranks_started(self) -> bool:
-        return any(self._state.glob("rank-*.pid"))
+    def _dump_ranks(self) -> None:
+        if self._supervisor is not None:
+            dump_ranks(self._supervisor.running(), self._attempt.dumps, log)
 
-    def _own_failure(self, records: Sequence[Mapping[str, Any]]) -> Optional[Failure]:
+    def _own_failure(self) -> Optional[Failure]:
         """The first real error of this host's ranks; None if no rank has recorded one."""
-        first = first_real(records)
+        first = first_real(self._supervisor.records() if self._supervisor else [])
         return classify(first, oom_kills() > self._oom_before) if first is not None else None
 
     def _told_by_launcher(self, told: LauncherEnd) -> Failure:
@@ -282,18 +269,32 @@ class HostRun:
         told = read_launcher_end(self._state)
         if told is not None:
             return self._told_by_launcher(told)
-        records = read_records(self._state)
-        own = self._own_failure(records)
+        assert self._supervisor is not None
+        own, records, killed_after = self._own_failure(), self._supervisor.records(), self._supervisor.killed_after
+        if killed_after is not None and (own is None or (own.code, own.kind) == (OUT_OF_MEMORY, "user-code")):
+            reason = "the ranks had not ended %d s after SIGTERM and were killed" % killed_after
+            return Failure(TRY_AGAIN, class_of(TRY_AGAIN), None, reason, [])
         if own is not None:
             return own
-        if not records and self._supervisor is not None and self._supervisor.stopping:
-            return Failure(TRY_AGAIN, class_of(TRY_AGAIN), None, "stopped before the ranks had started", [])
         if len(records) >= self._attempt.local_ranks:
-            return Failure(DONE, class_of(DONE), None, "", [])
-        if self._attempt.job.launcher == "mpi" and self._attempt.cluster.takes_part and (not self._first_host or self._ranks_started):
+            sees_all = self._first_host and (self._source.is_own or len(self._attempt.cluster.training_hosts) == 1)
+            early = "" if self.stopping else ended_early(self._attempt, self._watchdog if sees_all else None, records)
+            return Failure(DONE, class_of(DONE), None, early, [])
+        return self._without_records(launcher_code, self._supervisor)
+
+    def _without_records(self, launcher_code: int, supervisor: Supervisor) -> Failure:
+        """The outcome if ranks were killed with their wrappers, or have not started."""
+        started, code = bool(supervisor.pids()), shell_code(launcher_code)
+        if supervisor.stopping and not started:
+            return Failure(TRY_AGAIN, class_of(TRY_AGAIN), None, "stopped before the ranks had started", [])
+        if self._attempt.job.launcher == "mpi" and self._attempt.cluster.takes_part and (not self._first_host or started):
             # Open MPI's daemon exits with code 0 regardless of what happened to its ranks.
             return Failure(TRY_AGAIN, "peer-lost", None, "mpirun ended this host's ranks before they had written a record", [])
         if launcher_code == 0:
             return Failure(DONE, class_of(DONE), None, "", [])
-        code = shell_code(launcher_code)
-        return Failure(code, class_of(code), None, "the launcher exited with code %d before its ranks had started" % code, [])
+        if launcher_code > 0 or not started:
+            reason = "the launcher exited with code %d before its ranks had %s" % (code, "ended" if started else "started")
+            return Failure(code, class_of(code), None, reason, [])
+        killed = {"rank": None, "code": launcher_code, "endedAt": 0.0}
+        end = classify(killed, oom_kills() > self._oom_before)
+        return end if end.kind == "host-memory" else end._replace(reason=end.reason + ", which also ended the driver's process of the rank")

@@ -16,6 +16,8 @@ from slipway_driver.exit_codes import TRY_AGAIN, DriverError
 DNS_WAIT_SECONDS = 15 * 60.0
 FIRST_DELAY_SECONDS = 0.5
 LONGEST_DELAY_SECONDS = 20.0
+SAY_SECONDS = 60.0
+NAMED_HOSTS = 8
 
 
 def parse_hosts_file(text: str) -> Dict[str, str]:
@@ -39,6 +41,7 @@ def read_hosts_file(path: Path) -> Dict[str, str]:
 def wait_for_hosts(
     hosts: Sequence[str],
     known: Mapping[str, str],
+    log: Callable[[str], None],
     resolve: Callable[[str], str] = socket.gethostbyname,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
@@ -47,7 +50,7 @@ def wait_for_hosts(
     """Returns {host: address} once every host resolves. Raises DriverError (75) with the unresolved names after the time limit."""
     addresses = {host: known[host] for host in hosts if host in known}
     deadline = clock() + limit_seconds
-    delay = FIRST_DELAY_SECONDS
+    delay, say_at = FIRST_DELAY_SECONDS, clock()
     while True:
         for host in hosts:
             # With an unavailable resolver each name takes seconds: many names must not extend the time limit.
@@ -59,11 +62,12 @@ def wait_for_hosts(
         missing = [host for host in hosts if host not in addresses]
         if not missing:
             return addresses
+        named = ", ".join(missing[:NAMED_HOSTS])
         if clock() + delay > deadline:
-            raise DriverError(
-                TRY_AGAIN,
-                "hosts must resolve within %d s; no address for %s" % (limit_seconds, ", ".join(missing[:8])),
-            )
+            raise DriverError(TRY_AGAIN, "hosts must resolve within %d s; no address for %s" % (limit_seconds, named))
+        if clock() >= say_at:
+            say_at = clock() + SAY_SECONDS
+            log("waiting for %d host name(s) to resolve: %s" % (len(missing), named))
         sleep(delay)
         delay = min(delay * 2, LONGEST_DELAY_SECONDS)
 

@@ -158,7 +158,7 @@ class Driver:
         """The failure of another host that has ended the probe; None if the ranks may start."""
         if self._probe is None:
             return None
-        run.bandwidth = self._probe.run()
+        run.efa.bandwidth = self._probe.run()
         asked = self._probe.asked
         return Failure(TRY_AGAIN, "peer-lost", None, "another host ended before training: %s" % asked, []) if asked else None
 
@@ -254,7 +254,8 @@ def _say_end(end: Failure, driver: Driver, paths: Paths, host: str) -> None:
         fields: Dict[str, Any] = {"host": end.host or host, "rank": end.rank, "step": driver.step}
         write_failure(paths.failure, code=end.code, kind=end.kind, reason=end.reason, lines=end.lines, **fields)
     reason = {"reason": end.reason} if end.reason else {}
-    say(progress_line("exit", code=end.code, **{"class": end.kind}, host=end.host or host, **reason))
+    notice = {"notice": "ended-early"} if end.code == DONE and end.reason else {}
+    say(progress_line("exit", code=end.code, **{"class": end.kind}, host=end.host or host, **notice, **reason))
 
 
 def _stop_early(_number: int, _frame: Any) -> None:

@@ -14,7 +14,8 @@ from typing import Any, Callable, Dict, Mapping, Optional
 from slipway_driver.attempt import PROBE_PORT_OFFSET, PROBE_VARIABLE, Attempt, new_state_folder
 from slipway_driver.expected_bandwidth import ALARM_SHARE, expected_for, line_rate_gbps
 from slipway_driver.log import log, say
-from slipway_driver.progress import ProgressReader, progress_line
+from slipway_driver.output_lines import STATE
+from slipway_driver.progress import parse_event, progress_line
 from slipway_driver.supervisor import Supervisor
 
 #: Allowance for imports, rendezvous and NCCL initialization, in addition to the probe's own time.
@@ -54,7 +55,6 @@ class Probe:
         self._seconds = float(attempt.environ.get(PROBE_VARIABLE) or 0)
         self._stopped = threading.Event()
         self._event: Optional[Dict[str, Any]] = None
-        self._reader = ProgressReader(None)
 
     def stop(self) -> None:
         """Called on SIGTERM: ends the probe."""
@@ -83,12 +83,12 @@ class Probe:
             shutil.rmtree(str(state), ignore_errors=True)
         return self._result(code)
 
-    def _on_line(self, line: str) -> None:
-        event = self._reader.read(line)
-        if event is None or event.get("event") != "probe":
+    def _on_line(self, line: str, kind: str) -> None:
+        event, _ = parse_event(line)
+        if event is not None and event["event"] == "probe":
+            self._event = event
+        elif kind != STATE:
             say(line)
-        else:
-            self._event = dict(event)
 
     def _result(self, code: int) -> Optional[Dict[str, Any]]:
         if self._event is None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 PREFIX = "slipway {"
+#: Limits of values: a step has at most 15 digits.
+MOST, LONGEST_STEP, LONGEST_NAME = 10**15, 15, 100
 _RANK_LABEL = re.compile(r"^\[rank \d+\] ")
 
 
@@ -16,15 +18,52 @@ def progress_line(event: str, **fields: Any) -> str:
     return "slipway " + json.dumps(dict({"event": event}, **fields), separators=(",", ":"))
 
 
-def parse_progress(line: str) -> Optional[Dict[str, Any]]:
-    """The event of a progress line; None for any other line."""
+def _is_whole(value: Any) -> bool:
+    return _is_number(value) and value >= 0 and value == int(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and -MOST <= value <= MOST
+
+
+#: Fields that the driver reads: whether a value fits, and what it must be.
+_FIELDS = {
+    "step": (_is_whole, "a whole number"),
+    "loss": (_is_number, "a number"),
+    "budgetSeconds": (_is_number, "a number"),
+    "ratio": (_is_number, "a number"),
+    "name": (lambda value: isinstance(value, str) and len(value) <= LONGEST_NAME, "a short text"),
+}
+
+
+def parse_event(line: str) -> Tuple[Optional[Dict[str, Any]], str]:
+    """The event of a progress line, without values that do not fit, and why the line or a value cannot be read ("" if everything can).
+
+    None without a reason for any other line.
+    """
     if not line.startswith(PREFIX):
-        return None
+        return None, ""
+    issues: List[str] = []
     try:
-        found = json.loads(line[len("slipway ") :])
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) and isinstance(found.get("event"), str) else None
+        found = json.loads(line[len("slipway ") :], parse_constant=lambda name: issues.append("must have no %s" % name))
+    except (ValueError, RecursionError):
+        return None, "must be one JSON object of at most 64 KB"
+    if not isinstance(found.get("event"), str):
+        return None, "event must be a text"
+    for field, (fits, kind) in _FIELDS.items():
+        if field in found and not fits(found[field]):
+            value = found.pop(field)
+            if value is not None:
+                issues.append("%s must be %s, got %s" % (field, kind, json.dumps(value)[:40]))
+    if found["event"] == "step" and "step" not in found:
+        return None, (issues or ["step must be a whole number"])[-1]
+    if "step" in found:
+        found["step"] = int(found["step"])
+    return (_without_null(found) if issues else found), "; ".join(issues[:1])
+
+
+def _without_null(event: Dict[str, Any]) -> Dict[str, Any]:
+    return {name: value for name, value in event.items() if value is not None}
 
 
 class ProgressReader:
@@ -36,16 +75,18 @@ class ProgressReader:
     def __init__(self, step_regex: Optional[str], loss_regex: Optional[str] = None) -> None:
         self._step = re.compile(step_regex) if step_regex else None
         self._loss = re.compile(loss_regex) if loss_regex else None
+        #: Why the last line was an event line that cannot be read, or not completely.
+        self.issue = ""
 
     def read(self, line: str) -> Optional[Dict[str, Any]]:
         """The event of a progress line or of a match of the run file's expressions; None for other lines."""
-        event = parse_progress(line)
-        if event is not None or (self._step is None and self._loss is None):
+        event, self.issue = parse_event(line)
+        if line.startswith(PREFIX) or (self._step is None and self._loss is None):
             return event
         text = _RANK_LABEL.sub("", line)
         step, loss = _group(self._step, text), _number(_group(self._loss, text))
         with_loss = {} if loss is None else {"loss": loss}
-        if step is not None and step.isdigit():
+        if step is not None and step.isdecimal() and len(step) <= LONGEST_STEP:
             return {"event": "step", "step": int(step), **with_loss}
         return {"event": "metric", **with_loss} if with_loss else None
 

@@ -19,22 +19,21 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import IO, Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
-from slipway_driver.efa_verdict import is_about_network
 from slipway_driver.error_collector import ErrorCollector
 from slipway_driver.exit_codes import shell_code
-from slipway_driver.progress import PREFIX
+from slipway_driver.output_lines import LINE
+from slipway_driver.rank_output import RankOutput, Writer
+from slipway_driver.rank_session import kill_session, members, stop_session
 
 STOPPING = "stopping"
-BURST_LINES = 2000
-LINES_PER_SECOND = 50.0
-#: Limit for NCCL lines about its network, separate from the limit for other lines so that the verdict does not depend on them.
-NETWORK_LINES = 200
-#: Longer lines are split, to bound the memory for a line without an end.
-LONGEST_LINE = 1 << 20
+#: Begins a line with the name and content of a file of the state folder that could not be written. Programs cannot print it.
+RECORD = "\x02"
+RECORD_LINES, RECORD_CHARACTERS = 10, 200
 TEARDOWN_SECONDS = 5.0
-PR_SET_PDEATHSIG = 1
+POLL_SECONDS = 0.1
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 #: Set by the host's part of an MPI start: this host's state folder, and the file from which its log is read.
 STATE_VARIABLE, LOG_VARIABLE = "SLIPWAY_STATE_FOLDER", "SLIPWAY_LOG"
 FOLDER_VARIABLE = "SLIPWAY_FOLDER"
@@ -57,19 +56,14 @@ def rank_variables(environ: Mapping[str, str]) -> Dict[str, str]:
     return {name: value for name, value in theirs.items() if value is not None and name not in environ}
 
 
-def labelled(line: str, rank: Optional[int]) -> str:
-    """Prefixes a line with its rank. Progress lines are unchanged because readers expect them at the start of a line."""
-    if rank is None or line.startswith(PREFIX):
-        return line
-    return "[rank %d] %s" % (rank, line)
+def _prctl(option: int, value: int) -> None:
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def die_with_parent() -> None:
     """Lets the kernel kill this process when its parent dies: a parent that receives SIGKILL cannot end its children itself."""
-    try:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    except (AttributeError, OSError):
-        pass
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def begin_rank() -> None:
@@ -94,65 +88,34 @@ def disable_core_dumps() -> None:
         Path("/proc/self/coredump_filter").write_text("0", encoding="ascii")
 
 
-class LineBudget:
-    """Rate limit for the lines of a rank: a burst, then a constant rate. It bounds the size and the cost of the log."""
-
-    def __init__(self, burst: int = BURST_LINES, per_second: float = LINES_PER_SECOND) -> None:
-        self._burst, self._per_second = float(burst), per_second
-        self._left, self._at = float(burst), 0.0
-        self.dropped = 0
-
-    def admit(self, now: float) -> bool:
-        """Whether a line may be printed at `now` (seconds); counts it as dropped if not."""
-        self._left = min(self._burst, self._left + (now - self._at) * self._per_second)
-        self._at = now
-        if self._left < 1.0:
-            self.dropped += 1
-            return False
-        self._left -= 1.0
-        return True
-
-    def take_dropped(self) -> int:
-        """Number of lines dropped since the last call."""
-        dropped, self.dropped = self.dropped, 0
-        return dropped
-
-
-def _pump(source: "IO[bytes]", rank: Optional[int], errors: ErrorCollector) -> None:
-    budget, network = LineBudget(), LineBudget(NETWORK_LINES, 0.0)
-    for raw in iter(lambda: source.readline(LONGEST_LINE), b""):
-        line = raw.decode("utf-8", "replace").rstrip("\r\n")
-        errors.feed(line, time.time())
-        now = time.monotonic()
-        if line.startswith(PREFIX) or (is_about_network(line) and network.admit(now)) or budget.admit(now):
-            _say_dropped(budget, rank)
-            _write_line(line, rank)
-    _say_dropped(budget, rank)
-
-
-def _say_dropped(budget: LineBudget, rank: Optional[int]) -> None:
-    dropped = budget.take_dropped()
-    if dropped:
-        _write_line("(%d lines dropped: more than %d per second)" % (dropped, LINES_PER_SECOND), rank)
-
-
-def _write_line(line: str, rank: Optional[int]) -> None:
-    # One write per line, because several ranks share the pipe and their lines must not be interleaved. If the driver has ended, reading
-    # continues, because the rank would block otherwise.
-    with contextlib.suppress(OSError):
-        os.write(1, (labelled(line, rank) + "\n").encode("utf-8", "replace"))
-
-
 def write_pid(state: Path, local_rank: int, pid: int) -> None:
-    """Writes the process id that the driver signals for this rank."""
-    (state / ("rank-%d.pid" % local_rank)).write_text(str(pid), encoding="utf-8")
+    """Tells the driver the session that it signals for this rank."""
+    _write_state(state, "rank-%d.pid" % local_rank, pid)
 
 
 def write_record(state: Path, local_rank: int, record: Mapping[str, Any]) -> None:
-    """Writes the outcome of the rank atomically, because the driver may read the file at any time."""
-    temporary = state / ("rank-%d.json.tmp" % local_rank)
-    temporary.write_text(json.dumps(record), encoding="utf-8")
-    temporary.rename(state / ("rank-%d.json" % local_rank))
+    """Tells the driver the outcome of the rank."""
+    _write_state(state, "rank-%d.json" % local_rank, record)
+
+
+def _write_state(state: Path, name: str, content: Any) -> None:
+    """Writes a file of the state folder atomically, because the driver may read it at any time. On a full disk, the content goes through
+    the output instead."""
+    temporary = state / (name + ".tmp")
+    try:
+        temporary.write_text(json.dumps(content), encoding="utf-8")
+        temporary.rename(state / name)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.write(1, (RECORD + json.dumps([name, _shortened(content)]) + LINE).encode())
+
+
+def _shortened(content: Any) -> Any:
+    """What the driver needs of a record, in one write to a pipe."""
+    if not isinstance(content, dict):
+        return content
+    tail = [line[:RECORD_CHARACTERS] for line in content.get("tail", [])[-RECORD_LINES:]]
+    return {**content, "summary": content.get("summary", "")[:RECORD_CHARACTERS], "tail": tail}
 
 
 def _stop_on_teardown(child: "subprocess.Popen[bytes]", state: Path, keep: Callable[[], None]) -> threading.Event:
@@ -168,8 +131,8 @@ def _stop_on_teardown(child: "subprocess.Popen[bytes]", state: Path, keep: Calla
             return
         torn_down.set()
         keep()
-        child.terminate()
-        timer = threading.Timer(TEARDOWN_SECONDS, child.kill)
+        stop_session(child.pid)
+        timer = threading.Timer(TEARDOWN_SECONDS, kill_session, (child.pid,))
         timer.daemon = True
         timer.start()
 
@@ -198,29 +161,50 @@ class RankErrors:
         """The collector whose error is reported: stderr, unless only stdout has an error."""
         return self.stdout if self.stdout.summary and not self.stderr.summary else self.stderr
 
+    @property
+    def unhandled(self) -> str:
+        """The error with which the rank ended, also if it returned 0; "" if there is none."""
+        return self.stderr.unhandled or self.stdout.unhandled
 
-def _wait_and_pump(child: "subprocess.Popen[bytes]", rank: Optional[int], errors: RankErrors) -> int:
-    pumps = [
-        threading.Thread(target=_pump, args=(child.stdout, rank, errors.stdout), daemon=True),
-        threading.Thread(target=_pump, args=(child.stderr, rank, errors.stderr), daemon=True),
-    ]
-    for pump in pumps:
-        pump.start()
+
+def _wait(child: "subprocess.Popen[bytes]", is_stopped: Callable[[], bool]) -> int:
+    """Waits for the script, and after a stop also for the programs that it has started. Returns the exit code."""
+    while hasattr(os, "waitid"):
+        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        if ended is None or ended.si_pid == child.pid:
+            break
+        os.waitpid(ended.si_pid, 0)  # Orphans become children of this process.
     code = child.wait()
-    for pump in pumps:
-        pump.join(timeout=2.0)  # A grandchild may keep the pipe open indefinitely.
-    return code
+    while (code == -signal.SIGTERM or is_stopped()) and members(child.pid):
+        time.sleep(POLL_SECONDS)
+    codes = _reap()
+    # A shell dies of the signal, after which the program behind it saves and returns its own exit code.
+    return code if code != -signal.SIGTERM or not codes or code in codes else max(codes)
 
 
-def _record(rank: Optional[int], local_rank: int, code: int, errors: ErrorCollector, stopping: bool, torn_down: bool) -> Dict[str, Any]:
+def _reap() -> List[int]:
+    """Exit codes of the orphans that have ended."""
+    codes: List[int] = []
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                break
+            codes.append(-os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
+    return codes
+
+
+def _record(rank: Optional[int], local_rank: int, code: int, errors: RankErrors, stopping: bool, torn_down: bool) -> Dict[str, Any]:
     return {
         "rank": rank if rank is not None else 0,
         "localRank": local_rank,
         "code": code,
-        "endedAt": time.time(),
-        "errorAt": errors.at,
-        "summary": errors.summary,
-        "tail": errors.tail if code != 0 else [],
+        # By the monotonic clock, which all processes of a host share.
+        "endedAt": time.monotonic(),
+        "errorAt": errors.best.at,
+        "summary": errors.best.summary,
+        "unhandled": errors.unhandled,
+        "tail": errors.best.tail if code != 0 else [],
         "stopped": stopping,
         "tornDown": torn_down,
     }
@@ -229,6 +213,7 @@ def _record(rank: Optional[int], local_rank: int, code: int, errors: ErrorCollec
 def run(state: Path, command: List[str], environ: Mapping[str, str]) -> int:
     """Runs the command as one rank and returns the exit code for the launcher."""
     die_with_parent()
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
     _log_to_this_host(environ)
     rank, local_rank = ranks_of(environ)
     if (state / STOPPING).exists():
@@ -238,23 +223,28 @@ def run(state: Path, command: List[str], environ: Mapping[str, str]) -> int:
         env={**environ, **rank_variables(environ)}, cwd=environ.get(FOLDER_VARIABLE),
     )  # fmt: skip
     write_pid(state, local_rank, child.pid)
-    errors = RankErrors()
+    errors, writer = RankErrors(), Writer()
 
     def keep(code: int, torn_down: bool) -> None:
-        write_record(state, local_rank, _record(rank, local_rank, code, errors.best, (state / STOPPING).exists(), torn_down))
+        write_record(state, local_rank, _record(rank, local_rank, code, errors, (state / STOPPING).exists(), torn_down))
 
     torn_down = _stop_on_teardown(child, state, lambda: keep(1 if errors.best.summary else -signal.SIGTERM, True))
     if (state / STOPPING).exists():
         # The driver began to stop the job after the check above and before the pid file was written, so it has not signaled this rank.
-        child.terminate()
-    code = _wait_and_pump(child, rank, errors)
+        stop_session(child.pid)
+    streams = ((child.stdout, errors.stdout), (child.stderr, errors.stderr))
+    outputs = [RankOutput(source, rank, collector, writer) for source, collector in streams if source]
+    for output in outputs:
+        output.start()
+    code = _wait(child, lambda: torn_down.is_set() or (state / STOPPING).exists())
+    for output in outputs:
+        output.finish()
     if code == 0 and torn_down.is_set():
         code = -signal.SIGTERM  # The rank exited normally on the launcher's SIGTERM, but its work was not complete.
+    writer.close()
     stopping = (state / STOPPING).exists()
     keep(code, torn_down.is_set())
-    if stopping:
-        return 0
-    return shell_code(code)
+    return 0 if stopping else shell_code(code)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Callable, Dict, List, Optional, Sequence
+from typing import Callable, Dict, Optional, Sequence
 
 from slipway_driver.tool import answer_of
 
@@ -46,17 +46,6 @@ def is_running(pid: int, proc: Path = Path("/proc")) -> bool:
     except (OSError, IndexError):
         return False
     return state not in ("Z", "X")
-
-
-def pids_in(state: Path) -> List[int]:
-    """Process ids of all ranks that were started on this host, including ended ones."""
-    found = []
-    for path in sorted(state.glob("rank-*.pid")):
-        try:
-            found.append(int(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError):
-            continue
-    return found
 
 
 class Remains:

@@ -13,6 +13,8 @@ from slipway_driver.peers import Peers
 
 #: Limit on forwarded lines, in case every rank of a script prints every step.
 MOST_A_SECOND = 20
+#: What the first host uses of an event. A whole event may be longer than a message between drivers.
+FIELDS = ("event", "step", "loss")
 #: Length of the part of a line that contains the rank label.
 LABEL_CHARACTERS = 40
 
@@ -34,6 +36,11 @@ class ProgressSource:
     def __init__(self) -> None:
         self._host: Optional[str] = None
         self._lock = threading.Lock()
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the steps are those that this host prints, all of which it has seen."""
+        return self._host == ""
 
     def counts(self, event: Mapping[str, Any], host: str) -> bool:
         """Whether an event counts. `host`: the host that printed it, empty for this host."""
@@ -61,7 +68,7 @@ class SharedProgress:
         self._told += 1
         if self._told <= MOST_A_SECOND:
             with self._lock:
-                self._unsent.append({"line": line[:LABEL_CHARACTERS], "event": dict(event)})
+                self._unsent.append({"line": line[:LABEL_CHARACTERS], "event": {name: event[name] for name in FIELDS if name in event}})
             self.send()
 
     def send(self) -> None:

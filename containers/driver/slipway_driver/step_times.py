@@ -62,7 +62,7 @@ class StepTimes:
                 return
             start, at = self._all[-1], round(now, 3)
             is_first = start.first_step is None
-            start.step, start.step_at = int(event.get("step", 0)), at
+            start.step, start.step_at = event["step"], at
             if is_first:
                 start.first_step, start.first_step_at = start.step, at
         if is_first:

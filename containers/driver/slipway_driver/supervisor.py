@@ -1,9 +1,8 @@
-"""Runs the launch command as a process group, reads its output, forwards SIGTERM, and returns its exit code."""
+"""Runs the launch command in a session of its own, reads its output, forwards SIGTERM, and returns its exit code."""
 
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import threading
@@ -11,7 +10,10 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
-from slipway_driver.rank import STOPPING, die_with_parent
+from slipway_driver.log import log
+from slipway_driver.output_lines import passed_on
+from slipway_driver.rank import RECORD, STOPPING, die_with_parent
+from slipway_driver.rank_session import kill_session, send_group, stop_session
 
 # The service sends SIGKILL 120 s after SIGTERM; the remaining 20 s are for the driver's own shutdown.
 GRACE_SECONDS = 100.0
@@ -19,46 +21,6 @@ POLL_SECONDS = 0.1
 # How long a launcher may run after its last rank has ended (torchrun waits for the peers of its store).
 LAUNCHER_SECONDS = 20.0
 DRAIN_SECONDS = 3.0
-
-
-def read_records(state: Path) -> List[Dict[str, Any]]:
-    """The records of the local ranks that have ended."""
-    records = []
-    for path in sorted(state.glob("rank-*.json")):
-        try:
-            records.append(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError):
-            continue
-    return records
-
-
-def rank_pids(state: Path) -> List[int]:
-    """Process ids of the local ranks' scripts that have not ended."""
-    alive = []
-    for path in sorted(state.glob("rank-*.pid")):
-        if path.with_suffix(".json").exists():
-            continue
-        try:
-            alive.append(int(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError):
-            continue
-    return alive
-
-
-def send(pid: int, number: int) -> None:
-    """Sends a signal to a process; ignored if it has already ended."""
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        pass
-
-
-def send_group(pid: int, number: int) -> None:
-    """Sends a signal to a process group; ignored if it has already ended."""
-    try:
-        os.killpg(pid, number)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 class Supervisor:
@@ -71,13 +33,20 @@ class Supervisor:
         folder: Path,
         state: Path,
         expected_ranks: int,
-        on_line: Callable[[str], None],
+        on_line: Callable[[str, str], None],
     ) -> None:
+        """`on_line` receives each line of the output and its kind (output_lines.py)."""
         self._state = state
+        #: Files of the state folder that the ranks could not write.
+        self._unwritten: Dict[str, Any] = {}
+        self._complained = False
         self._expected = expected_ranks
         self._on_line = on_line
         self._stopping = threading.Event()
         self._stop_at: Optional[float] = None
+        self._grace_seconds = GRACE_SECONDS
+        #: How long the ranks had to end after SIGTERM, if that was not long enough.
+        self.killed_after: Optional[float] = None
         self._process = subprocess.Popen(
             list(command),
             env=dict(environ),
@@ -91,11 +60,6 @@ class Supervisor:
         self._reader.start()
 
     @property
-    def state(self) -> Path:
-        """Folder in which the ranks write their process ids and records."""
-        return self._state
-
-    @property
     def stopping(self) -> bool:
         """Whether the processes were told to stop."""
         return self._stopping.is_set()
@@ -105,13 +69,47 @@ class Supervisor:
         """Whether the launcher process has ended."""
         return self._process.poll() is not None
 
+    def records(self) -> List[Dict[str, Any]]:
+        """The records of the local ranks that have ended."""
+        return list(self._files(".json").values())
+
+    def pids(self) -> List[int]:
+        """Process ids of the local ranks' scripts, including ended ones. Each leads a session."""
+        return list(self._files(".pid").values())
+
+    def running(self) -> List[int]:
+        """Process ids of the local ranks' scripts that have not ended."""
+        ended = self._files(".json")
+        return [pid for name, pid in self._files(".pid").items() if name not in ended]
+
+    def _files(self, suffix: str) -> Dict[str, Any]:
+        """The contents of the ranks' files with a suffix, by name without it."""
+        found = {name[: -len(suffix)]: content for name, content in list(self._unwritten.items()) if name.endswith(suffix)}
+        for path in sorted(self._state.glob("rank-*" + suffix)):
+            try:
+                found[path.stem] = json.loads(path.read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                continue
+        return found
+
     def _read(self) -> None:
+        """Reads until the end. No error in what is done with a line ends it: the ranks' output would be lost."""
         assert self._process.stdout is not None
-        for raw in iter(self._process.stdout.readline, b""):
-            self._on_line(raw.decode("utf-8", "replace").rstrip("\n"))
+        for line, kind in passed_on(self._process.stdout):
+            try:
+                if line.startswith(RECORD):
+                    name, content = json.loads(line[len(RECORD) :])
+                    self._unwritten[name] = content
+                else:
+                    self._on_line(line, kind)
+            except Exception as error:
+                if not self._complained:
+                    self._complained = True
+                    log("a line of output could not be processed: %s: %s" % (type(error).__name__, error))
 
     def stop(self, grace_seconds: float = GRACE_SECONDS) -> None:
-        """Sends SIGTERM to every local rank, and SIGKILL after `grace_seconds` to all processes that are left. Returns immediately."""
+        """Sends SIGTERM to the session of every local rank, and SIGKILL after `grace_seconds` to all processes that are left. Returns
+        immediately."""
         if self._stopping.is_set():
             return
         try:
@@ -119,19 +117,20 @@ class Supervisor:
         except FileNotFoundError:
             # SIGTERM arrived after the launcher had ended and its state folder was removed.
             return
-        self._stop_at = time.monotonic() + grace_seconds
+        except OSError as error:
+            log("the launcher may end ranks that still save: %s" % error)
+        self._stop_at, self._grace_seconds = time.monotonic() + grace_seconds, grace_seconds
         self._stopping.set()
-        for pid in rank_pids(self._state):
-            send(pid, signal.SIGTERM)
-        if not list(self._state.glob("rank-*.pid")):
+        for pid in self.running():
+            stop_session(pid)
+        if not self.pids():
             # No rank has started, so there is nothing to save.
             send_group(self._process.pid, signal.SIGTERM)
 
     def kill(self) -> None:
-        """Sends SIGKILL to the process group of every rank and of the launcher."""
-        for pid in rank_pids(self._state):
-            send_group(pid, signal.SIGKILL)
-        send_group(self._process.pid, signal.SIGKILL)
+        """Sends SIGKILL to the session of every rank and of the launcher."""
+        for pid in [*self.pids(), self._process.pid]:
+            kill_session(pid)
 
     def wait(self, each_poll: Callable[[], None]) -> int:
         """Waits for the launcher and returns its exit code. `each_poll` is called about ten times a second."""
@@ -140,14 +139,14 @@ class Supervisor:
             each_poll()
             now = time.monotonic()
             if self._stop_at is not None and now > self._stop_at:
+                self.killed_after = self._grace_seconds
                 self.kill()
-            if len(read_records(self._state)) >= self._expected:
+            if len(self.records()) >= self._expected:
                 done_at = done_at or now
                 if now > done_at + LAUNCHER_SECONDS:
                     self.kill()
             time.sleep(POLL_SECONDS)
         code = self._process.wait()
-        for pid in rank_pids(self._state):
-            send_group(pid, signal.SIGKILL)
+        self.kill()  # Programs that a rank has left behind, or all of them if its wrapper was killed.
         self._reader.join(timeout=DRAIN_SECONDS)
         return code

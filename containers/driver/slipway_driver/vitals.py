@@ -44,7 +44,7 @@ class Vitals:
 
     def _step(self, event: Mapping[str, Any], now: float) -> None:
         self._note_loss(event)
-        step = int(event.get("step", 0))
+        step = event["step"]
         if self._first is None:
             self._first = step
         if self._window is None:
@@ -58,7 +58,7 @@ class Vitals:
 
     def _note_loss(self, event: Mapping[str, Any]) -> None:
         loss = event.get("loss")
-        if isinstance(loss, (int, float)) and math.isfinite(loss):
+        if loss is not None and math.isfinite(loss):
             self._loss = float(loss)
 
     def _begin(self, step: int, now: float) -> None:
@@ -74,7 +74,7 @@ class Vitals:
     def _slow_host(self, event: Mapping[str, Any]) -> None:
         index = event.get("host")
         if isinstance(index, int) and 0 <= index < len(self._hosts):
-            self._slow = {"host": self._hosts[index], "what": str(event.get("what", "")), "ratio": event.get("ratio")}
+            self._slow = {"host": self._hosts[index], "what": str(event.get("what", ""))[:300], "ratio": event.get("ratio")}
         else:
             self._slow = None
 

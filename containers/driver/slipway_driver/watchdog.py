@@ -20,6 +20,10 @@ class Watchdog:
         self._phases: Dict[str, float] = {}
         self._since = now
         self.step: Optional[int] = None
+        #: The difference between the last two steps that were seen.
+        self.stride = 1
+        #: Whether the code shows its progress by design.
+        self.shows_progress = may_stop
 
     @property
     def may_stop(self) -> bool:
@@ -34,18 +38,20 @@ class Watchdog:
         return "start" if self.step is None else "train"
 
     def feed(self, event: Mapping[str, Any], now: float) -> None:
-        """Processes one progress event, read at `now` (seconds of the monotonic clock)."""
+        """Processes one event of ``parse_event``, read at `now` (seconds of the monotonic clock)."""
         kind = event.get("event")
         if kind == "step":
-            self.step = int(event.get("step", 0))
+            step = event["step"]
+            self.stride = max(1, step - (step if self.step is None else self.step))
+            self.step = step
             self._may_stop = True
             self._since = now
         elif kind == "phase":
-            name = str(event.get("name", "phase"))
+            name = event.get("name", "phase")
             if event.get("state", "begin") == "end" or event.get("end"):
                 self._phases.pop(name, None)
             else:
-                self._phases[name] = now + float(event.get("budgetSeconds") or self._silence)
+                self._phases[name] = now + (event.get("budgetSeconds") or self._silence)
             self._since = now
         elif kind in ("checkpoint", "restart"):
             self._since = now

@@ -76,7 +76,9 @@ function hostsText({ hosts, slowerHosts = [] }: ReportEfa): string {
 
 function interfacesText({ interfaces, devices, expectedInterfaces }: ReportEfa): string {
   const seen = interfaces ?? devices;
-  return expectedInterfaces ? `${number(seen)} of ${number(expectedInterfaces)}` : number(seen);
+  if (!seen || !expectedInterfaces) return number(seen);
+  const few = 2 * seen < expectedInterfaces ? ', fewer than half' : '';
+  return `${number(seen)} of ${number(expectedInterfaces)}${few}`;
 }
 
 function bandwidthText({ busBandwidthGBps, expectedGBps }: ReportEfa): string {

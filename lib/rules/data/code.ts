@@ -32,6 +32,16 @@ function folder(run: RunSpec, { codeExists, codeProblem, codeFix }: RuleContext)
   ];
 }
 
+function lineEndings({ code }: RunSpec, { windowsLine }: RuleContext): Finding[] {
+  const line = code.entryPoint.endsWith('.sh') ? windowsLine?.(code.entryPoint) : undefined;
+  return when(line !== undefined, {
+    path: 'code.entryPoint',
+    must: 'must have Unix line endings',
+    got: `\\r\\n on line ${line} of ${code.entryPoint}`,
+    fix: "convert it with dos2unix or sed -i 's/\\r$//'",
+  });
+}
+
 function builtin(run: RunSpec): Finding[] {
   const { builtin: name, requirements } = run.code;
   if (!name) return [];
@@ -140,6 +150,15 @@ export const CODE_RULES: readonly Rule[] = [
     why: 'Otherwise the job would fail after the instances have started.',
     source: 'docs/reference/run-file.md',
     check: folder,
+  },
+  {
+    id: 'code/line-endings',
+    level: 'error',
+    isLocal: true,
+    what: 'A shell script that is the entry point has Unix line endings.',
+    why: 'bash takes the carriage return for a part of the last word of each line: `set -e` is not applied, and a run whose commands failed ends as completed.',
+    source: 'docs/guides/own-script.md',
+    check: lineEndings,
   },
   {
     id: 'code/builtin',

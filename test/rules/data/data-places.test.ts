@@ -89,6 +89,22 @@ test('MLflow servers are those that the environment names for the team', () => {
 });
 
 test.each([
+  [
+    'train.sh',
+    3,
+    [
+      "code.entryPoint: must have Unix line endings, got \\r\\n on line 3 of train.sh; convert it with dos2unix or sed -i 's/\\r$//'",
+    ],
+  ],
+  ['train.sh', undefined, []],
+  ['train.py', 3, []],
+])('a script %s whose line %s ends as on Windows', (entryPoint, line, said) => {
+  const code = { source: './src', entryPoint };
+  const found = issuesOf({ ...BASE, code }, 'code/line-endings', { windowsLine: () => line });
+  expect(found.map(({ message }) => message)).toEqual(said);
+});
+
+test.each([
   ['both files', ['train.py', 'requirements.txt'], []],
   ['no requirements', ['train.py'], ['code.requirements: must exist inside ./src, got requirements.txt']],
   ['no entry point', ['requirements.txt'], ['code.entryPoint: must exist inside ./src, got train.py']],

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, Dict, List, Mapping
 
 from slipway_driver.efa_verdict import is_about_network
+from slipway_driver.output_lines import LINE, passed_on
 from slipway_driver.progress import PREFIX
 
 #: Ray's label of a worker's line: `(name pid=12, ip=10.0.0.7) text`, without `ip` for workers on the same host (print_worker_logs of
@@ -30,9 +31,9 @@ def with_host(line: str, own_host: str, hosts: Mapping[str, str]) -> str:
     return "[%s] (%s) %s" % (host, found["who"], found["text"])
 
 
-def write_line(line: str) -> None:
+def write_line(line: str, kind: str = LINE) -> None:
     """Writes the line with one call, because several threads share the pipe to the driver."""
-    os.write(1, (line + "\n").encode("utf-8", "replace"))
+    os.write(1, (line + kind).encode("utf-8", "replace"))
 
 
 class Repeats:
@@ -60,9 +61,9 @@ class Repeats:
 def pump(source: "IO[bytes]", own_host: str, hosts: Mapping[str, str]) -> None:
     """Prints the output of the entry point, into which Ray merges the output of all workers, until it ends."""
     repeats = Repeats()
-    for raw in iter(source.readline, b""):
-        for line in repeats.shown(raw.decode("utf-8", "replace").rstrip("\r\n")):
-            write_line(with_host(line, own_host, hosts))
+    for whole, kind in passed_on(source):
+        for line in repeats.shown(whole):
+            write_line(with_host(line, own_host, hosts), kind)
 
 
 class NetworkLines:

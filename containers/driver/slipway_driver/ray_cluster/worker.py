@@ -94,5 +94,5 @@ class Worker:
         rank = self._settings.hosts.index(self._settings.host)
         # The first host reports a failed entry point, so this host records only a consequence.
         end = {"code": 0} if code == 0 else {"code": -signal.SIGTERM, "tornDown": True}
-        write_record(self._state, 0, {"rank": rank, "localRank": 0, "endedAt": time.time(), **end})
+        write_record(self._state, 0, {"rank": rank, "localRank": 0, "endedAt": time.monotonic(), **end})
         return 0 if code == 0 else TRY_AGAIN

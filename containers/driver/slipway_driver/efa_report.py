@@ -1,0 +1,74 @@
+"""Publishes the EFA verdict of a start: the first host writes it to the log and to efa.json, other hosts send theirs to the first host."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any, Dict, Optional
+
+from slipway_driver.attempt import Attempt
+from slipway_driver.efa_hosts import merged
+from slipway_driver.efa_verdict import EfaVerdict, refusal
+from slipway_driver.errors import Failure
+from slipway_driver.exit_codes import EFA, class_of
+from slipway_driver.log import log, say
+from slipway_driver.peers import Peers
+from slipway_driver.progress import progress_line
+
+
+class EfaReport:
+    """The verdict of one start on this host, and on the first host of the job."""
+
+    def __init__(self, attempt: Attempt, peers: Peers, is_first_host: bool) -> None:
+        self._attempt, self._peers, self._is_first_host = attempt, peers, is_first_host
+        cluster = attempt.cluster
+        self.own = EfaVerdict(len(cluster.training_hosts), cluster.instance_type, attempt.devices)
+        #: The verdict that was published last, and the number of hosts that it covers.
+        self._told: Optional[str] = None
+        self._heard = 0
+        self._complained = False
+        self._lock = threading.Lock()
+        #: The probe's result before this start; None without a probe.
+        self.bandwidth: Optional[Dict[str, Any]] = None
+
+    def tell(self, wait_seconds: float = 0.0) -> None:
+        """Publishes the current verdict if it has changed. On the first host, waits up to `wait_seconds` for those of the other hosts."""
+        if self._attempt.job.efa == "off":
+            return
+        with self._lock:
+            if self._is_first_host:
+                self._write(self._peers.efa_reports(wait_seconds))
+            elif self._told != self.own.verdict and self._peers.share_efa(self.own.report()):
+                self._told = self.own.verdict
+
+    def tell_changes(self) -> None:
+        """Publishes changes after the first verdict, and on other hosts the first verdict."""
+        if self._told is not None or (self.own.settled and not self._is_first_host):
+            self.tell()
+
+    def refusal(self) -> Optional[Failure]:
+        """The failure if the job must not continue, or not succeed, over this network; None otherwise."""
+        reason = refusal(self._attempt.job.efa, self.own.report())
+        if reason is None:
+            return None
+        self.tell()
+        return Failure(EFA, class_of(EFA), None, reason, self.own.report()["evidence"][-5:])
+
+    def _write(self, others: Dict[str, Dict[str, Any]]) -> None:
+        """Writes efa.json if anything has changed; writes the event if the verdict has changed or all hosts have reported."""
+        cluster = self._attempt.cluster
+        report = merged(cluster.current_host, self.own.report(), others)
+        told, self._told = self._told, report["verdict"]
+        heard, self._heard = self._heard, 1 + len(others)
+        if told == self._told and heard == self._heard:
+            return
+        if self.bandwidth:
+            report.update({name: self.bandwidth.get(name) for name in ("busBandwidthGBps", "expectedGBps", "lineRatePercent")})
+        if told != self._told or self._heard == len(cluster.training_hosts):
+            say(progress_line("efa", **report))
+        try:
+            (self._attempt.paths.output_data / "efa.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            if not self._complained:
+                self._complained = True
+                log("efa.json could not be written: %s" % error)

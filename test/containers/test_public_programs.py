@@ -1,0 +1,155 @@
+"""Programs that people have reported elsewhere, each under the driver. test/public/driver.md says where from, and what became of them."""
+
+import json
+import signal
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from fake_world import FakeWorld, job_json
+from slipway_driver.attempt import new_state_folder
+
+PROGRESS = {"stepRegex": r"(\d+)/\d+", "startupMinutes": 5, "silenceMinutes": 5}
+SAVES = """
+import signal, sys, time
+def save(*_):
+    time.sleep(0.5)
+    print("SAVED", flush=True)
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+print("ready", flush=True)
+while True:
+    time.sleep(0.05)
+"""
+
+
+def run(folder: Path, files: dict[str, str], stop_after: str = "", **job: object) -> FakeWorld:
+    """A job of one host that has ended; after `stop_after` in its log it gets SIGTERM."""
+    entry = "run.sh" if "run.sh" in files else "train.py"
+    world = FakeWorld(folder, 1, job_json(**{"entryPoint": entry, **job}), files)
+    world.start()
+    if stop_after:
+        world.wait_for("algo-1", stop_after)
+        world.processes["algo-1"].send_signal(signal.SIGTERM)
+    world.wait()
+    return world
+
+
+def steps_of(world: FakeWorld) -> list[int]:
+    return [event["step"] for event in world.events("algo-1", "step")]
+
+
+def lines_of(world: FakeWorld, text: str) -> list[str]:
+    """Lines of the log with the text, without those of the driver."""
+    return [line for line in world.log("algo-1").splitlines() if text in line and not line.startswith("slipway")]
+
+
+@pytest.mark.parametrize(
+    ("report", "body", "steps", "logged"),
+    [
+        # A bar that takes back its text with backspaces before it draws the next state.
+        ("keras-team/keras#5906", r"out('\b' * 30 + '\r' + '%2d/20 [====>.....] - loss: 0.3' % n)", 20, 1),
+        # Two bars, the inner one below the outer one: each update moves the cursor down and up again.
+        ("tqdm/tqdm#62", r"out('\r%2d/20 outer'% n + '\n' + '\r inner' + '\x1b[A')", 20, 3),
+        # A spinner that erases its line, and ends without a newline.
+        ("thin-edge/thin-edge.io#3455", r"out('\x1b[2K\x1b[1G%s %d/20 connecting' % ('|/-\\'[n % 4], n))", 20, 1),
+        # Values in color, also when the output is not a terminal.
+        ("Willow7737/omnia-protocol#233", r"out('step \x1b[36m%d\x1b[0m/\x1b[1m20\x1b[0m\n' % n)", 20, 20),
+        # A title for the window, which a terminal does not show.
+        ("MatinSenPai/Aether-GUI#30", r"out('\x1b]0;run %d of 999/9\x07%d/20\n' % (n, n))", 20, 20),
+    ],
+)
+def test_a_program_that_draws_is_progress(tmp_path: Path, report: str, body: str, steps: int, logged: int) -> None:
+    script = f"import sys\ndef out(text):\n    sys.stdout.write(text)\n    sys.stdout.flush()\nfor n in range(1, 21):\n    {body}\n"
+    world = run(tmp_path, {"train.py": script}, progress=PROGRESS)
+    assert steps_of(world) == list(range(1, steps + 1)), (report, world.log("algo-1"))
+    assert len(lines_of(world, "/20")) <= logged, (report, world.log("algo-1"))
+    assert "\x1b" not in world.log("algo-1") and "\x07" not in world.log("algo-1")
+
+
+def test_the_last_words_of_a_program_are_logged_without_a_newline(tmp_path: Path) -> None:
+    # moby/moby#43860
+    world = run(tmp_path, {"run.sh": "echo hello; printf world\n"})
+    assert {"hello", "world"} <= set(world.log("algo-1").splitlines())
+
+
+@pytest.mark.parametrize(
+    ("report", "shell"),
+    [
+        ("petuum/adaptdl#105", "/bin/sh -c 'python3 train.py'\n"),
+        # The launcher itself leaves at once, and its child would go on alone.
+        ("huggingface/accelerate#929", 'python3 -c \'import subprocess; subprocess.Popen(["python3", "train.py"]).wait()\'\n'),
+        ("testssl/testssl.sh#743", "python3 train.py 2>&1 | tee out.log\n"),
+        # A trap ends the shell's wait, and with it the shell, while its child still saves.
+        ("felddy/foundryvtt-docker#1523", "set -e\ntrap 'echo trapped' TERM\npython3 train.py &\nwait\n"),
+        ("docker/for-linux#81", "trap 'echo trapped' TERM\npython3 train.py\n"),
+    ],
+)
+def test_a_program_behind_others_saves_when_it_is_stopped(tmp_path: Path, report: str, shell: str) -> None:
+    world = run(tmp_path, {"run.sh": shell, "train.py": SAVES}, stop_after="ready\n")
+    assert lines_of(world, "SAVED") == ["SAVED"], (report, world.log("algo-1"))
+
+
+def test_orphans_do_not_pile_up_as_zombies(tmp_path: Path) -> None:
+    # jedbjorn/subfloor#644: 18,000 zombies under a process 1 that waits only for its own children.
+    script = """
+import os, pathlib, subprocess, time
+for _ in range(20):
+    subprocess.run(["sh", "-c", "sleep 0.1 &"])
+def zombies():
+    found = [p.read_text(errors="replace").rpartition(")")[2].split() for p in pathlib.Path("/proc").glob("[0-9]*/stat")]
+    return sum(words[0] == "Z" and words[3] == str(os.getsid(0)) for words in found)
+deadline = time.monotonic() + 30
+while zombies() and time.monotonic() < deadline:
+    time.sleep(0.1)
+print("zombies", zombies())
+"""
+    world = run(tmp_path, {"train.py": script})
+    assert "zombies 0" in world.log("algo-1")
+
+
+def test_a_run_that_stops_before_its_steps_without_an_error_says_so(tmp_path: Path) -> None:
+    # EnVision-Research/Lotus#47
+    script = "for n in range(1, 4):\n    print('%d/150' % n, flush=True)\n"
+    world = run(tmp_path, {"train.py": script}, progress=PROGRESS, training={"steps": 150})
+    assert world.events("algo-1", "exit")[0]["notice"] == "ended-early"
+
+
+def test_a_program_that_prints_its_error_and_returns_0_ends_early(tmp_path: Path) -> None:
+    # aws-samples/sagemaker-run-notebook#53
+    script = """
+import sys, traceback
+try:
+    raise RuntimeError("no rows")
+except Exception as error:
+    print("Exception during processing: " + str(error) + "\\n" + traceback.format_exc(), file=sys.stderr)
+    print("output is in dummy.ipynb")
+"""
+    world = run(tmp_path, {"train.py": script})
+    assert world.events("algo-1", "exit")[0]["reason"] == "exit code 0 after an unhandled error: RuntimeError: no rows"
+
+
+def test_a_start_without_a_usable_temporary_folder_keeps_its_state_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    # capreolus-ir/capreolus#154
+    real = tempfile.mkdtemp
+
+    def full(prefix: str, dir: str | None = None) -> str:
+        if dir is None:
+            raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp', '/var/tmp', '/usr/tmp', '/']")
+        return real(prefix=prefix, dir=dir)
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    folder = new_state_folder()
+    assert folder.parent == Path("/dev/shm")
+    folder.rmdir()
+
+
+def test_a_step_of_a_flood_of_events_with_nan_is_read_and_the_log_stays_json(tmp_path: Path) -> None:
+    # chainer/chainerui#16: one NaN made the whole log unreadable for its viewer.
+    script = "import json\nfor n in range(1, 6):\n    print('slipway ' + json.dumps({'event': 'step', 'step': n, 'loss': float('nan')}))\n"
+    world = run(tmp_path, {"train.py": script})
+    found = [line for line in world.log("algo-1").splitlines() if line.startswith('slipway {"event":"step"')]
+    assert [json.loads(line[len("slipway ") :], parse_constant=pytest.fail) for line in found] == [
+        {"event": "step", "step": n} for n in range(1, 6)
+    ]
