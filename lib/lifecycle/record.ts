@@ -178,6 +178,8 @@ export interface Vitals {
   sparesLeft?: number | null;
   /** Mean utilisation of the GPUs over all hosts and samples of the attempt; absent when no host reports it. */
   gpuUtilizationPercent?: number;
+  /** Why a program that ended with exit code 0 may not have done what it was asked for; absent when nothing suggests that. */
+  endedEarly?: string;
 }
 
 /** The last sign of progress, by the clock of S3 (`at`) and by ours (`seenAt`). */

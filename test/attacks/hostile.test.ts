@@ -88,6 +88,16 @@ describe('a heartbeat with', () => {
   });
 });
 
+test('a program that ends with 0 before its last step completes with a notice that says so', async () => {
+  const { world, runId, heartbeat } = await training();
+  world.s3.put(heartbeat, beat(world, { endedEarly: 'exit code 0 after step 10 of 100' }));
+  world.end(`research-${runId}-a001`, 'Completed');
+  await world.tick(5);
+  const reason = 'training completed, but it may have ended early: exit code 0 after step 10 of 100';
+  expect(await world.ask({ action: 'status', runId })).toMatchObject({ state: 'completed', reason });
+  expect(world.published.join()).toContain(reason);
+});
+
 describe('a marker of a checkpoint', () => {
   const committed = async (folder: string, marker: object) => {
     const { world, runId } = await training();

@@ -59,6 +59,7 @@ const beatSchema = z.object({
     .transform((hosts) => hosts.slice(0, MAX_HOSTS)),
   sparesLeft: z.int().nonnegative().max(1e6).nullable().catch(null),
   gpuUtilizationPercent: z.number().min(0).max(100).optional().catch(undefined),
+  endedEarly: text(300).optional().catch(undefined),
 });
 
 /** If the host's clock differs from S3's by more than this, its times are corrected; a smaller difference is the delay of the upload. */

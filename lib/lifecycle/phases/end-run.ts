@@ -18,16 +18,20 @@ export function failRun(record: RunRecord, now: EpochMs, { why, runbook, evidenc
   };
 }
 
-/** Completes the run. */
-export function completeRun(record: RunRecord, now: EpochMs, evidence: Evidence = {}): Move {
-  const why = 'training completed';
+/**
+ * Completes the run.
+ * @param endedEarly what suggests that its program did not do all that it was asked for
+ */
+export function completeRun(record: RunRecord, now: EpochMs, evidence: Evidence, endedEarly?: string): Move {
+  const why =
+    endedEarly === undefined ? 'training completed' : `training completed, but it may have ended early: ${endedEarly}`;
   return {
     ...endRun('completed', why, now, evidence),
     notices: [
       notice(record, now, {
-        alert: 'run-completed',
+        alert: endedEarly === undefined ? 'run-completed' : 'ended-early',
         about: String(record.version),
-        text: 'completed',
+        text: endedEarly === undefined ? 'completed' : why,
         runbook: 'completed',
       }),
     ],

@@ -88,7 +88,8 @@ function withCommit({ record, observed, now }: Situation, ended: EndedRecord, wa
 function complete(situation: JobSituation): Move {
   const { record, attempt, job, now } = situation;
   const ended = endAttempt(situation, { failureClass: 'completed', reason: 'completed' });
-  const completed = completeRun(record, now, { jobName: attempt.jobName, status: job.status });
+  const evidence = { jobName: attempt.jobName, status: job.status };
+  const completed = completeRun(record, now, evidence, ended.attempt.progress?.vitals?.endedEarly);
   return withCommit(situation, ended, withChanges(ended, completed));
 }
 
