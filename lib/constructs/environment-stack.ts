@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Aspects, CfnElement, CfnOutput, Stack, type StackProps, Tags } from 'aws-cdk-lib';
+import { Aspects, CfnElement, CfnOutput, Stack, type StackProps, Tags, Token } from 'aws-cdk-lib';
 import type { Construct, IConstruct } from 'constructs';
+import { ANY_ACCOUNT, measureTemplate, type SentTemplate, sizeIssues } from '../environment/template-sizes';
 import { environmentQuotaNeeds } from '../quota';
 import { PREEMPTION_TIMES } from '../spec/environment/preemption-times';
 import type { EnvironmentSpec } from '../spec/environment-file';
@@ -24,6 +25,7 @@ import { TeamDescriptor, TeamNames } from './launcher/team-descriptor';
 import { runTableName, TrainingLauncher } from './launcher/training-launcher';
 import { environmentFileSystems } from './network/environment-file-systems';
 import { EnvironmentNetwork } from './network/environment-network';
+import { regionalZones } from './network/regional-zones';
 import { FailedInvocations } from './operations/failed-invocations';
 import { guardedBy } from './operations/guarded';
 import { Guards } from './operations/guards';
@@ -86,7 +88,9 @@ export class EnvironmentStack extends Stack {
 
   constructor(scope: Construct, id: string, props: EnvironmentStackProps) {
     const { terminationProtection } = props.spec.protection;
-    super(scope, id, { description: `Slipway environment ${props.spec.name}`, terminationProtection, ...props });
+    const description = `Slipway environment ${props.spec.name}`;
+    // CloudFormation limits the bytes of a template, and indentation would be half of them.
+    super(scope, id, { description, terminationProtection, suppressTemplateIndentation: true, ...props });
     this.spec = props.spec;
     this.prefix = `slipway-${this.spec.name}`;
     const unprotect = terminationProtection ? new Unprotect(this, 'Unprotect') : undefined;
@@ -109,16 +113,31 @@ export class EnvironmentStack extends Stack {
     teamDashboards(this, this.spec);
     if (isDeployed(this, 'budget')) spendGuards(this, this.spec);
     const driver = new DriverPublish(this, 'Driver', { artifactBucket: this.storage.artifactBucket });
-    const makers = this.node.children.filter((child) => child !== driver && child !== this.guards);
+    const makers = this.node.children.filter(
+      (child) => child !== driver && child !== this.guards && !CfnElement.isCfnElement(child),
+    );
     const descriptors = this.writeDescriptors(driver);
     this.publishLast(driver, descriptors, makers);
-    this.orderResources();
+    this.orderResources(makers);
     for (const submission of props.submissions ?? []) this.submitLast(submission);
     applyCompanyOptions(this, this.spec);
     Tags.of(this).add('slipway:environment', this.spec.name);
     Aspects.of(this).add(new EncryptedVariables(this.operationsKey.key));
     Aspects.of(this).add(this.failedInvocations);
     Aspects.of(this).add(new AcknowledgedChecks());
+  }
+
+  /**
+   * The template, measured against the limits of CloudFormation and of the services.
+   * @throws an error that names the option to change, instead of a deployment that AWS rejects
+   */
+  protected override _toCloudFormation(): SentTemplate {
+    const template = super._toCloudFormation() as SentTemplate;
+    const { stackName: stack, account, region } = this;
+    const known = Token.isUnresolved(account) ? ANY_ACCOUNT : account;
+    const issues = sizeIssues(measureTemplate(template, { stack, account: known, region }));
+    if (issues.length > 0) throw new Error(issues.map(({ message }) => message).join('\n'));
+    return template;
   }
 
   private makeObservability(): Observability {
@@ -150,7 +169,7 @@ export class EnvironmentStack extends Stack {
     return new Guards(this, 'Guards', {
       environment: this.spec.name,
       runTableName: runTableName(this.spec.name),
-      guarded: guardedBy(this.spec, () => (isDeployed(this, 'zones') ? this.availabilityZones : [])),
+      guarded: guardedBy(this.spec, () => (isDeployed(this, 'zones') ? regionalZones(this) : [])),
     });
   }
 
@@ -246,13 +265,13 @@ export class EnvironmentStack extends Stack {
     });
   }
 
-  /** Depends on everything else, so that the environment is complete when the first job starts. */
+  /** After the delete guard, which depends on everything else: the environment is complete when the first job starts. */
   private submitLast({ run, team, runFile, code }: RunSubmission): void {
     const alias = this.launcher.aliases[team];
     if (!alias) throw new Error(`${run.name}: environment must name a team of ${this.spec.name}, got ${team}`);
-    const others = this.node.children.filter((child) => !CfnElement.isCfnElement(child));
     const registered = new RegisteredRun(this, `Run-${run.name}`, { runName: run.name, runFile, code, alias });
-    registered.node.addDependency(...others.filter((child) => !(child instanceof RegisteredRun)));
+    this.preflight.gate(registered);
+    registered.resource.node.addDependency(this.guards.deleteGuard);
   }
 
   private writeDescriptors(driver: DriverPublish): TeamDescriptor[] {
@@ -273,12 +292,15 @@ export class EnvironmentStack extends Stack {
 
   /** No objects are written to a bucket before all other resources exist: a creation that fails earlier leaves the buckets empty. */
   private publishLast(driver: DriverPublish, descriptors: TeamDescriptor[], makers: IConstruct[]): void {
-    driver.node.addDependency(this.storage.ready, ...makers.filter((child) => !CfnElement.isCfnElement(child)));
-    for (const descriptor of descriptors) descriptor.node.addDependency(driver);
+    driver.resource.node.addDependency(this.storage.ready, ...makers);
+    for (const descriptor of descriptors) descriptor.node.addDependency(driver.resource);
   }
 
-  /** The quota check precedes everything except what its own functions need; the delete guard depends on everything. */
-  private orderResources(): void {
+  /**
+   * The quota check precedes everything except what its own functions need; the delete guard depends on everything: on the driver, which
+   * depends on the makers, and on the rest.
+   */
+  private orderResources(makers: readonly IConstruct[]): void {
     const ofFunctions = [this.operationsKey, this.failedInvocations];
     const first = [this.node.tryFindChild('Unprotect'), this.preflight, this.guards, ...ofFunctions];
     const others = this.node.children.filter((child) => !first.includes(child));
@@ -289,6 +311,6 @@ export class EnvironmentStack extends Stack {
     if (check) for (const user of users) user.node.addDependency(check);
     for (const guarded of [this.network, this.storage, this.roles])
       guarded.node.addDependency(this.guards.replaceGuard);
-    for (const child of [...ofFunctions, ...stateful]) this.guards.deleteGuard.node.addDependency(child);
+    this.guards.deleteGuard.node.addDependency(...stateful.filter((child) => !makers.includes(child)));
   }
 }
