@@ -6,6 +6,7 @@ import { Construct } from 'constructs';
 import { DEFAULT_VPC_CIDR, subnetPlan } from '../../catalog/subnet-plan';
 import { isDeployed } from '../embedded-aws';
 import { endpointServices, interfaceEndpointPolicy, s3EndpointPolicy } from './network-endpoints';
+import { regionalZones } from './regional-zones';
 import { addNat, jobSubnets } from './training-subnets';
 
 /** Properties of `TrainingNetwork`. */
@@ -96,7 +97,7 @@ export class TrainingNetwork extends Construct {
     const { region } = Stack.of(this);
     const { availabilityZoneIds: ids, subnetOrder: order } = props;
     const isFirst = order === undefined ? ids === undefined : order.length > 0;
-    const all = isDeployed(this, 'zones') ? Stack.of(this).availabilityZones : [`${region}a`, `${region}b`];
+    const all = isDeployed(this, 'zones') ? regionalZones(Stack.of(this)) : [`${region}a`, `${region}b`];
     return { zones: ids ?? all, vpcId: isFirst ? 'Vpc' : 'VpcByZone' };
   }
 
