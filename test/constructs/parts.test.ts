@@ -44,9 +44,10 @@ describe('QuotaPreflight', () => {
     return Template.fromStack(stack);
   };
 
-  test('reads quotas, and nothing else', () => {
+  test('reads quotas and the state of its stack, and nothing else', () => {
     const statements = statementsOf(resourcesOf(preflight(false)), 'PreflightFunction');
-    expect(statements).toEqual([{ ...WRITES, Resource: expect.anything() }, READS]);
+    const state = expect.objectContaining({ Action: 'cloudformation:DescribeStacks' });
+    expect(statements).toEqual([{ ...WRITES, Resource: expect.anything() }, READS, state]);
   });
 
   test('may ask for more only when it is told to', () => {

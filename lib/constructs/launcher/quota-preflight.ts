@@ -42,6 +42,7 @@ export class QuotaPreflight extends Construct {
     this.resource = new HandlerResource(this, 'Check', {
       resourceType: QUOTA_PREFLIGHT_TYPE,
       onEvent,
+      asksForStack: true,
       serviceTimeout: Duration.minutes(5),
       properties: {
         environment: props.environment,

@@ -39,6 +39,7 @@ export class RegisteredRun extends Construct {
     const { resource } = new HandlerResource(this, 'Run', {
       resourceType: REGISTERED_RUN_TYPE,
       onEvent,
+      asksForStack: true,
       serviceTimeout: Duration.minutes(6),
       properties: {
         controlAliasArn: alias.functionArn,
