@@ -24,7 +24,11 @@ vi.setConfig({ testTimeout: SYNTH_MS });
 const NEEDS = environmentQuotaNeeds([{ instanceType: 'ml.p4d.24xlarge', count: 2, usage: 'training' }]);
 const READS = {
   Sid: 'ReadQuotas',
-  Action: ['servicequotas:GetServiceQuota', 'servicequotas:ListServiceQuotas'],
+  Action: [
+    'servicequotas:GetAWSDefaultServiceQuota',
+    'servicequotas:GetServiceQuota',
+    'servicequotas:ListServiceQuotas',
+  ],
   Effect: 'Allow',
   Resource: '*',
 };

@@ -260,7 +260,7 @@ function sharedStatements(context: LauncherContext): ExactStatement[] {
     readDescriptors(context),
     {
       sid: 'ReadQuotas',
-      actions: ['servicequotas:GetServiceQuota'],
+      actions: ['servicequotas:GetServiceQuota', 'servicequotas:GetAWSDefaultServiceQuota'],
       resources: ['*'],
       wildcard: 'Editions of the Service Authorization Reference before 2026 know no resource type for this read.',
     },

@@ -66,7 +66,11 @@ export class QuotaPreflight extends Construct {
 function grantQuotaReads(onEvent: HandlerFunction): void {
   onEvent.allow({
     sid: 'ReadQuotas',
-    actions: ['servicequotas:GetServiceQuota', 'servicequotas:ListServiceQuotas'],
+    actions: [
+      'servicequotas:GetServiceQuota',
+      'servicequotas:GetAWSDefaultServiceQuota',
+      'servicequotas:ListServiceQuotas',
+    ],
     resources: ['*'],
     wildcard: 'ListServiceQuotas has no resource type, and codes of newer types are known only at run time.',
   });

@@ -79,7 +79,7 @@ const SHARED = [
     actions: ['ssm:GetParameter'],
     resources: ['arn:aws:ssm:us-west-2:111122223333:parameter/slipway/environments/research/*'],
   },
-  { actions: ['servicequotas:GetServiceQuota'], resources: ['*'] },
+  { actions: ['servicequotas:GetServiceQuota', 'servicequotas:GetAWSDefaultServiceQuota'], resources: ['*'] },
   {
     actions: [
       'kms:Decrypt',

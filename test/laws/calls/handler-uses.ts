@@ -61,6 +61,7 @@ function launcherUses(places: Places): Use[] {
     ),
     call('ssm:GetParameter', ask('ssm:GetParameter', arn('ssm', 'parameter/slipway/environments/research/nlp'))),
     call('servicequotas:GetServiceQuota', ask('servicequotas:GetServiceQuota', '*')),
+    call('servicequotas:GetAWSDefaultServiceQuota', ask('servicequotas:GetAWSDefaultServiceQuota', '*')),
     call(
       'sqs:SendMessage',
       ask('sqs:SendMessage', places.of('LauncherRunQueue')),
@@ -262,6 +263,7 @@ const guard =
 const preflight = (places: Places): Use[] => [
   deployLogs(places),
   call('servicequotas:GetServiceQuota', ask('servicequotas:GetServiceQuota', '*')),
+  call('servicequotas:GetAWSDefaultServiceQuota', ask('servicequotas:GetAWSDefaultServiceQuota', '*')),
   call('servicequotas:ListServiceQuotas', ask('servicequotas:ListServiceQuotas', '*')),
   call(
     'servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota',

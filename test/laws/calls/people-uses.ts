@@ -106,6 +106,7 @@ function looks(places: Places, teams: readonly string[], team?: string): Use[] {
     call('ecr:DescribeImages', ask('ecr:DescribeImages', places.of('ImageRepository'))),
     ...[
       'servicequotas:GetServiceQuota',
+      'servicequotas:GetAWSDefaultServiceQuota',
       'servicequotas:ListServiceQuotas',
       'sagemaker:ListTrainingJobs',
       'sagemaker:ListProcessingJobs',
