@@ -4,6 +4,9 @@
  */
 export const LEFTOVER_TAG = { key: 'slipway', value: 'leftover' } as const;
 
+/** Days for which S3 keeps a version of a checkpoint that was deleted or overwritten; other buckets keep versions for a week. */
+export const CHECKPOINT_VERSION_DAYS = 1;
+
 /** Name of that lifecycle rule. */
 export const LEFTOVER_RULE = 'leftovers';
 
