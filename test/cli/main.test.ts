@@ -39,7 +39,7 @@ test('the verbs and their options are what scripts rely on', () => {
     mcp: '--allow',
     metrics: `${common} --watch`,
     preflight: common,
-    quota: `${common} --request --wait`,
+    quota: `${common} --request --yes --wait`,
     lock: `${common} --base`,
     simulate: '--seed --histories --html --json',
     status: `${common} --wait`,
