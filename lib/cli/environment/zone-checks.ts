@@ -33,10 +33,20 @@ export async function endpointZoneCheck(environment: EnvironmentSpec): Promise<L
   const ec2 = ec2In(environment);
   return looked('zones of endpoints', 'ec2:DescribeVpcEndpointServices', `${names.length} services`, async () => {
     const ServiceNames = names.map((name) => `com.amazonaws.${region}.${name}`);
-    const [zones, { ServiceDetails = [] }] = await Promise.all([
+    const [zones, services] = await Promise.all([
       zonesOf(ec2, environment),
-      ec2.send(new DescribeVpcEndpointServicesCommand({ ServiceNames })),
+      ec2.send(new DescribeVpcEndpointServicesCommand({ ServiceNames })).catch((error: Error) => {
+        if (error.name === 'InvalidServiceName') return error.message;
+        throw error;
+      }),
     ]);
+    if (typeof services === 'string')
+      return found('endpoint-services', 'error', 'network.endpoints', {
+        must: `must name services that ${region} has`,
+        got: services,
+        fix: 'remove the service, or use another region',
+      });
+    const { ServiceDetails = [] } = services;
     const everywhere = zones.filter(({ name }) =>
       ServiceDetails.every(({ AvailabilityZones = [] }) => AvailabilityZones.includes(name)),
     );
