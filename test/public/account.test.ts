@@ -25,7 +25,7 @@ const templates = (): Resources[] =>
 const of = (resources: Resources, type: string) => Object.entries(resources).filter(([, { Type }]) => Type === type);
 
 /** Logical ids to which a resource refers or on which it depends. */
-function before({ Properties, DependsOn = [] }: TemplateResource, resources: Resources): string[] {
+function referredBy({ Properties, DependsOn = [] }: TemplateResource, resources: Resources): string[] {
   const text = JSON.stringify(Properties ?? {});
   const named = [...text.matchAll(/"(?:Ref|Fn::GetAtt)":\[?"(\w+)"/g)].map(([, id]) => id ?? '');
   const substituted = [...text.matchAll(/\$\{(\w+)[.}]/g)].map(([, id]) => id ?? '');
@@ -40,7 +40,7 @@ function circle(resources: Resources): string[] {
     if (done.has(id)) return [];
     const resource = resources[id];
     const found = resource
-      ? before(resource, resources)
+      ? referredBy(resource, resources)
           .map((next) => visit(next, [...path, id]))
           .find((c) => c.length > 0)
       : [];
@@ -70,7 +70,7 @@ describe('templates', () => {
   test('have no policy of a key that names a log group, a queue or a bucket', () => {
     for (const resources of templates())
       for (const [id, { Properties }] of of(resources, 'AWS::KMS::Key'))
-        expect([id, before({ Type: '', Properties: { KeyPolicy: Properties.KeyPolicy } }, resources)]).toEqual([
+        expect([id, referredBy({ Type: '', Properties: { KeyPolicy: Properties.KeyPolicy } }, resources)]).toEqual([
           id,
           [],
         ]);
@@ -91,7 +91,7 @@ describe('templates', () => {
     for (const resources of templates())
       for (const [id, { Properties }] of of(resources, 'AWS::IAM::Role')) {
         const trust = Properties.AssumeRolePolicyDocument;
-        expect([id, before({ Type: '', Properties: { trust } }, resources)]).toEqual([id, []]);
+        expect([id, referredBy({ Type: '', Properties: { trust } }, resources)]).toEqual([id, []]);
         expect(JSON.stringify(trust)).not.toMatch(/"Service":"amazonaws/);
       }
   });
@@ -135,9 +135,9 @@ test('more variables of a function than Lambda accepts, with every option of man
   const channels = Object.fromEntries(
     Array.from({ length: 40 }, (_, i) => [`team${i}`, { 'Fn::GetAtt': ['Topic', 'TopicArn'] }]),
   );
-  const Function = { Type: 'AWS::Lambda::Function', Properties: { Environment: { Variables: channels } } };
+  const Reconcile = { Type: 'AWS::Lambda::Function', Properties: { Environment: { Variables: channels } } };
   const place = { stack: 'S'.repeat(100), account: '111122223333', region: 'us-west-2' };
-  const Resources = { Topic: { Type: 'AWS::SNS::Topic', Properties: {} }, Function };
+  const Resources = { Topic: { Type: 'AWS::SNS::Topic', Properties: {} }, Reconcile };
   expect(sizeIssues(measureTemplate({ Resources }, place)).map(({ path }) => path)).toEqual(['teams']);
 });
 
