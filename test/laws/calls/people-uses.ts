@@ -34,6 +34,15 @@ export const VERBS: Readonly<Record<string, Verb>> = {
       ...Object.fromEntries(
         ['GetPolicy', 'GetPolicyVersion', 'SimulateCustomPolicy'].map((name) => [`iam:${name}`, OF_A_FILE]),
       ),
+      ...Object.fromEntries(
+        [
+          ...['codebuild:ListBuilds', 'dynamodb:DescribeTable', 'ecr:DescribeRepositories', 'iam:GetUser'],
+          ...['lambda:GetAccountSettings'],
+          ...['Addresses', 'AvailabilityZones', 'InstanceTypeOfferings', 'VpcEndpointServices'].map(
+            (what) => `ec2:Describe${what}`,
+          ),
+        ].map((name) => [name, OF_A_FILE]),
+      ),
       'sts:GetCallerIdentity': OF_A_FILE,
       's3:GetObject': OF_A_CONFIG,
     },
