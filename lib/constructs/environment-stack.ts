@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Aspects, CfnElement, CfnOutput, Stack, type StackProps, Tags, Token } from 'aws-cdk-lib';
+import { Aspects, CfnElement, CfnOutput, Stack, type StackProps, Tags } from 'aws-cdk-lib';
 import type { Construct, IConstruct } from 'constructs';
-import { ANY_ACCOUNT, measureTemplate, type SentTemplate, sizeIssues } from '../environment/template-sizes';
 import { environmentQuotaNeeds } from '../quota';
 import { PREEMPTION_TIMES } from '../spec/environment/preemption-times';
 import type { EnvironmentSpec } from '../spec/environment-file';
@@ -36,6 +35,7 @@ import { dashboardTeams, teamDashboards } from './operations/team-dashboard';
 import { Unprotect } from './operations/unprotect';
 import { packageVersion } from './package-root';
 import { TrainingStorage } from './storage/training-storage';
+import { requireLimits } from './template-limits';
 
 /** Properties of `EnvironmentStack`. */
 export interface EnvironmentStackProps extends StackProps {
@@ -88,9 +88,9 @@ export class EnvironmentStack extends Stack {
 
   constructor(scope: Construct, id: string, props: EnvironmentStackProps) {
     const { terminationProtection } = props.spec.protection;
-    const description = `Slipway environment ${props.spec.name}`;
+    const given = { description: `Slipway environment ${props.spec.name}`, terminationProtection, ...props };
     // CloudFormation limits the bytes of a template, and indentation would be half of them.
-    super(scope, id, { description, terminationProtection, suppressTemplateIndentation: true, ...props });
+    super(scope, id, { suppressTemplateIndentation: true, ...given });
     this.spec = props.spec;
     this.prefix = `slipway-${this.spec.name}`;
     const unprotect = terminationProtection ? new Unprotect(this, 'Unprotect') : undefined;
@@ -113,9 +113,7 @@ export class EnvironmentStack extends Stack {
     teamDashboards(this, this.spec);
     if (isDeployed(this, 'budget')) spendGuards(this, this.spec);
     const driver = new DriverPublish(this, 'Driver', { artifactBucket: this.storage.artifactBucket });
-    const makers = this.node.children.filter(
-      (child) => child !== driver && child !== this.guards && !CfnElement.isCfnElement(child),
-    );
+    const makers = this.node.children.filter((child) => child !== driver && child !== this.guards);
     const descriptors = this.writeDescriptors(driver);
     this.publishLast(driver, descriptors, makers);
     this.orderResources(makers);
@@ -127,17 +125,8 @@ export class EnvironmentStack extends Stack {
     Aspects.of(this).add(new AcknowledgedChecks());
   }
 
-  /**
-   * The template, measured against the limits of CloudFormation and of the services.
-   * @throws an error that names the option to change, instead of a deployment that AWS rejects
-   */
-  protected override _toCloudFormation(): SentTemplate {
-    const template = super._toCloudFormation() as SentTemplate;
-    const { stackName: stack, account, region } = this;
-    const known = Token.isUnresolved(account) ? ANY_ACCOUNT : account;
-    const issues = sizeIssues(measureTemplate(template, { stack, account: known, region }));
-    if (issues.length > 0) throw new Error(issues.map(({ message }) => message).join('\n'));
-    return template;
+  protected override _toCloudFormation() {
+    return requireLimits(super._toCloudFormation(), this);
   }
 
   private makeObservability(): Observability {
@@ -292,23 +281,18 @@ export class EnvironmentStack extends Stack {
 
   /** No objects are written to a bucket before all other resources exist: a creation that fails earlier leaves the buckets empty. */
   private publishLast(driver: DriverPublish, descriptors: TeamDescriptor[], makers: IConstruct[]): void {
-    driver.resource.node.addDependency(this.storage.ready, ...makers);
+    driver.resource.node.addDependency(this.storage.ready, ...makers.filter((one) => !CfnElement.isCfnElement(one)));
     for (const descriptor of descriptors) descriptor.node.addDependency(driver.resource);
   }
 
-  /**
-   * The quota check precedes everything except what its own functions need; the delete guard depends on everything: on the driver, which
-   * depends on the makers, and on the rest.
-   */
+  /** The quota check precedes all but what its functions need; the delete guard depends on all: the driver depends on the makers. */
   private orderResources(makers: readonly IConstruct[]): void {
     const ofFunctions = [this.operationsKey, this.failedInvocations];
     const first = [this.node.tryFindChild('Unprotect'), this.preflight, this.guards, ...ofFunctions];
-    const others = this.node.children.filter((child) => !first.includes(child));
-    const stateful = others.filter((child) => !CfnElement.isCfnElement(child));
+    const stateful = this.node.children.filter((child) => !first.includes(child) && !CfnElement.isCfnElement(child));
     this.preflight.gate(this.guards, ...stateful);
-    const { check } = this.network;
-    const users = stateful.filter((child) => child !== this.network);
-    if (check) for (const user of users) user.node.addDependency(check);
+    const { network } = this;
+    for (const user of stateful) if (network.check && user !== network) user.node.addDependency(network.check);
     for (const guarded of [this.network, this.storage, this.roles])
       guarded.node.addDependency(this.guards.replaceGuard);
     this.guards.deleteGuard.node.addDependency(...stateful.filter((child) => !makers.includes(child)));

@@ -1,7 +1,7 @@
 import pc from 'picocolors';
 import { spareValues } from '../../../admission';
 import { STANDING_PRICES as PRICES } from '../../../catalog/prices/standing-prices';
-import { CHECKPOINT_VERSION_DAYS } from '../../../contracts/storage';
+import { versionDays } from '../../../contracts/storage';
 import type { DataPlan } from '../../../planner/run/data-plan';
 import { RESTART_SECONDS, SPARE_RESTART_SECONDS } from '../../../planner/run/failures';
 import type { NeuronMemoryGiB } from '../../../planner/run/neuron';
@@ -108,7 +108,7 @@ function checkpointText({ checkpoint }: RunPlan): string {
 /** Storage of the checkpoints that are kept, and of deleted ones until S3 removes their versions, at midnight after a whole day. */
 function checkpointStorageText({ checkpoints: { keep } }: RunSpec, { checkpoint, wallHours }: RunPlan): string {
   const { sizeGiB, intervalMinutes } = checkpoint;
-  const deleted = ((CHECKPOINT_VERSION_DAYS + 0.5) * 24 * 60) / intervalMinutes;
+  const deleted = ((versionDays('checkpoints') + 0.5) * 24 * 60) / intervalMinutes;
   const saves = wallHours === null ? Number.POSITIVE_INFINITY : (wallHours * 60) / intervalMinutes;
   const stored = Math.min(keep + deleted, saves) * sizeGiB * GB_PER_GIB;
   const usd = stored * PRICES.s3GbMonth;
