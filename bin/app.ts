@@ -21,8 +21,10 @@ function addChecks(): void {
   Validations.of(app).addPlugins(new AwsSolutionsChecks(app), new RememberedValidation('.slipway/validation'));
 }
 
-// The CDK synthesises when Node.js becomes idle, so this promise is not awaited.
-slipwayApp(app).catch((error: Error) => {
-  console.error(process.env.SLIPWAY_DEBUG === '1' ? error.stack : `slipway: ${error.message}`);
-  process.exit(1);
-});
+// The CDK would synthesise when Node.js becomes idle, and print an error with a stack trace.
+slipwayApp(app)
+  .then(() => app.synth())
+  .catch((error: Error) => {
+    console.error(process.env.SLIPWAY_DEBUG === '1' ? error.stack : `slipway: ${error.message}`);
+    process.exit(1);
+  });

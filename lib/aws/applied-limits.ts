@@ -1,4 +1,8 @@
-import { GetServiceQuotaCommand, type ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
+import {
+  GetAWSDefaultServiceQuotaCommand,
+  GetServiceQuotaCommand,
+  type ServiceQuotasClient,
+} from '@aws-sdk/client-service-quotas';
 import { type AppliedLimit, limitOf, quotaRequest, unreadLimit } from '../quota';
 import { findQuotasByName, type Pause } from './quota-listing';
 
@@ -13,7 +17,7 @@ export interface QuotaRefLike {
 
 /**
  * Reads applied limits by quota name: one GetServiceQuota call per distinct code, at most five per second. Quotas without a known code are
- * found by name in one listing. A limit that cannot be read is unknown, with the reason; AWS's default is never used instead.
+ * found by name in one listing. A limit that cannot be read is unknown, with the reason.
  */
 export async function readAppliedLimits(
   client: ServiceQuotasClient,
@@ -32,10 +36,21 @@ export async function readAppliedLimits(
   return limits;
 }
 
-/** The applied limit of one quota code, or the reason why it is unknown. */
+/**
+ * The limit of one quota code, or the reason why it is unknown. Where no value was ever applied, AWS's default is the limit; an applied value
+ * that cannot be read is not replaced by it.
+ */
 export async function readAppliedLimit(client: ServiceQuotasClient, code: string): Promise<AppliedLimit> {
+  const applied = await limitFrom(code, () => client.send(new GetServiceQuotaCommand(quotaRequest(code))));
+  if (!('isAbsent' in applied)) return applied;
+  const byDefault = await limitFrom(code, () => client.send(new GetAWSDefaultServiceQuotaCommand(quotaRequest(code))));
+  if (!('value' in byDefault)) return 'isAbsent' in byDefault ? applied : byDefault;
+  return { ...byDefault, isDefault: true };
+}
+
+async function limitFrom(code: string, read: () => Promise<Parameters<typeof limitOf>[1]>): Promise<AppliedLimit> {
   try {
-    return limitOf(code, await client.send(new GetServiceQuotaCommand(quotaRequest(code))));
+    return limitOf(code, await read());
   } catch (error) {
     return unreadLimit(error);
   }

@@ -43,6 +43,9 @@ export function serviceError(doing: string, error: unknown): ServiceError {
 }
 
 function explain(name: string, code: string, message: string): string {
+  const { AWS_PROFILE: profile } = process.env;
+  if (CREDENTIALS.includes(name) && profile)
+    return `must have valid AWS credentials, got profile ${profile} (AWS_PROFILE): ${message}; sign in with it, or name one of aws configure list-profiles`;
   if (CREDENTIALS.includes(name)) return `must have valid AWS credentials, got ${message}; sign in, or set AWS_PROFILE`;
   if (DENIED.includes(name)) return `must be permitted, got ${message}; ask the platform team for the permission`;
   if (UNREACHABLE.includes(code) || UNREACHABLE.includes(name)) {

@@ -9,6 +9,9 @@ export function applyCompanyOptions(stack: Stack, { iam, logging, tags }: Enviro
   const priority = { priority: AspectPriority.MUTATING };
   for (const [key, value] of Object.entries(tags)) Tags.of(stack).add(key, value);
   if (!isDeepStrictEqual(logging, DEFAULT_LOGGING)) Aspects.of(stack).add(new ApplyLogOptions(logging), priority);
-  if (iam.permissionsBoundary ?? iam.rolePath ?? iam.rolePrefix)
-    Aspects.of(stack).add(new ApplyRoleOptions(iam), priority);
+  if (!(iam.permissionsBoundary ?? iam.rolePath ?? iam.rolePrefix)) return;
+  const roles = new ApplyRoleOptions(iam);
+  // At once: the sizes of policies are measured, before the aspects visit the roles, with the names of roles.
+  for (const node of stack.node.findAll()) roles.visit(node);
+  Aspects.of(stack).add(roles, priority);
 }

@@ -24,6 +24,7 @@ import { TeamDescriptor, TeamNames } from './launcher/team-descriptor';
 import { runTableName, TrainingLauncher } from './launcher/training-launcher';
 import { environmentFileSystems } from './network/environment-file-systems';
 import { EnvironmentNetwork } from './network/environment-network';
+import { regionalZones } from './network/regional-zones';
 import { FailedInvocations } from './operations/failed-invocations';
 import { guardedBy } from './operations/guarded';
 import { Guards } from './operations/guards';
@@ -34,6 +35,7 @@ import { dashboardTeams, teamDashboards } from './operations/team-dashboard';
 import { Unprotect } from './operations/unprotect';
 import { packageVersion } from './package-root';
 import { TrainingStorage } from './storage/training-storage';
+import { requireLimits } from './template-limits';
 
 /** Properties of `EnvironmentStack`. */
 export interface EnvironmentStackProps extends StackProps {
@@ -86,7 +88,9 @@ export class EnvironmentStack extends Stack {
 
   constructor(scope: Construct, id: string, props: EnvironmentStackProps) {
     const { terminationProtection } = props.spec.protection;
-    super(scope, id, { description: `Slipway environment ${props.spec.name}`, terminationProtection, ...props });
+    const given = { description: `Slipway environment ${props.spec.name}`, terminationProtection, ...props };
+    // CloudFormation limits the bytes of a template, and indentation would be half of them.
+    super(scope, id, { suppressTemplateIndentation: true, ...given });
     this.spec = props.spec;
     this.prefix = `slipway-${this.spec.name}`;
     const unprotect = terminationProtection ? new Unprotect(this, 'Unprotect') : undefined;
@@ -112,13 +116,17 @@ export class EnvironmentStack extends Stack {
     const makers = this.node.children.filter((child) => child !== driver && child !== this.guards);
     const descriptors = this.writeDescriptors(driver);
     this.publishLast(driver, descriptors, makers);
-    this.orderResources();
+    this.orderResources(makers);
     for (const submission of props.submissions ?? []) this.submitLast(submission);
     applyCompanyOptions(this, this.spec);
     Tags.of(this).add('slipway:environment', this.spec.name);
     Aspects.of(this).add(new EncryptedVariables(this.operationsKey.key));
     Aspects.of(this).add(this.failedInvocations);
     Aspects.of(this).add(new AcknowledgedChecks());
+  }
+
+  protected override _toCloudFormation() {
+    return requireLimits(super._toCloudFormation(), this);
   }
 
   private makeObservability(): Observability {
@@ -150,7 +158,7 @@ export class EnvironmentStack extends Stack {
     return new Guards(this, 'Guards', {
       environment: this.spec.name,
       runTableName: runTableName(this.spec.name),
-      guarded: guardedBy(this.spec, () => (isDeployed(this, 'zones') ? this.availabilityZones : [])),
+      guarded: guardedBy(this.spec, () => (isDeployed(this, 'zones') ? regionalZones(this) : [])),
     });
   }
 
@@ -246,13 +254,13 @@ export class EnvironmentStack extends Stack {
     });
   }
 
-  /** Depends on everything else, so that the environment is complete when the first job starts. */
+  /** After the delete guard, which depends on everything else: the environment is complete when the first job starts. */
   private submitLast({ run, team, runFile, code }: RunSubmission): void {
     const alias = this.launcher.aliases[team];
     if (!alias) throw new Error(`${run.name}: environment must name a team of ${this.spec.name}, got ${team}`);
-    const others = this.node.children.filter((child) => !CfnElement.isCfnElement(child));
     const registered = new RegisteredRun(this, `Run-${run.name}`, { runName: run.name, runFile, code, alias });
-    registered.node.addDependency(...others.filter((child) => !(child instanceof RegisteredRun)));
+    this.preflight.gate(registered);
+    registered.resource.node.addDependency(this.guards.deleteGuard);
   }
 
   private writeDescriptors(driver: DriverPublish): TeamDescriptor[] {
@@ -273,22 +281,20 @@ export class EnvironmentStack extends Stack {
 
   /** No objects are written to a bucket before all other resources exist: a creation that fails earlier leaves the buckets empty. */
   private publishLast(driver: DriverPublish, descriptors: TeamDescriptor[], makers: IConstruct[]): void {
-    driver.node.addDependency(this.storage.ready, ...makers.filter((child) => !CfnElement.isCfnElement(child)));
-    for (const descriptor of descriptors) descriptor.node.addDependency(driver);
+    driver.resource.node.addDependency(this.storage.ready, ...makers.filter((one) => !CfnElement.isCfnElement(one)));
+    for (const descriptor of descriptors) descriptor.node.addDependency(driver.resource);
   }
 
-  /** The quota check precedes everything except what its own functions need; the delete guard depends on everything. */
-  private orderResources(): void {
+  /** The quota check precedes all but what its functions need; the delete guard depends on all: the driver depends on the makers. */
+  private orderResources(makers: readonly IConstruct[]): void {
     const ofFunctions = [this.operationsKey, this.failedInvocations];
     const first = [this.node.tryFindChild('Unprotect'), this.preflight, this.guards, ...ofFunctions];
-    const others = this.node.children.filter((child) => !first.includes(child));
-    const stateful = others.filter((child) => !CfnElement.isCfnElement(child));
+    const stateful = this.node.children.filter((child) => !first.includes(child) && !CfnElement.isCfnElement(child));
     this.preflight.gate(this.guards, ...stateful);
-    const { check } = this.network;
-    const users = stateful.filter((child) => child !== this.network);
-    if (check) for (const user of users) user.node.addDependency(check);
+    const { network } = this;
+    for (const user of stateful) if (network.check && user !== network) user.node.addDependency(network.check);
     for (const guarded of [this.network, this.storage, this.roles])
       guarded.node.addDependency(this.guards.replaceGuard);
-    for (const child of [...ofFunctions, ...stateful]) this.guards.deleteGuard.node.addDependency(child);
+    this.guards.deleteGuard.node.addDependency(...stateful.filter((child) => !makers.includes(child)));
   }
 }

@@ -10,6 +10,9 @@ export const LEFTOVER_RULE = 'leftovers';
 /** Content of a bucket, the suffix of its name. */
 export type BucketPurpose = 'data' | 'checkpoints' | 'artifacts' | 'access-logs';
 
+/** Days for which S3 keeps versions that were deleted or overwritten, in whole days that end at midnight. */
+export const versionDays = (purpose: BucketPurpose): number => (purpose === 'checkpoints' ? 1 : 7);
+
 /**
  * Name of a bucket that the stack of an environment creates. Values may be CDK tokens.
  * @param place its prefix is `slipway-<environment>`

@@ -82,7 +82,10 @@ const priced = (item: string, count: number, each: number): StandingItem => ({
   usdPerMonth: count * each,
 });
 
-function notesOf({ region, network, teams }: EnvironmentSpec): string[] {
+/** Compressed size of the AWS images with PyTorch, of which the first build puts a copy into the repository. */
+const BASE_IMAGE_GB = 10;
+
+function notesOf({ region, network, teams, image }: EnvironmentSpec): string[] {
   const isListed = (PRICES.regions as readonly string[]).includes(region);
   const isGuessed = network.availabilityZoneIds === 'all' && ZONES_OF_REGION[region] === undefined;
   return [
@@ -92,6 +95,11 @@ function notesOf({ region, network, teams }: EnvironmentSpec): string[] {
     ...(isGuessed ? [`${region} is assumed to have 3 zones`] : []),
     ...(dashboardsOf(teams) > 0
       ? [`each team with a dashboard has five metrics at ${PRICES.metricMonth.toFixed(2)} USD per month each`]
+      : []),
+    ...(image.uri === undefined
+      ? [
+          `each build from a new base keeps a copy of it, about ${BASE_IMAGE_GB} GB at ${PRICES.ecrGbMonth.toFixed(2)} USD per GB and month`,
+        ]
       : []),
     'storage, requests, logs, data through endpoints and NAT, image builds and jobs are billed additionally by usage',
   ];

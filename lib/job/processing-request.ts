@@ -5,7 +5,7 @@ import { writingKey } from '../spec/team-keys';
 import { imageUri } from './image';
 import { type JobPlan, jobName, runPrefixes } from './plan';
 import { teamKeyVariable } from './team-key';
-import { tags } from './training-request';
+import { hasEbsVolumes, tags } from './training-request';
 
 const BASE = '/opt/ml/processing';
 const CONTAINER_ARGUMENTS = ['-c', 'exec bash "${SAGEMAKER_BASE_DIR:-/opt/ml}/processing/input/driver/launch.sh"'];
@@ -43,7 +43,7 @@ export function processingJobRequest(plan: JobPlan): CreateProcessingJobCommandI
       ClusterConfig: {
         ...instances(run.compute),
         VolumeSizeInGB: run.compute.volumeSizeGiB ?? DEFAULT_VOLUME_GIB,
-        VolumeKmsKeyId: writingKey(descriptor),
+        ...(hasEbsVolumes(run.compute) && { VolumeKmsKeyId: writingKey(descriptor) }),
       },
     },
     StoppingCondition: { MaxRuntimeInSeconds: Math.min(run.limits.maxRuntimeSeconds, MAX_RUNTIME_SECONDS) },

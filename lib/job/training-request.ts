@@ -117,19 +117,25 @@ function metricDefinitions({ run }: JobPlan): MetricDefinition[] {
 function resourceConfig({ run, descriptor }: JobPlan): ResourceConfig {
   const { compute } = run;
   const key = writingKey(descriptor);
-  const groups = instanceGroupsOf(compute);
-  const types = [...groups.map((g) => g.instanceType), ...compute.alternatives.map((a) => a.instanceType)];
-  const withNvme = types.filter(hasLocalNvme);
-  // A type with only EBS requires the size; a type with local NVMe rejects the key.
-  const volume = compute.volumeSizeGiB ?? (withNvme.length === types.length ? undefined : DEFAULT_VOLUME_GIB);
+  const hasVolumes = hasEbsVolumes(compute);
+  const volume = compute.volumeSizeGiB ?? (hasVolumes ? DEFAULT_VOLUME_GIB : undefined);
   return {
     ...cluster(run.compute),
     VolumeSizeInGB: volume,
-    ...(withNvme.length === 0 && key && { VolumeKmsKeyId: key }),
+    ...(hasVolumes && key && { VolumeKmsKeyId: key }),
     ...(compute.keepAliveSeconds > 0 && { KeepAlivePeriodInSeconds: compute.keepAliveSeconds }),
     ...(compute.trainingPlanArn && { TrainingPlanArn: compute.trainingPlanArn }),
     ...(compute.placement && { InstancePlacementConfig: placementConfig(compute.placement) }),
   };
+}
+
+/**
+ * Whether an instance of the job may have an EBS volume, which requires a size and is encrypted with a key. SageMaker rejects the key for
+ * types with local NVMe, so that it rejects a job of both kinds, rather than leave volumes without the key.
+ */
+export function hasEbsVolumes(compute: JobPlan['run']['compute']): boolean {
+  const groups = instanceGroupsOf(compute).map((group) => group.instanceType);
+  return ![...groups, ...compute.alternatives.map((other) => other.instanceType)].every(hasLocalNvme);
 }
 
 function placementConfig({

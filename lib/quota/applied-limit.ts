@@ -1,6 +1,7 @@
 /** An applied limit from Service Quotas, or the reason why there is none. A limit that could not be read is never guessed. */
 export type AppliedLimit =
-  | { value: number; code?: string }
+  /** isDefault: no value was ever applied in the account, so that AWS's default is the limit. */
+  | { value: number; code?: string; isDefault?: true }
   /** isAbsent: the service returned that there is no such quota, or no value for it. */
   | { unknown: string; isAbsent?: true };
 

@@ -11,6 +11,8 @@ export type QuotaVerdict = 'enough' | 'short' | 'unknown';
 export interface QuotaRow extends QuotaNeed {
   /** null = not known. */
   limit: number | null;
+  /** The limit is AWS's default, because no value was ever applied. */
+  isDefault?: true;
   /** null = not read, or a limit per job. */
   inUse: number | null;
   verdict: QuotaVerdict;
@@ -59,7 +61,8 @@ export const freeOf = (limit: number, inUse: number): number => Math.max(0, limi
 function judge(need: QuotaNeed, limit: AppliedLimit | undefined, inUse: number | null): QuotaRow {
   if (!limit || 'unknown' in limit)
     return { ...need, limit: null, inUse, verdict: 'unknown', reason: limit?.unknown ?? 'the limit was not read' };
-  const row = { ...need, code: need.code ?? limit.code, limit: limit.value, inUse };
+  const ofAws = limit.isDefault && { isDefault: limit.isDefault };
+  const row = { ...need, code: need.code ?? limit.code, limit: limit.value, ...ofAws, inUse };
   if (need.needed > limit.value)
     return { ...row, verdict: 'short', reason: `needs ${need.needed}, the limit is ${limit.value}` };
   const free = freeOf(limit.value, inUse ?? 0);

@@ -12,7 +12,8 @@ export function quotaTable(rows: readonly QuotaRow[]): string {
 
 function cellsOf(row: QuotaRow): string[] {
   const verdict = row.verdict === 'enough' ? row.verdict : `${row.verdict}: ${row.reason}`;
-  return [row.name, row.code ?? '-', text(row.limit), text(row.inUse), String(row.needed), verdict];
+  const limit = row.isDefault ? `${text(row.limit)} (default)` : text(row.limit);
+  return [row.name, row.code ?? '-', limit, text(row.inUse), String(row.needed), verdict];
 }
 
 const text = (value: number | null): string => (value === null ? '-' : String(value));

@@ -1,4 +1,9 @@
-import { GetServiceQuotaCommand, ListServiceQuotasCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
+import {
+  GetAWSDefaultServiceQuotaCommand,
+  GetServiceQuotaCommand,
+  ListServiceQuotasCommand,
+  ServiceQuotasClient,
+} from '@aws-sdk/client-service-quotas';
 import { beforeEach, expect, test } from 'vitest';
 import { readAppliedLimits } from '../../lib/aws/applied-limits';
 import { mockClient } from '../support/mocked-clients';
@@ -53,4 +58,17 @@ test('a name that the Region does not list is unknown; a quota with a code is re
   const limits = await readAppliedLimits(client, [{ name: 'a' }, { name: 'coded', code: 'L-1' }], pause);
   expect(limits.get('a')).toEqual({ unknown: 'the region has no such quota' });
   expect(limits.get('coded')).toEqual({ value: 8, code: 'L-1' });
+});
+
+test("a quota for which no value was ever applied has AWS's default, and says so; no other error is replaced by it", async () => {
+  const named = (name: string) => Object.assign(new Error('no'), { name });
+  const of = async (applied: string) => {
+    quotas.on(GetServiceQuotaCommand).rejects(named(applied));
+    return (await readAppliedLimits(client, [{ name: 'a', code: 'L-1' }], pause)).get('a');
+  };
+  quotas.on(GetAWSDefaultServiceQuotaCommand).resolves({ Quota: { Value: 0 } });
+  expect(await of('NoSuchResourceException')).toEqual({ value: 0, code: 'L-1', isDefault: true });
+  expect(await of('TooManyRequestsException')).toEqual({ unknown: 'TooManyRequestsException: no' });
+  quotas.on(GetAWSDefaultServiceQuotaCommand).rejects(named('NoSuchResourceException'));
+  expect(await of('NoSuchResourceException')).toMatchObject({ isAbsent: true });
 });

@@ -30,7 +30,7 @@ test('the verbs and their options are what scripts rely on', () => {
   expect(options).toMatchObject({
     init: `${common} --team --instance-type --ci --pipeline --run --package --yes`,
     schema: common,
-    validate: common,
+    validate: `${common} --sizes`,
     plan: `${common} --search --search-libraries --html --by --calibrate`,
     report: `${common} --html`,
     launch: `${common} --dry-run --out --matrix --stop-when --smoke --run-id --at --after --preemptible --note --client-request-id --yes --wait`,
@@ -39,7 +39,7 @@ test('the verbs and their options are what scripts rely on', () => {
     mcp: '--allow',
     metrics: `${common} --watch`,
     preflight: common,
-    quota: `${common} --request --wait`,
+    quota: `${common} --request --yes --wait`,
     lock: `${common} --base`,
     simulate: '--seed --histories --html --json',
     status: `${common} --wait`,

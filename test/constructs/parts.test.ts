@@ -24,7 +24,11 @@ vi.setConfig({ testTimeout: SYNTH_MS });
 const NEEDS = environmentQuotaNeeds([{ instanceType: 'ml.p4d.24xlarge', count: 2, usage: 'training' }]);
 const READS = {
   Sid: 'ReadQuotas',
-  Action: ['servicequotas:GetServiceQuota', 'servicequotas:ListServiceQuotas'],
+  Action: [
+    'servicequotas:GetAWSDefaultServiceQuota',
+    'servicequotas:GetServiceQuota',
+    'servicequotas:ListServiceQuotas',
+  ],
   Effect: 'Allow',
   Resource: '*',
 };
@@ -44,9 +48,10 @@ describe('QuotaPreflight', () => {
     return Template.fromStack(stack);
   };
 
-  test('reads quotas, and nothing else', () => {
+  test('reads quotas and the state of its stack, and nothing else', () => {
     const statements = statementsOf(resourcesOf(preflight(false)), 'PreflightFunction');
-    expect(statements).toEqual([{ ...WRITES, Resource: expect.anything() }, READS]);
+    const state = expect.objectContaining({ Action: 'cloudformation:DescribeStacks' });
+    expect(statements).toEqual([{ ...WRITES, Resource: expect.anything() }, READS, state]);
   });
 
   test('may ask for more only when it is told to', () => {

@@ -50,6 +50,7 @@ test('a region without listed prices says so, and how many zones were taken', ()
   expect(standingCost(spec).notes).toEqual([
     expect.stringContaining('eu-north-1 may differ'),
     'eu-north-1 is assumed to have 3 zones',
+    expect.stringContaining('keeps a copy of it, about 10 GB'),
     expect.stringContaining('billed additionally'),
   ]);
 });

@@ -36,10 +36,13 @@ const volumeOf = (...types: string[]) => {
 test.each([
   ['local NVMe alone', ['ml.p4d.24xlarge'], { VolumeSizeInGB: undefined, VolumeKmsKeyId: undefined }],
   ['EBS alone', ['ml.c5.18xlarge'], { VolumeSizeInGB: 100, VolumeKmsKeyId: DESCRIPTOR.kmsKeyArn }],
-  ['both', ['ml.p4d.24xlarge', 'ml.c5.18xlarge'], { VolumeSizeInGB: 100, VolumeKmsKeyId: undefined }],
-])('groups with %s have the volume that the service asks for', (_what, types, volume) => {
-  expect(volumeOf(...types)).toEqual(volume);
-});
+  ['both', ['ml.p4d.24xlarge', 'ml.c5.18xlarge'], { VolumeSizeInGB: 100, VolumeKmsKeyId: DESCRIPTOR.kmsKeyArn }],
+])(
+  'groups with %s have the volume that the service requires, and never one without the key',
+  (_what, types, volume) => {
+    expect(volumeOf(...types)).toEqual(volume);
+  },
+);
 
 test('a volume is warned of where no type has one', () => {
   const sized = (...types: string[]) => ({

@@ -141,12 +141,6 @@ test('a resource that is replaced has no name of its own, or another one, or the
   );
 });
 
-const files = fc.constantFrom(
-  ...PART.flatMap(({ context, variations }) =>
-    variations.flatMap(({ values }) => values.slice(0, 1).map((value) => merged(context, value))),
-  ),
-);
-
 /** Each of these files needs two templates of its own. */
 const fewFiles = fc.constantFrom(
   ...PART.flatMap(({ context, variations }) =>
@@ -181,29 +175,6 @@ test('with retain: false nothing stays', () => {
       const template = templateOf(merged(file, { storage: { retain: false, adopt: false } }));
       const kept = Object.entries(template?.Resources ?? {}).filter(([, r]) => KEPT.includes(String(r.DeletionPolicy)));
       expect(kept.map(([id, { Type }]) => `${Type} ${id}`)).toEqual([]);
-    }),
-    settings(RUNS),
-  );
-});
-
-/** https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html and IAM's, Lambda's and SSM's own, 2026-11-22. */
-test('a template stays within the limits of CloudFormation and of the services', () => {
-  fc.assert(
-    fc.property(files, (file) => {
-      const template = templateOf(file);
-      if (!template) return;
-      const { Resources, Parameters = {}, Outputs = {} } = template;
-      expect(JSON.stringify(template).length).toBeLessThan(1_000_000);
-      expect([Object.keys(Resources).length <= 500, Object.keys(Parameters).length <= 200]).toEqual([true, true]);
-      expect(Object.keys(Outputs).length).toBeLessThanOrEqual(200);
-      for (const [id, { Type, Properties = {} }] of Object.entries(Resources)) {
-        const size = (value: unknown) => JSON.stringify(value ?? '').length;
-        if (Type === 'AWS::Lambda::Function') expect([id, size(Properties.Environment) < 4096]).toEqual([id, true]);
-        if (Type === 'AWS::IAM::Policy') expect([id, size(Properties.PolicyDocument) < 10_240]).toEqual([id, true]);
-        if (Type === 'AWS::SSM::Parameter') expect([id, size(Properties.Value) < 8192]).toEqual([id, true]);
-        if (Type === 'AWS::IAM::Role' && Properties.RoleName)
-          expect([id, size(Properties.RoleName) <= 66]).toEqual([id, true]);
-      }
     }),
     settings(RUNS),
   );

@@ -113,6 +113,12 @@ describe('a training job outside the guardrails is denied', () => {
       runOf({ name: 'base', code: { source: './src' }, compute: { instanceType: 'ml.c5.xlarge', instanceCount: 2 } }),
     ),
   );
+  const groups = ['ml.p4d.24xlarge', 'ml.c5.xlarge'].map((instanceType) => ({
+    ...{ name: instanceType.slice(3, 6).replace('.', ''), instanceType, instanceCount: 1 },
+  }));
+  const mixed = trainingJobRequest(
+    planOf(runOf({ name: 'base', code: { source: './src' }, compute: { instanceGroups: groups } })),
+  );
   const policy = policyFor({ allowedInstanceTypes: ['ml.p4d.*', 'ml.c5.*'], maxRuntimeSeconds: 432_000 });
   type Mutant = [string, CreateTrainingJobCommandInput, (copy: CreateTrainingJobCommandInput) => void];
   const mutants: Mutant[] = [
@@ -137,6 +143,7 @@ describe('a training job outside the guardrails is denied', () => {
       (r) => Object.assign(r.ResourceConfig ?? {}, { VolumeKmsKeyId: 'alias/aws/ebs' }),
     ],
     ['without a key for its EBS volumes', c5, (r) => delete r.ResourceConfig?.VolumeKmsKeyId],
+    ['without a key for the EBS volumes of one of two groups', mixed, (r) => delete r.ResourceConfig?.VolumeKmsKeyId],
     [
       'on an alternative that is not allowed',
       p4d,
@@ -151,8 +158,8 @@ describe('a training job outside the guardrails is denied', () => {
     ],
   ];
 
-  test('the two requests themselves pass', () => {
-    expect([p4d, c5].map((request) => decision(request, policy))).toEqual(['Allow', 'Allow']);
+  test('the requests themselves pass', () => {
+    expect([p4d, c5, mixed].map((request) => decision(request, policy))).toEqual(['Allow', 'Allow', 'Allow']);
   });
 
   test.each(mutants)('fails: a job %s', (_what, request, change) => {
@@ -181,6 +188,20 @@ describe('a processing job outside the guardrails is denied', () => {
       (r) => Object.assign(r.ProcessingResources?.ClusterConfig ?? {}, { InstanceType: 'ml.p5.48xlarge' }),
     ],
   ];
+
+  test.each(INSTANCE_TYPES.map(({ name }) => name))(
+    'a job on %s passes, with a volume key where one may be',
+    (name) => {
+      const on = processingJobRequest(planOf({ ...run, compute: { ...run.compute, instanceType: name } }));
+      const cluster = on.ProcessingResources?.ClusterConfig ?? {};
+      expect('VolumeKmsKeyId' in cluster).toBe(!hasLocalNvme(name));
+      expect(decision(on)).toBe('Allow');
+      const foreign = changed(on, (r) =>
+        Object.assign(r.ProcessingResources?.ClusterConfig ?? {}, { VolumeKmsKeyId: 'alias/aws/ebs' }),
+      );
+      expect(decision(foreign)).toBe('Deny');
+    },
+  );
 
   test.each(mutants)('fails: a job %s', (_what, change) => {
     const policy = policyFor({ allowedInstanceTypes: [run.compute.instanceType] });

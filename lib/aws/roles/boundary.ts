@@ -6,11 +6,16 @@ import {
   NoSuchEntityException,
   paginateSimulateCustomPolicy,
 } from '@aws-sdk/client-iam';
+import {
+  type TemplatePlace,
+  type TemplateResources,
+  TemplateValues,
+  withUnknownNames,
+} from '../../contracts/template-values';
 import { type Issue, issue } from '../../spec/issue';
 import { eachInTurn } from '../pace';
 import { listOf } from '../policy-document';
 import { actionsOf, contextOf, isAllowed, isExact, type RoleStatement, resourcesOf } from './statement';
-import { type TemplatePlace, type TemplateResources, TemplateValues, withUnknownNames } from './template-values';
 
 const PATH = 'iam.permissionsBoundary';
 /** Concurrent calls of IAM's policy simulator: IAM allows few calls per second. */
@@ -49,12 +54,20 @@ export function roleStatements(resources: TemplateResources, place: TemplatePlac
     if (Type === 'AWS::IAM::Role')
       for (const { PolicyDocument } of listOf(Properties.Policies as { PolicyDocument: unknown }[] | undefined))
         add(values.nameOf(id), PolicyDocument);
-    if (Type === 'AWS::IAM::Policy')
-      for (const role of listOf(Properties.Roles as unknown[] | undefined))
+    if (Type === 'AWS::IAM::Policy' || Type === 'AWS::IAM::ManagedPolicy')
+      for (const role of [...listOf(Properties.Roles as unknown[] | undefined), ...attachedTo(resources, id)])
         add(String(values.resolve(role)), Properties.PolicyDocument);
   }
   return [...found.values()];
 }
+
+/** Roles that name a managed policy of the template among their own. */
+const attachedTo = (resources: TemplateResources, policy: string): { Ref: string }[] =>
+  Object.entries(resources)
+    .filter(([, { Properties }]) =>
+      listOf(Properties?.ManagedPolicyArns as { Ref?: string }[]).some(({ Ref }) => Ref === policy),
+    )
+    .map(([Ref]) => ({ Ref }));
 
 /**
  * Permissions of the template's roles that a permissions boundary does not allow, according to IAM's policy simulator. A boundary grants

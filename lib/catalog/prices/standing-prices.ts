@@ -19,6 +19,10 @@ export const STANDING_PRICES = {
   dashboardMonth: 3,
   /** A custom metric, per month, prorated hourly. https://aws.amazon.com/cloudwatch/pricing/ */
   metricMonth: 0.3,
+  /** S3 Standard, the first 50 TB, per GB-month. https://aws.amazon.com/s3/pricing/, 2026-11-26. */
+  s3GbMonth: 0.023,
+  /** An image in Amazon ECR, per GB-month. https://aws.amazon.com/ecr/pricing/, 2026-11-26. */
+  ecrGbMonth: 0.1,
   /** FSx for Lustre, PERSISTENT_2 on SSD, per GB-month, by MB/s per TiB. https://aws.amazon.com/fsx/lustre/pricing/ */
   lustreGbMonth: { 125: 0.145, 250: 0.21, 500: 0.34, 1000: 0.6 } as Readonly<Record<number, number>>,
 } as const;

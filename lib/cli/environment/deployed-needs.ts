@@ -12,10 +12,16 @@ const NAME = /^[a-z][a-z0-9-]{0,30}$/;
 
 /** The file `environments/*.yaml` below this folder that defines the environment with this name; undefined when there is none. */
 export function environmentFileOf(name: string, folder = process.cwd()): string | undefined {
+  return NAME.test(name) ? environmentFiles(folder).find((file) => nameIn(file) === name) : undefined;
+}
+
+/** The environment files in `environments/` of a folder. */
+export function environmentFiles(folder = '.'): string[] {
   const environments = path.join(folder, 'environments');
-  if (!NAME.test(name) || !existsSync(environments)) return undefined;
-  const files = readdirSync(environments).filter(isEnvironmentFileName);
-  return files.map((file) => path.join(environments, file)).find((file) => nameIn(file) === name);
+  if (!existsSync(environments)) return [];
+  return readdirSync(environments)
+    .filter(isEnvironmentFileName)
+    .map((file) => path.join(environments, file));
 }
 
 function nameIn(file: string): string | undefined {

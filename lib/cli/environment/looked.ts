@@ -1,7 +1,7 @@
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { UNREAD_REPLICA } from '../../aws/checkpoint-replica';
 import type { EnvironmentSpec } from '../../spec/environment-file';
-import { hasErrors, type Issue } from '../../spec/issue';
+import { hasErrors, type Issue, type IssueText, issue } from '../../spec/issue';
 import { type Check, check, checkIssues } from './account-checks';
 
 /** Result of checking a resource that an environment file refers to. */
@@ -42,3 +42,8 @@ async function callerAccount(region: string): Promise<string> {
   const { Account = '' } = await new STSClient({ region, maxAttempts: 3 }).send(new GetCallerIdentityCommand({}));
   return Account;
 }
+
+/** One issue of a check of preflight. */
+export const found = (name: string, level: Issue['level'], path: string, text: IssueText): Issue[] => [
+  issue(`preflight/${name}`, level, path, text),
+];

@@ -1,3 +1,4 @@
+import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { limitIssues, quotaIssues, withinLimits } from '../../admission';
 import { type Limits, launchOutcome, type QuotaRow, quotaTable, runQuotaNeeds, shortRows } from '../../quota';
 import type { Descriptor } from '../../spec/descriptor';
@@ -5,20 +6,28 @@ import { textTable } from '../../spec/formats/text-table';
 import { bareIssue, hasErrors, type Issue } from '../../spec/issue';
 import { isEnvironmentFile } from '../../spec/load';
 import type { RunSpec } from '../../spec/run-spec';
+import { calling } from '../aws-errors';
 import { EXIT, Refusal } from '../exit';
 import { type CommonOptions, readText, requireRun } from '../inputs';
 import { withS3Config } from '../launch/s3-config';
 import { lookAtTrainingPlans } from '../plan/plan-state';
+import { quoted } from '../quoted';
 import { json, type Terminal } from '../terminal';
 import { accountChecks, type Check, checkIssues } from './account-checks';
 import { missingData } from './data-places';
-import { findDescriptor } from './environment';
+import { environmentFiles } from './deployed-needs';
+import { callRegion, findDescriptor } from './environment';
 import { environmentChecks } from './environment-checks';
 import { environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
+import { deployChecks, hasNoStack } from './first-deploy';
 import { quotaJson, quotaRows } from './quota';
 
-/** `slipway preflight FILE`: checks quotas, and what the account must provide for the run. */
-export async function preflight(file: string, given: CommonOptions, terminal: Terminal): Promise<number> {
+/**
+ * `slipway preflight FILE`: checks quotas, and what the account must provide for the run or the environment. Without a file, it checks the
+ * credentials and names the environment files of this folder.
+ */
+export async function preflight(file: string | undefined, given: CommonOptions, terminal: Terminal): Promise<number> {
+  if (file === undefined) return credentialsPreflight(given, terminal);
   const text = readText(file);
   if (isEnvironmentFile(text)) return environmentPreflight(file, text, given, terminal);
   const options = await withS3Config(file, given);
@@ -37,6 +46,24 @@ export async function preflight(file: string, given: CommonOptions, terminal: Te
   return report({ rows, checks: looked, issues: found }, options, terminal);
 }
 
+async function credentialsPreflight(options: CommonOptions, terminal: Terminal): Promise<number> {
+  const region = callRegion(options);
+  const sts = new STSClient({ region, maxAttempts: 3 });
+  const { Account: account, Arn: caller } = await calling('reading the caller of AWS', () =>
+    sts.send(new GetCallerIdentityCommand({})),
+  );
+  const environments = environmentFiles();
+  if (options.json) terminal.out(json({ ok: true, region, account, caller, environments }));
+  else {
+    terminal.out(
+      textTable(['check', 'verdict', 'detail'], [['credentials', 'ok', `${caller} in account ${account}, ${region}`]]),
+    );
+    for (const one of environments) terminal.out(`to check an environment: slipway preflight ${quoted(one)}`);
+    if (environments.length === 0) terminal.err('no environment file in environments/; slipway init writes one');
+  }
+  return EXIT.done;
+}
+
 /** The limits that are known, by quota name. */
 const limitsOf = (rows: readonly QuotaRow[]): Limits =>
   new Map(rows.flatMap((row) => (row.limit === null ? [] : [[row.name, { value: row.limit }]])));
@@ -49,12 +76,14 @@ async function environmentPreflight(
 ): Promise<number> {
   const disk = requireEnvironment(file, text, options);
   const environment = environmentIn(disk, file, options);
-  const [rows, { checks, issues: found }] = await Promise.all([
+  const [rows, { checks, issues: found }, deploy] = await Promise.all([
     quotaRows(needsOfEnvironment(disk, environment), environment.region),
     environmentChecks(environment, disk.specs, file),
+    hasNoStack(environment).then((isFirst) => deployChecks(environment, isFirst)),
   ]);
-  const issues = [...disk.issues.map(bareIssue), ...quotaIssues(rows), ...found];
-  return report({ rows, checks, issues }, options, terminal);
+  const ofDeploy = deploy.flatMap((look) => look.issues);
+  const issues = [...disk.issues.map(bareIssue), ...quotaIssues(rows), ...found, ...ofDeploy];
+  return report({ rows, checks: [...checks, ...deploy.map(({ check }) => check)], issues }, options, terminal);
 }
 
 interface Result {

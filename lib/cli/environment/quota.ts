@@ -17,6 +17,7 @@ import {
 import { isEnvironmentFile } from '../../spec/load';
 import { EXIT } from '../exit';
 import { type CommonOptions, readText, requireRun } from '../inputs';
+import { ask } from '../launch/confirm';
 import { withS3Config } from '../launch/s3-config';
 import { quoted } from '../quoted';
 import { json, type Terminal } from '../terminal';
@@ -28,15 +29,18 @@ import { followIncreases } from './quota-wait';
 /** Options of `slipway quota`. */
 export interface QuotaOptions extends CommonOptions {
   request?: boolean;
+  /** Request without asking. */
+  yes?: boolean;
   wait?: boolean;
 }
 
 /** `slipway quota FILE|ENVIRONMENT`: shows every quota that a run or an environment needs. */
 export async function quota(file: string, options: QuotaOptions, terminal: Terminal): Promise<number> {
-  const { region, needs } = await wantedBy(file, options);
+  const { region, needs, from } = await wantedBy(file, options);
   const rows = await quotaRows(needs, region);
   const client = new ServiceQuotasClient({ region });
   const short = shortRows(rows).filter((r) => r.code !== undefined);
+  if (options.request && short.length > 0) await confirmRequests({ from, region, short }, options, terminal);
   const requests = options.request ? await fileAll(client, short) : await openRequests(client, short);
   if (options.json) terminal.out(json({ region, quotas: rows.map(quotaJson), requests }));
   else printQuotas({ region, rows, requests }, options.request ?? false, terminal);
@@ -44,6 +48,18 @@ export async function quota(file: string, options: QuotaOptions, terminal: Termi
   const ended = await untilApplied(client, short, terminal);
   if (ended === EXIT.refused) terminal.err(nextCommands(file, options, region));
   return ended;
+}
+
+/** What is requested for which file, and from AWS, where a person reads each request: that is asked before. */
+async function confirmRequests(
+  { from, region, short }: { from: string; region: string; short: readonly QuotaRow[] },
+  { yes }: QuotaOptions,
+  terminal: Terminal,
+): Promise<void> {
+  terminal.err(`increases in ${region} for ${from}:`);
+  for (const row of short)
+    terminal.err(`  ${row.name}: ${row.limit ?? '-'} now, ${row.needed + (row.inUse ?? 0)} requested`);
+  if (!yes) await ask('Request these increases?', 'quota --request');
 }
 
 /** Ctrl-C ends the wait but not the requests. */
@@ -102,22 +118,29 @@ export const quotaJson = (row: QuotaRow) => ({
   ...(row.reason && { reason: row.reason }),
 });
 
+interface Wanted {
+  region: string;
+  needs: QuotaNeed[];
+  /** The file or stack that needs them. */
+  from: string;
+}
+
 /** The region, and the file's needs. A bare name is the name of an environment. */
-async function wantedBy(given: string, options: CommonOptions): Promise<{ region: string; needs: QuotaNeed[] }> {
+async function wantedBy(given: string, options: CommonOptions): Promise<Wanted> {
   const file = fileMeant(given);
   if (file === undefined) {
     const region = callRegion(options);
-    return { region, needs: await needsOfStack(given, region) };
+    return { region, needs: await needsOfStack(given, region), from: `the stack of environment ${given}` };
   }
   const text = readText(file);
   if (!isEnvironmentFile(text)) {
     // Errors in the file are reported before a region is required, because only the limits need the region.
     const needs = runQuotaNeeds(requireRun(file, await withS3Config(file, options)).run);
-    return { region: callRegion(options), needs };
+    return { region: callRegion(options), needs, from: file };
   }
   const disk = requireEnvironment(file, text, options);
   const environment = environmentIn(disk, file, options);
-  return { region: environment.region, needs: needsOfEnvironment(disk, environment) };
+  return { region: environment.region, needs: needsOfEnvironment(disk, environment), from: file };
 }
 
 async function fileAll(client: ServiceQuotasClient, short: readonly QuotaRow[]): Promise<IncreaseRequest[]> {

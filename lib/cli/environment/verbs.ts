@@ -7,11 +7,11 @@ import type { QuotaOptions } from './quota';
 export function environmentVerbs(cli: CommandLine): void {
   cli
     .verb(
-      'preflight <file>',
+      'preflight [file]',
       'check quotas and other prerequisites in the account',
       'slipway preflight runs/llama2-13b.yaml --environment research\n  slipway preflight environments/research.yaml --region us-west-2',
     )
-    .action(async (file: string, options: CommonOptions) =>
+    .action(async (file: string | undefined, options: CommonOptions) =>
       cli.done(await (await import('./preflight.js')).preflight(file, options, cli.terminal)),
     );
   cli
@@ -20,7 +20,8 @@ export function environmentVerbs(cli: CommandLine): void {
       'show the quotas that a run or an environment uses',
       'slipway quota research --region us-west-2 --request\n  slipway quota runs/llama2-13b.yaml --environment research',
     )
-    .option('--request', 'request the required increases, each once')
+    .option('--request', 'request the required increases, each once, after a confirmation')
+    .option('--yes', 'request without a confirmation')
     .option('--wait', 'wait until the increases are applied; exits with 1 if one is denied or was not requested')
     .action(async (file: string, options: QuotaOptions) =>
       cli.done(await (await import('./quota.js')).quota(file, options, cli.terminal)),

@@ -93,7 +93,8 @@ function packageJson(name: string, slipway: string): object {
 function cdkJson(): object {
   const { context } = JSON.parse(readPackaged('cdk.json')) as { context: Record<string, unknown> };
   const { environment: _own, ...flags } = context;
-  return { app: 'npx tsx bin/app.ts', output: 'cdk.out', context: flags };
+  // A question that nobody answers, or with n, would leave a protected stack behind: cdk diff shows the changes.
+  return { app: 'npx tsx bin/app.ts', requireApproval: 'never', output: 'cdk.out', context: flags };
 }
 
 /** A starter file, with its schema on the first line if the project contains the schema. */

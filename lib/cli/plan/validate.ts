@@ -2,18 +2,35 @@ import { type FileIssue, readEnvironmentFile } from '../../environment/read-envi
 import { bareIssue, hasErrors } from '../../spec/issue';
 import { isEnvironmentFile } from '../../spec/load';
 import { parsePath } from '../../spec/reading/overrides';
-import { EXIT } from '../exit';
+import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, checkRunFile, isDescriptorFile, readDescriptor, readText } from '../inputs';
 import { withS3Config } from '../launch/s3-config';
 import { issueLine, json, type Terminal } from '../terminal';
+import { environmentSizes, sizesText } from './environment-sizes';
+
+/** Options of `slipway validate`. */
+export interface ValidateOptions extends CommonOptions {
+  sizes?: boolean;
+}
 
 /** `slipway validate FILE`: checks schema and every rule; offline except for a `model.config` in S3. */
-export async function validate(file: string, options: CommonOptions, terminal: Terminal): Promise<number> {
+export async function validate(file: string, options: ValidateOptions, terminal: Terminal): Promise<number> {
   const issues = findIssues(file, await withS3Config(file, options));
   const ok = !hasErrors(issues);
-  if (options.json) terminal.out(json({ ok, issues: issues.map((found) => jsonIssue(found, file)) }));
-  else printIssues(file, issues, terminal);
+  const sizes = options.sizes && ok ? sizesOf(file, options) : undefined;
+  if (options.json) terminal.out(json({ ok, issues: issues.map((found) => jsonIssue(found, file)), sizes }));
+  else {
+    printIssues(file, issues, terminal);
+    if (sizes) terminal.out(sizesText(sizes));
+  }
   return ok ? EXIT.done : EXIT.refused;
+}
+
+function sizesOf(file: string, options: CommonOptions) {
+  const text = readText(file);
+  if (!isEnvironmentFile(text))
+    throw new UsageError(`--sizes: must be used with an environment file, got ${file}; leave it out`);
+  return environmentSizes(file, readEnvironmentFile(file, text, options.set).specs);
 }
 
 function findIssues(file: string, options: CommonOptions): FileIssue[] {

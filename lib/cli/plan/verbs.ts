@@ -1,6 +1,6 @@
 import type { CommandLine } from '../command-line';
-import type { CommonOptions } from '../inputs';
 import type { PlanOptions } from './plan';
+import type { ValidateOptions } from './validate';
 
 /** Verbs on a file, before anything is launched. */
 export function planVerbs(cli: CommandLine): void {
@@ -15,9 +15,10 @@ export function planVerbs(cli: CommandLine): void {
     .verb(
       'validate <file>',
       'check a run file or an environment file against every rule, offline',
-      'slipway validate runs/llama2-13b.yaml\n  slipway validate environments/research.yaml --json',
+      'slipway validate runs/llama2-13b.yaml\n  slipway validate environments/research.yaml --sizes',
     )
-    .action(async (file: string, options: CommonOptions) =>
+    .option('--sizes', 'synthesise the environment, without AWS, and show what is closest to the limits of AWS')
+    .action(async (file: string, options: ValidateOptions) =>
       cli.done(await (await import('./validate.js')).validate(file, options, cli.terminal)),
     );
   planVerb(cli);

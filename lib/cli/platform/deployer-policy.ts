@@ -1,32 +1,29 @@
-import { REGIONS } from '../../catalog/regions';
-import { managedPolicyArn } from '../../spec/environment/company';
 import type { EnvironmentSpec } from '../../spec/environment-file';
+import { teamKeysOf } from '../../spec/team-keys';
+import { bootstrapQualifier, DEFAULT_QUALIFIER } from '../environment/bootstrap-qualifier';
 import { requireFile } from '../environment/deployed-needs';
 import { requireEnvironment } from '../environment/environment-file';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
 import { json, type Terminal } from '../terminal';
+import {
+  accountOf,
+  boundaryName,
+  boundaryOf,
+  type Policy,
+  partitionOf,
+  policy,
+  roleStatements,
+  type Statement,
+  statement,
+} from './deployer-roles';
 
-interface Statement {
-  Sid: string;
-  Effect: 'Allow';
-  Action: string[];
-  Resource: string[];
-  Condition?: Record<string, Record<string, string>>;
-}
-interface Policy {
-  Version: '2012-10-17';
-  Statement: Statement[];
-}
-
-/** The default qualifier of the CDK: https://docs.aws.amazon.com/cdk/v2/guide/bootstrapping-env.html, 2026-11-22. */
-const QUALIFIER = 'hnb659fds';
 const BOOTSTRAP_ROLES = ['deploy-role', 'file-publishing-role', 'lookup-role'];
-const ACCOUNT = '<account>';
 
 /**
  * `slipway deployer-policy ENVIRONMENT`: prints the policy for the person or pipeline that deploys, the policy for CloudFormation that
- * replaces AdministratorAccess, and the bootstrap command that uses it. Offline.
+ * replaces AdministratorAccess, and the bootstrap command that uses it. CloudFormation may make roles with a permissions boundary only,
+ * because it could pass a role without one; if the file names none, the verb prints one. Offline.
  */
 export function deployerPolicy(given: string, options: CommonOptions, terminal: Terminal): number {
   const file = requireFile(given);
@@ -35,41 +32,42 @@ export function deployerPolicy(given: string, options: CommonOptions, terminal: 
   const [spec] = chosen;
   if (!spec)
     throw new UsageError(`--region: must be a region of ${file}, got ${options.region}; use one from the file`);
+  const [execution = policy([]), ...further] = executionOf(chosen);
   const answer = {
     deployer: deployerOf(chosen),
-    execution: executionOf(chosen),
-    bootstrap: chosen.map(bootstrapCommand),
+    ...(spec.iam.permissionsBoundary === undefined && { boundary: boundaryOf(spec) }),
+    execution,
+    ...(further.length > 0 && { furtherExecution: further }),
+    bootstrap: chosen.map((one) => bootstrapCommand(one, further.length + 1)),
   };
   if (options.json) terminal.out(json(answer));
-  else printPolicies(spec.name, answer, terminal);
+  else printPolicies(spec, answer, terminal);
   return EXIT.done;
 }
 
-const policyName = ({ name }: EnvironmentSpec): string => `slipway-${name}-deploy`;
-const accountOf = ({ account }: EnvironmentSpec): string => account ?? ACCOUNT;
-const partitionOf = ({ region }: EnvironmentSpec): string => REGIONS[region]?.partition ?? 'aws';
-
+const policyName = ({ name }: EnvironmentSpec, index = 0): string =>
+  `slipway-${name}-deploy${index === 0 ? '' : `-${index + 1}`}`;
 /** The person or pipeline only assumes the roles of the bootstrap stack. */
 function deployerOf(specs: readonly EnvironmentSpec[]): Policy {
   const roles = specs.flatMap((spec) =>
     BOOTSTRAP_ROLES.map(
       (role) =>
-        `arn:${partitionOf(spec)}:iam::${accountOf(spec)}:role/cdk-${QUALIFIER}-${role}-${accountOf(spec)}-${spec.region}`,
+        `arn:${partitionOf(spec)}:iam::${accountOf(spec)}:role/cdk-${bootstrapQualifier()}-${role}-${accountOf(spec)}-${spec.region}`,
     ),
   );
   return policy([statement('DeployThroughBootstrapRoles', ['sts:AssumeRole'], roles)]);
 }
 
 /** Services that the stack uses, restricted by resource names where the environment fixes them, otherwise by region or tag. */
-function executionOf(specs: readonly EnvironmentSpec[]): Policy {
+function executionOf(specs: readonly EnvironmentSpec[]): Policy[] {
   const [spec] = specs;
-  if (!spec) return policy([]);
+  if (!spec) return [];
   const arns: Arns = (service, ...resources) =>
     specs.flatMap((one) =>
       resources.map((resource) => `arn:${partitionOf(one)}:${service}:${one.region}:${accountOf(one)}:${resource}`),
     );
   const names = [`slipway-${spec.name}-*`, `Slipway-${spec.name}-*`];
-  return policy([
+  return inPolicies([
     ...objectStatements(spec),
     ...roleStatements(spec, names),
     ...controlStatements(spec, names, arns),
@@ -77,8 +75,42 @@ function executionOf(specs: readonly EnvironmentSpec[]): Policy {
     ...imageStatements(spec, arns),
     ...networkStatements(spec, arns),
     ...spendStatements(spec),
+    statement('WithoutResource', ACTIONS_WITHOUT_RESOURCE, ['*']),
   ]);
 }
+
+/** https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html, 2026-11-26. */
+const MANAGED_POLICY = 6_144;
+
+/** As few managed policies as the statements fit into. */
+function inPolicies(statements: readonly Statement[]): Policy[] {
+  const policies: Policy[] = [];
+  for (const one of statements) {
+    const last = policies.at(-1);
+    const longer = policy([...(last?.Statement ?? []), one]);
+    if (last && JSON.stringify(longer).length <= MANAGED_POLICY) policies[policies.length - 1] = longer;
+    else policies.push(policy([one]));
+  }
+  return policies;
+}
+
+/**
+ * Actions of CloudFormation's handlers that are authorized on no resource, so that a statement with an ARN never matches them; a test
+ * compares the policy with the handlers' permissions of every resource type.
+ */
+const ACTIONS_WITHOUT_RESOURCE = [
+  'lambda:CreateEventSourceMapping',
+  'logs:DescribeLogGroups',
+  'kms:CreateKey',
+  'fsx:DescribeFileSystems',
+  'fsx:DescribeDataRepositoryAssociations',
+  'sns:GetSubscriptionAttributes',
+  'sns:SetSubscriptionAttributes',
+  'sns:Unsubscribe',
+  'chatbot:CreateSlackChannelConfiguration',
+  'chatbot:DescribeSlackChannelConfigurations',
+  'chatbot:ListTagsForResource',
+];
 
 /** ARNs of a service's resources in each region of the environment. */
 type Arns = (service: string, ...resources: string[]) => string[];
@@ -87,7 +119,7 @@ function objectStatements(spec: EnvironmentSpec): Statement[] {
   const bucket = (name: string) => [`arn:${partitionOf(spec)}:s3:::${name}`, `arn:${partitionOf(spec)}:s3:::${name}/*`];
   return [
     statement('Buckets', ['s3:*'], bucket(`slipway-${spec.name}-*`)),
-    statement('Assets', ['s3:GetObject*', 's3:GetBucket*', 's3:List*'], bucket(`cdk-${QUALIFIER}-assets-*`)),
+    statement('Assets', ['s3:GetObject*', 's3:GetBucket*', 's3:List*'], bucket(`cdk-${bootstrapQualifier()}-assets-*`)),
   ];
 }
 
@@ -120,14 +152,14 @@ function imageStatements({ name }: EnvironmentSpec, arns: Arns): Statement[] {
     `parameter/slipway/environments/${name}`,
     `parameter/slipway/environments/${name}/*`,
     `parameter/slipway/storage/slipway-${name}/*`,
-    `parameter/cdk-bootstrap/${QUALIFIER}/version`,
+    `parameter/cdk-bootstrap/${bootstrapQualifier()}/version`,
   ];
   return [
     statement('Images', ['ecr:*'], arns('ecr', `repository/slipway-${name}`)),
     statement('Builds', ['codebuild:*'], arns('codebuild', 'project/*')),
     statement(
       'Parameters',
-      ['ssm:*Parameter*', 'ssm:AddTagsToResource', 'ssm:RemoveTagsFromResource'],
+      ['ssm:*Parameter*', 'ssm:AddTagsToResource', 'ssm:ListTagsForResource', 'ssm:RemoveTagsFromResource'],
       arns('ssm', ...parameters),
     ),
   ];
@@ -145,17 +177,40 @@ const NETWORK_ACTIONS = [
   'ec2:CreateTags',
   'ec2:DeleteTags',
   'ec2:Describe*',
+  // An endpoint with a private name gets a hosted zone.
+  'route53:AssociateVPCWithHostedZone',
 ];
 
-function networkStatements({ name }: EnvironmentSpec, arns: Arns): Statement[] {
-  const tagged = { StringEquals: { 'aws:ResourceTag/slipway:environment': name } };
+function networkStatements(spec: EnvironmentSpec, arns: Arns): Statement[] {
+  const tagged = { StringEquals: { 'aws:ResourceTag/slipway:environment': spec.name } };
+  const existing = existingKeys(spec);
   return [
-    statement('MakeKeys', ['kms:CreateKey', 'kms:TagResource'], ['*']),
+    statement('TagKeys', ['kms:TagResource'], arns('kms', 'key/*')),
     statement('OwnKeys', ['kms:*'], arns('kms', 'key/*'), tagged),
+    ...(existing.length > 0 ? [statement('ExistingKeys', USE_KEY, existing)] : []),
     statement('Network', NETWORK_ACTIONS, ['*']),
-    statement('FileSystems', ['fsx:*'], arns('fsx', '*')),
+    statement('FileSystems', ['fsx:*'], arns('fsx', 'file-system/*', 'association/*')),
   ];
 }
+
+/** Table, repository and file system get grants for their key with the permissions of CloudFormation. */
+const USE_KEY = [
+  'kms:CreateGrant',
+  'kms:Decrypt',
+  'kms:DescribeKey',
+  'kms:Encrypt',
+  'kms:GenerateDataKey*',
+  'kms:GetKeyPolicy',
+  'kms:RetireGrant',
+  'kms:RevokeGrant',
+];
+
+/** Keys that the file names, which do not have the tag of the environment. */
+const existingKeys = ({ storage, teams }: EnvironmentSpec): string[] => [
+  ...new Set(
+    [storage.kmsKeyArn, ...Object.values(teamKeysOf(teams))].filter((key) => key?.startsWith('arn:')) as string[],
+  ),
+];
 
 /** Budgets and chat channels are not regional. */
 function spendStatements(spec: EnvironmentSpec): Statement[] {
@@ -168,76 +223,35 @@ function spendStatements(spec: EnvironmentSpec): Statement[] {
   ];
 }
 
-/** Actions for which IAM checks the permissions boundary of the role. */
-const MAKE_ROLES = [
-  'iam:CreateRole',
-  'iam:PutRolePolicy',
-  'iam:AttachRolePolicy',
-  'iam:DetachRolePolicy',
-  'iam:DeleteRolePolicy',
-  'iam:PutRolePermissionsBoundary',
-];
-const KEEP_ROLES = [
-  'iam:GetRole*',
-  'iam:ListRole*',
-  'iam:ListAttachedRolePolicies',
-  'iam:DeleteRole',
-  'iam:UpdateRole*',
-  'iam:UpdateAssumeRolePolicy',
-  'iam:TagRole',
-  'iam:UntagRole',
-];
-
-/** Roles by path and prefix; if the environment has a boundary, no role can be created or changed without it. */
-function roleStatements(spec: EnvironmentSpec, names: readonly string[]): Statement[] {
-  const { rolePath = '/', rolePrefix, permissionsBoundary } = spec.iam;
-  const wanted = rolePrefix === undefined ? names : [`${rolePrefix}*`];
-  const base = `arn:${partitionOf(spec)}:iam::${accountOf(spec)}`;
-  const roles = wanted.map((name) => `${base}:role${rolePath}${name}`);
-  const place = { partition: partitionOf(spec), account: accountOf(spec) };
-  const bounded =
-    permissionsBoundary === undefined
-      ? undefined
-      : { StringEquals: { 'iam:PermissionsBoundary': managedPolicyArn(permissionsBoundary, place) } };
-  return [
-    statement('MakeRoles', MAKE_ROLES, roles, bounded),
-    statement('KeepRoles', KEEP_ROLES, roles),
-    statement('PassRoles', ['iam:PassRole'], roles),
-  ];
-}
-
-const policy = (Statement: Statement[]): Policy => ({ Version: '2012-10-17', Statement });
-const statement = (
-  Sid: string,
-  Action: string[],
-  Resource: string[],
-  Condition?: Statement['Condition'],
-): Statement => ({
-  Sid,
-  Effect: 'Allow',
-  Action,
-  Resource,
-  ...(Condition && { Condition }),
-});
-
-function bootstrapCommand(spec: EnvironmentSpec): string {
-  const { permissionsBoundary: boundary } = spec.iam;
-  const name = boundary?.replace(/^arn:.*:policy\//, '');
+function bootstrapCommand(spec: EnvironmentSpec, policies: number): string {
+  const { permissionsBoundary: boundary = boundaryName(spec) } = spec.iam;
+  const name = boundary.replace(/^arn:.*:policy\//, '');
+  const names = Array.from({ length: policies }, (_, i) => policyName(spec, i));
   return [
     `npx cdk bootstrap aws://${accountOf(spec)}/${spec.region}`,
-    `--cloudformation-execution-policies arn:${partitionOf(spec)}:iam::${accountOf(spec)}:policy/${policyName(spec)}`,
-    ...(name ? [`--custom-permissions-boundary ${name}`] : []),
+    ...(bootstrapQualifier() === DEFAULT_QUALIFIER ? [] : [`--qualifier ${bootstrapQualifier()}`]),
+    `--cloudformation-execution-policies ${names.map((one) => `arn:${partitionOf(spec)}:iam::${accountOf(spec)}:policy/${one}`).join(',')}`,
+    `--custom-permissions-boundary ${name}`,
   ].join(' ');
 }
 
 function printPolicies(
-  name: string,
-  answer: { deployer: Policy; execution: Policy; bootstrap: string[] },
+  spec: EnvironmentSpec,
+  answer: { deployer: Policy; boundary?: Policy; execution: Policy; furtherExecution?: Policy[]; bootstrap: string[] },
   terminal: Terminal,
 ): void {
-  terminal.err(`# policy for the user who deploys ${name}`);
+  terminal.err(`# policy for the user who deploys ${spec.name}`);
   terminal.out(json(answer.deployer));
-  terminal.err(`# policy for CloudFormation, as the managed policy slipway-${name}-deploy`);
-  terminal.out(json(answer.execution));
+  if (answer.boundary) {
+    const name = boundaryName(spec);
+    terminal.err(
+      `# permissions boundary, as the managed policy ${name}; name it in the environment file before the first deploy: iam: { permissionsBoundary: ${name} }`,
+    );
+    terminal.out(json(answer.boundary));
+  }
+  for (const [i, one] of [answer.execution, ...(answer.furtherExecution ?? [])].entries()) {
+    terminal.err(`# policy for CloudFormation, as the managed policy ${policyName(spec, i)}`);
+    terminal.out(json(one));
+  }
   for (const command of answer.bootstrap) terminal.err(`# once: ${command}`);
 }

@@ -15,6 +15,7 @@ import { instanceGroupsOf } from '../../spec/resolve-run';
 import { requireFile } from '../environment/deployed-needs';
 import { needsOfEnvironment, requireEnvironment } from '../environment/environment-file';
 import { quotaJson, readLimits } from '../environment/quota';
+import { SERVICE_NAMES } from '../environment/zone-checks';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, readText, requireRun } from '../inputs';
 import { withS3Config } from '../launch/s3-config';
@@ -144,12 +145,6 @@ async function readZones(ec2: EC2Client, types: readonly string[]): Promise<Reco
   for (const ids of Object.values(zones)) ids.sort();
   return zones;
 }
-
-/** Service names whose last part differs from the endpoint's name in the environment file. */
-const SERVICE_NAMES: Readonly<Record<string, readonly string[]>> = {
-  ecr: ['ecr.api', 'ecr.dkr'],
-  sagemaker: ['sagemaker.api'],
-};
 
 async function readEndpointServices(
   ec2: EC2Client,

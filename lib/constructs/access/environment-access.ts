@@ -6,7 +6,7 @@ import type { AuditFunction } from '../launcher/audit-function';
 import type { TrainingLauncher } from '../launcher/training-launcher';
 import type { TrainingStorage } from '../storage/training-storage';
 import { auditorStatements, ciStatements, platformAdminStatements, researcherStatements } from './access-policy';
-import { allow, type ExactStatement } from './statement';
+import { allow, type ExactStatement, FEW_TEAMS, sharedPolicies } from './statement';
 import type { AccessContext } from './statements/personas';
 import type { TrainingRoles } from './training-roles';
 
@@ -62,27 +62,42 @@ export class EnvironmentAccess extends Construct {
   ) {
     super(scope, id);
     const context = this.context();
-    const teams = Object.entries(props.teams).map(
-      ([team, who]) => [`${team}-researcher`, arns(who), researcherStatements(context, team)] as const,
+    const researchers = Object.entries(props.teams)
+      .filter(([, who]) => who.length > 0)
+      .map(([team, who]) => ({ team, who: arns(who), statements: researcherStatements(context, team) }));
+    const isLarge = researchers.length > FEW_TEAMS;
+    const shared = sharedPolicies(
+      this,
+      researchers.map(({ statements }) => statements),
+      isLarge,
+    );
+    const teams = researchers.map(
+      ({ team, who, statements }) => [`${team}-researcher`, who, shared.own(statements), shared.policies] as const,
     );
     const personas = [
-      ['platform-admin', arns(props.platformAdmins), platformAdminStatements(context)],
-      ['auditor', arns(props.auditors), auditorStatements(context)],
-      ['ci', [...arns(props.ci), ...this.tokens()], ciStatements(context)],
+      ['platform-admin', arns(props.platformAdmins), platformAdminStatements(context), []],
+      ['auditor', arns(props.auditors), auditorStatements(context), []],
+      ['ci', [...arns(props.ci), ...this.tokens()], ciStatements(context), []],
     ] as const;
     this.roles = Object.fromEntries(
-      [...teams, ...personas].flatMap(([name, principals, statements]) =>
-        principals.length === 0 ? [] : [[name, this.role(name, principals, statements)] as const],
+      [...teams, ...personas].flatMap(([name, principals, statements, policies]) =>
+        principals.length === 0 ? [] : [[name, this.role(name, principals, statements, policies)] as const],
       ),
     );
   }
 
-  private role(name: string, principals: readonly iam.IPrincipal[], statements: readonly ExactStatement[]): iam.Role {
+  private role(
+    name: string,
+    principals: readonly iam.IPrincipal[],
+    statements: readonly ExactStatement[],
+    managedPolicies: readonly iam.ManagedPolicy[],
+  ): iam.Role {
     const { environment } = this.props;
     const role = new iam.Role(this, name, {
       roleName: `slipway-${environment}-${Stack.of(this).region}-${name}`,
       description: `Slipway ${environment}: ${name}`,
       assumedBy: new iam.CompositePrincipal(...principals),
+      managedPolicies: [...managedPolicies],
     });
     for (const statement of statements) allow(role, statement);
     return role;

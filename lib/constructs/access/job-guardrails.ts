@@ -35,7 +35,6 @@ export function jobConditions(guardrails: JobGuardrails): Conditions {
       'aws:RequestTag/slipway:environment': environment,
       'aws:RequestTag/slipway:team': [...teams],
     },
-    ArnEquals: { 'sagemaker:OutputKmsKey': keysOf(guardrails) },
     ...sets,
     ...(rails.maxRuntimeSeconds !== undefined && {
       NumericLessThanEquals: { 'sagemaker:MaxRuntimeInSeconds': String(rails.maxRuntimeSeconds) },
@@ -64,35 +63,41 @@ function setConditions({ subnetIds, securityGroupIds, rails }: JobGuardrails): C
   };
 }
 
-/** Conditions only for CreateTrainingJob. A key for the volume can be required only for types that accept one. */
+/** Conditions only for CreateTrainingJob. */
 export function trainingConditions(guardrails: JobGuardrails): Conditions {
-  const conditions = jobConditions(guardrails);
+  const { allowRemoteDebug } = guardrails.rails;
   return {
-    ...conditions,
-    ArnEqualsIfExists: { 'sagemaker:VolumeKmsKey': keysOf(guardrails) },
-    ...(!guardrails.rails.allowRemoteDebug && { BoolIfExists: { 'sagemaker:EnableRemoteDebug': 'false' } }),
+    ...jobConditions(guardrails),
+    ...(!allowRemoteDebug && { BoolIfExists: { 'sagemaker:EnableRemoteDebug': 'false' } }),
   };
 }
 
-/** Conditions only for CreateProcessingJob: its volumes always have a key. */
-export function processingConditions(guardrails: JobGuardrails): Conditions {
-  const { ArnEquals, ...conditions } = jobConditions(guardrails);
-  return { ...conditions, ArnEquals: { ...ArnEquals, 'sagemaker:VolumeKmsKey': keysOf(guardrails) } };
-}
-
-/** Denies a training job that would create EBS volumes without the environment's key; types with local NVMe reject a key. */
-export function unencryptedVolumes(trainingJobs: string): ExactStatement & { readonly deny: true } {
-  return {
-    sid: 'NoUnencryptedVolumes',
+/**
+ * Denials of jobs that would write outputs or volumes with another key, or without one. They are denials because a list of keys stands in
+ * each of them once. A negated operator is met by a request without the key: outputs always have one. Volumes of types with local NVMe have
+ * none, because SageMaker rejects a key for them (assumption `volume-on-nvme`); a job with any other type must have one.
+ */
+export function keyDenials(guardrails: JobGuardrails, jobs: readonly string[]): ExactStatement[] {
+  const keys = keysOf(guardrails);
+  const without = (sid: string, conditions: Conditions) => ({
+    sid,
     deny: true,
-    actions: ['sagemaker:CreateTrainingJob'],
-    resources: [trainingJobs],
-    conditions: {
-      'ForAllValues:StringLike': { 'sagemaker:InstanceTypes': familiesWithoutNvme() },
-      Null: { 'sagemaker:InstanceTypes': 'false', 'sagemaker:VolumeKmsKey': 'true' },
-    },
+    actions: ['sagemaker:CreateTrainingJob', 'sagemaker:CreateProcessingJob'],
+    resources: [...jobs],
+    conditions,
     wildcard: 'A denial of jobs of this environment, whatever their name.',
-  };
+  });
+  return [
+    without('NoOtherOutputKey', { ArnNotEquals: { 'sagemaker:OutputKmsKey': keys } }),
+    without('NoOtherVolumeKey', {
+      ArnNotEquals: { 'sagemaker:VolumeKmsKey': keys },
+      Null: { 'sagemaker:VolumeKmsKey': 'false' },
+    }),
+    without('NoUnencryptedVolumes', {
+      'ForAnyValue:StringLike': { 'sagemaker:InstanceTypes': familiesWithoutNvme() },
+      Null: { 'sagemaker:VolumeKmsKey': 'true' },
+    }),
+  ];
 }
 
 /** `ml.c5.*`, ...: families in which the catalog has no type with local NVMe. */

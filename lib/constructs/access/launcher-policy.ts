@@ -1,5 +1,5 @@
 import { type AuditContext, answerStatements, listRuns, readDescriptors, tellWhatIsMissing } from './audit-policy';
-import { type JobGuardrails, processingConditions, trainingConditions, unencryptedVolumes } from './job-guardrails';
+import { type JobGuardrails, jobConditions, keyDenials, trainingConditions } from './job-guardrails';
 import type { ExactStatement } from './statement';
 
 /** Resources of control and reconcile: those that they read, like audit, and those that they write. All values may be tokens. */
@@ -163,7 +163,7 @@ function createStatements(context: LauncherContext, jobs: JobArns, guardrails: J
       conditions: trainingConditions(guardrails),
       wildcard: NAMED,
     },
-    unencryptedVolumes(jobs.training),
+    ...keyDenials(guardrails, [jobs.training, jobs.processing]),
     {
       sid: 'UseTrainingPlans',
       actions: ['sagemaker:CreateTrainingJob'],
@@ -174,7 +174,7 @@ function createStatements(context: LauncherContext, jobs: JobArns, guardrails: J
       sid: 'CreateProcessingJobsWithinGuardrails',
       actions: ['sagemaker:CreateProcessingJob'],
       resources: [jobs.processing],
-      conditions: processingConditions(guardrails),
+      conditions: jobConditions(guardrails),
       wildcard: NAMED,
     },
   ];
@@ -264,7 +264,7 @@ function sharedStatements(context: LauncherContext): ExactStatement[] {
     readDescriptors(context),
     {
       sid: 'ReadQuotas',
-      actions: ['servicequotas:GetServiceQuota'],
+      actions: ['servicequotas:GetServiceQuota', 'servicequotas:GetAWSDefaultServiceQuota'],
       resources: ['*'],
       wildcard: 'Editions of the Service Authorization Reference before 2026 know no resource type for this read.',
     },

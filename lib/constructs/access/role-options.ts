@@ -23,10 +23,13 @@ const TAG = 8;
  * which ends with a hash of its path: a change of the path replaces a role, and the new one is created before the old one is deleted.
  */
 export class ApplyRoleOptions implements IAspect {
+  private readonly applied = new Set<IConstruct>();
+
   constructor(private readonly options: RoleOptions) {}
 
   visit(node: IConstruct): void {
-    if (!CfnResource.isCfnResource(node)) return;
+    if (!CfnResource.isCfnResource(node) || this.applied.has(node)) return;
+    this.applied.add(node);
     if (node.cfnResourceType === 'AWS::IAM::Role') this.apply(node);
     if (node.cfnResourceType === 'AWS::CodeBuild::Project' && this.options.rolePath !== undefined)
       acknowledge(node, {

@@ -1,7 +1,9 @@
-import { Stack } from 'aws-cdk-lib';
+import { isDeepStrictEqual } from 'node:util';
+import { Stack, Token } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
-import type { IConstruct } from 'constructs';
+import type { Construct, IConstruct } from 'constructs';
 import { acknowledge } from '../acknowledge';
+import { LongestValues } from './longest-values';
 
 /** A statement of an IAM policy with exact actions and resources, and a reason for each wildcard. */
 export interface ExactStatement extends Pick<iam.PolicyStatementProps, 'conditions'> {
@@ -21,11 +23,107 @@ export interface ExactStatement extends Pick<iam.PolicyStatementProps, 'conditio
   readonly wildcard?: string;
 }
 
-/** Adds one statement to a role, and acknowledges each `*` in its resources individually with the given reason. */
-export function allow(role: iam.Role, { wildcard, deny, ...statement }: ExactStatement): void {
+/**
+ * Adds one statement to a role, and acknowledges each `*` in its resources individually with the given reason. Statements that do not fit
+ * into the inline policy of the role become managed policies.
+ */
+export function allow(role: iam.Role, statement: ExactStatement): void {
+  for (const part of policyStatements(role, statement)) role.addToPolicy(part);
+  if (statement.wildcard) acknowledgeResources(role, statement.resources, statement.wildcard);
+}
+
+/** An ARN has about 90 characters, and a managed policy 6,144. */
+const MOST_RESOURCES = 40;
+
+/** A statement as the CDK's; one with many resources in parts, each of which fits into a managed policy. */
+function policyStatements(scope: IConstruct, { wildcard, deny, ...statement }: ExactStatement): iam.PolicyStatement[] {
   const effect = deny ? iam.Effect.DENY : iam.Effect.ALLOW;
-  role.addToPolicy(new iam.PolicyStatement({ ...statement, effect }));
-  if (wildcard) acknowledgeResources(role, statement.resources, wildcard);
+  const { resources, sid } = statement;
+  const parts = Array.from({ length: Math.max(1, Math.ceil(resources.length / MOST_RESOURCES)) }, (_, i) =>
+    resources.slice(i * MOST_RESOURCES, (i + 1) * MOST_RESOURCES),
+  );
+  return parts.map(
+    (part, i) =>
+      new MeasuredStatement(scope, {
+        ...statement,
+        sid: i === 0 ? sid : `${sid}${i + 1}`,
+        resources: compact(part),
+        effect,
+      }),
+  );
+}
+
+/** Number of resources from which the text of a list, with one reference for all of them, is worth reading. */
+const MANY_RESOURCES = 10;
+
+/** Many resources below the same one as one text, in which the reference to it is written once. */
+function compact(resources: string[]): string[] {
+  const [base] = /^\$\{Token\[[^\]]+\]\}/.exec(resources[0] ?? '') ?? [];
+  if (resources.length < MANY_RESOURCES || !base || !resources.every((one) => one.startsWith(base))) return resources;
+  const text = resources.map((one) => `\${base}${one.slice(base.length)}`).join('|');
+  return [Token.asString({ 'Fn::Split': ['|', { 'Fn::Sub': [text, { base }] }] })];
+}
+
+/** https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html, without the text around the statements. */
+const MANAGED_POLICY = 6_144 - 100;
+
+/** Number of teams up to which no roles share a policy, as in environments of earlier versions. */
+export const FEW_TEAMS = 10;
+
+/** What the policies of many roles have in common. */
+export interface SharedPolicies {
+  /** Policies for each of the roles. */
+  readonly policies: iam.ManagedPolicy[];
+  /** The statements that are not in these policies. */
+  own(statements: readonly ExactStatement[]): ExactStatement[];
+}
+
+/** Policies with the statements that all lists contain; none when the roles are to share nothing. */
+export function sharedPolicies(
+  scope: Construct,
+  [first = [], ...others]: readonly (readonly ExactStatement[])[],
+  isShared: boolean,
+): SharedPolicies {
+  const isCommon = (one: ExactStatement) => others.every((list) => list.some((other) => isDeepStrictEqual(other, one)));
+  const common = isShared ? first.filter(isCommon) : [];
+  return {
+    policies: managedPolicies(scope, common),
+    own: (statements) => statements.filter(({ sid }) => !common.some((one) => one.sid === sid)),
+  };
+}
+
+/** As few managed policies as the statements fit into. The resources to which these refer exist already. */
+function managedPolicies(scope: Construct, given: readonly ExactStatement[]): iam.ManagedPolicy[] {
+  const values = new LongestValues(scope);
+  const groups: { size: number; statements: iam.PolicyStatement[] }[] = [];
+  for (const statement of given.flatMap((one) => policyStatements(scope, one))) {
+    const size = values.lengthOf(statement.toStatementJson()) + 1;
+    const group = groups.find((one) => one.size + size <= MANAGED_POLICY);
+    if (group) Object.assign(group, { size: group.size + size, statements: [...group.statements, statement] });
+    else groups.push({ size, statements: [statement] });
+  }
+  for (const { wildcard, resources } of given) if (wildcard) acknowledgeResources(scope, resources, wildcard);
+  return groups.map(({ statements }, i) => new iam.ManagedPolicy(scope, `Shared${i + 1}`, { statements }));
+}
+
+const measures = new WeakMap<Stack, LongestValues>();
+
+/** The CDK divides the policy of a role by the sizes of its statements, which it estimates without the values of references. */
+class MeasuredStatement extends iam.PolicyStatement {
+  constructor(
+    private readonly scope: IConstruct,
+    props: iam.PolicyStatementProps,
+  ) {
+    super(props);
+  }
+
+  /** Called while the template is written, when all resources exist. */
+  override _estimateSize(): number {
+    const stack = Stack.of(this.scope);
+    const values = measures.get(stack) ?? new LongestValues(stack);
+    measures.set(stack, values);
+    return values.lengthOf(this.toStatementJson()) + 1;
+  }
 }
 
 /** Acknowledges the `*` in these resources of the policies below `scope`. */

@@ -4,7 +4,7 @@ import { Construct } from 'constructs';
 import type { TrainingStorage } from '../storage/training-storage';
 import type { JobRoleContext } from './job-role-context';
 import { executionStatements, processingStatements } from './job-role-policy';
-import { allow, type ExactStatement } from './statement';
+import { allow, type ExactStatement, FEW_TEAMS, type SharedPolicies, sharedPolicies } from './statement';
 import { ownData } from './statements/data';
 
 /** Properties of `TrainingRoles`. */
@@ -66,13 +66,27 @@ export class TrainingRoles extends Construct implements JobRoles {
   /** The two roles of each team, by its name. */
   public readonly teams: Readonly<Record<string, TeamRoles>>;
 
+  /** Policies that all roles share in a large environment. */
+  private readonly shared: SharedPolicies;
+
   constructor(
     scope: Construct,
     id: string,
     private readonly props: TrainingRolesProps,
   ) {
     super(scope, id);
-    this.teams = Object.fromEntries(props.teams.map((team) => [team, this.rolesOf(team)]));
+    const statements = props.teams.map((team) => [team, this.statementsOf(team)] as const);
+    const all = statements.flatMap(([, { execution, processing }]) => [execution, processing]);
+    this.shared = sharedPolicies(this, all, isLarge(props));
+    this.teams = Object.fromEntries(
+      statements.map(([team, { execution, processing }]) => [
+        team,
+        {
+          execution: this.role(team, 'execution', 'training-job', execution),
+          processing: this.role(team, 'processing', 'processing-job', processing),
+        },
+      ]),
+    );
   }
 
   /** Subnets in which jobs run; empty: they run without a VPC. */
@@ -100,12 +114,9 @@ export class TrainingRoles extends Construct implements JobRoles {
     return this.props.secretsPrefix?.replaceAll('{team}', team);
   }
 
-  private rolesOf(team: string): TeamRoles {
+  private statementsOf(team: string): { execution: ExactStatement[]; processing: ExactStatement[] } {
     const context = this.contextOf(team);
-    return {
-      execution: this.role(team, 'execution', 'training-job', executionStatements(context)),
-      processing: this.role(team, 'processing', 'processing-job', processingStatements(context)),
-    };
+    return { execution: executionStatements(context), processing: processingStatements(context) };
   }
 
   private role(team: string, use: string, jobKind: string, statements: readonly ExactStatement[]): iam.Role {
@@ -116,11 +127,12 @@ export class TrainingRoles extends Construct implements JobRoles {
     const role = new iam.Role(this, `${team}-${use}`, {
       roleName: `slipway-${environment}-${region}-${team}-${use}`,
       description: `Slipway ${environment}: ${jobKind}s of team ${team}`,
+      managedPolicies: this.shared.policies,
       assumedBy: new iam.ServicePrincipal('sagemaker.amazonaws.com', {
         conditions: { StringEquals: { 'aws:SourceAccount': account }, ArnLike: { 'aws:SourceArn': jobs } },
       }),
     });
-    for (const statement of statements) allow(role, statement);
+    for (const statement of this.shared.own(statements)) allow(role, statement);
     return role;
   }
 
@@ -147,3 +159,10 @@ export class TrainingRoles extends Construct implements JobRoles {
     };
   }
 }
+
+/** Number of external locations up to which each role has all statements in a policy of its own. */
+const FEW_LOCATIONS = 5;
+
+/** Whether policies of the roles would be too long, or too many for one template, if no role shared a policy with another. */
+const isLarge = ({ teams, external = [] }: TrainingRolesProps): boolean =>
+  teams.length > FEW_TEAMS || external.length > FEW_LOCATIONS;

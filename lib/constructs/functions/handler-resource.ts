@@ -1,10 +1,10 @@
-import { CustomResource, type Duration } from 'aws-cdk-lib';
+import { CustomResource, type Duration, Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import type * as logs from 'aws-cdk-lib/aws-logs';
 import { Provider } from 'aws-cdk-lib/custom-resources';
 import { Construct } from 'constructs';
-import { acknowledgeResources, allow } from '../access/statement';
+import { acknowledgeResources, allow, type ExactStatement } from '../access/statement';
 import { acknowledge } from '../acknowledge';
 import { deployLogGroup, type HandlerFunction, writeLogs } from './handler-function';
 
@@ -20,6 +20,8 @@ export interface HandlerResourceProps {
   /** Maximum time until the resource is complete; at most an hour. @default Duration.minutes(30) */
   readonly totalTimeout?: Duration;
   readonly properties: Record<string, unknown>;
+  /** Whether onEvent asks for the status of the stack, as handlers do that may refuse an update but no rollback. @default false */
+  readonly asksForStack?: boolean;
   /** How long CloudFormation waits for a response; a function that fails to load never sends one. */
   readonly serviceTimeout: Duration;
 }
@@ -30,6 +32,7 @@ export class HandlerResource extends Construct {
 
   constructor(scope: Construct, id: string, props: HandlerResourceProps) {
     super(scope, id);
+    if (props.asksForStack) props.onEvent.allow(describeStack(Stack.of(this)));
     const logGroup = deployLogGroup(this, 'FrameworkLogs');
     const provider = new Provider(this, 'Provider', {
       onEventHandler: props.onEvent.function,
@@ -57,6 +60,15 @@ export class HandlerResource extends Construct {
     allow(role, writeLogs(logGroup));
     return role;
   }
+}
+
+function describeStack({ partition, region, account, stackName }: Stack): ExactStatement {
+  return {
+    sid: 'ReadStackState',
+    actions: ['cloudformation:DescribeStacks'],
+    resources: [`arn:${partition}:cloudformation:${region}:${account}:stack/${stackName}/*`],
+    wildcard: 'The id of the stack is made with the stack.',
+  };
 }
 
 function acknowledgeFramework(provider: Construct, handlers: readonly lambda.Function[]): void {

@@ -1,4 +1,4 @@
-import { Duration } from 'aws-cdk-lib';
+import { type CustomResource, Duration } from 'aws-cdk-lib';
 import type * as s3 from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { DRIVER_PUBLISH_TYPE } from '../../contracts/custom-resources';
@@ -22,6 +22,8 @@ export class DriverPublish extends Construct {
   public readonly uri: string;
   /** First 12 hexadecimal digits of the SHA-256 hash over the driver's files. */
   public readonly hash: string;
+  /** The custom resource that writes the files. */
+  public readonly resource: CustomResource;
 
   constructor(scope: Construct, id: string, props: DriverPublishProps) {
     super(scope, id);
@@ -45,7 +47,7 @@ export class DriverPublish extends Construct {
     });
     const key = props.artifactBucket.encryptionKey;
     if (key) onEvent.allow({ sid: 'EncryptDriver', actions: ['kms:GenerateDataKey'], resources: [key.keyArn] });
-    const published = new HandlerResource(this, 'Files', {
+    const { resource } = new HandlerResource(this, 'Files', {
       resourceType: DRIVER_PUBLISH_TYPE,
       onEvent,
       serviceTimeout: Duration.minutes(5),
@@ -56,7 +58,8 @@ export class DriverPublish extends Construct {
         hash: archive.hash,
       },
     });
-    this.uri = published.resource.getAttString('Uri');
+    this.resource = resource;
+    this.uri = resource.getAttString('Uri');
     this.hash = archive.hash;
   }
 }

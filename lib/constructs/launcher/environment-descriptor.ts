@@ -47,7 +47,7 @@ export function descriptorOf(made: DescribedEnvironment, team: string, jobRoles:
     subnets: made.network.subnets,
     network: { mode: network.mode, packages: network.packages, wheels: network.wheels },
     fileSystems: made.fileSystems,
-    external: storage.external,
+    external: (storage.external ?? []).map(({ s3, access }) => (access === 'read-write' ? { s3, access } : { s3 })),
     writableData: made.roles.writableData(team),
     mlflow,
     hubs: storage.hubs,

@@ -42,6 +42,7 @@ export class QuotaPreflight extends Construct {
     this.resource = new HandlerResource(this, 'Check', {
       resourceType: QUOTA_PREFLIGHT_TYPE,
       onEvent,
+      asksForStack: true,
       serviceTimeout: Duration.minutes(5),
       properties: {
         environment: props.environment,
@@ -65,7 +66,11 @@ export class QuotaPreflight extends Construct {
 function grantQuotaReads(onEvent: HandlerFunction): void {
   onEvent.allow({
     sid: 'ReadQuotas',
-    actions: ['servicequotas:GetServiceQuota', 'servicequotas:ListServiceQuotas'],
+    actions: [
+      'servicequotas:GetServiceQuota',
+      'servicequotas:GetAWSDefaultServiceQuota',
+      'servicequotas:ListServiceQuotas',
+    ],
     resources: ['*'],
     wildcard: 'ListServiceQuotas has no resource type, and codes of newer types are known only at run time.',
   });

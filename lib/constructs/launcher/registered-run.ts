@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { CfnOutput, Duration } from 'aws-cdk-lib';
+import { CfnOutput, type CustomResource, Duration } from 'aws-cdk-lib';
 import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import type { Asset } from 'aws-cdk-lib/aws-s3-assets';
 import { Construct } from 'constructs';
@@ -27,6 +27,9 @@ export interface RegisteredRunProps {
  * submitted it is a run like any other, and costs what its instances cost.
  */
 export class RegisteredRun extends Construct {
+  /** The custom resource that submits the run. */
+  public readonly resource: CustomResource;
+
   constructor(scope: Construct, id: string, props: RegisteredRunProps) {
     super(scope, id);
     const { runName, runFile, code, alias } = props;
@@ -36,6 +39,7 @@ export class RegisteredRun extends Construct {
     const { resource } = new HandlerResource(this, 'Run', {
       resourceType: REGISTERED_RUN_TYPE,
       onEvent,
+      asksForStack: true,
       serviceTimeout: Duration.minutes(6),
       properties: {
         controlAliasArn: alias.functionArn,
@@ -47,6 +51,7 @@ export class RegisteredRun extends Construct {
         ...(codeAsset && { codeKey: codeAsset.s3ObjectKey, codeSha256: code.sha256 }),
       },
     });
+    this.resource = resource;
     new CfnOutput(this, 'Id', {
       value: resource.getAttString('RunId'),
       description: `Run of ${runName} that the deploy submitted`,

@@ -33,6 +33,7 @@ export class ExistingNetwork extends Construct {
     new HandlerResource(this, 'Check', {
       resourceType: EXISTING_NETWORK_TYPE,
       onEvent,
+      asksForStack: true,
       serviceTimeout: Duration.minutes(4),
       properties: { network: JSON.stringify(network) },
     });

@@ -50,6 +50,8 @@ export class LustreFileSystem extends Construct {
         dataCompressionType: 'LZ4',
       },
     });
+    // FSx tests whether the rules of the security groups allow Lustre's traffic, and the rules refer to their group.
+    resource.node.addDependency(...ownResources(props.network ?? [], RULES));
     const isRetained = props.retain !== false;
     resource.applyRemovalPolicy(isRetained ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY);
     if (isRetained) retainNetwork(props.network ?? []);
@@ -71,14 +73,17 @@ export class LustreFileSystem extends Construct {
   }
 }
 
+const RULES = ['AWS::EC2::SecurityGroupIngress', 'AWS::EC2::SecurityGroupEgress'];
+const KEPT = ['AWS::EC2::VPC', 'AWS::EC2::Subnet', 'AWS::EC2::SecurityGroup', ...RULES];
+
 /** The VPC, a subnet, and a security group with the rules that are separate resources. */
 function retainNetwork(parts: readonly IConstruct[]): void {
-  const kept = ['AWS::EC2::VPC', 'AWS::EC2::Subnet', 'AWS::EC2::SecurityGroup'];
-  const rules = ['AWS::EC2::SecurityGroupIngress', 'AWS::EC2::SecurityGroupEgress'];
-  for (const part of parts) {
-    const own = [part.node.defaultChild, ...part.node.children].filter((child) => CfnResource.isCfnResource(child));
-    for (const resource of own)
-      if ([...kept, ...rules].includes(resource.cfnResourceType))
-        resource.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
-  }
+  for (const resource of ownResources(parts, KEPT))
+    resource.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
 }
+
+const ownResources = (parts: readonly IConstruct[], types: readonly string[]): CfnResource[] =>
+  parts
+    .flatMap((part) => [part.node.defaultChild, ...part.node.children])
+    .filter((child) => CfnResource.isCfnResource(child))
+    .filter(({ cfnResourceType }) => types.includes(cfnResourceType));

@@ -80,11 +80,18 @@ export function interfaceEndpointPolicy(
   return [allow('OwnCredentials', ['*'], own)];
 }
 
+/** Buckets with the models of SageMaker JumpStart, without the Region: sagemaker/jumpstart/constants.py of aws/sagemaker-python-sdk. */
+const HUB_BUCKETS = ['jumpstart-cache-prod', 'jumpstart-private-cache-prod'];
+
 /**
  * Policy of the S3 endpoint: with credentials of this account, its own buckets and the buckets of other accounts that the environment
- * names; and the bucket with ECR's image layers, whose requests ECR signs. Data cannot be copied to any other bucket.
+ * names; the bucket with ECR's image layers, whose requests ECR signs; and those with the models of hubs, if the environment names hubs. Data cannot be copied to any other bucket.
  */
-export function s3EndpointPolicy(stack: Stack, foreignBucketArns: readonly string[]): iam.PolicyStatement[] {
+export function s3EndpointPolicy(
+  stack: Stack,
+  foreignBucketArns: readonly string[],
+  usesHubs = false,
+): iam.PolicyStatement[] {
   const credentials = { 'aws:PrincipalAccount': stack.account };
   const own = new iam.PolicyStatement({
     sid: 'OwnAccount',
@@ -100,7 +107,19 @@ export function s3EndpointPolicy(stack: Stack, foreignBucketArns: readonly strin
     // https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html
     resources: [`arn:${stack.partition}:s3:::prod-${stack.region}-starport-layer-bucket/*`],
   });
-  if (foreignBucketArns.length === 0) return [own, layers];
+  // Models of the public hub, and those that a private hub refers to, are in buckets of AWS (assumption `hub-access`).
+  const models = new iam.PolicyStatement({
+    sid: 'HubModels',
+    principals: anyone,
+    actions: ['s3:GetObject', 's3:ListBucket'],
+    resources: HUB_BUCKETS.flatMap((name) => {
+      const arn = `arn:${stack.partition}:s3:::${name}-${stack.region}`;
+      return [arn, `${arn}/*`];
+    }),
+    conditions: { StringEquals: credentials },
+  });
+  const byAws = usesHubs ? [own, layers, models] : [own, layers];
+  if (foreignBucketArns.length === 0) return byAws;
   const foreign = new iam.PolicyStatement({
     sid: 'NamedBuckets',
     principals: anyone,
@@ -108,5 +127,5 @@ export function s3EndpointPolicy(stack: Stack, foreignBucketArns: readonly strin
     resources: foreignBucketArns.flatMap((arn) => [arn, `${arn}/*`]),
     conditions: { StringEquals: credentials },
   });
-  return [own, layers, foreign];
+  return [...byAws, foreign];
 }

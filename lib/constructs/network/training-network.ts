@@ -6,6 +6,7 @@ import { Construct } from 'constructs';
 import { DEFAULT_VPC_CIDR, subnetPlan } from '../../catalog/subnet-plan';
 import { isDeployed } from '../embedded-aws';
 import { endpointServices, interfaceEndpointPolicy, s3EndpointPolicy } from './network-endpoints';
+import { regionalZones } from './regional-zones';
 import { addNat, jobSubnets } from './training-subnets';
 
 /** Properties of `TrainingNetwork`. */
@@ -27,6 +28,8 @@ export interface TrainingNetworkProps {
   readonly subnetOrder?: readonly string[];
   /** ARNs of buckets of other accounts that jobs may access through the S3 endpoint. @default - none */
   readonly foreignBucketArns?: readonly string[];
+  /** Whether jobs read models of SageMaker hubs, which are in buckets of AWS. @default false */
+  readonly usesHubs?: boolean;
   /** ARNs of MLflow tracking servers to which jobs log; a locked network gets an endpoint for them. @default - none */
   readonly mlflowServers?: readonly string[];
   /** Whether `requirements` are installed from CodeArtifact, which needs two more endpoints. @default false */
@@ -96,7 +99,7 @@ export class TrainingNetwork extends Construct {
     const { region } = Stack.of(this);
     const { availabilityZoneIds: ids, subnetOrder: order } = props;
     const isFirst = order === undefined ? ids === undefined : order.length > 0;
-    const all = isDeployed(this, 'zones') ? Stack.of(this).availabilityZones : [`${region}a`, `${region}b`];
+    const all = isDeployed(this, 'zones') ? regionalZones(Stack.of(this)) : [`${region}a`, `${region}b`];
     return { zones: ids ?? all, vpcId: isFirst ? 'Vpc' : 'VpcByZone' };
   }
 
@@ -134,7 +137,8 @@ export class TrainingNetwork extends Construct {
       service: ec2.GatewayVpcEndpointAwsService.S3,
       subnets: [selected],
     });
-    for (const statement of s3EndpointPolicy(Stack.of(this), props.foreignBucketArns ?? [])) s3.addToPolicy(statement);
+    for (const statement of s3EndpointPolicy(Stack.of(this), props.foreignBucketArns ?? [], props.usesHubs))
+      s3.addToPolicy(statement);
     const services = Object.entries(endpointServices(props));
     if (!isLocked || services.length === 0) return;
     const group = new ec2.SecurityGroup(this, 'EndpointGroup', {

@@ -46,6 +46,7 @@ export class Guards extends Construct {
     return new HandlerResource(scope, 'Guard', {
       resourceType: GUARD_TYPE,
       onEvent,
+      asksForStack: true,
       serviceTimeout: Duration.minutes(3),
       properties: { environment: props.environment, ...properties },
     }).resource;

@@ -171,6 +171,7 @@ export class Observability extends Construct {
     new HandlerResource(this, 'SharedLogs', {
       resourceType: LOG_RETENTION_TYPE,
       onEvent,
+      asksForStack: true,
       serviceTimeout: Duration.minutes(3),
       properties: {
         logGroupNames: JSON.stringify(logGroupNames),

@@ -31,7 +31,7 @@ export class OperationsKey extends Construct {
   }
 }
 
-function serviceStatements({ partition, region, account }: Stack): iam.PolicyStatement[] {
+function serviceStatements({ partition, region, account, urlSuffix }: Stack): iam.PolicyStatement[] {
   const messages = (sid: string, service: string, conditions?: Record<string, unknown>) =>
     new iam.PolicyStatement({
       sid,
@@ -48,7 +48,8 @@ function serviceStatements({ partition, region, account }: Stack): iam.PolicySta
     messages('UndeliveredEvents', 'events.amazonaws.com'),
     new iam.PolicyStatement({
       sid: 'LogGroups',
-      principals: [new iam.ServicePrincipal(`logs.${region}.amazonaws.com`)],
+      // The only principal of these with the domain of its partition, such as amazonaws.com.cn (region-info of the CDK).
+      principals: [new iam.ServicePrincipal(`logs.${region}.${urlSuffix}`)],
       // https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/encrypt-log-data-kms.html, 2026-11-22.
       actions: ['kms:Encrypt*', 'kms:Decrypt*', 'kms:ReEncrypt*', 'kms:GenerateDataKey*', 'kms:Describe*'],
       resources: ['*'],

@@ -20,13 +20,14 @@ export class Unprotect extends Construct {
     });
     onEvent.allow({
       sid: 'LetFailedCreationBeDeleted',
-      actions: ['cloudformation:DescribeStacks', 'cloudformation:UpdateTerminationProtection'],
+      actions: ['cloudformation:UpdateTerminationProtection'],
       resources: [`arn:${partition}:cloudformation:${region}:${account}:stack/${stackName}/*`],
       wildcard: 'The id of the stack is made with the stack.',
     });
     this.resource = new HandlerResource(this, 'Rollback', {
       resourceType: UNPROTECT_TYPE,
       onEvent,
+      asksForStack: true,
       serviceTimeout: Duration.minutes(3),
       properties: {},
     }).resource;

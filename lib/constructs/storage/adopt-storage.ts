@@ -51,6 +51,7 @@ export class AdoptStorage extends Construct {
     this.resource = new HandlerResource(this, 'Adopt', {
       resourceType: ADOPT_STORAGE_TYPE,
       onEvent,
+      asksForStack: true,
       serviceTimeout: Duration.minutes(4),
       properties: {
         buckets: Stack.of(this).toJsonString(

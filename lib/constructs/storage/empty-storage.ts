@@ -34,6 +34,7 @@ export class EmptyStorage extends Construct {
     this.resource = new HandlerResource(this, 'Empty', {
       resourceType: EMPTY_STORAGE_TYPE,
       onEvent,
+      asksForStack: true,
       serviceTimeout: Duration.minutes(15),
       properties: {
         bucketNames: Stack.of(this).toJsonString(props.buckets.map(({ bucketName }) => bucketName)),
@@ -46,13 +47,6 @@ export class EmptyStorage extends Construct {
   }
 
   private grant(onEvent: HandlerFunction, buckets: readonly s3.Bucket[], replicated?: s3.IBucket): void {
-    const { partition, region, account, stackName } = Stack.of(this);
-    onEvent.allow({
-      sid: 'SeeWhetherStackIsDeleted',
-      actions: ['cloudformation:DescribeStacks'],
-      resources: [`arn:${partition}:cloudformation:${region}:${account}:stack/${stackName}/*`],
-      wildcard: 'The id of the stack is made with the stack.',
-    });
     onEvent.allow({
       sid: 'ListAndCloseBuckets',
       actions: ['s3:ListBucketVersions', 's3:GetBucketPolicy', 's3:PutBucketPolicy'],

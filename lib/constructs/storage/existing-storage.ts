@@ -50,6 +50,7 @@ export class ExistingStorage extends Construct {
     new HandlerResource(this, 'Check', {
       resourceType: EXISTING_STORAGE_TYPE,
       onEvent,
+      asksForStack: true,
       serviceTimeout: Duration.minutes(4),
       properties: {
         ...{ partition, region, account, urlSuffix },

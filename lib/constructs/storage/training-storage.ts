@@ -5,14 +5,12 @@ import * as s3 from 'aws-cdk-lib/aws-s3';
 import * as ssm from 'aws-cdk-lib/aws-ssm';
 import { S3_SERVER_ACCESS_LOGS_USE_BUCKET_POLICY } from 'aws-cdk-lib/cx-api';
 import { Construct, type IDependable } from 'constructs';
-import { type BucketPurpose, bucketNameOf, LEFTOVER_RULE, LEFTOVER_TAG } from '../../contracts/storage';
+import { type BucketPurpose, bucketNameOf, LEFTOVER_RULE, LEFTOVER_TAG, versionDays } from '../../contracts/storage';
 import { AdoptStorage, type AdoptStorageProps } from './adopt-storage';
 import { CheckpointReplication, type ReplicaPlace } from './checkpoint-replication';
 import { EmptyStorage } from './empty-storage';
 import { type ExistingBuckets, ExistingStorage } from './existing-storage';
 
-/** Days after which noncurrent versions expire: checkpoints are overwritten and pruned often. */
-const NONCURRENT_DAYS = 7;
 const INCOMPLETE_UPLOAD_DAYS = 3;
 const ACCESS_LOG_DAYS = 365;
 const CHECKPOINT_DAYS = 90;
@@ -189,7 +187,8 @@ export class TrainingStorage extends Construct {
       lifecycleRules: [
         {
           id: 'old-versions',
-          noncurrentVersionExpiration: Duration.days(NONCURRENT_DAYS),
+          noncurrentVersionExpiration: Duration.days(versionDays(purpose)),
+          expiredObjectDeleteMarker: true,
           abortIncompleteMultipartUploadAfter: Duration.days(INCOMPLETE_UPLOAD_DAYS),
         },
         ...rules,
@@ -220,7 +219,7 @@ export class TrainingStorage extends Construct {
         {
           id: 'expire',
           expiration: Duration.days(ACCESS_LOG_DAYS),
-          noncurrentVersionExpiration: Duration.days(NONCURRENT_DAYS),
+          noncurrentVersionExpiration: Duration.days(versionDays('access-logs')),
         },
       ],
     });

@@ -1,4 +1,4 @@
-import { type CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
+import type { CloudFormationClient } from '@aws-sdk/client-cloudformation';
 import {
   DeleteBucketReplicationCommand,
   DeleteObjectsCommand,
@@ -9,7 +9,7 @@ import {
 } from '@aws-sdk/client-s3';
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 import { emptyStorageSchema } from '../../contracts/custom-resources';
-import { isNamed, parseProperties } from '../shared/custom-resource';
+import { isNamed, parseProperties, stackStatus } from '../shared/custom-resource';
 
 /** Clients for emptying buckets, and the remaining time. */
 export interface EmptyStorageDeps {
@@ -45,18 +45,13 @@ export async function onEvent(
   const { bucketNames, when, replicated } = parseProperties(emptyStorageSchema, event);
   const PhysicalResourceId = `empty-storage-${bucketNames[0]}`;
   if (event.RequestType !== 'Delete') return { PhysicalResourceId };
-  const status = await stackStatus(deps, event.StackId);
+  const status = await stackStatus(deps.cloudFormation, event.StackId);
   if (!EMPTIES[when].includes(status)) {
     if (replicated && status === 'DELETE_IN_PROGRESS') await endReplication(deps.s3, replicated);
     return { PhysicalResourceId: event.PhysicalResourceId };
   }
   for (const bucket of bucketNames) if (await closeToWrites(deps, bucket)) await emptyBucket(deps, bucket);
   return { PhysicalResourceId: event.PhysicalResourceId };
-}
-
-async function stackStatus({ cloudFormation }: EmptyStorageDeps, StackName: string): Promise<string> {
-  const { Stacks } = await cloudFormation.send(new DescribeStacksCommand({ StackName }));
-  return Stacks?.[0]?.StackStatus ?? 'unknown';
 }
 
 async function endReplication(s3: S3Client, Bucket: string): Promise<void> {

@@ -44,7 +44,7 @@ const NAMED = 5;
  * rejects the deletion, and when a stack is created on a retained table. The answer is based on the run table and on SageMaker itself, so
  * that a job whose table is gone still counts.
  * After a rejected update CloudFormation sends another one that returns to the deployed state. The physical id contains the last accepted
- * properties, so that this rollback is recognised and never rejected. A rejected deletion leaves the stack in DELETE_FAILED, from which it
+ * properties, so that this rollback is recognised. That of an update which was accepted and failed later is not: `acceptingRollback` does. A rejected deletion leaves the stack in DELETE_FAILED, from which it
  * can only be deleted: termination protection prevents it from getting there.
  */
 export async function onEvent(deps: GuardDeps, event: CdkCustomResourceEvent): Promise<CdkCustomResourceResponse> {
@@ -68,6 +68,11 @@ export async function onEvent(deps: GuardDeps, event: CdkCustomResourceEvent): P
   }
   return { PhysicalResourceId };
 }
+
+/** The response to an accepted event: the id contains the properties, so that only they are recognised as accepted later. */
+export const accepted = (event: CdkCustomResourceEvent): CdkCustomResourceResponse => ({
+  PhysicalResourceId: idOf(parseProperties(guardSchema, event)),
+});
 
 /** Records whether runs may start, for control to read. */
 async function close({ dynamo, tableName }: GuardDeps, isClosed: boolean): Promise<void> {

@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SageMakerClient } from '@aws-sdk/client-sagemaker';
-import type { CdkCustomResourceEvent } from 'aws-lambda';
 import { requireEnv } from '../../contracts/env';
 import { ENV_RUN_TABLE } from '../../contracts/launcher';
 import { clientSettings } from '../shared/clients';
-import { pointingToLog } from '../shared/custom-resource';
-import { type GuardDeps, onEvent } from './guards';
+import { acceptingRollback, pointingToLog } from '../shared/custom-resource';
+import { accepted, type GuardDeps, onEvent } from './guards';
 
 /** Clients and the table name from the function's environment variables. Throws when one is missing. */
 export function guardDeps(env: NodeJS.ProcessEnv): GuardDeps {
@@ -22,7 +21,9 @@ export function guardDeps(env: NodeJS.ProcessEnv): GuardDeps {
 let deps: GuardDeps | undefined;
 
 /** Entry point of both guards. */
-export const handler = pointingToLog((event: CdkCustomResourceEvent) => {
-  deps ??= guardDeps(process.env);
-  return onEvent(deps, event);
-});
+export const handler = pointingToLog(
+  acceptingRollback((event) => {
+    deps ??= guardDeps(process.env);
+    return onEvent(deps, event);
+  }, accepted),
+);

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
-import type { CdkCustomResourceEvent } from 'aws-lambda';
 import { requireEnv } from '../../contracts/env';
-import { pointingToLog } from '../shared/custom-resource';
+import { acceptingRollback, pointingToLog, withId } from '../shared/custom-resource';
 import type { PreflightDeps } from './deps';
 import { onEvent } from './quota-preflight';
 
@@ -20,7 +19,12 @@ export function preflightDeps(env: NodeJS.ProcessEnv): PreflightDeps {
 let deps: PreflightDeps | undefined;
 
 /** Entry point of the quota preflight. */
-export const handler = pointingToLog((event: CdkCustomResourceEvent) => {
-  deps ??= preflightDeps(process.env);
-  return onEvent(deps, event);
-});
+export const handler = pointingToLog(
+  acceptingRollback(
+    (event) => {
+      deps ??= preflightDeps(process.env);
+      return onEvent(deps, event);
+    },
+    withId({ Summary: 'not checked: the update was rolled back' }),
+  ),
+);

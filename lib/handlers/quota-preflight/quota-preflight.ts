@@ -49,12 +49,13 @@ async function handleShortfall(deps: PreflightDeps, properties: QuotaPreflightPr
 function refusal(region: string, properties: QuotaPreflightProperties, short: QuotaRow[], requested: string[]): string {
   const named = short.slice(0, NAMED_IN_REASON).map(quotaSentence);
   const more = short.length > named.length ? `; ${short.length - named.length} more in the log` : '';
-  const first = short.map((row) => increaseCommand(row, region)).find((command) => command !== undefined);
-  const fix = requested.length > 0 ? `requests: ${requested.join('; ')}` : `request the increase: ${first}`;
+  const commands = short.slice(0, NAMED_IN_REASON).flatMap((row) => increaseCommand(row, region) ?? []);
+  const fix =
+    requested.length > 0 ? `requests: ${requested.join('; ')}` : `request the increases: ${commands.join(' && ')}`;
   return (
     `quotas: must cover what environment ${properties.environment} needs in ${region}, ` +
     `got ${short.length} too small: ${named.join('; ')}${more}; ${fix} ` +
-    `(all of them: slipway quota ${properties.environment} --region ${region} --request), then deploy again`
+    `(slipway quota with the environment file of this deploy shows all of them), then deploy again`
   );
 }
 

@@ -1,9 +1,6 @@
-import {
-  type CloudFormationClient,
-  DescribeStacksCommand,
-  UpdateTerminationProtectionCommand,
-} from '@aws-sdk/client-cloudformation';
+import { type CloudFormationClient, UpdateTerminationProtectionCommand } from '@aws-sdk/client-cloudformation';
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
+import { stackStatus } from '../shared/custom-resource';
 
 /** Clients that the removal of termination protection uses. */
 export interface UnprotectDeps {
@@ -22,8 +19,7 @@ export async function onEvent(
 ): Promise<CdkCustomResourceResponse> {
   if (event.RequestType !== 'Delete') return { PhysicalResourceId: 'unprotect' };
   const StackName = event.StackId;
-  const { Stacks } = await cloudFormation.send(new DescribeStacksCommand({ StackName }));
-  if (Stacks?.[0]?.StackStatus === 'ROLLBACK_IN_PROGRESS')
+  if ((await stackStatus(cloudFormation, StackName)) === 'ROLLBACK_IN_PROGRESS')
     await cloudFormation.send(
       new UpdateTerminationProtectionCommand({ StackName, EnableTerminationProtection: false }),
     );

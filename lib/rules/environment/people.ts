@@ -2,7 +2,10 @@ import { REGIONS } from '../../catalog/regions';
 import { when } from '../../spec/rule';
 import type { EnvironmentRule } from './environment-rule';
 
-/** A team has about eight resources in addition to the environment's 200 or so, and a stack is limited to 500. */
+/**
+ * Teams with a key, five principals and data in 60 external locations: their template has 470 of 500 resources and 980,000 of 1,000,000
+ * bytes. With budgets, dashboards or chat channels for all of them it has too many: synthesis measures it.
+ */
 const MOST_TEAMS = 30;
 
 const principals: EnvironmentRule = {
@@ -35,7 +38,7 @@ const teamCount: EnvironmentRule = {
   id: 'environment/teams',
   level: 'error',
   what: `An environment has at most ${MOST_TEAMS} teams.`,
-  why: 'CloudFormation allows 500 resources per stack, and each team adds roles, policies, an alias and a descriptor.',
+  why: 'CloudFormation allows 500 resources and 1,000,000 bytes per template, and each team adds roles, policies, an alias and a descriptor. Synthesis measures both, and rejects fewer teams if they use options that add more resources.',
   source: 'https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html',
   reads: ['teams'],
   check: ({ teams }) => {

@@ -64,7 +64,7 @@ export const CONTAINER: AssumptionArea = {
     {
       id: 'hub-access',
       claim:
-        'A training job reads a model of a private hub if its execution role has sagemaker:DescribeHub and sagemaker:DescribeHubContent, and HubAccessConfig gives it access to the objects in S3.',
+        'A training job reads a model of a private hub if its execution role has sagemaker:DescribeHub and sagemaker:DescribeHubContent, and HubAccessConfig gives it access to the objects in S3. Models of the public hub, and those that a private hub refers to, are in the buckets jumpstart-cache-prod-<region> and jumpstart-private-cache-prod-<region>, which the S3 endpoint of a locked network allows.',
       basis: 'inferred',
       source: `${GUIDE}/jumpstart-curated-hubs-ram.html (permissions of a hub that is shared for reading)`,
       usedBy: 'data[].hubContentArn, storage.hubs',

@@ -92,10 +92,62 @@ export const DEPLOYMENT: AssumptionArea = {
     {
       id: 'deletion-failed-stack',
       claim: 'A stack in DELETE_FAILED cannot be updated, only deleted.',
-      basis: 'guessed',
-      source: 'no page of the CloudFormation guide states it explicitly',
+      basis: 'documented',
+      source:
+        'https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/view-stack-events.html (stack status codes, DELETE_FAILED)',
       usedBy: 'termination protection, and the delete guard in addition',
       ifWrong: 'none: the protection is stricter than needed',
+      embedded: 'not modelled',
+    },
+    {
+      id: 'rollback-events',
+      claim:
+        'In the rollback of an update, CloudFormation sends a custom resource that it updated another update with the old properties and the new physical id, while the stack is in UPDATE_ROLLBACK_IN_PROGRESS.',
+      basis: 'reported',
+      source: 'https://github.com/aws/aws-cdk/issues/29581',
+      usedBy: 'custom resources that can refuse an update accept its rollback',
+      ifWrong: 'the stack stays in UPDATE_ROLLBACK_FAILED until continue-update-rollback',
+      embedded: 'not modelled',
+    },
+    {
+      id: 'unprotect-in-rollback',
+      claim: 'Termination protection can be disabled while the creation of the stack is rolled back.',
+      basis: 'inferred',
+      source: 'https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-protect-stacks.html',
+      usedBy: 'a first deploy that failed can be repeated without another command',
+      ifWrong: 'the remains of a failed first deploy must be unprotected and deleted by hand',
+      embedded: 'repeats it',
+    },
+    {
+      id: 'guard-table-key',
+      claim:
+        'Reads and writes of a DynamoDB table with a customer managed key need kms:Decrypt of the caller, and no other KMS permission.',
+      basis: 'inferred',
+      source:
+        'https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html (names six permissions as the minimum for the creator of the table)',
+      usedBy: 'the guards, which read the run table and close the environment in it',
+      ifWrong: 'a deletion, or an update that the guard checks, is denied',
+      embedded: 'not modelled',
+    },
+    {
+      id: 'asset-bucket-key',
+      claim:
+        'The asset bucket of the bootstrap stack is encrypted by S3, or with a key whose policy allows the account.',
+      basis: 'inferred',
+      source:
+        'https://docs.aws.amazon.com/cdk/v2/guide/bootstrapping-customizing.html (the default has no customer key)',
+      usedBy: 'roles of the driver, the image build and registered runs, which have no permission for its key',
+      ifWrong: 'a deploy fails at the driver or at the image build with a denied kms:Decrypt',
+      embedded: 'not modelled',
+    },
+    {
+      id: 'codebuild-source',
+      claim: 'CodeBuild reads a source in S3 with s3:GetObject and s3:GetObjectVersion of its service role.',
+      basis: 'inferred',
+      source:
+        'https://docs.aws.amazon.com/codebuild/latest/userguide/setting-up-service-role.html (its example also has s3:GetBucketAcl and s3:GetBucketLocation)',
+      usedBy: 'the image build',
+      ifWrong: 'the image build fails in DOWNLOAD_SOURCE, and with it the deploy',
       embedded: 'not modelled',
     },
     {

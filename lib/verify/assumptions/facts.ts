@@ -28,11 +28,13 @@ export const QUOTAS: AssumptionArea = {
     {
       id: 'quota-applied',
       claim:
-        'GetServiceQuota returns the applied value of the quotas that the environment needs, even if they were never increased.',
+        'GetServiceQuota returns the applied value of a quota, or NoSuchResourceException if none was ever applied; the limit is then that of GetAWSDefaultServiceQuota.',
       basis: 'reported',
-      source: 'issues of the AWS CLI and the Terraform provider differ on values that were never applied',
+      source:
+        'service model of @aws-sdk/client-service-quotas: without an applied value the quota is not retrieved; issues of the AWS CLI and the Terraform provider differ',
       usedBy: 'quota check',
-      ifWrong: 'the limit is shown as unknown',
+      ifWrong:
+        'a deploy or a launch is refused although the limit is higher, or passes with an unknown limit and SageMaker answers ResourceLimitExceeded',
       embedded: 'repeats it',
       probe: 'read',
     },
@@ -186,10 +188,11 @@ export const CATALOG: AssumptionArea = {
     {
       id: 'volume-on-nvme',
       claim:
-        'Types with local NVMe disks reject VolumeKmsKeyId and use those disks as their volume, whatever the value of VolumeSizeInGB.',
+        'Types with local NVMe disks reject VolumeKmsKeyId, in training and processing jobs, and use those disks as their volume, whatever the value of VolumeSizeInGB. A job of types with and without them is rejected with the key.',
       basis: 'documented',
-      source: 'https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_ResourceConfig.html',
-      usedBy: 'requests for p4d, p5 and newer types',
+      source:
+        'https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_ResourceConfig.html, https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_ProcessingClusterConfig.html (jobs of both kinds: inferred)',
+      usedBy: 'requests for p4d, p5, g5 and newer types',
       ifWrong: 'CreateTrainingJob rejects the request',
       embedded: 'repeats it',
     },

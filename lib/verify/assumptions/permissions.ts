@@ -143,11 +143,22 @@ export const PERMISSIONS: AssumptionArea = {
       embedded: 'not modelled',
     },
     {
+      id: 'volume-grant',
+      claim:
+        'kms:CreateGrant under kms:GrantIsForAWSResource, and kms:DescribeKey, are the only KMS permissions of the execution role that VolumeKmsKeyId needs.',
+      basis: 'inferred',
+      source: 'https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-roles.html (lists kms:CreateGrant)',
+      usedBy: 'jobs on instance types with EBS volumes',
+      ifWrong: 'CreateTrainingJob or CreateProcessingJob is rejected, and names the missing permission',
+      embedded: 'not modelled',
+    },
+    {
       id: 'preferences-condition-keys',
       claim: 'sagemaker:InstanceTypes also contains the types of InstancePreferences and of instance groups.',
       basis: 'inferred',
       source: 'the service authorization reference lists the key without saying which fields it contains',
-      usedBy: 'guardrails on instance types, which are conditions on create calls',
+      usedBy:
+        'guardrails on instance types, which are conditions on create calls, and the denial of jobs with EBS volumes without a key, which looks at any of the types',
       ifWrong: 'runs with alternatives or instance groups are denied, because the key is then absent',
       embedded: 'repeats it',
     },

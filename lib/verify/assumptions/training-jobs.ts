@@ -277,7 +277,7 @@ export const TRAINING_JOBS: AssumptionArea = {
     {
       id: 'warm-pool-match',
       claim:
-        'A retained warm pool is reused by a job with the same role, instances, subnets and security groups, whatever its image and team tag are.',
+        'A retained warm pool is reused by a job with the same role, instances, volume size, volume key, subnets, security groups, traffic encryption and network isolation, whatever its image and team tag are.',
       basis: 'documented',
       source: `${GUIDE}/train-warm-pools.html`,
       usedBy: 'roles per team, keepAliveSeconds',

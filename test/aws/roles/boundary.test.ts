@@ -7,7 +7,7 @@ import {
 } from '@aws-sdk/client-iam';
 import { beforeEach, expect, test } from 'vitest';
 import { boundaryIssues, roleStatements } from '../../../lib/aws/roles/boundary';
-import type { TemplateResources } from '../../../lib/aws/roles/template-values';
+import type { TemplateResources } from '../../../lib/contracts/template-values';
 import { mockClient } from '../../support/mocked-clients';
 
 const iam = mockClient(IAMClient);

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Template } from 'aws-cdk-lib/assertions';
@@ -6,11 +6,12 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { EnvironmentStack } from '../../../lib/constructs';
 import { ENV, resourcesOf, SYNTH_MS, specOf, testApp } from '../../constructs/support/app';
 import { runCli } from '../../support/run-cli';
+import { policiesOf } from '../../templates/laws/authorization';
+import { specs, synthesise } from '../../templates/support/templates';
 
 vi.setConfig({ testTimeout: SYNTH_MS });
 
-/** Where the name of a service in a resource type is not the prefix of its actions. */
-const PREFIXES: Readonly<Record<string, string>> = { StepFunctions: 'states' };
+const KEY = 'arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab';
 const OPTIONS = {
   name: 'lab',
   account: '111122223333',
@@ -37,6 +38,8 @@ afterAll(() => rmSync(folder, { recursive: true }));
 async function answer(...args: string[]) {
   const { code, stdout } = await runCli('deployer-policy', path.join(folder, 'lab.yaml'), '--json', ...args);
   const parsed = JSON.parse(stdout) as Record<'deployer' | 'execution', { Statement: Statement[] }> & {
+    boundary?: { Statement: Statement[] };
+    furtherExecution?: { Statement: Statement[] }[];
     bootstrap: string[];
   };
   return { code, ...parsed };
@@ -59,7 +62,7 @@ test('the bootstrap command names the policy and the boundary, for each region',
   expect((await answer()).bootstrap).toEqual(
     ['us-west-2', 'us-east-1'].map(
       (region) =>
-        `npx cdk bootstrap aws://111122223333/${region} --cloudformation-execution-policies arn:aws:iam::111122223333:policy/slipway-lab-deploy --custom-permissions-boundary ml-boundary`,
+        `npx cdk bootstrap aws://111122223333/${region} --cloudformation-execution-policies arn:aws:iam::111122223333:policy/slipway-lab-deploy,arn:aws:iam::111122223333:policy/slipway-lab-deploy-2 --custom-permissions-boundary ml-boundary`,
     ),
   );
 });
@@ -72,18 +75,116 @@ test('roles are made with the boundary only, below the path and with the prefix'
   });
 });
 
-test('every service of the stack is in the policy of CloudFormation, and it fits into a managed policy', async () => {
+/** Handlers of CloudFormation name actions for options that no template of ours has. */
+const UNUSED: readonly RegExp[] = [
+  // Groups and users, mount targets and code signing, weighted aliases, imports and streams, exports of flow logs, other gateways.
+  /^iam:\w+(Group|User)Policy$/,
+  /^(autoscaling|billing|codedeploy|elasticfilesystem|firehose|kinesis|s3files|s3tables|vpc-lattice|vpce):/,
+  /^lambda:(GetLayerVersion|PassCapacityProvider|\w+CodeSigningConfig)$/,
+  /^logs:(\w*LogDelivery|\w+ResourcePolicy|\w+ResourcePolicies|\w+Index\w+)$/,
+  /^kms:(ListAliases|ListKeys)$/,
+  /^s3:(ListAllMyBuckets|\w+MetadataTable\w*)$/,
+  /^dynamodb:(ImportTable|DescribeImport|\w*Replica\w*)$/,
+  /^ec2:(AcceptAddressTransfer|\w*VpnGateways?|AssociateSubnetCidrBlock|\w+EncryptionControls?)$/,
+  /^logs:(CreateLogStream|PutLogEvents)$/,
+  /^iam:(ListRoles|ListPolicies)$/,
+  // Nobody may take the boundary off a role.
+  /^iam:DeleteRolePermissionsBoundary$/,
+];
+/** Actions on resources outside the stack, or of a kind that the account has one of. */
+const ELSEWHERE: readonly string[] = ['iam:CreateServiceLinkedRole', 'iam:PutRolePolicy'];
+
+type Handlers = Record<string, Record<string, string[]>>;
+const HANDLERS = (
+  JSON.parse(readFileSync('test/fixtures/templates/handler-permissions.json', 'utf8')) as { types: Handlers }
+).types;
+
+const pattern = (text: string) =>
+  new RegExp(`^${text.replace(/[.+?^$()|[\]\\]/g, '\\$&').replaceAll('*', '.*')}$`, 'i');
+/** Whether a statement can allow an action that is authorized on ARNs of these formats; on none: on `*` alone. */
+function canAllow({ Action, Resource }: Statement, action: string, formats: readonly string[]): boolean {
+  if (!Action.some((one) => pattern(one).test(action))) return false;
+  const places = formats.map((format) => new RegExp(`^${format.replace(/\$\{\w+\}/g, '.*').replaceAll('*', '.*')}$`));
+  const texts = (one: string) => ['x', 'x:x', 'x/x'].map((text) => one.replaceAll('*', text));
+  return Resource.some((one) => one === '*' || places.some((place) => texts(one).some((text) => place.test(text))));
+}
+
+/** Everything that an environment can have. */
+const EVERYTHING = {
+  ...OPTIONS,
+  network: { mode: 'vpc-nat', availabilityZoneIds: ['usw2-az1', 'usw2-az2'] },
+  storage: { fsxLustre: { sizeGiB: 1200, zoneId: 'usw2-az2' }, kmsKeyArn: KEY },
+  teams: Object.fromEntries('abcdefghijkl'.split('').map((name) => [name, { kmsKey: name === 'a' ? KEY : 'shared' }])),
+};
+
+test('CloudFormation may do what its handlers of every resource type of the stack need', async () => {
+  writeFileSync(path.join(folder, 'lab.yaml'), JSON.stringify({ ...EVERYTHING, regions: { 'us-west-2': {} } }));
   const { execution } = await answer('--region', 'us-west-2');
-  const stack = new EnvironmentStack(testApp(), 'Slipway-lab-us-west-2', { spec: specOf(OPTIONS), env: ENV });
-  const types = Object.values(resourcesOf(Template.fromStack(stack))).map(({ Type }) => Type);
-  const services = types.filter((type) => type.startsWith('AWS::')).map((type) => type.split('::')[1] ?? '');
-  const prefixes = [...new Set(services)].filter((name) => !['CDK', 'CloudFormation'].includes(name));
-  const allowed = execution.Statement.flatMap(({ Action }) => Action).map((action) => action.split(':')[0]);
-  expect(prefixes.length).toBeGreaterThan(12);
-  expect(
-    prefixes.map((name) => PREFIXES[name] ?? name.toLowerCase()).filter((name) => !allowed.includes(name)),
-  ).toEqual([]);
+  writeFileSync(path.join(folder, 'lab.yaml'), JSON.stringify(OPTIONS));
+  const spec = specOf({ ...EVERYTHING, regions: { 'us-west-2': {} } });
+  const stack = new EnvironmentStack(testApp(), 'Slipway-lab-us-west-2', { spec, env: ENV });
+  const types = new Set(Object.values(resourcesOf(Template.fromStack(stack))).map(({ Type }) => Type));
+  const own = [...types].filter((type) => type.startsWith('AWS::') && !type.startsWith('AWS::CDK'));
+  expect(own).toEqual(
+    expect.arrayContaining(['AWS::IAM::ManagedPolicy', 'AWS::FSx::FileSystem', 'AWS::EC2::NatGateway']),
+  );
+  expect(own.filter((type) => !HANDLERS[type])).toEqual([]);
+  const missing = own.flatMap((type) =>
+    Object.entries(HANDLERS[type] ?? {}).flatMap(([action, formats]) => {
+      if (UNUSED.some((one) => one.test(action))) return [];
+      const isAllowed = execution.Statement.some((one) =>
+        canAllow(one, action, ELSEWHERE.includes(action) ? [] : formats),
+      );
+      const isElsewhere =
+        ELSEWHERE.includes(action) && execution.Statement.some(({ Action }) => Action.includes(action));
+      return isAllowed || isElsewhere ? [] : [`${type}: ${action}`];
+    }),
+  );
+  expect(missing).toEqual([]);
+  // A key that the file names has no tag of the environment.
+  expect(execution.Statement.filter(({ Resource }) => Resource.includes(KEY)).flatMap(({ Action }) => Action)).toEqual(
+    expect.arrayContaining(['kms:CreateGrant', 'kms:DescribeKey']),
+  );
   expect(JSON.stringify(execution).length).toBeLessThan(6144);
+});
+
+test('the policies of an environment in two regions fit into managed policies, which the bootstrap command names', async () => {
+  const { execution, furtherExecution = [], bootstrap } = await answer();
+  expect(furtherExecution).toHaveLength(1);
+  for (const one of [execution, ...furtherExecution]) expect(JSON.stringify(one).length).toBeLessThanOrEqual(6144);
+  expect(bootstrap[0]).toContain('policy/slipway-lab-deploy,arn:aws:iam::111122223333:policy/slipway-lab-deploy-2 ');
+});
+
+test('without a boundary of the company the verb prints one, which allows every role of the stack and no change of IAM', async () => {
+  const bare = { name: 'lab', account: '111122223333', regions: { 'us-west-2': {} } };
+  writeFileSync(path.join(folder, 'lab.yaml'), JSON.stringify(bare));
+  const { boundary, execution, bootstrap } = await answer();
+  const text = await runCli('deployer-policy', path.join(folder, 'lab.yaml'));
+  writeFileSync(path.join(folder, 'lab.yaml'), JSON.stringify(OPTIONS));
+  expect(text.stderr).toContain('iam: { permissionsBoundary: slipway-lab-boundary }');
+  expect(bootstrap[0]).toContain('--custom-permissions-boundary slipway-lab-boundary');
+  expect(execution.Statement.find(({ Sid }) => Sid === 'MakeRoles')?.Condition).toEqual({
+    StringEquals: { 'iam:PermissionsBoundary': 'arn:aws:iam::111122223333:policy/slipway-lab-boundary' },
+  });
+  const needed = Object.values(specs()).flatMap((spec) =>
+    policiesOf(synthesise(spec)).flatMap(([id, statements]) =>
+      synthesise(spec)[id]?.Type === 'AWS::IAM::Policy' ? statements : [],
+    ),
+  );
+  const actions = new Set(
+    needed.filter(({ Effect }) => Effect === 'Allow').flatMap(({ Action }) => [Action ?? []].flat()),
+  );
+  expect(actions.size).toBeGreaterThan(60);
+  const allowed = boundary?.Statement.flatMap(({ Action }) => Action) ?? [];
+  expect([...actions].filter((action) => !allowed.some((one) => pattern(one).test(action)))).toEqual([]);
+  for (const action of [
+    'iam:CreateRole',
+    'iam:PutRolePolicy',
+    'iam:AttachRolePolicy',
+    'iam:CreateUser',
+    'lambda:CreateFunction',
+  ])
+    expect(allowed.filter((one) => pattern(one).test(action))).toEqual([]);
 });
 
 test('fails: neither a file nor an environment', async () => {

@@ -79,7 +79,7 @@ const SHARED = [
     actions: ['ssm:GetParameter'],
     resources: ['arn:aws:ssm:us-west-2:111122223333:parameter/slipway/environments/research/*'],
   },
-  { actions: ['servicequotas:GetServiceQuota'], resources: ['*'] },
+  { actions: ['servicequotas:GetServiceQuota', 'servicequotas:GetAWSDefaultServiceQuota'], resources: ['*'] },
   {
     actions: [
       'kms:Decrypt',
@@ -152,22 +152,24 @@ test('reconcile may do exactly this: it alone makes and stops jobs, and passes r
       resources: [`${SM}:training-job/research-*`],
       conditions: {
         ...EVERY_JOB,
-        ArnEquals: { 'sagemaker:OutputKmsKey': 'KEY' },
-        ArnEqualsIfExists: { 'sagemaker:VolumeKmsKey': 'KEY' },
         BoolIfExists: { 'sagemaker:EnableRemoteDebug': 'false' },
       },
     },
-    {
-      deny: true,
-      actions: ['sagemaker:CreateTrainingJob'],
-      resources: [`${SM}:training-job/research-*`],
-      conditions: {
-        'ForAllValues:StringLike': {
+    ...[
+      { ArnNotEquals: { 'sagemaker:OutputKmsKey': 'KEY' } },
+      { ArnNotEquals: { 'sagemaker:VolumeKmsKey': 'KEY' }, Null: { 'sagemaker:VolumeKmsKey': 'false' } },
+      {
+        'ForAnyValue:StringLike': {
           'sagemaker:InstanceTypes': expect.arrayContaining(['ml.c5.*', 'ml.m5.*', 'ml.p3.*']),
         },
-        Null: { 'sagemaker:InstanceTypes': 'false', 'sagemaker:VolumeKmsKey': 'true' },
+        Null: { 'sagemaker:VolumeKmsKey': 'true' },
       },
-    },
+    ].map((conditions) => ({
+      deny: true,
+      actions: ['sagemaker:CreateTrainingJob', 'sagemaker:CreateProcessingJob'],
+      resources: [`${SM}:training-job/research-*`, `${SM}:processing-job/research-*`],
+      conditions,
+    })),
     {
       actions: ['sagemaker:CreateTrainingJob'],
       resources: [`${SM}:training-plan/*`, `${SM}:reserved-capacity/*`],
@@ -175,7 +177,7 @@ test('reconcile may do exactly this: it alone makes and stops jobs, and passes r
     {
       actions: ['sagemaker:CreateProcessingJob'],
       resources: [`${SM}:processing-job/research-*`],
-      conditions: { ...EVERY_JOB, ArnEquals: { 'sagemaker:OutputKmsKey': 'KEY', 'sagemaker:VolumeKmsKey': 'KEY' } },
+      conditions: EVERY_JOB,
     },
     {
       actions: ['sagemaker:DescribeProcessingJob', 'sagemaker:StopProcessingJob'],

@@ -57,7 +57,8 @@ test('only what was never committed expires; replaced versions and broken upload
       Rules: [
         Match.objectLike({
           Id: 'old-versions',
-          NoncurrentVersionExpiration: { NoncurrentDays: 7 },
+          NoncurrentVersionExpiration: { NoncurrentDays: 1 },
+          ExpiredObjectDeleteMarker: true,
           AbortIncompleteMultipartUpload: { DaysAfterInitiation: 3 },
         }),
         {

@@ -87,6 +87,14 @@ export function resourcesOf(template: { toJSON(): Record<string, unknown> }): Re
   return template.toJSON().Resources as Record<string, TemplateResource>;
 }
 
+/** Logical ids that one resource depends on, directly or through others. */
+export function everythingBefore(resources: Record<string, TemplateResource>, id: string): Set<string> {
+  const before = new Set(resources[id]?.DependsOn);
+  // A set visits what is added while it is read.
+  for (const other of before) for (const earlier of resources[other]?.DependsOn ?? []) before.add(earlier);
+  return before;
+}
+
 /** The statements of the policy attached to one role, found by a part of the role's logical id. */
 export function statementsOf(resources: Record<string, TemplateResource>, role: string): Record<string, unknown>[] {
   const found = Object.entries(resources).filter(([id, r]) => r.Type === 'AWS::IAM::Policy' && id.includes(role));

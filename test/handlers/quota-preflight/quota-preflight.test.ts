@@ -75,9 +75,9 @@ describe('create', () => {
     applied('L-00C91CB5', 100);
     await expect(onEvent(deps(), events([P4D, TOTAL]).create())).rejects.toThrow(
       'quotas: must cover what environment research needs in us-west-2, got 1 too small: ' +
-        'ml.p4d.24xlarge for training job usage (L-09B4A649): limit 0, needed 64; request the increase: ' +
+        'ml.p4d.24xlarge for training job usage (L-09B4A649): limit 0, needed 64; request the increases: ' +
         'aws service-quotas request-service-quota-increase --service-code sagemaker --quota-code L-09B4A649 --desired-value 64 --region us-west-2 ' +
-        '(all of them: slipway quota research --region us-west-2 --request), then deploy again',
+        '(slipway quota with the environment file of this deploy shows all of them), then deploy again',
     );
     expect(logged[0]).toMatch(/^quota +code +limit/);
   });

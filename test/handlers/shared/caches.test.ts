@@ -1,5 +1,9 @@
 // What handlers remember between calls, and what they send once.
-import { GetServiceQuotaCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
+import {
+  GetAWSDefaultServiceQuotaCommand,
+  GetServiceQuotaCommand,
+  ServiceQuotasClient,
+} from '@aws-sdk/client-service-quotas';
 import { SendMessageBatchCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import type { CdkCustomResourceEvent } from 'aws-lambda';
@@ -81,6 +85,7 @@ describe('limits', () => {
     now += 900_000;
     const absent = Object.assign(new Error('none'), { name: 'NoSuchResourceException' });
     quotas.on(GetServiceQuotaCommand).rejects(absent);
+    quotas.on(GetAWSDefaultServiceQuotaCommand).rejects(absent);
     expect((await limits.read(need)).get('a')).toHaveProperty('isAbsent', true);
     now += 900_000 - 1;
     expect((await limits.read(need)).get('a')).toHaveProperty('isAbsent', true);

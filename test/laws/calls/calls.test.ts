@@ -180,6 +180,7 @@ describe('fails', () => {
 
   test('code that makes a call which no table has', async () => {
     expect(await callsOf('lib/handlers/log-retention/index', 'handler')).toEqual([
+      'cloudformation:DescribeStacks',
       'logs:CreateLogGroup',
       'logs:DescribeLogGroups',
       'logs:PutRetentionPolicy',

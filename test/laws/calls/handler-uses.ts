@@ -61,6 +61,7 @@ function launcherUses(places: Places): Use[] {
     ),
     call('ssm:GetParameter', ask('ssm:GetParameter', arn('ssm', 'parameter/slipway/environments/research/nlp'))),
     call('servicequotas:GetServiceQuota', ask('servicequotas:GetServiceQuota', '*')),
+    call('servicequotas:GetAWSDefaultServiceQuota', ask('servicequotas:GetAWSDefaultServiceQuota', '*')),
     call(
       'sqs:SendMessage',
       ask('sqs:SendMessage', places.of('LauncherRunQueue')),
@@ -262,6 +263,7 @@ const guard =
 const preflight = (places: Places): Use[] => [
   deployLogs(places),
   call('servicequotas:GetServiceQuota', ask('servicequotas:GetServiceQuota', '*')),
+  call('servicequotas:GetAWSDefaultServiceQuota', ask('servicequotas:GetAWSDefaultServiceQuota', '*')),
   call('servicequotas:ListServiceQuotas', ask('servicequotas:ListServiceQuotas', '*')),
   call(
     'servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota',
@@ -282,12 +284,15 @@ const preflight = (places: Places): Use[] => [
 const BUCKETS = ['data', 'checkpoints', 'artifacts', 'access-logs'] as const;
 const stackArn = ({ arn }: Places) => arn('cloudformation', 'stack/Slipway/1');
 
+/** A handler that refuses no rollback, or acts only in one, asks for the state of its stack. */
+const stackState = (places: Places): Use =>
+  call('cloudformation:DescribeStacks', ask('cloudformation:DescribeStacks', stackArn(places)));
+
 const emptyStorage = (places: Places): Use[] => {
   const each = (action: string) => BUCKETS.map((name) => ask(action, places.bucket(name)));
   const objects = (action: string) => BUCKETS.map((name) => ask(action, `${places.bucket(name)}/key`));
   return [
     deployLogs(places),
-    call('cloudformation:DescribeStacks', ask('cloudformation:DescribeStacks', stackArn(places))),
     call('s3:GetBucketPolicy', ...each('s3:GetBucketPolicy')),
     call('s3:PutBucketPolicy', ...each('s3:PutBucketPolicy')),
     call('s3:ListObjectVersions', ...each('s3:ListBucketVersions')),
@@ -380,7 +385,6 @@ const logRetention = (places: Places): Use[] => {
 
 const unprotect = (places: Places): Use[] => [
   deployLogs(places),
-  call('cloudformation:DescribeStacks', ask('cloudformation:DescribeStacks', stackArn(places))),
   call(
     'cloudformation:UpdateTerminationProtection',
     ask('cloudformation:UpdateTerminationProtection', stackArn(places)),
@@ -432,6 +436,14 @@ const ROLES: readonly HandlerRole[] = [
   { policy: 'RunpretrainFunctionRole', file: 'registered-run', uses: registeredRun },
 ];
 
-export const HANDLER_ROLES: readonly HandlerRole[] = ROLES.map((role) =>
-  role.policy === 'LauncherReconcileRole' ? role : { ...role, uses: withFailedEvents(role.uses) },
-);
+/** Functions that neither ask for the state of the stack nor refuse anything. */
+const STATELESS = ['control', 'audit', 'reconcile', 'image-build', 'driver-publish'];
+
+const withStackState =
+  (uses: HandlerRole['uses']): HandlerRole['uses'] =>
+  (places) => [...uses(places), stackState(places)];
+
+export const HANDLER_ROLES: readonly HandlerRole[] = ROLES.map((role) => ({
+  ...role,
+  uses: STATELESS.includes(role.file) ? role.uses : withStackState(role.uses),
+})).map((role) => (role.policy === 'LauncherReconcileRole' ? role : { ...role, uses: withFailedEvents(role.uses) }));

@@ -34,6 +34,15 @@ export const VERBS: Readonly<Record<string, Verb>> = {
       ...Object.fromEntries(
         ['GetPolicy', 'GetPolicyVersion', 'SimulateCustomPolicy'].map((name) => [`iam:${name}`, OF_A_FILE]),
       ),
+      ...Object.fromEntries(
+        [
+          ...['codebuild:ListBuilds', 'dynamodb:DescribeTable', 'ecr:DescribeRepositories', 'iam:GetUser'],
+          ...['lambda:GetAccountSettings'],
+          ...['Addresses', 'AvailabilityZones', 'InstanceTypeOfferings', 'VpcEndpointServices'].map(
+            (what) => `ec2:Describe${what}`,
+          ),
+        ].map((name) => [name, OF_A_FILE]),
+      ),
       'sts:GetCallerIdentity': OF_A_FILE,
       's3:GetObject': OF_A_CONFIG,
     },
@@ -106,6 +115,7 @@ function looks(places: Places, teams: readonly string[], team?: string): Use[] {
     call('ecr:DescribeImages', ask('ecr:DescribeImages', places.of('ImageRepository'))),
     ...[
       'servicequotas:GetServiceQuota',
+      'servicequotas:GetAWSDefaultServiceQuota',
       'servicequotas:ListServiceQuotas',
       'sagemaker:ListTrainingJobs',
       'sagemaker:ListProcessingJobs',

@@ -1,7 +1,7 @@
 // The README's "On a real account", played as it is printed in a fresh clone: the only thing that differs is where the endpoints of the
 // shell point. Between two lines stands what the README leaves to people: their edits, and AWS's answer to a request.
 import { type SpawnOptions, spawn } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminOf } from '../../../lib/sandbox/testing';
@@ -10,12 +10,6 @@ import { ROOT, type TestSandbox, testSandbox } from '../../e2e/support/sandbox';
 
 const M5 = 'L-CCE2AFA6';
 const ENVIRONMENT = 'my-training/environments/research.yaml';
-const RUN = `name: first-run
-code: { source: code, entryPoint: hello.py }
-compute: { instanceType: ml.m5.xlarge, instanceCount: 1 }
-distribution: { launcher: script }
-limits: { maxRuntimeSeconds: 600, maxCostUsd: 5 }
-`;
 
 /** The commands of the first fenced block below a heading, without their comments. */
 function commandsBelow(heading: string): string[] {
@@ -36,8 +30,8 @@ beforeAll(async () => {
 });
 afterAll(() => sandbox?.end());
 
-/** How cdk asks about changes of permissions, and how launch asks about money. */
-const QUESTION = /\(y\/n\)|Launch\?/;
+/** How launch asks about money, and quota about requests. */
+const QUESTION = /\(y\/n\)|Launch\?|Request these increases\?/;
 
 /** A line in a shell on a terminal, as a person types it; each question is answered with yes. */
 async function typed(line: string): Promise<{ code: number | null; said: string }> {
@@ -68,7 +62,7 @@ async function typed(line: string): Promise<{ code: number | null; said: string 
   return { code, said: said.replace(/\s+/g, ' ') };
 }
 
-/** A team of the reader's own size: more of a CPU type than a new account allows, and a first run on one of it. */
+/** A team of the reader's own size: more of a CPU type than a new account allows. */
 function edit(): void {
   const file = path.join(clone, ENVIRONMENT);
   writeFileSync(
@@ -78,10 +72,6 @@ function edit(): void {
       'instanceType: ml.m5.xlarge, count: 6',
     ),
   );
-  const runs = path.join(clone, 'my-training/runs');
-  mkdirSync(path.join(runs, 'code'));
-  writeFileSync(path.join(runs, 'first-run.yaml'), RUN);
-  writeFileSync(path.join(runs, 'code/hello.py'), 'print("hello from the README")\n');
 }
 
 test('every command goes through as printed, and the first run completes', async () => {

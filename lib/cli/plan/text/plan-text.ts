@@ -1,5 +1,7 @@
 import pc from 'picocolors';
 import { spareValues } from '../../../admission';
+import { STANDING_PRICES as PRICES } from '../../../catalog/prices/standing-prices';
+import { versionDays } from '../../../contracts/storage';
 import type { DataPlan } from '../../../planner/run/data-plan';
 import { RESTART_SECONDS, SPARE_RESTART_SECONDS } from '../../../planner/run/failures';
 import type { NeuronMemoryGiB } from '../../../planner/run/neuron';
@@ -8,6 +10,9 @@ import type { SpareValue } from '../../../planner/run/spares';
 import type { PlanReport } from '../../../report/plan/plan-report';
 import { textTable } from '../../../spec/formats/text-table';
 import type { RunSpec } from '../../../spec/run-spec';
+
+const GB_PER_GIB = 1.073741824;
+const DAYS_A_MONTH = 30;
 
 /** The result of a layout search in a plan that has one. */
 export type Search = NonNullable<PlanReport['search']>;
@@ -50,6 +55,7 @@ export function planText(run: RunSpec, plan: RunPlan): string {
     ['cost', onDemandText(usd, interval80)],
     ...capacityRows(run, usd),
     ['checkpoints', checkpointText(plan)],
+    ['', checkpointStorageText(run, plan)],
     ...(spares.own ? [['spare hosts', `${spares.own.instances}: ${sparesText(spares.own)}`]] : []),
   ];
   return [
@@ -110,6 +116,16 @@ function timeText({ hours, wallHours, goodput, steps, tokens }: RunPlan): string
 
 function checkpointText({ checkpoint }: RunPlan): string {
   return `${round(checkpoint.sizeGiB, 1)} GiB every ${round(checkpoint.intervalMinutes)} minutes, ${round(checkpoint.saveSeconds)} s to write`;
+}
+
+/** Storage of the checkpoints that are kept, and of deleted ones until S3 removes their versions, at midnight after a whole day. */
+function checkpointStorageText({ checkpoints: { keep } }: RunSpec, { checkpoint, wallHours }: RunPlan): string {
+  const { sizeGiB, intervalMinutes } = checkpoint;
+  const deleted = ((versionDays('checkpoints') + 0.5) * 24 * 60) / intervalMinutes;
+  const saves = wallHours === null ? Number.POSITIVE_INFINITY : (wallHours * 60) / intervalMinutes;
+  const stored = Math.min(keep + deleted, saves) * sizeGiB * GB_PER_GIB;
+  const usd = stored * PRICES.s3GbMonth;
+  return `up to ${round(stored)} GB in S3 with deleted versions, ${dollars(usd / DAYS_A_MONTH)} per day`;
 }
 
 function sparesText({ met, goodput, goodputWithout, savedNodeHours, paidNodeHours }: SpareValue): string {

@@ -72,6 +72,7 @@ export function preflightReads(context: AccessContext, teams: readonly string[])
       sid: 'SeeQuotasJobNamesAndNetwork',
       actions: [
         'servicequotas:GetServiceQuota',
+        'servicequotas:GetAWSDefaultServiceQuota',
         'servicequotas:ListServiceQuotas',
         'sagemaker:ListTrainingJobs',
         'sagemaker:ListProcessingJobs',

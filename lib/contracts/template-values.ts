@@ -46,12 +46,40 @@ const ARNS: Readonly<Record<string, { service: string; rest: string }>> = {
 };
 /** Resource types whose Ref returns their ARN. */
 const REF_IS_ARN = new Set(['AWS::SNS::Topic', 'AWS::StepFunctions::StateMachine']);
-/** Placeholder for the suffix that CloudFormation appends to the stack name and logical id, and for the id of a KMS key. */
+/** Placeholder for the suffix that CloudFormation appends to the stack name and logical id, and for ids that AWS assigns. */
 const RANDOM = '0123456789AB';
 const KEY_ID = '00000000-0000-0000-0000-000000000000';
+const EC2_ID = '0123456789abcdef0';
+/** Ids that AWS assigns, by the type of resource. */
+const IDS: Readonly<Record<string, string>> = {
+  'AWS::EC2::Subnet': `subnet-${EC2_ID}`,
+  'AWS::EC2::SecurityGroup': `sg-${EC2_ID}`,
+  'AWS::EC2::VPC': `vpc-${EC2_ID}`,
+  'AWS::EC2::VPCEndpoint': `vpce-${EC2_ID}`,
+  'AWS::EC2::RouteTable': `rtb-${EC2_ID}`,
+  'AWS::FSx::FileSystem': `fs-${EC2_ID}`,
+  'AWS::KMS::Key': KEY_ID,
+};
+/** Longest generated name, where it is shorter than that of other types. */
+const LONGEST_NAMES: Readonly<Record<string, number>> = {
+  'AWS::IAM::Role': 64,
+  'AWS::Lambda::Function': 64,
+  'AWS::S3::Bucket': 63,
+  'AWS::Events::Rule': 64,
+  'AWS::SQS::Queue': 80,
+  'AWS::StepFunctions::StateMachine': 80,
+};
+const LONGEST_NAME = 128;
 
 /** Replaces names that are only known after deployment with `*`. */
-export const withUnknownNames = (value: string): string => value.replaceAll(RANDOM, '*').replaceAll(KEY_ID, '*');
+export const withUnknownNames = (value: string): string =>
+  [RANDOM, KEY_ID, EC2_ID].reduce((text, unknown) => text.replaceAll(unknown, '*'), value);
+
+/** CloudFormation shortens stack name and logical id until the name fits. */
+function generatedName(stack: string, id: string, type: string): string {
+  const longest = LONGEST_NAMES[type] ?? LONGEST_NAME;
+  return `${`${stack}-${id}`.slice(0, longest - RANDOM.length - 1)}-${RANDOM}`;
+}
 
 /** Resolves the intrinsic functions of a template: every Ref and GetAtt gets a value of the correct form. */
 export class TemplateValues {
@@ -73,7 +101,8 @@ export class TemplateValues {
     const properties = this.resources[id]?.Properties ?? {};
     const own = NAME_PROPERTIES.map((key) => properties[key]).find((value) => value !== undefined);
     if (own !== undefined) return String(this.resolve(own));
-    return this.place.stack === undefined ? id : `${this.place.stack}-${id}-${RANDOM}`;
+    const { stack } = this.place;
+    return stack === undefined ? id : generatedName(stack, id, this.resources[id]?.Type ?? '');
   }
 
   /** Resolves all references in a value. */
@@ -129,6 +158,7 @@ export class TemplateValues {
     };
     if (pseudo[id] !== undefined) return pseudo[id];
     const type = this.resources[id]?.Type ?? '';
+    if (IDS[type] !== undefined && this.place.stack !== undefined) return IDS[type];
     if (REF_IS_ARN.has(type)) return this.arnOf(id) ?? id;
     if (type === 'AWS::Lambda::Alias') return this.aliasArn(id);
     if (type === 'AWS::SQS::Queue') return `https://sqs.${region}.${urlSuffix}/${account}/${this.nameOf(id)}`;
@@ -141,6 +171,8 @@ export class TemplateValues {
   private attribute([id, name]: [string, string]): string {
     if (name === 'Arn' || name.endsWith('Arn')) return this.arnOf(id) ?? `${id}.${name}`;
     if (name === 'Version') return '1';
+    const assigned = IDS[this.resources[id]?.Type ?? ''];
+    if (assigned !== undefined && this.place.stack !== undefined && name.endsWith('Id')) return assigned;
     return `${id}.${name}`;
   }
 

@@ -1,0 +1,234 @@
+import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
+import { CodeBuildClient, ListBuildsCommand } from '@aws-sdk/client-codebuild';
+import { DescribeTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { DescribeAddressesCommand, DescribeVpcsCommand } from '@aws-sdk/client-ec2';
+import { DescribeRepositoriesCommand, ECRClient } from '@aws-sdk/client-ecr';
+import { GetRoleCommand, GetUserCommand, IAMClient } from '@aws-sdk/client-iam';
+import { GetAccountSettingsCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { HeadBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import {
+  GetAWSDefaultServiceQuotaCommand,
+  GetServiceQuotaCommand,
+  ServiceQuotasClient,
+} from '@aws-sdk/client-service-quotas';
+import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
+import { bucketNameOf } from '../../contracts/storage';
+import { isPermissionSet } from '../../spec/environment/formats';
+import type { EnvironmentSpec } from '../../spec/environment-file';
+import { isMissingStack } from '../aws-errors';
+import { bootstrapQualifier } from './bootstrap-qualifier';
+import { accountOf, found, type Looked, looked } from './looked';
+import { ec2In, endpointZoneCheck, typeZoneCheck } from './zone-checks';
+
+/**
+ * What else a deploy needs of the account: the bootstrap stack, principals that exist, and for a first deploy the quotas of VPCs and
+ * addresses, builds, zones, and nothing that an earlier stack of this name retained.
+ * @param isFirst whether the environment has no stack
+ */
+export async function deployChecks(environment: EnvironmentSpec, isFirst: boolean): Promise<Looked[]> {
+  const always = [bootstrapCheck(environment), ...principalChecks(environment), concurrencyCheck(environment)];
+  const first = isFirst
+    ? [vpcCheck(environment), addressCheck(environment), buildCheck(environment), retainedCheck(environment)]
+    : [];
+  const looks = await Promise.all([...always, ...first, endpointZoneCheck(environment), typeZoneCheck(environment)]);
+  return looks.flatMap((one) => one ?? []);
+}
+
+/** Whether the environment has no stack; false when that is not known. */
+export async function hasNoStack({ name, region }: EnvironmentSpec): Promise<boolean> {
+  const client = new CloudFormationClient({ region, maxAttempts: 2 });
+  const StackName = `Slipway-${name}-${region}`;
+  return client.send(new DescribeStacksCommand({ StackName })).then(() => false, isMissingStack);
+}
+
+/** Version of the bootstrap stack that the templates of this CDK need. */
+const BOOTSTRAP_VERSION = 6;
+
+async function bootstrapCheck(environment: EnvironmentSpec): Promise<Looked> {
+  const { region } = environment;
+  const qualifier = bootstrapQualifier();
+  const Name = `/cdk-bootstrap/${qualifier}/version`;
+  return looked('CDK bootstrap', `ssm:GetParameter on ${Name}`, Name, async () => {
+    const ssm = new SSMClient({ region, maxAttempts: 3 });
+    const version = await ssm.send(new GetParameterCommand({ Name })).then(
+      ({ Parameter }) => Number(Parameter?.Value ?? 0),
+      (error: Error) => {
+        if (error.name === 'ParameterNotFound') return 0;
+        throw error;
+      },
+    );
+    if (version >= BOOTSTRAP_VERSION) return [];
+    return found('bootstrap', 'error', 'account', {
+      must: `must be bootstrapped for the CDK in ${region}, with version ${BOOTSTRAP_VERSION} or later of qualifier ${qualifier}`,
+      got: version === 0 ? 'no bootstrap stack' : `version ${version}`,
+      fix: `run npx cdk bootstrap aws://${await accountOf(environment)}/${region}`,
+    });
+  });
+}
+
+/** Roles and users of the account that the file names: IAM rejects a trust policy with one that does not exist. */
+function principalChecks(environment: EnvironmentSpec): Promise<Looked | undefined>[] {
+  const { teams, access, region } = environment;
+  const named = [
+    ...Object.entries(teams).map(([team, { principals }]) => ({ at: `teams.${team}.principals`, arns: principals })),
+    ...Object.entries(access).map(([persona, arns]) => ({ at: `access.${persona}`, arns })),
+  ];
+  const iam = new IAMClient({ region, maxAttempts: 5 });
+  return named.flatMap(({ at, arns }) =>
+    arns.map(async (arn, i) => {
+      const [, kind, name] = /:(role|user)\/(?:.*\/)?([^/]+)$/.exec(arn) ?? [];
+      if (isPermissionSet(arn) || !name || arn.split(':')[4] !== (await accountOf(environment))) return undefined;
+      const command = kind === 'role' ? new GetRoleCommand({ RoleName: name }) : new GetUserCommand({ UserName: name });
+      return looked(`principal ${name}`, `iam:Get${kind === 'role' ? 'Role' : 'User'} on ${name}`, arn, async () => {
+        const isThere = await iam.send(command as GetRoleCommand).then(() => true, absentIs('NoSuchEntity'));
+        return isThere
+          ? []
+          : found('principal', 'error', `${at}[${i}]`, {
+              ...{ must: 'must be a role or user that exists', got: arn, fix: 'create it, or correct the name' },
+            });
+      });
+    }),
+  );
+}
+
+/** For a call whose error says that the resource does not exist. */
+const absentIs =
+  (...names: string[]) =>
+  (error: Error): false => {
+    if (names.some((name) => error.name.startsWith(name))) return false;
+    throw error;
+  };
+
+/** A count against a quota of another service than SageMaker. */
+interface CountedQuota {
+  readonly title: string;
+  readonly permission: string;
+  readonly service: string;
+  readonly code: string;
+  readonly what: string;
+  /** The option that needs one more. */
+  readonly path: string;
+  count(): Promise<number>;
+}
+
+async function countedCheck(environment: EnvironmentSpec, quota: CountedQuota): Promise<Looked> {
+  const { region } = environment;
+  const { title, permission, service: ServiceCode, code: QuotaCode, what, path } = quota;
+  return looked(title, `${permission} and servicequotas:GetServiceQuota`, `one more of ${what}`, async () => {
+    const quotas = new ServiceQuotasClient({ region, maxAttempts: 5 });
+    const byDefault = () => quotas.send(new GetAWSDefaultServiceQuotaCommand({ ServiceCode, QuotaCode }));
+    const [used, { Quota }] = await Promise.all([
+      quota.count(),
+      quotas.send(new GetServiceQuotaCommand({ ServiceCode, QuotaCode })).catch((error: Error) => {
+        if (error.name === 'NoSuchResourceException') return byDefault();
+        throw error;
+      }),
+    ]);
+    const limit = Quota?.Value ?? 0;
+    if (used < limit) return [];
+    return found('quota', 'error', path, {
+      must: `must leave one of the ${what} that ${region} allows the account`,
+      got: `${used} of ${limit} in use`,
+      fix: `delete one, or request more: aws service-quotas request-service-quota-increase --service-code ${ServiceCode} --quota-code ${QuotaCode} --desired-value ${used + 1} --region ${region}`,
+    });
+  });
+}
+
+const isMade = ({ network }: EnvironmentSpec) => network.mode.startsWith('vpc-');
+
+/** https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html, 2026-11-26. */
+async function vpcCheck(environment: EnvironmentSpec): Promise<Looked | undefined> {
+  if (!isMade(environment)) return undefined;
+  return countedCheck(environment, {
+    ...{ title: 'VPC quota', permission: 'ec2:DescribeVpcs', service: 'vpc', code: 'L-F678F1CE', what: 'VPCs' },
+    path: 'network.mode',
+    count: async () => (await ec2In(environment).send(new DescribeVpcsCommand({}))).Vpcs?.length ?? 0,
+  });
+}
+
+async function addressCheck(environment: EnvironmentSpec): Promise<Looked | undefined> {
+  if (environment.network.mode !== 'vpc-nat') return undefined;
+  return countedCheck(environment, {
+    ...{ title: 'Elastic IP quota', permission: 'ec2:DescribeAddresses', service: 'ec2', code: 'L-0263D0A3' },
+    ...{ what: 'Elastic IP addresses', path: 'network.mode' },
+    count: async () => (await ec2In(environment).send(new DescribeAddressesCommand({}))).Addresses?.length ?? 0,
+  });
+}
+
+/** Control, reconcile and the functions of a deploy run at the same time. */
+const CONCURRENT = 10;
+
+function concurrencyCheck({ region }: EnvironmentSpec): Promise<Looked> {
+  return looked('Lambda concurrency', 'lambda:GetAccountSettings', `${CONCURRENT} concurrent calls`, async () => {
+    const { AccountLimit } = await new LambdaClient({ region, maxAttempts: 3 }).send(new GetAccountSettingsCommand({}));
+    const limit = AccountLimit?.ConcurrentExecutions ?? CONCURRENT;
+    if (limit >= CONCURRENT) return [];
+    return found('quota', 'error', 'account', {
+      must: `must allow ${CONCURRENT} concurrent calls of Lambda functions in ${region}`,
+      got: limit,
+      fix: `request more: aws service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384 --desired-value 1000 --region ${region}`,
+    });
+  });
+}
+
+/**
+ * New accounts may have no builds at all, whatever Service Quotas says; only AWS Support changes that. An account that has built before has
+ * builds.
+ */
+async function buildCheck({ region, image }: EnvironmentSpec): Promise<Looked | undefined> {
+  if (image.uri !== undefined) return undefined;
+  return looked('CodeBuild', 'codebuild:ListBuilds', 'the account has built before', async () => {
+    const { ids = [] } = await new CodeBuildClient({ region, maxAttempts: 3 }).send(new ListBuildsCommand({}));
+    if (ids.length > 0) return [];
+    return found('builds', 'warning', 'image.build', {
+      must: 'must be allowed by CodeBuild, which gives some new accounts no builds ("Cannot have more than 0 builds in queue")',
+      got: `no build in ${region} yet`,
+      fix: 'if the deploy stops with that text, open a case with AWS Support, or name an image: image: { uri: <an AWS Deep Learning Container> }',
+    });
+  });
+}
+
+/** Buckets, table and repository of an earlier stack of this name: CloudFormation cannot create them again. */
+async function retainedCheck(environment: EnvironmentSpec): Promise<Looked | undefined> {
+  const { name, region, storage, image } = environment;
+  if (storage.adopt) return undefined;
+  const settings = { region, maxAttempts: 3 };
+  const place = { prefix: `slipway-${name}`, account: await accountOf(environment), region };
+  const buckets = (['data', 'checkpoints', 'artifacts', 'access-logs'] as const)
+    .filter((purpose) => !(storage.buckets as Record<string, string> | undefined)?.[purpose])
+    .map((purpose) => bucketNameOf(place, purpose));
+  const s3 = new S3Client(settings);
+  const TableName = `slipway-${name}-runs`;
+  const looks: [string, () => Promise<unknown>][] = [
+    ...buckets.map((Bucket): [string, () => Promise<unknown>] => [
+      `bucket ${Bucket}`,
+      () => s3.send(new HeadBucketCommand({ Bucket })),
+    ]),
+    [`table ${TableName}`, () => new DynamoDBClient(settings).send(new DescribeTableCommand({ TableName }))],
+    ...(image.uri === undefined ? [repositoryLook(place.prefix, settings)] : []),
+  ];
+  return looked(
+    'retained storage',
+    's3:ListBucket, dynamodb:DescribeTable',
+    'nothing of an earlier stack',
+    async () => {
+      const there = await Promise.all(
+        looks.map(async ([what, look]) => ((await look().then(() => true, isAbsent)) ? what : '')),
+      );
+      const left = there.filter((what) => what !== '');
+      if (left.length === 0) return [];
+      return found('retained', 'error', 'storage.adopt', {
+        must: `must be true for the storage that an earlier stack of ${name} retained`,
+        got: left.join(', '),
+        fix: 'write storage: { adopt: true }, or delete them',
+      });
+    },
+  );
+}
+
+const repositoryLook = (name: string, settings: object): [string, () => Promise<unknown>] => [
+  `repository ${name}`,
+  () => new ECRClient(settings).send(new DescribeRepositoriesCommand({ repositoryNames: [name] })),
+];
+
+const isAbsent = absentIs('NotFound', 'NoSuchBucket', 'ResourceNotFoundException', 'RepositoryNotFoundException');

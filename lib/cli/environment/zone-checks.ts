@@ -1,0 +1,86 @@
+import {
+  DescribeAvailabilityZonesCommand,
+  DescribeInstanceTypeOfferingsCommand,
+  DescribeVpcEndpointServicesCommand,
+  EC2Client,
+} from '@aws-sdk/client-ec2';
+import type { EnvironmentSpec } from '../../spec/environment-file';
+import { found, type Looked, looked } from './looked';
+
+/** EC2 in the region of an environment. */
+export const ec2In = ({ region }: EnvironmentSpec) => new EC2Client({ region, maxAttempts: 3 });
+/** Service names whose last part differs from the endpoint's name in the environment file. */
+export const SERVICE_NAMES: Readonly<Record<string, readonly string[]>> = {
+  ecr: ['ecr.api', 'ecr.dkr'],
+  sagemaker: ['sagemaker.api'],
+};
+
+/** Zones of the network, by name and id; all of the Region unless the file names some. */
+async function zonesOf(ec2: EC2Client, { network, region }: EnvironmentSpec): Promise<{ name: string; id: string }[]> {
+  const filters = [{ Name: 'zone-type', Values: ['availability-zone'] }];
+  const { AvailabilityZones = [] } = await ec2.send(new DescribeAvailabilityZonesCommand({ Filters: filters }));
+  const own = AvailabilityZones.map(({ ZoneName = '', ZoneId = '' }) => ({ name: ZoneName, id: ZoneId }));
+  const ids = network.availabilityZoneIds;
+  return own.filter(({ name, id }) => name.startsWith(region) && (ids === 'all' || ids.includes(id)));
+}
+
+/** An interface endpoint can only be in zones in which its service is; one zone too many fails the deploy in the middle. */
+export async function endpointZoneCheck(environment: EnvironmentSpec): Promise<Looked | undefined> {
+  const { network, region } = environment;
+  const names = (network.endpoints ?? []).flatMap((name) => SERVICE_NAMES[name] ?? [name]);
+  if (network.packages === 'codeartifact') names.push('codeartifact.api', 'codeartifact.repositories');
+  if (network.mode !== 'vpc-locked' || names.length === 0) return undefined;
+  const ec2 = ec2In(environment);
+  return looked('zones of endpoints', 'ec2:DescribeVpcEndpointServices', `${names.length} services`, async () => {
+    const ServiceNames = names.map((name) => `com.amazonaws.${region}.${name}`);
+    const [zones, services] = await Promise.all([
+      zonesOf(ec2, environment),
+      ec2.send(new DescribeVpcEndpointServicesCommand({ ServiceNames })).catch((error: Error) => {
+        if (error.name === 'InvalidServiceName') return error.message;
+        throw error;
+      }),
+    ]);
+    if (typeof services === 'string')
+      return found('endpoint-services', 'error', 'network.endpoints', {
+        must: `must name services that ${region} has`,
+        got: services,
+        fix: 'remove the service, or use another region',
+      });
+    const { ServiceDetails = [] } = services;
+    const everywhere = zones.filter(({ name }) =>
+      ServiceDetails.every(({ AvailabilityZones = [] }) => AvailabilityZones.includes(name)),
+    );
+    if (everywhere.length === zones.length) return [];
+    const lacking = zones.filter((zone) => !everywhere.includes(zone)).map(({ id }) => id);
+    return found('endpoint-zones', 'error', 'network.availabilityZoneIds', {
+      must: 'must contain only zones that have every service of network.endpoints',
+      got: lacking.join(', '),
+      fix: `write availabilityZoneIds: [${everywhere.map(({ id }) => id).join(', ')}]`,
+    });
+  });
+}
+
+/** Instance types of quotas.require that EC2 offers in no zone of the network. */
+export async function typeZoneCheck(environment: EnvironmentSpec): Promise<Looked | undefined> {
+  const types = [...new Set(environment.quotas.require.map(({ instanceType }) => instanceType))];
+  if (types.length === 0) return undefined;
+  const ec2 = ec2In(environment);
+  return looked('zones of instance types', 'ec2:DescribeInstanceTypeOfferings', types.join(', '), async () => {
+    const Filters = [{ Name: 'instance-type', Values: types.map((type) => type.replace(/^ml\./, '')) }];
+    const [zones, { InstanceTypeOfferings = [] }] = await Promise.all([
+      zonesOf(ec2, environment),
+      ec2.send(new DescribeInstanceTypeOfferingsCommand({ LocationType: 'availability-zone-id', Filters })),
+    ]);
+    const ids = zones.map(({ id }) => id);
+    return types.flatMap((type) => {
+      const offered = InstanceTypeOfferings.filter(({ InstanceType }) => `ml.${InstanceType}` === type);
+      const at = offered.flatMap(({ Location }) => Location ?? []).sort();
+      if (at.length === 0 || at.some((id) => ids.includes(id))) return [];
+      return found('type-zones', 'error', 'network.availabilityZoneIds', {
+        must: `must contain a zone with ${type}`,
+        got: ids.join(', '),
+        fix: `add ${at.join(' or ')}`,
+      });
+    });
+  });
+}
