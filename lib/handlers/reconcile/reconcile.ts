@@ -8,7 +8,7 @@ import {
 } from '../../contracts/launcher';
 import { isDueForLook } from '../../lifecycle/health/look';
 import { describeError } from '../shared/errors';
-import { comeAgainSoon, MOST_IN_BATCH, sendMessage, sendMessages } from '../shared/queue';
+import { AGAIN_SECONDS, MOST_IN_BATCH, retryLater, sendMessage, sendMessages } from '../shared/queue';
 import { UnreadableItem } from '../shared/stored';
 import { admitRuns } from './admit-runs';
 import type { ReconcileDeps } from './deps';
@@ -105,7 +105,7 @@ async function onMessages(deps: ReconcileDeps, records: readonly QueueRecord[]):
 async function handled(deps: ReconcileDeps, message: RunMessage, receiptHandle?: string): Promise<boolean> {
   try {
     if (message.kind === 'admit') await admitRuns(deps, message.runId);
-    else await reconcileRun(deps, message.runId);
+    else return await handledRun(deps, message.runId, receiptHandle);
     return true;
   } catch (error) {
     // The next tick reports it; the same message again would fail again.
@@ -114,15 +114,34 @@ async function handled(deps: ReconcileDeps, message: RunMessage, receiptHandle?:
       return true;
     }
     deps.log('error', 'a message failed and will come again', { ...message, error: describeError(error) });
-    if (receiptHandle) await again(deps, receiptHandle);
+    if (receiptHandle) await again(deps, receiptHandle, AGAIN_SECONDS);
     return false;
   }
 }
 
+/**
+ * A run whose create call has its place within the next minutes gets its message again at that time, rather than at the next tick.
+ * @returns false when the message must come again
+ */
+async function handledRun(deps: ReconcileDeps, runId: string, receiptHandle?: string): Promise<boolean> {
+  const waitMs = await reconcileRun(deps, runId);
+  if (waitMs === undefined || !receiptHandle) return true;
+  if (waitMs > AT_ONCE_MS) {
+    await again(deps, receiptHandle, Math.floor(waitMs / 1000));
+    return false;
+  }
+  // The queue counts whole seconds; the calls of a burst are closer to each other.
+  await deps.sleep(waitMs);
+  return (await reconcileRun(deps, runId)) === undefined;
+}
+
+/** Shorter waits are slept. */
+const AT_ONCE_MS = 2000;
+
 /** The queue's own visibility timeout is minutes; if this call fails, the message just comes later. */
-async function again(deps: ReconcileDeps, receiptHandle: string): Promise<void> {
+async function again(deps: ReconcileDeps, receiptHandle: string, seconds: number): Promise<void> {
   try {
-    await comeAgainSoon(deps.sqs, deps.queueUrl, receiptHandle);
+    await retryLater(deps.sqs, deps.queueUrl, receiptHandle, seconds);
   } catch (error) {
     deps.log('warn', 'a failed message waits for the timeout of the queue', { error: describeError(error) });
   }

@@ -118,6 +118,8 @@ export const requestItem = (team: string, id: string, runId: string): Item => ({
 /** State that the queue keeps between two passes, and the shares that other readers need to compute the same order. */
 export interface QueueDocument {
   usage: QueueUsage;
+  /** When the next create call may be made, epoch milliseconds. @default - now */
+  nextCreateAt?: number;
   shares: Readonly<Record<string, number>>;
 }
 
