@@ -34,6 +34,8 @@ export interface CheckpointSearch {
   bad?: readonly string[];
   /** How many complete checkpoints to find. @default 3, so that another one can be tried when the newest proves unreadable */
   enough?: number;
+  /** The only folder to look at. @default - all folders of steps */
+  only?: string;
   /** A checkpoint that an earlier pass found complete: if it is still the newest, it is not read again. @default none */
   known?: Checkpoint | null;
 }
@@ -56,8 +58,12 @@ export async function listCheckpoints(
   }
 }
 
+const NO_OBJECTS = { objects: new Map(), newestWriteAt: 0 };
+
 async function committed(s3: S3Client, prefixUri: string, search: CheckpointSearch): Promise<Listed> {
-  const found = new CommittedSearch(prefixUri, search, await listFolder(s3, prefixUri));
+  const { only } = search;
+  const top = only === undefined ? await listFolder(s3, prefixUri) : { ...NO_OBJECTS, folders: [only] };
+  const found = new CommittedSearch(prefixUri, search, top);
   let incomplete = 0;
   for (let uri = found.next(); uri !== undefined; uri = found.next()) {
     const folder = await listFolder(s3, uri, { deep: true, most: MAX_OBJECTS });
