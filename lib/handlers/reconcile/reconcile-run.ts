@@ -148,7 +148,7 @@ async function markLeftovers(deps: ReconcileDeps, subject: Subject): Promise<voi
     const visible = files?.checkpoints;
     if (!visible || !isWithin(visible.prefix, ownFolders(files).run)) return;
     if (await isShared(deps, subject, visible.prefix)) return;
-    const { found, tagged } = await tagLeftovers(deps.s3, visible.prefix, visible.marker);
+    const { found, tagged } = await tagLeftovers(deps, visible.prefix, visible.marker);
     if (found > 0) deps.log('info', 'objects of uncommitted checkpoints will expire', { runId, found, tagged });
   } catch (error) {
     deps.log('warn', 'uncommitted checkpoints were not tagged', { runId, error: describeError(error) });

@@ -168,6 +168,7 @@ const record = loose({
   }),
   tags: z.record(text, text).optional(),
   note: text.optional(),
+  requestId: text.optional(),
   budgets: loose({
     failures: count,
     stale: count,
