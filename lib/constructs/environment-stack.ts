@@ -234,6 +234,7 @@ export class EnvironmentStack extends Stack {
       teamNotifications: Object.fromEntries(Object.entries(teams).map(([team, t]) => [team, t.notifications])),
       retain: storage.retain,
       adopt: storage.adopt,
+      runRetentionDays: storage.runRetentionDays,
       tableDeletionProtection: this.spec.protection.tableDeletionProtection,
     });
   }

@@ -46,6 +46,8 @@ export const chatTopicsSchema = z.record(z.string(), z.string());
 
 /** Reconcile: times of preemption as JSON, `{"afterMinutes": 15, ...}`; defaults are in lib/spec/environment/preemption-times.ts. */
 export const ENV_PREEMPTION = 'SLIPWAY_PREEMPTION';
+/** Days for which the run table keeps the items of a run that is over; 0 or absent = indefinitely. */
+export const ENV_RUN_RETENTION_DAYS = 'SLIPWAY_RUN_RETENTION_DAYS';
 /** Content of `ENV_PREEMPTION`, in minutes; null disables preemption. */
 export const preemptionSchema = z
   .object({

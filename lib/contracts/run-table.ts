@@ -44,7 +44,11 @@ export const TEAM_INDEX_PARTITION_KEY = 'team';
 /** Sort key of the index of a team's runs: ISO 8601 time of the start. */
 export const TEAM_INDEX_SORT_KEY = 'createdAt';
 
-/** DynamoDB deletes items that have this attribute (epoch seconds). Only version 0.1.0 wrote it, on REQUEST items; no items expire now. */
+/**
+ * DynamoDB deletes items some time after this time (epoch seconds). The items of a run have it while the run is over, and lose it when the
+ * run is resumed. Without it: RUN, INTENT and REQUEST of a registered run (CloudFormation repeats its request when it rolls an update back,
+ * possibly years later) and of a run that an earlier version started.
+ */
 export const RUN_TABLE_TTL_ATTRIBUTE = 'expiresAt';
 
 /** Sort key of the run itself. */

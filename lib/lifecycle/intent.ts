@@ -32,6 +32,8 @@ export interface NewRun {
   /** Tags from the run file and from the person who started the run. @default - none */
   tags?: Record<string, string>;
   note?: string;
+  /** As in the record. @default - none */
+  requestId?: string;
   /** Earliest time of its first attempt. @default - as soon as there is capacity in the queue */
   notBefore?: EpochMs;
 }

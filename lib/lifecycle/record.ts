@@ -335,6 +335,8 @@ export interface RunRecord {
    * @default - none
    */
   earlierPools?: EarlierPool[];
+  /** Request id of the start by a person. @default - none: a registered run, or a run of an earlier version; its record never expires */
+  requestId?: string;
   /** When it last joined the queue; a preempted run keeps this time. @default `createdAt` (records of older versions) */
   queuedAt?: EpochMs;
   /** Room that the queue reserves for its next attempt: a larger rung, and since when. @default - none */

@@ -100,7 +100,12 @@ export interface EnvironmentSpec {
     availabilityZoneIds: 'all' | string[];
     packages: 'none' | 'wheels' | 'codeartifact';
   };
-  storage: NonNullable<Sections['storage']> & { retain: boolean; checkpointExpirationDays: number; adopt: boolean };
+  storage: NonNullable<Sections['storage']> & {
+    retain: boolean;
+    runRetentionDays: number;
+    checkpointExpirationDays: number;
+    adopt: boolean;
+  };
   image: NonNullable<Sections['image']> & {
     base: 'pytorch-2.13' | 'smp-2.8.0' | 'cuda';
     build: boolean;
@@ -160,6 +165,9 @@ export function resolveEnvironments(file: EnvironmentFile): EnvironmentSpec[] {
   return Object.entries(file.regions).map(([name, overrides]) => resolveEnvironment(file, name, overrides));
 }
 
+/** Days for which the items of a run that is over are kept. */
+export const DEFAULT_RUN_RETENTION_DAYS = 400;
+
 /** Settings of log groups without the option `logging`. */
 export const DEFAULT_LOGGING = { kms: true, retentionDays: 90 };
 
@@ -181,7 +189,13 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
     iam: merged('iam'),
     tags: merged('tags'),
     network: { ...NETWORK_DEFAULTS, ...merged('network') },
-    storage: { retain: true, checkpointExpirationDays: 90, adopt: false, ...merged('storage') },
+    storage: {
+      retain: true,
+      runRetentionDays: DEFAULT_RUN_RETENTION_DAYS,
+      checkpointExpirationDays: 90,
+      adopt: false,
+      ...merged('storage'),
+    },
     image: { base: 'pytorch-2.13', build: true, encryption: 'kms', ...merged('image') },
     quotas: resolveQuotas(merged('quotas')),
     guardrails: merged('guardrails'),

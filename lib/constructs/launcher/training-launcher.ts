@@ -16,6 +16,7 @@ import {
   ENV_NOTIFICATION_TOPIC_ARN,
   ENV_PREEMPTION,
   ENV_RUN_QUEUE_URL,
+  ENV_RUN_RETENTION_DAYS,
   ENV_RUN_TABLE,
   ENV_TEAM_SHARES,
   RECONCILE_TIMEOUT_SECONDS,
@@ -23,7 +24,7 @@ import {
   RUN_QUEUE_VISIBILITY_SECONDS,
 } from '../../contracts/launcher';
 import { ENV_METRIC_TEAMS, ENV_QUOTA_METRIC } from '../../contracts/team-metrics';
-import type { EnvironmentSpec, Notifications } from '../../spec/environment-file';
+import { DEFAULT_RUN_RETENTION_DAYS, type EnvironmentSpec, type Notifications } from '../../spec/environment-file';
 import type { JobGuardrails } from '../access/job-guardrails';
 import { controlStatements, type LauncherContext, reconcileStatements } from '../access/launcher-policy';
 import { type JobRoles, passableArns } from '../access/training-roles';
@@ -70,6 +71,8 @@ export interface TrainingLauncherProps {
   readonly retain?: boolean;
   /** Whether to adopt the run table of an earlier stack. @default false */
   readonly adopt?: boolean;
+  /** Days after the end of a run until its items in the run table expire; 0 keeps them indefinitely. @default 400 */
+  readonly runRetentionDays?: number;
   /** Whether deletion protection is enabled for the run table. @default false */
   readonly tableDeletionProtection?: boolean;
 }
@@ -254,6 +257,7 @@ export class TrainingLauncher extends Construct {
       [ENV_ENVIRONMENT]: this.props.environment,
       [ENV_RUN_TABLE]: this.table.tableName,
       [ENV_RUN_QUEUE_URL]: this.queue.queueUrl,
+      [ENV_RUN_RETENTION_DAYS]: String(this.props.runRetentionDays ?? DEFAULT_RUN_RETENTION_DAYS),
     };
   }
 

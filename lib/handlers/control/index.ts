@@ -9,7 +9,7 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import type { Context } from 'aws-lambda';
 import { requireEnv } from '../../contracts/env';
-import { ENV_ENVIRONMENT, ENV_RUN_QUEUE_URL, ENV_RUN_TABLE } from '../../contracts/launcher';
+import { ENV_ENVIRONMENT, ENV_RUN_QUEUE_URL, ENV_RUN_RETENTION_DAYS, ENV_RUN_TABLE } from '../../contracts/launcher';
 import { clientSettings, s3Settings } from '../shared/clients';
 import { Deadline } from '../shared/deadline';
 import { ServiceQuotaReader } from '../shared/limit-reader';
@@ -33,7 +33,11 @@ export function controlDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): 
     s3,
     sagemaker: deadline.limit(new SageMakerClient(clientSettings)),
     sqs: deadline.limit(new SQSClient(clientSettings)),
-    store: new RunStore(deadline.limit(new DynamoDBClient(clientSettings)), tableName),
+    store: new RunStore(
+      deadline.limit(new DynamoDBClient(clientSettings)),
+      tableName,
+      Number(env[ENV_RUN_RETENTION_DAYS] ?? 0),
+    ),
     limits: new ServiceQuotaReader(deadline.limit(new ServiceQuotasClient(clientSettings)), clock),
     presign: presigner(s3),
     readLog: (query) => readLogPage(logs, query),

@@ -5,6 +5,7 @@ import type { RunRecord } from '../../lifecycle/record';
 import type { Admission } from '../../queue/admit';
 import { advanceUsage, NO_USAGE, type QueueUsage } from '../../queue/usage';
 import { describeError } from '../shared/errors';
+import type { QueueDocument } from '../shared/items';
 import { holdsCapacity, isQueued } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
 import { announce } from './effects/apply-effects';
@@ -32,9 +33,10 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
   const needs = await needsOf(deps, [...queued, ...holding]);
   if (needs.unreadable.length > 0) await reportUnreadable(deps, 'INTENT', needs.unreadable);
   const waiting = queued.filter(({ runId }) => !needs.unreadable.some((item) => item.runId === runId));
-  const usage = await rememberedUsage(deps);
+  const queue = await rememberedQueue(deps);
+  const usage = queue?.usage;
   const started = deps.now().getTime();
-  if (usage) await rememberUsage(deps, { before: usage, held: heldNow(holding, needs), now: started });
+  if (queue) await rememberUsage(deps, { before: queue, held: heldNow(holding, needs), now: started });
   if (waiting.length === 0 && !holding.some((run) => mayGrow(run, started))) return;
   const pools = await poolsOf(deps, active, needs.all);
   const awaited = await awaitedRuns(deps, waiting);
@@ -42,7 +44,7 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
   const now = deps.now().getTime();
   const { input, admission, room } = planPass(deps, { waiting, holding, needs, usage, pools, awaited, holds, now });
   if (!(await takeRoomBack(deps, room))) return;
-  await startOrWait(deps, waiting, { ...admission, awaited, now });
+  await startOrWait(deps, waiting, { ...admission, awaited, now, places: await createPlaces(deps, admission, now) });
   // Newly admitted runs count as holding their instances from the next pass on.
   if (admission.admitted.length === 0) await makeRoom(deps, input, holding, needs);
   await keepRoom(deps, room);
@@ -53,23 +55,45 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
 async function startOrWait(
   deps: ReconcileDeps,
   waiting: readonly RunRecord[],
-  { admitted, sizes, waits, awaited, now }: Admission & { awaited: AwaitedRuns; now: number },
+  { admitted, sizes, waits, awaited, now, places }: Admission & { awaited: AwaitedRuns; now: number; places: Places },
 ): Promise<void> {
   const reasons = new Map(waits.map(({ runId, why }) => [runId, why]));
   const starting = new Set(admitted);
   for (const run of waiting) {
     const why = reasons.get(run.runId);
     await isolateFailure(deps, run, async () => {
-      if (starting.has(run.runId)) await letStart(deps, run, now, sizes[run.runId]);
+      const notBefore = places.get(run.runId);
+      const placed = notBefore === undefined ? run : { ...run, notBefore: Math.max(run.notBefore ?? 0, notBefore) };
+      if (starting.has(run.runId)) await letStart(deps, placed, now, sizes[run.runId]);
       if (why) await sayWhy(deps, await tellBlocked(deps, run, awaited, now), why);
     });
   }
 }
 
+/** When the first create call of each admitted run may be made, if not at once. */
+type Places = ReadonlyMap<string, number>;
+
+/**
+ * CreateTrainingJob takes one call a second of an account and Region. Calls of a burst that come together are throttled, and their repeats
+ * throttle others, so that each admitted run gets a place of its own a little further apart than that.
+ */
+const CREATE_EVERY_MS = 1250;
+
+/** Only passes of the queue give places, and these never run concurrently. */
+async function createPlaces(deps: ReconcileDeps, { admitted }: Admission, now: number): Promise<Places> {
+  if (admitted.length === 0) return new Map();
+  const queue = await rememberedQueue(deps);
+  if (!queue) return new Map();
+  const first = Math.max(now, queue.nextCreateAt ?? now);
+  const places = admitted.map((runId, i): [string, number] => [runId, first + i * CREATE_EVERY_MS]);
+  await deps.store.saveQueue({ ...queue, nextCreateAt: first + admitted.length * CREATE_EVERY_MS });
+  return new Map(places.filter(([, at]) => at > now + CREATE_EVERY_MS));
+}
+
 /** Undefined when it cannot be read: the queue continues, and all teams count as equal in this pass. */
-async function rememberedUsage(deps: ReconcileDeps): Promise<QueueUsage | undefined> {
+async function rememberedQueue(deps: ReconcileDeps): Promise<QueueDocument | undefined> {
   try {
-    return (await deps.store.findQueue())?.usage ?? NO_USAGE;
+    return (await deps.store.findQueue()) ?? { usage: NO_USAGE, shares: deps.shares };
   } catch (error) {
     deps.log('error', 'what the teams have used could not be read', { error: describeError(error) });
     return undefined;
@@ -79,11 +103,11 @@ async function rememberedUsage(deps: ReconcileDeps): Promise<QueueUsage | undefi
 /** Written only when the held instances change: otherwise the next reader computes the same use. */
 async function rememberUsage(
   deps: ReconcileDeps,
-  { before, held, now }: { before: QueueUsage; held: QueueUsage['held']; now: number },
+  { before, held, now }: { before: QueueDocument; held: QueueUsage['held']; now: number },
 ): Promise<void> {
-  if (isDeepStrictEqual(before.held, held)) return;
+  if (isDeepStrictEqual(before.usage.held, held)) return;
   try {
-    await deps.store.saveQueue({ usage: advanceUsage(before, held, now), shares: deps.shares });
+    await deps.store.saveQueue({ ...before, usage: advanceUsage(before.usage, held, now), shares: deps.shares });
   } catch (error) {
     deps.log('warn', 'what the teams have used was not written', { error: describeError(error) });
   }

@@ -34,25 +34,41 @@ const MOST_ROUNDS = 16;
  * Advances one run as far as possible now: observe, decide, save, act, and repeat until there is nothing left to do. Safe to call at any
  * time, any number of times and concurrently: if another invocation has written the run in the meantime, this decision is discarded and the
  * run is read again.
+ * @returns milliseconds until its first create call is due, if that is soon; otherwise undefined
  */
-export async function reconcileRun(deps: ReconcileDeps, runId: string): Promise<void> {
+export async function reconcileRun(deps: ReconcileDeps, runId: string): Promise<number | undefined> {
   let carried: EffectResults = { published: [] };
   const doubt = { open: false, pauses: 0 };
   for (let round = 0; round < MOST_ROUNDS; round++) {
     if (round > 0 && remainingMs(deps) < ROUND_MS) break;
     const subject = await readSubject(deps, runId);
     const observed = subject && (await observe(deps, subject, carried));
-    if (!subject || !observed) return deps.log('warn', 'no such run', { runId });
+    if (!subject || !observed) {
+      deps.log('warn', 'no such run', { runId });
+      return undefined;
+    }
     const actions = wanted(subject.record, observed, deps.now().getTime());
     const done = await carryOut(deps, subject, actions);
-    if (done !== 'lost-race' && isSettled(actions, observed, deps.now().getTime())) return;
+    if (done !== 'lost-race' && isSettled(actions, observed, deps.now().getTime())) return undefined;
     carried = typeof done === 'string' ? { published: [] } : done;
     // A write whose answer was lost looks like a lost race, but its effect was not carried out.
     if (done === 'lost-race') doubt.open = true;
     if (carried.create) doubt.open = DOUBTFUL.includes(carried.create.kind);
-    if (done === 'nothing-more' && !(await pauseInDoubt(deps, subject.record, doubt))) return;
+    if (done === 'nothing-more' && !(await pauseInDoubt(deps, subject.record, doubt)))
+      return untilCreate(subject.record, deps.now().getTime());
   }
   deps.log('info', 'left for the next tick', { runId });
+  return undefined;
+}
+
+/** Later than this the next tick comes first. */
+const SOON_MS = 300_000;
+
+/** Only for the first create call, which the queue has given a place: a run that was refused waits for the ticks. */
+function untilCreate({ admitted, attempt, desired, notBefore = 0 }: RunRecord, now: EpochMs): number | undefined {
+  const waitMs = notBefore - now;
+  const isPaced = admitted && attempt === undefined && desired === 'run';
+  return isPaced && waitMs > 0 && waitMs <= SOON_MS ? waitMs : undefined;
 }
 
 /** The decided actions, without a write that would only record newer steps. */
@@ -132,7 +148,7 @@ async function markLeftovers(deps: ReconcileDeps, subject: Subject): Promise<voi
     const visible = files?.checkpoints;
     if (!visible || !isWithin(visible.prefix, ownFolders(files).run)) return;
     if (await isShared(deps, subject, visible.prefix)) return;
-    const { found, tagged } = await tagLeftovers(deps.s3, visible.prefix, visible.marker);
+    const { found, tagged } = await tagLeftovers(deps, visible.prefix, visible.marker);
     if (found > 0) deps.log('info', 'objects of uncommitted checkpoints will expire', { runId, found, tagged });
   } catch (error) {
     deps.log('warn', 'uncommitted checkpoints were not tagged', { runId, error: describeError(error) });

@@ -6,9 +6,10 @@ import {
   runMessageSchema,
   tickSchema,
 } from '../../contracts/launcher';
-import { isDueForLook } from '../../lifecycle/health/look';
+import { isDueForLook, TICK_MS } from '../../lifecycle/health/look';
+import type { RunRecord } from '../../lifecycle/record';
 import { describeError } from '../shared/errors';
-import { comeAgainSoon, MOST_IN_BATCH, sendMessage, sendMessages } from '../shared/queue';
+import { AGAIN_SECONDS, MOST_IN_BATCH, retryLater, sendMessage, sendMessages } from '../shared/queue';
 import { UnreadableItem } from '../shared/stored';
 import { admitRuns } from './admit-runs';
 import type { ReconcileDeps } from './deps';
@@ -46,14 +47,10 @@ async function onTick(deps: ReconcileDeps): Promise<undefined> {
   const once = `tick/${deps.now().getTime()}`;
   const all = await deps.store.active();
   const { unreadable } = deps.store;
-  const active = all.filter((run) => isDueForLook(run, deps.now().getTime()));
-  deps.log('info', 'tick', { active: all.length, looked: active.length });
+  const due = all.filter((run) => isDueForLook(run, deps.now().getTime()));
+  deps.log('info', 'tick', { active: all.length, looked: due.length });
   await sendMessage(deps.sqs, deps.queueUrl, { kind: 'admit' }, once);
-  for (let from = 0; from < active.length; from += MOST_IN_BATCH) {
-    if (from > 0) await deps.sleep(SPREAD_MS);
-    const some = active.slice(from, from + MOST_IN_BATCH).map(({ runId }): RunMessage => ({ kind: 'run', runId }));
-    await sendMessages(deps.sqs, deps.queueUrl, some, once);
-  }
+  await wake(deps, due, once);
   await reportUnreadable(deps, 'RUN', unreadable);
   await writeTeamMetrics(deps, all);
   await writeQuotaUse(deps, all);
@@ -63,6 +60,32 @@ async function onTick(deps: ReconcileDeps): Promise<undefined> {
  * Pause after each batch of runs that a tick wakes: 1,000 runs are spread over half a minute, to limit the rate of calls to other services.
  */
 export const SPREAD_MS = 250;
+/** Time that a tick keeps for its notices and metrics. */
+const TICK_RESERVE_MS = 15_000;
+
+/** Wakes runs while the invocation has time, which suffices for about 3,500. */
+async function wake(deps: ReconcileDeps, runs: readonly RunRecord[], once: string): Promise<void> {
+  const left = () => (deps.remainingMs?.() ?? Number.POSITIVE_INFINITY) - TICK_RESERVE_MS;
+  const pausesMs = (runs.length / MOST_IN_BATCH) * SPREAD_MS;
+  const inTurn = 2 * pausesMs < left() ? runs : rotated(runs, deps.now().getTime());
+  for (let from = 0; from < runs.length; from += MOST_IN_BATCH) {
+    if (from > 0) await deps.sleep(SPREAD_MS);
+    if (left() < 0) return deps.log('warn', 'a tick had no time to wake every run', { woken: from, due: runs.length });
+    const some = inTurn.slice(from, from + MOST_IN_BATCH).map(({ runId }): RunMessage => ({ kind: 'run', runId }));
+    await sendMessages(deps.sqs, deps.queueUrl, some, once);
+  }
+}
+
+const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
+
+/**
+ * Begins each tick at another run, so that none is left out of every tick when there is no time for all. Steps of the golden ratio spread
+ * the beginnings evenly, also over every second tick, the only ones in which a steady run is due.
+ */
+function rotated(runs: readonly RunRecord[], now: number): RunRecord[] {
+  const first = Math.floor(((Math.floor(now / TICK_MS) * GOLDEN_RATIO) % 1) * runs.length);
+  return [...runs.slice(first), ...runs.slice(0, first)];
+}
 
 async function onJobEvent(deps: ReconcileDeps, event: { detail: Record<string, unknown> }): Promise<undefined> {
   const { TrainingJobName, ProcessingJobName, TrainingJobStatus, ProcessingJobStatus, SecondaryStatus } = event.detail;
@@ -105,7 +128,7 @@ async function onMessages(deps: ReconcileDeps, records: readonly QueueRecord[]):
 async function handled(deps: ReconcileDeps, message: RunMessage, receiptHandle?: string): Promise<boolean> {
   try {
     if (message.kind === 'admit') await admitRuns(deps, message.runId);
-    else await reconcileRun(deps, message.runId);
+    else return await handledRun(deps, message.runId, receiptHandle);
     return true;
   } catch (error) {
     // The next tick reports it; the same message again would fail again.
@@ -114,15 +137,34 @@ async function handled(deps: ReconcileDeps, message: RunMessage, receiptHandle?:
       return true;
     }
     deps.log('error', 'a message failed and will come again', { ...message, error: describeError(error) });
-    if (receiptHandle) await again(deps, receiptHandle);
+    if (receiptHandle) await again(deps, receiptHandle, AGAIN_SECONDS);
     return false;
   }
 }
 
+/**
+ * A run whose create call has its place within the next minutes gets its message again at that time, rather than at the next tick.
+ * @returns false when the message must come again
+ */
+async function handledRun(deps: ReconcileDeps, runId: string, receiptHandle?: string): Promise<boolean> {
+  const waitMs = await reconcileRun(deps, runId);
+  if (waitMs === undefined || !receiptHandle) return true;
+  if (waitMs > AT_ONCE_MS) {
+    await again(deps, receiptHandle, Math.floor(waitMs / 1000));
+    return false;
+  }
+  // The queue counts whole seconds; the calls of a burst are closer to each other.
+  await deps.sleep(waitMs);
+  return (await reconcileRun(deps, runId)) === undefined;
+}
+
+/** Shorter waits are slept. */
+const AT_ONCE_MS = 2000;
+
 /** The queue's own visibility timeout is minutes; if this call fails, the message just comes later. */
-async function again(deps: ReconcileDeps, receiptHandle: string): Promise<void> {
+async function again(deps: ReconcileDeps, receiptHandle: string, seconds: number): Promise<void> {
   try {
-    await comeAgainSoon(deps.sqs, deps.queueUrl, receiptHandle);
+    await retryLater(deps.sqs, deps.queueUrl, receiptHandle, seconds);
   } catch (error) {
     deps.log('warn', 'a failed message waits for the timeout of the queue', { error: describeError(error) });
   }

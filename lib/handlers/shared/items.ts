@@ -108,7 +108,7 @@ export const intentItem = (runId: string, intent: RunIntent): Item => ({
 
 /**
  * A start that repeats a client request id finds the run of the first start, however late: CloudFormation repeats the request of a
- * registered run when it rolls an update back, possibly months later. The item is kept as long as the run, and is as small.
+ * registered run when it rolls an update back, possibly months later. The item is kept as long as the run.
  */
 export const requestItem = (team: string, id: string, runId: string): Item => ({
   ...requestItemKey(team, id),
@@ -118,6 +118,8 @@ export const requestItem = (team: string, id: string, runId: string): Item => ({
 /** State that the queue keeps between two passes, and the shares that other readers need to compute the same order. */
 export interface QueueDocument {
   usage: QueueUsage;
+  /** When the next create call may be made, epoch milliseconds. @default - now */
+  nextCreateAt?: number;
   shares: Readonly<Record<string, number>>;
 }
 

@@ -47,13 +47,18 @@ export const entryOf = (message: RunMessage, once: string) => ({
   MessageDeduplicationId: hash('sha256', `${messageGroup(message)}/${once}`),
 });
 
-/** Makes a failed message visible again soon: until then its message group, which has only messages of this run, is blocked. */
-export async function comeAgainSoon(sqs: SQSClient, queueUrl: string, receiptHandle: string): Promise<void> {
+/** Makes a failed message visible again later: until then its message group, which has only messages of this run, is blocked. */
+export async function retryLater(
+  sqs: SQSClient,
+  queueUrl: string,
+  receiptHandle: string,
+  seconds = AGAIN_SECONDS,
+): Promise<void> {
   await sqs.send(
     new ChangeMessageVisibilityCommand({
       QueueUrl: queueUrl,
       ReceiptHandle: receiptHandle,
-      VisibilityTimeout: AGAIN_SECONDS,
+      VisibilityTimeout: seconds,
     }),
   );
 }

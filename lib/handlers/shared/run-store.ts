@@ -24,6 +24,7 @@ import {
 import { bookedUsd } from '../../lifecycle/accounting/month-spend';
 import type { TimelineEvent } from '../../lifecycle/action';
 import type { Attempt, RunRecord } from '../../lifecycle/record';
+import { changedItems, expiring, expiryOf } from './expiry';
 import {
   closedKey,
   eventItemOf,
@@ -51,6 +52,9 @@ import { findAttempt, findLine, findNames, findQueueDocument, readIntent, readRe
 
 /** Number of intents that a process keeps, about 15 KB each; the oldest is dropped first. */
 const MOST_INTENTS = 2000;
+
+/** Number of items in one transaction, which may have 4 MB. */
+const MOST_EXPIRING = 25;
 
 /** Parses the record in a document of the table. The result is shared and must not be changed. */
 export const recordOf = remember(readRecord);
@@ -96,6 +100,8 @@ export class RunStore {
   constructor(
     readonly dynamodb: DynamoDBClient,
     readonly tableName: string,
+    /** How long the items of a run that is over are kept. @default - indefinitely */
+    private readonly retentionDays = 0,
   ) {}
 
   /** The run with that id. Throws UnreadableItem when its item cannot be read. */
@@ -148,10 +154,36 @@ export class RunStore {
    * @param before the run as it was read
    * @returns false if another invocation has written the run since then
    */
-  save(record: RunRecord, before: RunRecord, events: readonly TimelineEvent[]): Promise<boolean> {
+  async save(record: RunRecord, before: RunRecord, events: readonly TimelineEvent[]): Promise<boolean> {
+    const expiry = expiryOf(record, this.retentionDays);
+    const isChanged = expiry !== expiryOf(before, this.retentionDays);
+    if (isChanged && !(await this.expireItems(record, expiry))) return false;
     const { run, others } = itemsOf({ record, events });
     recordOf.keep(textOf(run), record);
-    return this.write(writesOf(this.tableName, [run, ...others], before, bookedUsd(before, record)));
+    const items = [run, ...others].map((item) => expiring(item, record, expiry));
+    const isSaved = await this.write(writesOf(this.tableName, items, before, bookedUsd(before, record)));
+    if (!isSaved && isChanged && expiry !== undefined) await this.expireItems(before, undefined);
+    return isSaved;
+  }
+
+  /**
+   * Sets or removes the expiry of the items that the next write of the run does not contain. Called before that write, so that no item of a
+   * run that continues expires. If the invocation ends here, the next one continues with the remaining items.
+   * @returns false if an item was being written
+   */
+  private async expireItems(record: RunRecord, expiry: number | undefined): Promise<boolean> {
+    const all = await this.query({
+      ConsistentRead: true,
+      KeyConditionExpression: '#run = :run',
+      ExpressionAttributeNames: { '#run': RUN_TABLE_PARTITION_KEY },
+      ExpressionAttributeValues: { ':run': { S: record.runId } },
+    });
+    const items = changedItems(all, record, expiry);
+    for (let from = 0; from < items.length; from += MOST_EXPIRING) {
+      const some = items.slice(from, from + MOST_EXPIRING);
+      if (!(await this.write(some.map((Item) => ({ Put: { TableName: this.tableName, Item } }))))) return false;
+    }
+    return true;
   }
 
   /** What is booked for the runs of a team in a month (`2026-11`), USD. */

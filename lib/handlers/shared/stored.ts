@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import type { TimelineEvent } from '../../lifecycle/action';
 import { type Attempt, freshBudgets, type RunRecord } from '../../lifecycle/record';
-import type { QueueUsage } from '../../queue/usage';
 import { MAX_STEP } from '../../spec/formats/step-number';
 import { resolveRun } from '../../spec/resolve-run';
-import type { RunIntent } from './items';
+import type { QueueDocument, RunIntent } from './items';
 
 /** Documents of the run table as they are read: a restore, an edit by hand or another version may have left anything in them. */
 
@@ -169,6 +168,7 @@ const record = loose({
   }),
   tags: z.record(text, text).optional(),
   note: text.optional(),
+  requestId: text.optional(),
   budgets: loose({
     failures: count,
     stale: count,
@@ -211,6 +211,7 @@ const line = loose({ at: time, what: text, text, evidence: loose({}) });
 const byTeam = z.record(text, z.record(text, z.number()));
 const queue = loose({
   usage: loose({ at: z.number(), hours: byTeam, held: byTeam }),
+  nextCreateAt: time.optional(),
   shares: z.record(text, z.number()),
 });
 
@@ -238,8 +239,7 @@ export const findLine = (json: string): TimelineEvent | undefined => orUndefined
 export const findNames = (json: string): string[] | undefined => orUndefined<string[]>(z.array(text), json);
 
 /** The state of the queue in a document; undefined when it is not one: the next pass. */
-export const findQueueDocument = (json: string) =>
-  orUndefined<{ usage: QueueUsage; shares: Readonly<Record<string, number>> }>(queue, json);
+export const findQueueDocument = (json: string) => orUndefined<QueueDocument>(queue, json);
 
 function orUndefined<T>(schema: z.ZodType, json: string): T | undefined {
   try {

@@ -5,12 +5,13 @@ import type { PresentJob } from '../observed';
 import { isPoolDue, waitsForPoolAlone } from '../phases/settle-pool';
 import type { Attempt, EpochMs, RunRecord } from '../record';
 
+/** Time between two ticks. */
+export const TICK_MS = 300_000;
 /**
  * How often a run is observed. A steady run is observed in every second tick, its checkpoints are listed once an hour, and its progress is
  * written once an hour: the next observation shows the same facts, and these three calls are most of the cost of 1,000 live runs. A run
  * that is not steady is observed, listed and written at every tick.
  */
-const TICK_MS = 300_000;
 const TICKS_BETWEEN_LOOKS = 2;
 const TICKS_BETWEEN_LISTINGS = 12;
 /** How often the progress of a steady run is written. */

@@ -49,6 +49,17 @@ export const storage = z.strictObject({
       'Whether buckets, keys, the run table and the image repository are retained when the stack is deleted.',
     default: true,
   }),
+  runRetentionDays: z
+    .int()
+    .min(0)
+    .max(36_500)
+    .optional()
+    .meta({
+      description:
+        'Days after the end of a run until its items in the run table expire. 0 keeps them indefinitely. Of a registered run, only attempts and timeline expire.',
+      default: 400,
+      examples: [0],
+    }),
   checkpointExpirationDays: z
     .int()
     .min(1)

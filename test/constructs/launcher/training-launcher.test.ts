@@ -298,8 +298,11 @@ test('the functions have what their contract names', () => {
   expect(Object.keys(variables('control')).sort()).toEqual([
     'SLIPWAY_ENVIRONMENT',
     'SLIPWAY_RUN_QUEUE_URL',
+    'SLIPWAY_RUN_RETENTION_DAYS',
     'SLIPWAY_RUN_TABLE',
   ]);
+  for (const name of ['control', 'reconcile'])
+    expect(variables(name)).toMatchObject({ SLIPWAY_RUN_RETENTION_DAYS: '400' });
   expect(variables('reconcile')).toMatchObject({
     SLIPWAY_ENVIRONMENT: 'research',
     SLIPWAY_TEAM_SHARES: '{"nlp":2,"speech":1}',

@@ -1,3 +1,5 @@
+import { ListObjectsV2Command } from '@aws-sdk/client-s3';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   byStep,
@@ -6,7 +8,9 @@ import {
   MARKER,
   matchesMarker,
 } from '../../../lib/handlers/reconcile/observe/checkpoints';
-import { folderOf } from '../../../lib/handlers/reconcile/observe/folders';
+import { listFolder } from '../../../lib/handlers/reconcile/observe/folders';
+import { checkpointKey } from '../../../lib/lifecycle/record';
+import { draws } from '../../support/draws';
 import { fakeS3 } from '../support/fake-s3';
 
 const P = 's3://b/run/';
@@ -24,13 +28,19 @@ test('folders of steps come newest first, by number; others are left out', () =>
   expect(byStep(['step-99999999999999999999/', 'step-1/'])).toEqual(['step-1/']);
 });
 
-test('a listing is relative to its folder, over all pages, and dated by its newest object', () => {
+test('a listing is relative to its folder, over all pages, and dated by its newest object', async () => {
   const at = (ms: number) => new Date(ms);
+  const { client, mock } = fakeS3(() => 0);
   const pages = [
-    { CommonPrefixes: [{ Prefix: 'run/step-1/' }, {}], Contents: [{ Key: 'run/a', Size: 3, LastModified: at(9) }] },
+    {
+      CommonPrefixes: [{ Prefix: 'run/step-1/' }, {}],
+      Contents: [{ Key: 'run/a', Size: 3, LastModified: at(9) }],
+      NextContinuationToken: 'more',
+    },
     { Contents: [{ Key: 'run/b', LastModified: at(4) }, { Size: 1 }, { Key: 'run/c', Size: 2 }] },
   ];
-  const { folders, objects, newestWriteAt } = folderOf(pages, 'run/');
+  mock.on(ListObjectsV2Command).callsFake(({ ContinuationToken: token }) => (token ? pages[1] : pages[0]));
+  const { folders, objects, newestWriteAt } = await listFolder(client, P);
   expect(folders).toEqual(['step-1/']);
   expect([...objects]).toEqual([
     ['a', { bytes: 3, writtenAt: 9 }],
@@ -38,7 +48,8 @@ test('a listing is relative to its folder, over all pages, and dated by its newe
     ['c', { bytes: 2, writtenAt: 0 }],
   ]);
   expect(newestWriteAt).toBe(9);
-  expect(folderOf([], 'run/')).toEqual({ folders: [], objects: new Map(), newestWriteAt: 0 });
+  mock.on(ListObjectsV2Command).resolves({});
+  expect(await listFolder(client, P)).toEqual({ folders: [], objects: new Map(), newestWriteAt: 0 });
 });
 
 describe('a search', () => {
@@ -164,4 +175,56 @@ test('a marker whose path has no number is that of step 0', async () => {
   const s3 = fakeS3(() => 1000);
   s3.put('b/run/done', 'x');
   expect(await listCheckpoints(s3.client, P, { marker: 'done' })).toMatchObject({ committed: [{ uri: P, step: 0 }] });
+});
+
+describe('many folders', () => {
+  const lists = (s3: ReturnType<typeof fakeS3>) => s3.mock.commandCalls(ListObjectsV2Command).length;
+
+  test.each([
+    ['*/DONE', 1],
+    ['out/*/DONE', 2],
+  ])('are listed from the highest step on until enough match the marker %s', async (marker, depth) => {
+    const s3 = fakeS3(() => 1000);
+    const folder = (step: number) => marker.replace('*/DONE', `s${step}/`);
+    for (let step = 1; step <= 300; step++) s3.put(`b/run/${folder(step)}DONE`, 'x');
+    const found = await listCheckpoints(s3.client, P, { marker });
+    expect(found).toMatchObject({ committed: [300, 299, 298].map((step) => ({ uri: P + folder(step), step })) });
+    expect(lists(s3)).toBe(depth + 3);
+  });
+
+  test('without a marker are not listed one after another', async () => {
+    const s3 = fakeS3(() => 1000);
+    for (let step = 2; step <= 300; step++) s3.put(`b/run/step-${step}/a`, 'data');
+    s3.put('b/run/step-1/a', 'data');
+    s3.put(`b/run/step-1/${MARKER}`, marker(1));
+    const found = await listCheckpoints(s3.client, P);
+    expect(found).toMatchObject({ committed: [{ uri: `${P}step-1/`, step: 1 }], newestWriteAt: 1000 });
+    const deep = s3.mock.commandCalls(ListObjectsV2Command).filter(({ args: [{ input }] }) => !input.Delimiter);
+    expect(deep).toHaveLength(4);
+  });
+
+  test('have the same newest usable checkpoints, however many are listed', async () => {
+    const names = fc.constantFrom('s1', 's2', 's10', 's33', 'best', 'x7-8', 'final');
+    const paths = fc.uniqueArray(fc.tuple(names, fc.constantFrom('r0', 'r1', 'q')), { minLength: 1, selector: String });
+    const markers = fc.constantFrom('*/DONE', '*/r*/DONE', 's*/*/DONE', '*/*/D*');
+    const law = fc.asyncProperty(paths, markers, fc.nat({ max: 3 }), async (folders, glob, bad) => {
+      const s3 = fakeS3(() => 1000);
+      const isDeep = glob.split('/').length > 2;
+      for (const [name, rank] of folders) s3.put(`b/run/${name}/${isDeep ? `${rank}/` : ''}DONE`, 'x');
+      const all = await listCheckpoints(s3.client, P, { marker: glob, enough: 1000 });
+      if (all.kind !== 'listed') throw new Error(all.kind);
+      const skipped = all.committed.slice(0, bad).map(checkpointKey);
+      const usable = (listed: typeof all) => listed.committed.filter((c) => !skipped.includes(checkpointKey(c)));
+      const few = await listCheckpoints(s3.client, P, { marker: glob, enough: 1, bad: skipped });
+      if (few.kind !== 'listed') throw new Error(few.kind);
+      expect(usable(few)[0]?.step).toBe(usable(all)[0]?.step);
+      const expected = folders.filter(([name, rank]) =>
+        matchesMarker(glob, isDeep ? `${name}/${rank}/DONE` : `${name}/DONE`),
+      );
+      expect(new Set(all.committed.map((c) => c.uri)).size).toBe(
+        new Set(expected.map(([n, r]) => (isDeep ? n + r : n))).size,
+      );
+    });
+    await fc.assert(law, { numRuns: draws(30) });
+  });
 });

@@ -235,6 +235,13 @@ describe('checkpoints.startFrom', () => {
     expect(await from(torn)).toEqual({ missing: `${torn} has no complete checkpoint` });
   });
 
+  test('of one checkpoint is that one, however many newer ones there are', async () => {
+    const first = await world.launch();
+    for (let step = 10; step <= 100; step += 10) world.commit(first, step);
+    const found = await from(`${PREFIX}/${first}/step-20/`);
+    expect(found).toMatchObject({ uri: `${PREFIX}/${first}/step-20/`, step: 20, attempt: null });
+  });
+
   test('fails: of a prefix with none is missing', async () => {
     expect(await from(`${PREFIX}/nobody/`)).toEqual({ missing: `${PREFIX}/nobody/ has no complete checkpoint` });
   });

@@ -245,6 +245,53 @@ describe('a run that is over', () => {
     expect(tags()).toEqual([['step-20/shard-0', 'slipway=leftover']]);
   });
 
+  test('tags no folder that the marker of its script cannot match', async () => {
+    for (const [marker, tagged] of [
+      ["'*.done'", []],
+      ["'ckpt-*/done'", []],
+      ["'*/done'", [['step-20/shard-0', 'slipway=leftover']]],
+    ] as const) {
+      world = fakeWorld();
+      const runId = await world.launch(`name: own
+code: { source: image, containerEntrypoint: [python, train.py] }
+compute: { instanceType: ml.m5.xlarge, instanceCount: 2 }
+checkpoints: { mode: direct, committedMarker: ${marker} }
+`);
+      const folder = `checkpoint-bucket/runs/nlp/${runId}/`;
+      for (const name of ['step-10/shard-0', 'step-10/done', 'step-20/shard-0', '20.done'])
+        world.s3.put(`${folder}${name}`, 'x');
+      world.end(nameOf(runId), 'Completed');
+      await world.tick();
+      expect(tags()).toEqual(tagged);
+    }
+  });
+
+  test('lists only the objects of folders without a marker, several at a time', async () => {
+    const runId = await world.launch();
+    for (let step = 1; step <= 100; step++) world.commit(runId, step);
+    for (const step of [1000, 2000]) world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/step-${step}/shard-0`, 'half');
+    await world.tick();
+    world.end(nameOf(runId), 'Completed');
+    const before = world.s3.mock.commandCalls(ListObjectsV2Command).length;
+    await world.tick();
+    const lists = world.s3.mock.commandCalls(ListObjectsV2Command).slice(before);
+    const deep = lists.filter(({ args: [{ input }] }) => !input.Delimiter).map(({ args: [{ input }] }) => input.Prefix);
+    expect(tags().map(([name]) => name)).toEqual(['step-1000/shard-0', 'step-2000/shard-0']);
+    // The end of an attempt lists the newest folders, and then each of the two once more.
+    expect(deep).toHaveLength(2 + 3 + 2);
+  });
+
+  test('ends although there is no time to look for them', async () => {
+    const runId = await world.launch();
+    world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/step-20/shard-0`, 'half');
+    world.end(nameOf(runId), 'Completed');
+    world.reconcile.remainingMs = () => 50_000;
+    await world.tick();
+    expect(await stateOf(runId)).toBe('completed');
+    expect(tags()).toEqual([]);
+    expect(world.logged).toContain('warn: uncommitted checkpoints were not tagged');
+  });
+
   test('ends although they cannot be tagged', async () => {
     const runId = await world.launch();
     world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/step-20/shard-0`, 'half');

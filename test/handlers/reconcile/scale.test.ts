@@ -2,19 +2,24 @@ import { BatchGetItemCommand, DynamoDBClient, QueryCommand } from '@aws-sdk/clie
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { DescribeTrainingJobCommand, ListTrainingJobsCommand } from '@aws-sdk/client-sagemaker';
 import { GetParameterCommand } from '@aws-sdk/client-ssm';
+import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { boundedTimeline } from '../../../lib/handlers/control/reads/timeline';
 import { listCheckpoints } from '../../../lib/handlers/reconcile/observe/checkpoints';
 import { othersUsage } from '../../../lib/handlers/reconcile/queue/others-usage';
 import { readAgain } from '../../../lib/handlers/reconcile/queue/read-again';
 import { RunNeeds } from '../../../lib/handlers/reconcile/queue/run-needs';
-import { onEvent } from '../../../lib/handlers/reconcile/reconcile';
+import { onEvent, SPREAD_MS } from '../../../lib/handlers/reconcile/reconcile';
 import { runItem } from '../../../lib/handlers/shared/items';
 import { RunStore } from '../../../lib/handlers/shared/run-store';
 import type { QuotaNeed } from '../../../lib/quota';
 import { running } from '../../lifecycle/support/records';
+import { draws } from '../../support/draws';
 import { mockClient } from '../../support/mocked-clients';
-import { type FakeWorld, fakeWorld } from '../support/fake-world';
+import { type FakeWorld, fakeWorld, START } from '../support/fake-world';
+
+/** What a tick keeps for its notices and metrics. */
+const TICK_RESERVE_MS = 15_000;
 
 let world: FakeWorld;
 beforeEach(() => {
@@ -72,6 +77,52 @@ test('a tick reads the descriptor of a team once, and spreads its messages', asy
     await onEvent(world.reconcile, { Records });
   }
   expect(world.ssm.commandCalls(GetParameterCommand).length).toBe(before);
+});
+
+test('every active run is woken within a few ticks when one tick has not time for all', async () => {
+  const MOST_PER_TICK = 100;
+  const record = await world.store.find(await world.launch());
+  if (!record) throw new Error('no run');
+  const { now } = world.reconcile;
+  const law = fc.asyncProperty(
+    fc.integer({ min: 1, max: 1500 }),
+    fc.nat({ max: 1e6 }),
+    fc.integer({ min: 1, max: 3 }),
+    async (runs, firstTick, every) => {
+      world.store.active = async () => Array.from({ length: runs }, (_, i) => ({ ...record, runId: `r${i}` }));
+      const waiting = new Set(Array.from({ length: runs }, (_, i) => `r${i}`));
+      const most = 4 * Math.ceil(runs / MOST_PER_TICK);
+      let ticks = 0;
+      for (; waiting.size > 0 && ticks <= most; ticks++) {
+        const began = now().getTime();
+        const at = START + (firstTick + ticks * every) * 300_000;
+        world.reconcile.now = () => new Date(at + now().getTime() - began);
+        const ends = began + (MOST_PER_TICK / 10) * SPREAD_MS + TICK_RESERVE_MS;
+        world.reconcile.remainingMs = () => ends - now().getTime();
+        world.reconcile.sleep = async (ms) => {
+          world.pass(ms);
+          if (now().getTime() > ends) throw new Error('the invocation has ended');
+        };
+        await onEvent(world.reconcile, { slipway: 'tick' });
+        for (const { body } of world.messages.splice(0)) waiting.delete(JSON.parse(body).runId);
+        world.sqs.resetHistory();
+      }
+      expect(ticks).toBeLessThanOrEqual(most);
+    },
+  );
+  await fc.assert(law, { numRuns: draws(10) });
+});
+
+test('a tick without time for all runs still writes its metrics', async () => {
+  const record = await world.store.find(await world.launch());
+  if (!record) throw new Error('no run');
+  world.store.active = async () => Array.from({ length: 500 }, (_, i) => ({ ...record, runId: `r${i}` }));
+  const lines: string[] = [];
+  world.reconcile.metrics = { teams: ['nlp'], write: (line) => lines.push(line) };
+  world.reconcile.remainingMs = () => TICK_RESERVE_MS - 1;
+  await onEvent(world.reconcile, { slipway: 'tick' });
+  expect(lines).not.toEqual([]);
+  expect(world.logged).toContain('warn: a tick had no time to wake every run');
 });
 
 test('runs are read a hundred at a time', async () => {

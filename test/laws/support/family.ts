@@ -87,6 +87,7 @@ export const VARIATIONS: readonly Variation[] = [
   },
   { option: 'storage.retain', values: [{ storage: { retain: false } }] },
   { option: 'storage.adopt', values: [{ storage: { adopt: true } }] },
+  { option: 'storage.runRetentionDays', values: [{ storage: { runRetentionDays: 30 } }] },
   { option: 'storage.checkpointExpirationDays', values: [{ storage: { checkpointExpirationDays: 7 } }] },
   {
     option: 'storage.buckets',

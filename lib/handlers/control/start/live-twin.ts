@@ -4,7 +4,7 @@ import type { RunSpec } from '../../../spec/run-spec';
 import type { ControlDeps } from '../deps';
 
 /** Request id of a registered run: the hash of its file and code (handlers/registered-run). Requests of people have random UUIDs. */
-const REGISTERED = /^[0-9a-f]{64}$/;
+export const REGISTERED = /^[0-9a-f]{64}$/;
 /** Number of newest runs of the team that are searched. */
 const LOOKED_AT = 200;
 

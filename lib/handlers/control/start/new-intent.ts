@@ -11,9 +11,12 @@ import { fillPlaceholders } from '../../../spec/formats/places';
 import type { RunSpec } from '../../../spec/run-spec';
 import type { RunIntent } from '../../shared/items';
 import type { ControlDeps } from '../deps';
+import { REGISTERED } from './live-twin';
 
 /** Data of a new run besides its file. */
-interface NewRun extends Pick<StartRequest, 'startAt' | 'note'>, Pick<Descriptor, 'prices' | 'guardrails'> {
+interface NewRun
+  extends Pick<StartRequest, 'clientRequestId' | 'startAt' | 'note'>,
+    Pick<Descriptor, 'prices' | 'guardrails'> {
   runId: string;
   team: string;
 }
@@ -22,7 +25,7 @@ interface NewRun extends Pick<StartRequest, 'startAt' | 'note'>, Pick<Descriptor
 export function recordOf(
   deps: Pick<ControlDeps, 'environment' | 'region'>,
   run: RunSpec,
-  { runId, team, prices, guardrails, startAt, note }: NewRun,
+  { runId, team, prices, guardrails, clientRequestId, startAt, note }: NewRun,
   now: number,
 ): RunRecord {
   return newRun(
@@ -38,6 +41,7 @@ export function recordOf(
       policy: cappedPolicy(policyOf(run, deps.region, prices, elasticSizes(run)), guardrails),
       ...(Object.keys(run.tags).length > 0 && { tags: run.tags }),
       ...(note !== undefined && { note }),
+      ...(!REGISTERED.test(clientRequestId) && { requestId: clientRequestId }),
       ...(startAt !== undefined && { notBefore: Date.parse(startAt) }),
     },
     now,

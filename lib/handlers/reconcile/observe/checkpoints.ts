@@ -12,8 +12,17 @@ import { type Folder, listFolder } from './folders';
 export const MARKER = 'COMMITTED.json';
 /** `checkpoints.keep` is 3 by default. */
 const ENOUGH = 3;
+/** A marker lists every object of its checkpoint, 40 to a hundred bytes each. */
+const MAX_MARKER_BYTES = 8 * 1024 * 1024;
+/** More objects than such a marker lists. */
+const MAX_OBJECTS = 250_000;
+/** Number of newest folders without a marker in which a running job may be saving: their objects are listed for the newest write. */
+const SAVING = 3;
 
 type Listed = Extract<CheckpointObservation, { kind: 'listed' }>;
+
+/** Number of folders that are listed at the same time. */
+export const AT_ONCE = 20;
 
 /** Which checkpoints to look for below a prefix. */
 export interface CheckpointSearch {
@@ -25,6 +34,8 @@ export interface CheckpointSearch {
   bad?: readonly string[];
   /** How many complete checkpoints to find. @default 3, so that another one can be tried when the newest proves unreadable */
   enough?: number;
+  /** The only folder to look at. @default - all folders of steps */
+  only?: string;
   /** A checkpoint that an earlier pass found complete: if it is still the newest, it is not read again. @default none */
   known?: Checkpoint | null;
 }
@@ -40,18 +51,26 @@ export async function listCheckpoints(
   search: CheckpointSearch = {},
 ): Promise<CheckpointObservation> {
   try {
-    if (search.marker !== undefined) return await marked(s3, prefixUri, search.marker);
+    if (search.marker !== undefined) return await marked(s3, prefixUri, search.marker, search);
     return await committed(s3, prefixUri, search);
   } catch (error) {
     return { kind: 'unreadable', error: describeError(error) };
   }
 }
 
+const NO_OBJECTS = { objects: new Map(), newestWriteAt: 0 };
+
 async function committed(s3: S3Client, prefixUri: string, search: CheckpointSearch): Promise<Listed> {
-  const found = new CommittedSearch(prefixUri, search, await listFolder(s3, prefixUri));
+  const { only } = search;
+  const top = only === undefined ? await listFolder(s3, prefixUri) : { ...NO_OBJECTS, folders: [only] };
+  const found = new CommittedSearch(prefixUri, search, top);
+  let incomplete = 0;
   for (let uri = found.next(); uri !== undefined; uri = found.next()) {
-    const folder = await listFolder(s3, uri, { deep: true });
-    found.add(uri, folder, await markerOf(s3, uri, folder));
+    const folder = await listFolder(s3, uri, { deep: true, most: MAX_OBJECTS });
+    const text = await markerOf(s3, uri, folder);
+    found.add(uri, folder, text);
+    if (text === undefined && ++incomplete >= SAVING)
+      await found.skip(async (next) => (await markersIn(s3, next, '', [MARKER])).length === 0);
   }
   return found.listed;
 }
@@ -94,6 +113,17 @@ export class CommittedSearch {
     return folder === undefined ? undefined : `${this.prefixUri}${folder}`;
   }
 
+  /** Leaves out the next folders for which `isIncomplete`, up to the first one that is not. */
+  async skip(isIncomplete: (uri: string) => Promise<boolean>): Promise<void> {
+    while (this.folders.length > 0) {
+      const some = this.folders.splice(0, AT_ONCE);
+      const incomplete = await Promise.all(some.map((folder) => isIncomplete(`${this.prefixUri}${folder}`)));
+      const kept = some.slice(incomplete.includes(false) ? incomplete.indexOf(false) : some.length);
+      this.folders.unshift(...kept);
+      if (kept.length > 0) return;
+    }
+  }
+
   /** @param text of the folder's marker; undefined when it has none */
   add(uri: string, { objects, newestWriteAt }: Folder, text: string | undefined): void {
     this.newestWriteAt = Math.max(this.newestWriteAt, newestWriteAt);
@@ -122,9 +152,6 @@ export const byStep = (folders: readonly string[]): string[] =>
     })
     .sort((a, b) => b.step - a.step)
     .map(({ folder }) => folder);
-
-/** A marker lists every object of its checkpoint, about a hundred bytes each. */
-const MAX_MARKER_BYTES = 8 * 1024 * 1024;
 
 const markerSchema = z.object({
   step: z.int().min(0).max(MAX_STEP),
@@ -155,24 +182,44 @@ function parseMarker(text: string): z.infer<typeof markerSchema> | undefined {
   }
 }
 
+type Marked = Checkpoint & { at: number };
+
 /**
  * Checkpoints of a custom script: the folder of each object that matches the glob; the step is the first number in its path. Lists only
- * folders that the glob can match.
+ * folders that the glob can match, those with the highest steps first, until enough are found.
  */
-async function marked(s3: S3Client, prefixUri: string, marker: string): Promise<Listed> {
+async function marked(
+  s3: S3Client,
+  prefixUri: string,
+  marker: string,
+  { bad = [], enough = ENOUGH }: CheckpointSearch,
+): Promise<Listed> {
   const segments = marker.split('/');
-  const last = segments.pop() ?? '';
-  let folders = [''];
-  for (const segment of segments) folders = await matchingFolders(s3, prefixUri, folders, segment);
-  const found: (Checkpoint & { at: number })[] = [];
-  for (const folder of folders) {
-    const { objects } = await listFolder(s3, `${prefixUri}${folder}`);
-    for (const [name, { writtenAt }] of objects) {
-      const step = stepNumber(/\d+/.exec(`${folder}${name}`)?.[0] ?? '0');
-      if (step === undefined || !matchesMarker(last, name)) continue;
-      found.push({ uri: `${prefixUri}${folder}`, step, attempt: null, at: writtenAt });
+  const numbered: { folder: string; step: number; rest: string[] }[] = [];
+  let others = [''];
+  for (let segment = segments.shift(); segment !== undefined && segments.length > 0; segment = segments.shift()) {
+    const folders = await matchingFolders(s3, prefixUri, others, segment);
+    const rest = [...segments];
+    for (const folder of folders.filter((f) => /\d/.test(f))) {
+      const step = stepIn(folder);
+      if (step !== undefined) numbered.push({ folder, step, rest });
     }
+    others = folders.filter((f) => !/\d/.test(f));
   }
+  const last = marker.split('/').slice(-1);
+  const found: Marked[] = [];
+  for (const folder of others) found.push(...(await markersIn(s3, prefixUri, folder, last)));
+  numbered.sort((a, b) => b.step - a.step);
+  const isUsable = (c: Marked) => c.step >= (numbered[0]?.step ?? 0) && !bad.includes(checkpointKey(c));
+  while (numbered.length > 0 && new Set(found.filter(isUsable).map((c) => c.step)).size < enough) {
+    const some = numbered.splice(0, ENOUGH);
+    const below = await Promise.all(some.map(({ folder, rest }) => markersIn(s3, prefixUri, folder, rest)));
+    found.push(...below.flat());
+  }
+  return listedOf(found);
+}
+
+function listedOf(found: Marked[]): Listed {
   found.sort((a, b) => b.step - a.step);
   return {
     kind: 'listed',
@@ -183,11 +230,35 @@ async function marked(s3: S3Client, prefixUri: string, marker: string): Promise<
   };
 }
 
+const stepIn = (path: string): number | undefined => stepNumber(/\d+/.exec(path)?.[0] ?? '0');
+
+/** Markers below a folder of the prefix that match the segments of a glob. */
+export async function markersIn(
+  s3: S3Client,
+  prefixUri: string,
+  folder: string,
+  [glob = '', ...rest]: readonly string[],
+): Promise<Marked[]> {
+  const uri = `${prefixUri}${folder}`;
+  if (rest.length > 0) {
+    const folders = await matchingFolders(s3, prefixUri, [folder], glob);
+    return (await Promise.all(folders.map((below) => markersIn(s3, prefixUri, below, rest)))).flat();
+  }
+  const { objects } = await listFolder(s3, uri, { startsWith: literal(glob) });
+  return [...objects].flatMap(([name, { writtenAt }]) => {
+    const step = stepIn(`${folder}${name}`);
+    return step === undefined || !matchesMarker(glob, name) ? [] : [{ uri, step, attempt: null, at: writtenAt }];
+  });
+}
+
+/** The text before the first wildcard. */
+const literal = (glob: string): string => glob.split('*')[0] ?? '';
+
 /** Folders one level below `parents` whose last name matches the pattern. */
 async function matchingFolders(s3: S3Client, prefixUri: string, parents: readonly string[], glob: string) {
   const found: string[] = [];
   for (const parent of parents) {
-    const { folders } = await listFolder(s3, `${prefixUri}${parent}`);
+    const { folders } = await listFolder(s3, `${prefixUri}${parent}`, { startsWith: literal(glob) });
     found.push(...folders.filter((f) => matchesMarker(glob, f.slice(0, -1))).map((f) => `${parent}${f}`));
   }
   return found;

@@ -16,11 +16,11 @@ export async function findStart(deps: ReconcileDeps, whole: LocatedRun): Promise
   if (prefix instanceof UnreadableItem) return { unreadable: prefix.message };
   if (!prefix)
     return { missing: `${startFrom} is no run or prefix of team ${whole.record.team} with checkpoints in S3` };
-  const folder = /^(.*\/)step-\d+\/$/.exec(prefix);
-  const listed = await listCheckpoints(deps.s3, folder?.[1] ?? prefix);
+  const folder = /^(.*\/)(step-\d+\/)$/.exec(prefix);
+  const listed = await listCheckpoints(deps.s3, folder?.[1] ?? prefix, { only: folder?.[2] });
   if (listed.kind === 'unreadable') return { unreadable: `${startFrom} cannot be listed: ${listed.error}` };
   if (listed.kind !== 'listed') return { unreadable: `${startFrom} was not listed` };
-  const found = folder ? listed.committed.find((c) => c.uri === prefix) : listed.committed[0];
+  const [found] = listed.committed;
   return found ? asStart(found) : { missing: `${startFrom} has no complete checkpoint` };
 }
 

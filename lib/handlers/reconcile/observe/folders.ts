@@ -1,4 +1,4 @@
-import { type ListObjectsV2CommandOutput, paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3';
+import { paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3';
 import { parseS3Uri } from '../../../spec/formats/s3-uri';
 
 /** One level of a prefix, as S3 lists it with a delimiter. */
@@ -11,31 +11,35 @@ export interface Folder {
   newestWriteAt: number;
 }
 
-/**
- * Lists one folder of a bucket.
- * @param options.deep lists everything below it instead of one level
- */
-export async function listFolder(s3: S3Client, uri: string, options: { deep?: boolean } = {}): Promise<Folder> {
-  const { bucket, key } = parseS3Uri(uri);
-  const input = { Bucket: bucket, Prefix: key, ...(!options.deep && { Delimiter: '/' }) };
-  const pages: ListObjectsV2CommandOutput[] = [];
-  for await (const page of paginateListObjectsV2({ client: s3 }, input)) pages.push(page);
-  return folderOf(pages, key);
+interface ListOptions {
+  /** Lists everything below the folder. @default - one level */
+  deep?: boolean;
+  /** Lists only names that begin with this text. @default - all */
+  startsWith?: string;
+  /** Number of objects after which no further page is read. @default - none */
+  most?: number;
 }
 
-/** Combines the pages of a listing into a folder. */
-export function folderOf(pages: readonly Partial<ListObjectsV2CommandOutput>[], key: string): Folder {
+/** Lists one folder of a bucket. */
+export async function listFolder(
+  s3: S3Client,
+  uri: string,
+  { deep = false, startsWith = '', most = Number.POSITIVE_INFINITY }: ListOptions = {},
+): Promise<Folder> {
+  const { bucket, key } = parseS3Uri(uri);
+  const input = { Bucket: bucket, Prefix: `${key}${startsWith}`, ...(!deep && { Delimiter: '/' }) };
   const folders: string[] = [];
   const objects = new Map<string, { bytes: number; writtenAt: number }>();
   let newestWriteAt = 0;
-  for (const page of pages) {
-    for (const { Prefix } of page.CommonPrefixes ?? []) if (Prefix) folders.push(Prefix.slice(key.length));
-    for (const { Key, Size = 0, LastModified } of page.Contents ?? []) {
+  for await (const { CommonPrefixes = [], Contents = [] } of paginateListObjectsV2({ client: s3 }, input)) {
+    for (const { Prefix } of CommonPrefixes) if (Prefix) folders.push(Prefix.slice(key.length));
+    for (const { Key, Size = 0, LastModified } of Contents) {
       if (!Key) continue;
       const writtenAt = LastModified?.getTime() ?? 0;
       objects.set(Key.slice(key.length), { bytes: Size, writtenAt });
       newestWriteAt = Math.max(newestWriteAt, writtenAt);
     }
+    if (objects.size >= most) break;
   }
   return { folders, objects, newestWriteAt };
 }
