@@ -86,9 +86,9 @@ export function measureTemplate(
     properties: values.resolve(Properties) as Properties,
   }));
   const count = (what: string, things: object | undefined, limit: number) =>
-    measured('the template', Object.keys(things ?? {}).length, limit, what, 'teams');
+    measured('the template', Object.keys(things ?? {}).length, [limit, what], 'teams');
   return [
-    measured('the template', bytesOf(template), LIMITS.template, 'bytes', 'teams'),
+    measured('the template', bytesOf(template), [LIMITS.template, 'bytes'], 'teams'),
     count('resources', resources, LIMITS.resources),
     count('outputs', template.Outputs, LIMITS.outputs),
     count('parameters', template.Parameters, LIMITS.parameters),
@@ -116,13 +116,12 @@ const FIXES: Readonly<Record<string, string>> = {
   'quotas.require': 'name fewer instance types',
 };
 
-const measured = (what: string, size: number, limit: number, unit: string, option: string): MeasuredSize => ({
-  what,
-  size,
-  limit,
-  unit,
-  option,
-});
+const measured = (
+  what: string,
+  size: number,
+  [limit, unit]: readonly [limit: number, unit: string],
+  option: string,
+): MeasuredSize => ({ what, size, limit, unit, option });
 
 interface Resolved {
   id: string;
@@ -132,7 +131,7 @@ interface Resolved {
 
 function sizesOf({ id, type, properties: p }: Resolved): MeasuredSize[] {
   const policy = (name: string, document: unknown, limit: number, option: string) => [
-    measured(`${name} of ${id}`, bytesOf(document), limit, 'bytes', option),
+    measured(`${name} of ${id}`, bytesOf(document), [limit, 'bytes'], option),
   ];
   switch (type) {
     case 'AWS::IAM::Role':
@@ -170,7 +169,7 @@ function sizesOf({ id, type, properties: p }: Resolved): MeasuredSize[] {
 function parameterSize({ Name, Tier, Value }: Properties): MeasuredSize {
   const limit = Tier === undefined || Tier === 'Standard' ? LIMITS.standardParameter : LIMITS.largeParameter;
   const option = limit === LIMITS.largeParameter ? 'storage.external' : 'teams';
-  return measured(`parameter ${String(Name)}`, bytesOf(Value), limit, 'bytes', option);
+  return measured(`parameter ${String(Name)}`, bytesOf(Value), [limit, 'bytes'], option);
 }
 
 function budgetSizes(id: string, { NotificationsWithSubscribers }: Properties): MeasuredSize[] {
@@ -179,7 +178,7 @@ function budgetSizes(id: string, { NotificationsWithSubscribers }: Properties): 
     ({ Subscribers = [] }) => Subscribers.filter(({ SubscriptionType }) => SubscriptionType === 'EMAIL').length,
   );
   return emails.map((size) =>
-    measured(`a notification of ${id}`, size, LIMITS.budgetEmails, 'addresses', 'notifications.emails'),
+    measured(`a notification of ${id}`, size, [LIMITS.budgetEmails, 'addresses'], 'notifications.emails'),
   );
 }
 
@@ -188,8 +187,8 @@ function namesOf({ type, properties }: Resolved): MeasuredSize[] {
   const name = properties[property];
   const tags = listOf(properties.Tags).length;
   return [
-    ...(typeof name === 'string' ? [measured(`name ${name}`, name.length, limit, 'characters', 'name')] : []),
-    ...(tags > 0 ? [measured(`a resource ${type}`, tags, LIMITS.tags, 'tags', 'tags')] : []),
+    ...(typeof name === 'string' ? [measured(`name ${name}`, name.length, [limit, 'characters'], 'name')] : []),
+    ...(tags > 0 ? [measured(`a resource ${type}`, tags, [LIMITS.tags, 'tags'], 'tags')] : []),
   ];
 }
 
@@ -207,8 +206,8 @@ function policiesOfRoles(resolved: readonly Resolved[], values: TemplateValues):
       const managed = listOf(properties.ManagedPolicyArns).length + attached(name, 'AWS::IAM::ManagedPolicy').length;
       const option = optionOfPolicy(id);
       return [
-        measured(`inline policies of role ${name}`, size, LIMITS.inlinePolicies, 'bytes', option),
-        measured(`role ${name}`, managed, LIMITS.managedPolicies, 'managed policies', option),
+        measured(`inline policies of role ${name}`, size, [LIMITS.inlinePolicies, 'bytes'], option),
+        measured(`role ${name}`, managed, [LIMITS.managedPolicies, 'managed policies'], option),
       ];
     });
 }
@@ -217,7 +216,7 @@ function filterPolicies(resolved: readonly Resolved[]): MeasuredSize[] {
   const filtered = resolved.filter(
     ({ type, properties }) => type === 'AWS::SNS::Subscription' && properties.FilterPolicy,
   );
-  return [measured('the topic', filtered.length, LIMITS.filterPolicies, 'filter policies', 'notifications.emails')];
+  return [measured('the topic', filtered.length, [LIMITS.filterPolicies, 'filter policies'], 'notifications.emails')];
 }
 
 const optionOfPolicy = (id: string): string => (/^Roles|^NetworkVpc/.test(id) ? 'storage.external' : 'teams');

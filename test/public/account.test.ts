@@ -2,7 +2,7 @@
 import { DescribeAvailabilityZonesCommand, DescribeVpcEndpointServicesCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { deployChecks } from '../../lib/cli/environment/first-deploy';
+import { deployChecks } from '../../lib/cli/environment/checks/first-deploy';
 import { executionStatements } from '../../lib/constructs/access/job-role-policy';
 import { measureTemplate, sizeIssues } from '../../lib/environment/template-sizes';
 import { checkEnvironment } from '../../lib/rules/environment';

@@ -54,6 +54,10 @@ test('groups are as many as a match has', () => {
   );
 });
 
+test('an escaped parenthesis behind a group is not the start of a special group', () => {
+  expect(countGroups('(\\(?)')).toBe(1);
+});
+
 test('an expression with 2^166 ways to fail is only counted', () => {
   expect(countGroups(`${'(|)'.repeat(166)}z`)).toBe(166);
 });

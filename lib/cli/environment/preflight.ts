@@ -13,13 +13,13 @@ import { withS3Config } from '../launch/s3-config';
 import { lookAtTrainingPlans } from '../plan/plan-state';
 import { quoted } from '../quoted';
 import { json, type Terminal } from '../terminal';
-import { accountChecks, type Check, checkIssues } from './account-checks';
+import { accountChecks, type Check, checkIssues } from './checks/account-checks';
+import { environmentChecks } from './checks/environment-checks';
+import { deployChecks, hasNoStack } from './checks/first-deploy';
 import { missingData } from './data-places';
 import { environmentFiles } from './deployed-needs';
 import { callRegion, findDescriptor } from './environment';
-import { environmentChecks } from './environment-checks';
 import { environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
-import { deployChecks, hasNoStack } from './first-deploy';
 import { quotaJson, quotaRows } from './quota';
 
 /**

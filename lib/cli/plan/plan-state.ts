@@ -8,7 +8,7 @@ import { planRun } from '../../planner/run/plan-run';
 import type { Descriptor } from '../../spec/descriptor';
 import type { Issue } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
-import { type Check, check, Unmet } from '../environment/account-checks';
+import { type Check, check, Unmet } from '../environment/checks/account-checks';
 
 /** Checks of the training plans of a run, and the resulting issues. */
 export interface TrainingPlanLook {

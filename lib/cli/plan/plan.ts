@@ -106,7 +106,7 @@ async function printDatePlan(
 
 /** Prints the state of the run's training plans to stderr, because stdout has the document. */
 async function sayTrainingPlans(run: RunSpec, descriptor: Descriptor, terminal: Terminal): Promise<void> {
-  const { checkIssues } = await import('../environment/account-checks.js');
+  const { checkIssues } = await import('../environment/checks/account-checks.js');
   const { lookAtTrainingPlans } = await import('./plan-state.js');
   const { checks, issues } = await lookAtTrainingPlans(run, descriptor);
   for (const { verdict, detail } of checks) if (verdict === 'ok') terminal.err(`training plan: ${detail}`);

@@ -1,6 +1,6 @@
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import { teamKeysOf } from '../../spec/team-keys';
-import { bootstrapQualifier, DEFAULT_QUALIFIER } from '../environment/bootstrap-qualifier';
+import { bootstrapQualifier, DEFAULT_QUALIFIER } from '../environment/checks/bootstrap-qualifier';
 import { requireFile } from '../environment/deployed-needs';
 import { requireEnvironment } from '../environment/environment-file';
 import { EXIT, UsageError } from '../exit';

@@ -4,11 +4,11 @@ import { GetFunctionConfigurationCommand, LambdaClient } from '@aws-sdk/client-l
 import { JOB_LOG_GROUPS } from '../../contracts/job-log-groups';
 import { judgeForDeploy, quotaSentence } from '../../quota';
 import type { Descriptor } from '../../spec/descriptor';
+import type { Looked } from '../environment/checks/looked';
+import { checkStorage, deployedReplicaCheck } from '../environment/checks/storage-checks';
 import { deployedTemplate, needsOfStack, replicatesCheckpoints } from '../environment/deployed-needs';
 import { readDescriptors } from '../environment/environment';
-import type { Looked } from '../environment/looked';
 import { readLimits } from '../environment/quota';
-import { checkStorage, deployedReplicaCheck } from '../environment/storage-checks';
 import { localDriver } from '../launch/driver';
 
 /** A resource or setting that is not part of any template. */

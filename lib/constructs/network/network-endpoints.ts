@@ -119,13 +119,14 @@ export function s3EndpointPolicy(
     conditions: { StringEquals: credentials },
   });
   const byAws = usesHubs ? [own, layers, models] : [own, layers];
-  if (foreignBucketArns.length === 0) return byAws;
-  const foreign = new iam.PolicyStatement({
+  return foreignBucketArns.length === 0 ? byAws : [...byAws, namedBuckets(foreignBucketArns, credentials)];
+}
+
+const namedBuckets = (arns: readonly string[], credentials: Record<string, string>): iam.PolicyStatement =>
+  new iam.PolicyStatement({
     sid: 'NamedBuckets',
     principals: anyone,
     actions: ['s3:GetObject', 's3:ListBucket', 's3:PutObject', 's3:AbortMultipartUpload'],
-    resources: foreignBucketArns.flatMap((arn) => [arn, `${arn}/*`]),
+    resources: arns.flatMap((arn) => [arn, `${arn}/*`]),
     conditions: { StringEquals: credentials },
   });
-  return [...byAws, foreign];
-}

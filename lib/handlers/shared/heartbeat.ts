@@ -1,11 +1,11 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
+import { readObject } from '../../aws/read-object';
 import type { Observed } from '../../lifecycle/observed';
 import type { EpochMs, StartTimes } from '../../lifecycle/record';
 import { MAX_STEP } from '../../spec/formats/step-number';
 import { isNamed } from './custom-resource';
 import { describeError } from './errors';
-import { readObject } from './read-object';
 
 /** A heartbeat has a few kilobytes; the job writes it, so every part of it is bounded here. */
 const MAX_BYTES = 65_536;

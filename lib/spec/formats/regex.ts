@@ -14,7 +14,8 @@ export function countGroups(regex: string): number | undefined {
   } catch {
     return undefined;
   }
-  const plain = regex.replace(/\\[\s\S]/g, '').replace(/\[[^\]]*\]/g, '');
+  // Each stands for one character, so that what is beside it does not meet.
+  const plain = regex.replace(/\\[\s\S]/g, 'a').replace(/\[[^\]]*\]/g, 'a');
   return plain.match(/\((?!\?)|\(\?<(?![=!])/g)?.length ?? 0;
 }
 

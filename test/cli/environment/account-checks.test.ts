@@ -7,9 +7,9 @@ import {
 } from '@aws-sdk/client-ec2';
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { check, checkIssues } from '../../../lib/cli/environment/account-checks';
+import { check, checkIssues } from '../../../lib/cli/environment/checks/account-checks';
+import { environmentChecks } from '../../../lib/cli/environment/checks/environment-checks';
 import { missingData } from '../../../lib/cli/environment/data-places';
-import { environmentChecks } from '../../../lib/cli/environment/environment-checks';
 import { resolveEnvironments } from '../../../lib/spec/environment-file';
 import { loadEnvironment, loadRun } from '../../../lib/spec/load';
 import { mockClient } from '../../support/mocked-clients';

@@ -20,7 +20,7 @@ import {
 } from '@aws-sdk/client-service-quotas';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { beforeEach, expect, test } from 'vitest';
-import { deployChecks } from '../../../lib/cli/environment/first-deploy';
+import { deployChecks } from '../../../lib/cli/environment/checks/first-deploy';
 import { specOf } from '../../constructs/support/app';
 import { mockClient } from '../../support/mocked-clients';
 

@@ -10,7 +10,7 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { deployedReplicaCheck, replicaCheck } from '../../../lib/cli/environment/storage-checks';
+import { deployedReplicaCheck, replicaCheck } from '../../../lib/cli/environment/checks/storage-checks';
 import { resolveEnvironments } from '../../../lib/spec/environment-file';
 import { loadEnvironment } from '../../../lib/spec/load';
 import { mockClient } from '../../support/mocked-clients';

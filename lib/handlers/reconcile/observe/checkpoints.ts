@@ -1,11 +1,11 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
+import { readObject } from '../../../aws/read-object';
 import type { CheckpointObservation } from '../../../lifecycle/observed';
 import { type Checkpoint, checkpointKey } from '../../../lifecycle/record';
 import { matchesGlob } from '../../../spec/formats/glob';
 import { MAX_STEP, stepNumber } from '../../../spec/formats/step-number';
 import { describeError } from '../../shared/errors';
-import { readObject } from '../../shared/read-object';
 import { type Folder, listFolder } from './folders';
 
 /** Name of the object that marks a checkpoint as complete; it is written last. */

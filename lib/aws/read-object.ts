@@ -1,5 +1,5 @@
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
-import { bucketAndKey } from '../../spec/formats/s3-uri';
+import { bucketAndKey } from '../spec/formats/s3-uri';
 
 /** An object as it was read, and when it was written by S3's clock. */
 export interface ReadObject {

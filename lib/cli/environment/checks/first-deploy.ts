@@ -12,10 +12,10 @@ import {
   ServiceQuotasClient,
 } from '@aws-sdk/client-service-quotas';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
-import { bucketNameOf } from '../../contracts/storage';
-import { isPermissionSet } from '../../spec/environment/formats';
-import type { EnvironmentSpec } from '../../spec/environment-file';
-import { isMissingStack } from '../aws-errors';
+import { bucketNameOf } from '../../../contracts/storage';
+import { isPermissionSet } from '../../../spec/environment/formats';
+import type { EnvironmentSpec } from '../../../spec/environment-file';
+import { isMissingStack } from '../../aws-errors';
 import { bootstrapQualifier } from './bootstrap-qualifier';
 import { accountOf, found, type Looked, looked } from './looked';
 import { ec2In, endpointZoneCheck, typeZoneCheck } from './zone-checks';

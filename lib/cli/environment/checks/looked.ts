@@ -1,7 +1,7 @@
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
-import { UNREAD_REPLICA } from '../../aws/checkpoint-replica';
-import type { EnvironmentSpec } from '../../spec/environment-file';
-import { hasErrors, type Issue, type IssueText, issue } from '../../spec/issue';
+import { UNREAD_REPLICA } from '../../../aws/checkpoint-replica';
+import type { EnvironmentSpec } from '../../../spec/environment-file';
+import { hasErrors, type Issue, type IssueText, issue } from '../../../spec/issue';
 import { type Check, check, checkIssues } from './account-checks';
 
 /** Result of checking a resource that an environment file refers to. */

@@ -3,13 +3,13 @@ import { DescribeSecurityGroupsCommand, DescribeSubnetsCommand, EC2Client } from
 import { DescribeImagesCommand, ECRClient } from '@aws-sdk/client-ecr';
 import { GetRoleCommand, IAMClient } from '@aws-sdk/client-iam';
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
-import { selfReachingGroups } from '../../aws/network/security-groups';
-import type { Descriptor } from '../../spec/descriptor';
-import { addressesOf } from '../../spec/environment/existing-network';
-import { type Issue, issue } from '../../spec/issue';
-import { requestedGroupsOf } from '../../spec/resolve-run';
-import type { RunSpec } from '../../spec/run-spec';
-import { isDenied } from '../aws-errors';
+import { selfReachingGroups } from '../../../aws/network/security-groups';
+import type { Descriptor } from '../../../spec/descriptor';
+import { addressesOf } from '../../../spec/environment/existing-network';
+import { type Issue, issue } from '../../../spec/issue';
+import { requestedGroupsOf } from '../../../spec/resolve-run';
+import type { RunSpec } from '../../../spec/run-spec';
+import { isDenied } from '../../aws-errors';
 
 /** One line of preflight: the question, the account's answer, and whether the environment can work with it. */
 export interface Check {

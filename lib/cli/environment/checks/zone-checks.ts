@@ -4,7 +4,7 @@ import {
   DescribeVpcEndpointServicesCommand,
   EC2Client,
 } from '@aws-sdk/client-ec2';
-import type { EnvironmentSpec } from '../../spec/environment-file';
+import type { EnvironmentSpec } from '../../../spec/environment-file';
 import { found, type Looked, looked } from './looked';
 
 /** EC2 in the region of an environment. */

@@ -8,15 +8,15 @@ import {
   replicaTargetIssues,
   replicaTargetOf,
   replicationRuleIssues,
-} from '../../aws/checkpoint-replica';
-import { type ExistingStorage, type StorageLook, storageLooks } from '../../aws/existing-storage';
-import { newestCopy } from '../../aws/newest-copy';
-import { REGIONS } from '../../catalog/regions';
-import { bucketNameOf } from '../../contracts/storage';
-import type { EnvironmentSpec } from '../../spec/environment-file';
-import type { Issue } from '../../spec/issue';
-import { teamKeysOf } from '../../spec/team-keys';
-import { undefinedWhenDenied } from '../aws-errors';
+} from '../../../aws/checkpoint-replica';
+import { type ExistingStorage, type StorageLook, storageLooks } from '../../../aws/existing-storage';
+import { newestCopy } from '../../../aws/newest-copy';
+import { REGIONS } from '../../../catalog/regions';
+import { bucketNameOf } from '../../../contracts/storage';
+import type { EnvironmentSpec } from '../../../spec/environment-file';
+import type { Issue } from '../../../spec/issue';
+import { teamKeysOf } from '../../../spec/team-keys';
+import { undefinedWhenDenied } from '../../aws-errors';
 import { accountOf, type Looked, looked } from './looked';
 
 /** Buckets and key, created by a stack or existing, by their names. */
