@@ -31,7 +31,7 @@ export function undescribed(situation: Situation, error: string): Move {
   return move({
     changes: {
       ...changeAttempt(record, next),
-      ...(stop && !attempt.stop && { state: 'stopping' as const, reason: stop.text }),
+      ...(stop && { state: 'stopping' as const, reason: stop.text }),
     },
     events: [
       ...progressEvents(attempt, seen, now),

@@ -98,11 +98,19 @@ export class BooksBalance extends Invariant {
     if (job.startedAt === undefined) return 0;
     const hours = heldMs(job, this.now) / 3_600_000;
     const perHour = hours > 0 ? this.scene.world.prices.billedUsd(job, this.now) / hours : 0;
-    if (!isNew) return (perHour * this.unseenOfDeletedMs(run, job)) / 3_600_000;
+    if (!isNew) return (perHour * this.unseenOfDeletedMs(run, job)) / 3_600_000 + this.unseenPoolUsd(job);
     const unseenReturnMs = this.unseenReturnMs(run, job);
     const isFresh = this.now - job.startedAt < UNSEEN_MS;
     const since = ended === undefined ? (isFresh ? UNSEEN_MS : 0) : this.now - ended;
     return (perHour * (since + unseenReturnMs + this.skewSeconds() * 1000)) / 3_600_000;
+  }
+
+  /** The pool of a job that could not be described between its end and its deletion is not known at all. */
+  private unseenPoolUsd(job: SimJob): number {
+    const { deletedAt, endedAt, pool } = job;
+    if (!pool || deletedAt === undefined || endedAt === undefined) return 0;
+    const isUnread = this.callFaults('sagemaker:DescribeTrainingJob', endedAt, deletedAt).length > 0;
+    return isUnread ? this.scene.world.prices.poolUsd(job, keptMs(job, this.now)) : 0;
   }
 
   /** The end of a deleted job is only known to the precision of a heartbeat, and otherwise by what Describe returned of it. */
