@@ -178,6 +178,17 @@ describe('what an environment file adds', () => {
     });
   });
 
+  test('an external location ends at its name: its neighbours stay closed', () => {
+    const statements = executionStatements({ ...CONTEXT, external: [{ s3: 's3://lake/tokens' }] });
+    expect(statements.find(({ sid }) => sid === 'UseExternal1')?.resources).toEqual([
+      'arn:aws:s3:::lake/tokens',
+      'arn:aws:s3:::lake/tokens/*',
+    ]);
+    expect(statements.find(({ sid }) => sid === 'ListExternal1')?.conditions).toEqual({
+      StringLike: { 's3:prefix': ['tokens', 'tokens/*'] },
+    });
+  });
+
   test('read-write external data may be written too', () => {
     const statements = executionStatements({ ...CONTEXT, external: [{ s3: 's3://lake/out/', access: 'read-write' }] });
     expect(statements.find((s) => s.resources.includes('arn:aws:s3:::lake/out/*'))?.actions).toContain('s3:PutObject');

@@ -40,15 +40,17 @@ export function externalStatements(
 ): ExactStatement[] {
   const [bucket = '', ...rest] = place.s3.replace(/^s3:\/\//, '').split('/');
   const prefix = rest.join('/');
+  // A location is a folder: `tokens` does not open `tokens-private/`.
+  const below = prefix === '' || prefix.endsWith('/') ? [`${prefix}*`] : [prefix, `${prefix}/*`];
   const bucketArn = `arn:${partition}:s3:::${bucket}`;
   const writes = place.access === 'read-write' ? ['s3:PutObject', ...MULTIPART] : [];
   return [
-    listBucket(`ListExternal${number}`, bucketArn, prefix === '' ? undefined : [`${prefix}*`]),
+    listBucket(`ListExternal${number}`, bucketArn, prefix === '' ? undefined : below),
     {
       sid: `UseExternal${number}`,
       actions: ['s3:GetObject', ...writes],
-      resources: [`${bucketArn}/${prefix}*`],
-      wildcard: 'The prefix that storage.external names.',
+      resources: below.map((name) => `${bucketArn}/${name}`),
+      wildcard: 'The folder that storage.external names.',
     },
     ...(place.kmsKeyArn
       ? [
