@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { RUN_STATES } from '../../contracts/control';
 import type { TimelineEvent } from '../../lifecycle/action';
 import { type Attempt, freshBudgets, type RunRecord } from '../../lifecycle/record';
 import { MAX_STEP } from '../../spec/formats/step-number';
@@ -132,17 +133,7 @@ const record = loose({
   kind: z.enum(['training', 'processing']),
   version: z.int().min(1),
   createdAt: time,
-  state: z.enum([
-    'queued',
-    'submitting',
-    'pending',
-    'running',
-    'stopping',
-    'resuming',
-    'completed',
-    'failed',
-    'stopped',
-  ]),
+  state: z.enum(RUN_STATES),
   desired: z.enum(['run', 'stop']),
   reason: text,
   confirmed: z.boolean(),
