@@ -8,6 +8,22 @@ export interface InvocationContext {
   getRemainingTimeInMillis(): number;
 }
 
+type Send = (command: unknown, options?: object) => unknown;
+
+/** The client with another `send`, which gets the client's own. */
+export const withSend = <T extends object>(
+  client: T,
+  replaced: (send: Send, command: unknown, options?: object) => unknown,
+): T =>
+  new Proxy(client, {
+    get: (target, key) => {
+      const value: unknown = Reflect.get(target, key, target);
+      if (typeof value !== 'function') return value;
+      const own = value.bind(target) as Send;
+      return key === 'send' ? (command: unknown, options?: object) => replaced(own, command, options) : own;
+    },
+  });
+
 /**
  * The end of the current invocation. A process serves one invocation at a time, so that one object suffices for all of its clients. Without
  * it, a service that does not answer would block an invocation until Lambda ends it, and a FIFO message group until the visibility timeout
@@ -30,15 +46,7 @@ export class Deadline {
    * @param reserveMs of the invocation's time that its calls may not use. @default 10 s
    */
   limit<T extends object>(client: T, reserveMs = RESERVE_MS): T {
-    return new Proxy(client, {
-      get: (target, key) => {
-        const value: unknown = Reflect.get(target, key, target);
-        if (typeof value !== 'function') return value;
-        if (key !== 'send') return value.bind(target);
-        return (command: unknown, options: object = {}) =>
-          value.call(target, command, { ...options, ...this.signal(reserveMs) });
-      },
-    });
+    return withSend(client, (send, command, options) => send(command, { ...options, ...this.signal(reserveMs) }));
   }
 
   private signal(reserveMs: number): { abortSignal?: AbortSignal } {

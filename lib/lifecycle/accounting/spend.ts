@@ -3,8 +3,14 @@ import type { JobObservation, PresentJob } from '../observed';
 import type { Attempt, EpochMs, RunRecord, WarmPool } from '../record';
 import { trainedMs } from './pauses';
 
+/**
+ * Time that the containers have after StopTrainingJob: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StopTrainingJob.html
+ */
+export const STOP_MS = 120_000;
+/** The driver writes a heartbeat every minute until training ends. */
+export const BEAT_MS = 60_000;
 /** From one look to the next, and from StopTrainingJob to the end of the job. */
-const LEAD_SECONDS = 300 + 120;
+const LEAD_SECONDS = 300 + STOP_MS / 1000;
 
 /**
  * Expected share of the on-demand price for spot when neither the catalog nor an ended attempt shows it: the one SageMaker spot price that
@@ -45,11 +51,6 @@ export function attemptCostUsd(
   if (rate === null) return null;
   return (rate * (billableSeconds ?? Math.ceil(trainedMs(attempt, until) / 1000))) / 3600;
 }
-
-/** Time that a job has after StopTrainingJob. */
-const STOP_MS = 120_000;
-/** The driver writes a heartbeat every minute until training ends. */
-const BEAT_MS = 60_000;
 
 /**
  * Until when the live job of an attempt is taken to be billed. Of a job that cannot be described, a stop that was accepted is the end; if it

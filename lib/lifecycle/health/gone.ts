@@ -1,16 +1,9 @@
-import { addUsd, attemptCostUsd } from '../accounting/spend';
+import { addUsd, attemptCostUsd, BEAT_MS, STOP_MS } from '../accounting/spend';
 import type { Attempt, EpochMs } from '../record';
 import { newestCommitted } from '../resuming/resume';
 import type { EndedRecord, Situation } from '../situation';
 import { nextProgress } from './hang';
 import { stepsOf } from './step-times';
-
-/** The driver writes a heartbeat every minute until training ends. */
-const BEAT_MS = 60_000;
-/**
- * Time that the containers have after StopTrainingJob: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StopTrainingJob.html
- */
-const STOP_MS = 120_000;
 
 /** Ends an attempt whose job the service no longer knows; its cost is booked up to when it was last seen alive. */
 export function goneAttempt(

@@ -1,4 +1,3 @@
-import { addUsd } from '../accounting/spend';
 import { CLASS_POLICY } from '../budgets';
 import type { Verdict } from '../classify';
 import { instancesOn } from '../ladder';
@@ -30,10 +29,10 @@ export function paceRestarts(
   const oldest = restarts[restarts.length - alarm * BUDGET];
   const later = oldest === undefined ? at : Math.max(notBefore, oldest + DAY_MS);
   if (restarts.length < alarm) return { changes: { notBefore: later, restarts }, notices: [] };
-  const usd = addUsd(ended.spentUsd ?? record.spentUsd, 0);
+  const usd = ended.spentUsd ?? record.spentUsd;
   const cost = usd === null ? 'what it has cost is not known' : `it has cost $${usd.toFixed(0)} so far`;
   const text = `was restarted ${restarts.length} times in a day, last because ${reason}; ${cost}, and after ${alarm * BUDGET} restarts in a day it waits`;
-  const about = `${new Date(now).toISOString().slice(0, 10)}`;
+  const about = new Date(now).toISOString().slice(0, 10);
   return {
     changes: { notBefore: later, restarts: restarts.slice(-alarm * BUDGET) },
     notices: [notice(record, now, { alert: 'restarts-often', about, text, runbook: 'restarts' })],

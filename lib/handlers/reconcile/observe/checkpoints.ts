@@ -197,16 +197,16 @@ async function marked(
   const segments = marker.split('/');
   const numbered: { folder: string; step: number; rest: string[] }[] = [];
   let others = [''];
-  for (let segment = segments.shift(); segment !== undefined && segments.length > 0; segment = segments.shift()) {
+  for (const [depth, segment] of segments.slice(0, -1).entries()) {
     const folders = await matchingFolders(s3, prefixUri, others, segment);
-    const rest = [...segments];
+    const rest = segments.slice(depth + 1);
     for (const folder of folders.filter((f) => /\d/.test(f))) {
       const step = stepIn(folder);
       if (step !== undefined) numbered.push({ folder, step, rest });
     }
     others = folders.filter((f) => !/\d/.test(f));
   }
-  const last = marker.split('/').slice(-1);
+  const last = segments.slice(-1);
   const found: Marked[] = [];
   for (const folder of others) found.push(...(await markersIn(s3, prefixUri, folder, last)));
   numbered.sort((a, b) => b.step - a.step);

@@ -1,6 +1,7 @@
 import { PutObjectTaggingCommand, type S3Client } from '@aws-sdk/client-s3';
 import { LEFTOVER_TAG } from '../../../contracts/storage';
 import { bucketAndKey } from '../../../spec/formats/s3-uri';
+import { withSend } from '../../shared/deadline';
 import type { ReconcileDeps } from '../deps';
 import { AT_ONCE, byStep, MARKER, markersIn, matchesMarker } from './checkpoints';
 import { listFolder } from './folders';
@@ -60,11 +61,7 @@ export async function tagLeftovers(
 
 /** The client, as long as enough time remains to write the run. */
 const whileInTime = ({ s3, remainingMs }: Pick<ReconcileDeps, 's3' | 'remainingMs'>): S3Client =>
-  new Proxy(s3, {
-    get(target, name) {
-      if (name === 'send' && remainingMs && remainingMs() < RESERVE_MS)
-        throw new Error('too little time is left in this invocation');
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
+  withSend(s3, (send, command, options) => {
+    if (remainingMs && remainingMs() < RESERVE_MS) throw new Error('too little time is left in this invocation');
+    return send(command, options);
   });
