@@ -15,7 +15,7 @@ const EQUIVALENT: readonly { file: string; line: RegExp; why: string }[] = [
   {
     file: 'lib/handlers/shared/run-store.ts',
     line: /^ {4}if \(!item\) return undefined;$/,
-    why: 'an intent is written in the transaction of its record and never deleted: where the record is, it is too',
+    why: 'an intent is written in the transaction of its record and expires after it: where the record is, it is too',
   },
   {
     file: 'lib/handlers/reconcile/observe/rungs.ts',
