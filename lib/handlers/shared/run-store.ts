@@ -47,8 +47,8 @@ import {
   textOf,
   writesOf,
 } from './items';
-import { idOf, intentOf, queueOf, readable, readItem, recordIn, recordOf } from './read-items';
-import { findAttempt, findLine, findNames, UnreadableItem } from './stored';
+import { remember } from './remember';
+import { findAttempt, findLine, findNames, findQueueDocument, readIntent, readRecord, UnreadableItem } from './stored';
 
 /** Number of intents that a process keeps, about 15 KB each; the oldest is dropped first. */
 const MOST_INTENTS = 2000;
@@ -56,8 +56,36 @@ const MOST_INTENTS = 2000;
 /** Number of items in one transaction, which may have 4 MB. */
 const MOST_EXPIRING = 25;
 
+/** Parses the record in a document of the table. The result is shared and must not be changed. */
+export const recordOf = remember(readRecord);
+
 /** Runs from the last listing in this process, by id. */
 type Listed = ReadonlyMap<string, { text: string; record: RunRecord }>;
+
+/** The run id of an item. */
+export const idOf = (item: Item): string => item[RUN_TABLE_PARTITION_KEY]?.S ?? '';
+
+/** Reads an item. Throws UnreadableItem when its content is not what this version or an earlier one writes. */
+function readItem<T>(item: Item, read: (item: Item) => T): T {
+  try {
+    return read(item);
+  } catch (error) {
+    const { message } = error as Error;
+    const name = item[RUN_TABLE_SORT_KEY]?.S ?? '';
+    throw new UnreadableItem(idOf(item), item[TEAM_INDEX_PARTITION_KEY]?.S ?? '', name, message.slice(0, 300));
+  }
+}
+
+/** The record of a RUN item, which belongs to the run and the team that the item names. */
+function recordIn(item: Item): RunRecord {
+  const record = recordOf(textOf(item));
+  if (record.runId === idOf(item) && record.team === item[TEAM_INDEX_PARTITION_KEY]?.S) return record;
+  throw new Error('its run or team is not that of the item');
+}
+
+const intentOf = remember(readIntent);
+/** Passes of the queue read the same document repeatedly while nothing starts or ends. The result is shared and must not be changed. */
+const queueOf = remember(findQueueDocument, 10);
 
 /**
  * The run table. Every write is conditional: a new run requires that its id and request id are unused, a changed run requires the version
@@ -297,6 +325,22 @@ export class RunStore {
       throw error;
     }
   }
+}
+
+/** Runs by id, from RUN items; those that cannot be read are left out. */
+export const runsIn = (items: readonly Item[]): Map<string, RunRecord> =>
+  new Map(readable(items, [], (item) => [idOf(item), recordIn(item)] as const));
+
+/** Reads items, and adds those that cannot be read to `unreadable`. */
+function readable<T>(items: readonly Item[], unreadable: UnreadableItem[], read: (item: Item) => T): T[] {
+  return items.flatMap((item) => {
+    try {
+      return [readItem(item, read)];
+    } catch (error) {
+      unreadable.push(error as UnreadableItem);
+      return [];
+    }
+  });
 }
 
 /** Query for the runs that are not over. */

@@ -1,5 +1,5 @@
 import { textOf } from '../../handlers/shared/items';
-import { recordOf } from '../../handlers/shared/read-items';
+import { recordOf } from '../../handlers/shared/run-store';
 import { runIdAt } from '../../job/plan';
 import type { RunRecord } from '../../lifecycle/record';
 import type { Descriptor } from '../../spec/descriptor';

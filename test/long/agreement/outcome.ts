@@ -1,7 +1,7 @@
 import { paginateQuery } from '@aws-sdk/client-dynamodb';
 import { DescribeTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { ATTEMPT_ITEM_PREFIX, EVENT_ITEM_PREFIX, RUN_ITEM } from '../../../lib/contracts/run-table';
-import { recordOf } from '../../../lib/handlers/shared/read-items';
+import { recordOf } from '../../../lib/handlers/shared/run-store';
 import type { TimelineEvent } from '../../../lib/lifecycle/action';
 import type { Attempt } from '../../../lib/lifecycle/record';
 import { EPOCH_MS } from '../../../lib/simulation/core/epoch';

@@ -2,7 +2,7 @@ import { BatchGetItemCommand } from '@aws-sdk/client-dynamodb';
 import type { RunRecord } from '../../../lifecycle/record';
 import { describeError } from '../../shared/errors';
 import { runKey } from '../../shared/items';
-import { idOf, runsIn } from '../../shared/read-items';
+import { idOf, runsIn } from '../../shared/run-store';
 import type { ReconcileDeps } from '../deps';
 
 /**
