@@ -1,7 +1,8 @@
 import type { Action } from '../../lib/lifecycle/action';
 import { decide } from '../../lib/lifecycle/decide';
 import { admitRun, askResume } from '../../lib/lifecycle/intent';
-import type { Observed, PresentJob } from '../../lib/lifecycle/observed';
+import type { Observed } from '../../lib/lifecycle/observed';
+import type { PresentJob } from '../../lib/lifecycle/present-job';
 import { type Attempt, isOver, type RunRecord } from '../../lib/lifecycle/record';
 import type { Constants } from './constants';
 import type { Failure, FailureKind } from './failures';

@@ -1,7 +1,7 @@
 import { addUsd, warmPoolUsd } from './accounting/spend';
 import { type Action, changeAttempt, type Move, move, NO_MOVE } from './action';
 import { isEqual } from './is-equal';
-import type { Observed, PresentJob } from './observed';
+import type { Observed } from './observed';
 import { failRun, stopRun } from './phases/end-run';
 import { finishAttempt, reused, vanished } from './phases/finish';
 import { endUncreated, intendAttempt, SECOND_LOOK_MS, SETTLE_MS, settleIntent } from './phases/launch';
@@ -9,6 +9,7 @@ import { settleEarlierPools, settlePool } from './phases/settle-pool';
 import { undescribed } from './phases/undescribed';
 import { waitInQueue } from './phases/wait';
 import { watchJob } from './phases/watch';
+import type { PresentJob } from './present-job';
 import { type Attempt, type EpochMs, isOver, isWaiting, liveAttempt, type Notice, type RunRecord } from './record';
 import type { Situation } from './situation';
 import { event } from './timeline';

@@ -1,4 +1,5 @@
-import type { Checkpoint, EpochMs, JobFiles, Pauses, StartTimes, Vitals } from './record';
+import type { PresentJob } from './present-job';
+import type { Checkpoint, EpochMs, JobFiles, StartTimes, Vitals } from './record';
 
 /** What DescribeTrainingJob returned for the job of the current attempt. */
 export type JobObservation =
@@ -7,34 +8,6 @@ export type JobObservation =
   /** Describe failed: the state of the job is unknown, and nothing may be concluded from it. */
   | { kind: 'unreadable'; error: string }
   | PresentJob;
-
-/** A job as returned by DescribeTrainingJob; times in epoch milliseconds. */
-export interface PresentJob {
-  kind: 'present';
-  arn: string;
-  /** InProgress, Stopping, Completed, Failed, Stopped, Deleting. */
-  status: string;
-  secondaryStatus: string;
-  failureReason: string;
-  /** According to the service's clock. */
-  createdAt: EpochMs;
-  trainingStartedAt?: EpochMs;
-  /** Start of its most recent Training status; later than `trainingStartedAt` after an interruption. */
-  trainingSince?: EpochMs;
-  /** Periods without instances after the job had had them. */
-  pauses?: Pauses;
-  /** Which of the preferred instance types the service chose. */
-  selected?: { instanceType: string; instanceCount: number };
-  endedAt?: EpochMs;
-  /** Per instance; for spot, the time that remains after the discount. */
-  billableSeconds?: number;
-  /** The service keeps the instances after the job; `retainedSeconds` is set once it no longer keeps them. */
-  warmPool?: { isKept: boolean; retainedSeconds: number };
-  /** Last value of the metric `slipway:step`. */
-  lastStep?: number;
-  /** Whether the job belongs to this run and attempt. `unread`: neither the job itself nor its tags show it. */
-  identity: 'ours' | 'foreign' | 'unread';
-}
 
 /** Result of the create call in this round. */
 export type CreateOutcome =
@@ -88,6 +61,8 @@ export interface Observed {
   heartbeat?: Heartbeat;
   /** Why the heartbeat could not be read. */
   heartbeatError?: string;
+  /** When a heartbeat whose content cannot be read was last written, by S3's clock; undefined when that is not known. */
+  unreadBeatAt?: EpochMs;
   checkpoints: CheckpointObservation;
   /** Where the run's current job writes, according to its descriptor; undefined when it was not read. */
   files?: JobFiles;

@@ -1,20 +1,11 @@
 import type { Rollback, Skip } from '../spec/job-file';
+import type { EpochMs, Pauses, PresentJob } from './present-job';
 
 /**
  * The item of one run in the run table. Pure data; every write replaces the item, with a condition on `version`. All times are epoch
  * milliseconds by our own clock unless the comment names another clock.
  */
-export type EpochMs = number;
-
-/** Periods in which a job that had had its instances was without them: it neither trains nor is billed. */
-export interface Pauses {
-  /** Total length of the finished pauses, milliseconds. */
-  ms: number;
-  /** Start of the pause that is still going on. */
-  since?: EpochMs;
-  /** Number of pauses, including the current one. @default - none, or not counted: records of older versions */
-  times?: number;
-}
+export type { EpochMs } from './present-job';
 
 /**
  * One start of an attempt's ranks, with the times that the driver measured. Start 0 begins with the job; each in-place restart is the next
@@ -251,6 +242,8 @@ export interface Attempt {
   undescribedSince?: EpochMs;
   /** When Describe first did not find a job that it had found before: a single wrong answer must not start a second job. */
   absentSince?: EpochMs;
+  /** The job as it was first seen over, while its end cannot be judged because its checkpoints cannot be listed. */
+  over?: PresentJob;
   stop?: AttemptStop;
   handOver?: HandOver;
   endedAt?: EpochMs;

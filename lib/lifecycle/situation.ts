@@ -1,4 +1,5 @@
-import type { Observed, PresentJob } from './observed';
+import type { Observed } from './observed';
+import type { PresentJob } from './present-job';
 import type { Attempt, EpochMs, RunRecord } from './record';
 
 /** The input of a decision on the live attempt of a run. */

@@ -1,6 +1,6 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
-import { readObject } from '../../aws/read-object';
+import { readObject, TooLarge } from '../../aws/read-object';
 import type { Observed } from '../../lifecycle/observed';
 import type { EpochMs, StartTimes } from '../../lifecycle/record';
 import { MAX_STEP } from '../../spec/formats/step-number';
@@ -78,8 +78,8 @@ function byClockOfS3(starts: StartTimes[], at: number | undefined, writtenAt: Ep
   }));
 }
 
-/** Result of reading the heartbeat: the heartbeat, empty when there is none, or why it could not be read. */
-export type HeartbeatReading = Pick<Observed, 'heartbeat' | 'heartbeatError'>;
+/** Result of reading the heartbeat: the heartbeat, empty when there is none, or why it could not be read and, if it is known, when it was written. */
+export type HeartbeatReading = Pick<Observed, 'heartbeat' | 'heartbeatError' | 'unreadBeatAt'>;
 
 /** The newest heartbeat of a run. An error provides no information about the job and is therefore distinguished from a missing heartbeat. */
 export async function readHeartbeat(s3: S3Client, uri: string): Promise<HeartbeatReading> {
@@ -87,14 +87,16 @@ export async function readHeartbeat(s3: S3Client, uri: string): Promise<Heartbea
     const { text: json, writtenAt } = await readObject(s3, uri, MAX_BYTES);
     return beatReading(safeJson(json), writtenAt.getTime());
   } catch (error) {
-    return isNamed(error, 'NoSuchKey', 'NotFound') ? {} : { heartbeatError: describeError(error) };
+    if (isNamed(error, 'NoSuchKey', 'NotFound')) return {};
+    const writtenAt = error instanceof TooLarge ? { unreadBeatAt: error.writtenAt.getTime() } : {};
+    return { heartbeatError: describeError(error), ...writtenAt };
   }
 }
 
 /** Converts the parsed JSON of a heartbeat that was written at `writtenAt`. */
 export function beatReading(facts: unknown, writtenAt: EpochMs): HeartbeatReading {
   const beat = beatSchema.safeParse(facts);
-  if (!beat.success) return { heartbeatError: 'it is not the heartbeat of a driver' };
+  if (!beat.success) return { heartbeatError: 'it is not the heartbeat of a driver', unreadBeatAt: writtenAt };
   // A driver that does not time its steps reports no starts.
   const { attempt, step, phase, at, starts, ...vitals } = beat.data;
   const timed = starts && { starts: byClockOfS3(starts, at, writtenAt) };

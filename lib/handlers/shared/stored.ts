@@ -79,6 +79,17 @@ const FAILURES = [
   'stopped',
 ] as const satisfies NonNullable<Attempt['failureClass']>[];
 
+const over = loose({
+  kind: z.literal('present'),
+  arn: text,
+  status: text,
+  secondaryStatus: text,
+  failureReason: text,
+  createdAt: time,
+  endedAt: time.optional(),
+  identity: z.enum(['ours', 'foreign', 'unread']),
+});
+
 const attempt = loose({
   number: z.int().min(1).max(9999),
   jobName: text,
@@ -92,6 +103,7 @@ const attempt = loose({
   undescribedSince: time.optional(),
   unreadSince: time.optional(),
   absentSince: time.optional(),
+  over: over.optional(),
   aliveAt: time.optional(),
   suspectedHangAt: time.optional(),
   acceptedAt: time.optional(),

@@ -1,5 +1,5 @@
 import { type EpochMs, isOver, type RunRecord } from '../record';
-import { attemptCostUsd, billedUntil, endedUsd } from './spend';
+import { billedUntil, endedUsd, liveCostUsd } from './spend';
 
 /** A calendar month, UTC. */
 export interface Month {
@@ -57,6 +57,6 @@ export function liveMonthUsd(record: RunRecord, month: Month, now: EpochMs): num
   const from = attempt?.trainingStartedAt;
   if (attempt?.phase !== 'created' || from === undefined) return pool;
   const until = billedUntil(attempt, now);
-  const usd = attemptCostUsd(record, attempt, until) ?? 0;
+  const usd = liveCostUsd(record, attempt, now) ?? 0;
   return pool + (shareByMonth(usd, from, Math.max(from, until)).get(month.name) ?? 0);
 }

@@ -1,4 +1,5 @@
-import type { Attempt, EpochMs, Pauses } from '../record';
+import type { Pauses } from '../present-job';
+import type { Attempt, EpochMs } from '../record';
 
 /**
  * Secondary statuses in which a job holds no instances: before it gets them, and again after an interruption.

@@ -1,5 +1,6 @@
 import { rungWithId } from '../ladder';
-import type { JobObservation, PresentJob } from '../observed';
+import type { JobObservation } from '../observed';
+import type { PresentJob } from '../present-job';
 import type { Attempt, EpochMs, RunRecord, WarmPool } from '../record';
 import { trainedMs } from './pauses';
 
@@ -52,11 +53,16 @@ export function attemptCostUsd(
   return (rate * (billableSeconds ?? Math.ceil(trainedMs(attempt, until) / 1000))) / 3600;
 }
 
+/** What the attempt has cost so far, USD, although its end is not booked yet. */
+export const liveCostUsd = (record: RunRecord, attempt: Attempt, now: EpochMs): number | null =>
+  attemptCostUsd(record, attempt, billedUntil(attempt, now), attempt.over?.billableSeconds);
+
 /**
- * Until when the live job of an attempt is taken to be billed. Of a job that cannot be described, a stop that was accepted is the end; if it
+ * Until when the job of an attempt that is not booked yet is taken to be billed: until its end where that was seen. Of a job that cannot be described, a stop that was accepted is the end; if it
  * was over already, its last heartbeat is.
  */
-export function billedUntil({ undescribedSince, stop, progress }: Attempt, now: EpochMs): EpochMs {
+export function billedUntil({ over, undescribedSince, stop, progress }: Attempt, now: EpochMs): EpochMs {
+  if (over) return Math.min(now, over.endedAt ?? now);
   if (undescribedSince === undefined || !stop) return now;
   if (stop.isTooLate) return Math.min(now, (progress?.beatAt ?? stop.at) + BEAT_MS);
   return stop.acceptedAt === undefined ? now : Math.min(now, stop.acceptedAt + STOP_MS);
@@ -91,7 +97,7 @@ export function warmPoolUsd(pool: WarmPool | undefined, until: EpochMs): number 
  */
 export function runSpendUsd(record: RunRecord, now: EpochMs): number | null {
   const { attempt } = record;
-  const live = attempt?.phase === 'created' ? attemptCostUsd(record, attempt, billedUntil(attempt, now)) : 0;
+  const live = attempt?.phase === 'created' ? liveCostUsd(record, attempt, now) : 0;
   return addUsd(endedUsd(record, now), live);
 }
 

@@ -1,4 +1,5 @@
 import { addUsd, attemptCostUsd, BEAT_MS, STOP_MS } from '../accounting/spend';
+import type { Observed } from '../observed';
 import type { Attempt, EpochMs } from '../record';
 import { newestCommitted } from '../resuming/resume';
 import type { EndedRecord, Situation } from '../situation';
@@ -13,8 +14,7 @@ export function goneAttempt(
 ): EndedRecord {
   const progress = nextProgress(attempt, observed.heartbeat, now);
   const steps = stepsOf(progress);
-  const beatAt = observed.heartbeat?.attempt === attempt.number ? observed.heartbeat.writtenAt : undefined;
-  const endedAt = lastSeenAlive(attempt, beatAt, now);
+  const endedAt = lastSeenAlive(attempt, lastBeat(attempt, observed), now);
   const committed = newestCommitted(record, observed);
   // If the job was never described, its first step is the earliest known time; if only a checkpoint shows that it trained, its creation is.
   const createdAt = committed?.attempt === attempt.number ? attempt.acceptedAt : undefined;
@@ -56,18 +56,24 @@ function pausesBySteps({ pauses, progress, trainingStartedAt }: Attempt): Attemp
   return { ...rest, ms: pauses.ms + Math.max(0, steppedAt - Math.max(0, startUpMs) - since) };
 }
 
+/** When the job last wrote its heartbeat, even one whose content cannot be read; undefined when that is not known. */
+function lastBeat({ number, intentAt }: Attempt, { heartbeat, unreadBeatAt = 0 }: Observed): EpochMs | undefined {
+  if (heartbeat?.attempt === number) return heartbeat.writtenAt;
+  return unreadBeatAt > intentAt ? unreadBeatAt : undefined;
+}
+
 /**
  * When a deleted job ended: at its last heartbeat, at the stop that was sent, or when the service last reported it as alive without
  * heartbeats, whichever is the latest. Only a job that is over can be deleted (DeleteTrainingJob), so it was billed until then. Without
- * `beatAt`, the time of a heartbeat read just now, it ended when it was first found missing: the heartbeat in the record may be an hour
- * old.
+ * `beatAt`, the time of its last heartbeat by S3, it ended when it was first found missing, or when a stop was accepted: the heartbeat in
+ * the record may be an hour old.
  */
 function lastSeenAlive(attempt: Attempt, beatAt: EpochMs | undefined, now: EpochMs): EpochMs {
   const { absentSince: missedAt = now, aliveAt = 0, stop, undescribedSince } = attempt;
   // Of a job that could not be described, a stop that was sent says nothing: the job may have been over.
   const stopAt = undescribedSince === undefined ? stop?.sentAt : stop?.acceptedAt;
-  if (beatAt === undefined) return missedAt;
   const stoppedAt = stopAt === undefined ? 0 : stopAt + STOP_MS;
+  if (beatAt === undefined) return stop?.acceptedAt === undefined ? missedAt : Math.min(missedAt, stoppedAt);
   const seenAt = Math.max(beatAt + BEAT_MS, stoppedAt, aliveAt);
   // A heartbeat that is newer than `missedAt` means that our clock is behind that of S3.
   return beatAt > missedAt ? seenAt : Math.min(missedAt, seenAt);

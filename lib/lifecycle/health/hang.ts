@@ -1,4 +1,5 @@
-import type { Heartbeat, PresentJob } from '../observed';
+import type { Heartbeat } from '../observed';
+import type { PresentJob } from '../present-job';
 import type { Attempt, EpochMs, Progress, RunPolicy } from '../record';
 import { mergeStarts } from './step-times';
 

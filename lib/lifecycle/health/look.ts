@@ -1,8 +1,8 @@
 import { attemptCostUsd, expectedRate } from '../accounting/spend';
 import { deterministicUnit } from '../backoff';
 import { isEqual } from '../is-equal';
-import type { PresentJob } from '../observed';
 import { isPoolDue, waitsForPoolAlone } from '../phases/settle-pool';
+import type { PresentJob } from '../present-job';
 import type { Attempt, EpochMs, RunRecord } from '../record';
 
 /** Time between two ticks. */

@@ -1,12 +1,13 @@
 import { addUsd, attemptCostUsd, billedShare, leftPool } from '../accounting/spend';
-import { type Evidence, type Move, move } from '../action';
+import { changeAttempt, type Evidence, type Move, move } from '../action';
 import { capacityCame, type Judgement, judge } from '../budgets';
 import { classify, type Verdict } from '../classify';
 import { goneAttempt } from '../health/gone';
 import { nextProgress } from '../health/hang';
 import { stepEvents, stepsOf, unseenSteps } from '../health/step-times';
 import { rungAfterCapacityFailure, unusableRungs } from '../ladder';
-import type { Observed, PresentJob } from '../observed';
+import type { Observed } from '../observed';
+import type { PresentJob } from '../present-job';
 import { type Attempt, type Checkpoint, checkpointKey, type EpochMs, type Notice, type RunRecord } from '../record';
 import { blamedCheckpoint, newestCommitted, newestUsable } from '../resuming/resume';
 import { rollBack } from '../resuming/rollback';
@@ -93,7 +94,10 @@ function complete(situation: JobSituation): Move {
   return withCommit(situation, ended, withChanges(ended, completed));
 }
 
-/** Without the list of checkpoints, an attempt that made progress could be judged as a crash loop. */
+/**
+ * Without the list of checkpoints, an attempt that made progress could be judged as a crash loop. How the job ended is kept: it may be
+ * deleted, or not be described any more, before they can be listed.
+ */
 function waitForListing({ record, attempt, observed, now }: Situation): Move {
   const endedAt = observed.job.kind === 'present' ? observed.job.endedAt : attempt.absentSince;
   const about = `${attempt.jobName}/${dayOf(endedAt ?? now, now)}`;
@@ -101,6 +105,7 @@ function waitForListing({ record, attempt, observed, now }: Situation): Move {
   const why = checkpoints.kind === 'unreadable' ? checkpoints.error : 'they were not listed';
   const text = `${attempt.jobName} is over, but its checkpoints cannot be read: ${why}`;
   return move({
+    changes: observed.job.kind === 'present' ? changeAttempt(record, { over: observed.job }) : {},
     notices: [notice(record, now, { alert: 'checkpoints-unreadable', about, text, runbook: 'checkpoint' })],
   });
 }
@@ -136,6 +141,7 @@ function endAttempt(
     attempt: {
       ...seen,
       phase: 'ended',
+      over: undefined,
       jobArn: job.arn,
       jobCreatedAt: attempt.jobCreatedAt ?? job.createdAt,
       status: job.status,

@@ -1,7 +1,7 @@
 import type { Effect, Move } from '../action';
 import type { Verdict } from '../classify';
 import { largestRung } from '../ladder';
-import type { PresentJob } from '../observed';
+import type { PresentJob } from '../present-job';
 import type { Attempt, AttemptStop, EpochMs, FailureClass, RunPolicy, RunRecord } from '../record';
 import { event, notice } from '../timeline';
 

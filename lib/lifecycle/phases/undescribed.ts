@@ -21,6 +21,8 @@ export function undescribed(situation: Situation, error: string): Move {
   const seen: Attempt = {
     ...attempt,
     undescribedSince: attempt.undescribedSince ?? now,
+    files: attempt.files ?? observed.files,
+    trainingStartedAt: attempt.trainingStartedAt ?? firstSign(progress),
     progress,
     firstStep: attempt.firstStep ?? first,
     lastStep: last ?? attempt.lastStep,
@@ -41,6 +43,10 @@ export function undescribed(situation: Situation, error: string): Move {
     notices: alarm(record, next, error, now),
   });
 }
+
+/** Only its driver shows when a job that was never described began: by its first step, or by the first heartbeat that was read. */
+const firstSign = (progress: Attempt['progress']): EpochMs | undefined =>
+  progress && Math.min(progress.beatAt, progress.starts?.[0]?.firstStepAt ?? progress.beatAt);
 
 function answeredStop(
   stop: AttemptStop | undefined,

@@ -18,9 +18,25 @@ import { trueClass } from './true-class';
 const SECONDS_TOLERANCE = 1;
 const DAY_MS = 86_400_000;
 
-/** Ledger seconds equal wall time, and bookedUsd is within 1 % of billedUsd. */
+/** Calls without which no run is looked at, or nobody can know what a job costs. */
+const ANSWERS = ['sagemaker:DescribeTrainingJob', 'sagemaker:CreateTrainingJob', 'dynamodb', 'sqs'];
+
+/** How long a warm pool was kept, and how much less spot costs, is known only once they are over. */
+const isKnownNow = ({ runId, record, jobs }: SimRun): boolean =>
+  runId !== undefined && record !== undefined && jobs.every(({ pool, spot }) => !pool && !spot);
+
+/**
+ * Ledger seconds equal wall time, and bookedUsd is within 1 % of billedUsd: at the end, and at every moment at which the services have answered
+ * for two ticks.
+ */
 export class BooksBalance extends Invariant {
   readonly name = 'books-balance';
+
+  override onCheck(): void {
+    if (this.scene.troubles.calmSince(ANSWERS) > this.now) return;
+    const known = this.scene.world.runs.filter((run) => isKnownNow(run) && !this.isPoisoned(run, UNSEEN_MS));
+    for (const run of known) this.checkMoney(run);
+  }
 
   override onEnd(): void {
     for (const run of this.scene.world.runs) {

@@ -42,7 +42,7 @@ test('what an older driver leaves out, or a broken one garbles, is not known', (
 });
 
 test.each([undefined, null, 'text', {}, { attempt: 'x' }])('%j is no heartbeat', (facts) => {
-  expect(beatReading(facts, AT)).toEqual({ heartbeatError: 'it is not the heartbeat of a driver' });
+  expect(beatReading(facts, AT)).toEqual({ heartbeatError: 'it is not the heartbeat of a driver', unreadBeatAt: AT });
 });
 
 describe('times of steps', () => {
@@ -83,7 +83,7 @@ describe('reading', () => {
     answer('{"attempt":2,"step":9}', new Date(AT));
     expect(await read()).toMatchObject({ heartbeat: { attempt: 2, step: 9, writtenAt: AT } });
     answer('{"attempt":2,', new Date(AT));
-    expect(await read()).toEqual({ heartbeatError: 'it is not the heartbeat of a driver' });
+    expect(await read()).toEqual({ heartbeatError: 'it is not the heartbeat of a driver', unreadBeatAt: AT });
   });
 
   test.each([

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { decide } from '../../../lib/lifecycle/decide';
-import type { Heartbeat, PresentJob } from '../../../lib/lifecycle/observed';
+import type { Heartbeat } from '../../../lib/lifecycle/observed';
+import type { PresentJob } from '../../../lib/lifecycle/present-job';
 import type { Attempt, RunRecord } from '../../../lib/lifecycle/record';
 import { attempt, checkpoint, HOUR, job, MINUTE, policy, run, running, seeing, T0 } from '../support/records';
 

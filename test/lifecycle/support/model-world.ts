@@ -7,7 +7,8 @@ import {
   confirmRun,
   type IntentChange,
 } from '../../../lib/lifecycle/intent';
-import type { CreateOutcome, JobObservation, Observed, PresentJob } from '../../../lib/lifecycle/observed';
+import type { CreateOutcome, JobObservation, Observed } from '../../../lib/lifecycle/observed';
+import type { PresentJob } from '../../../lib/lifecycle/present-job';
 import { type Checkpoint, type EpochMs, isOver, type RunRecord } from '../../../lib/lifecycle/record';
 import { admitted, checkpoint, T0 } from './records';
 

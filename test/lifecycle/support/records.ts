@@ -1,7 +1,8 @@
 import type { Action } from '../../../lib/lifecycle/action';
 import { decide } from '../../../lib/lifecycle/decide';
 import { newRun } from '../../../lib/lifecycle/intent';
-import { NOTHING_OBSERVED, type Observed, type PresentJob } from '../../../lib/lifecycle/observed';
+import { NOTHING_OBSERVED, type Observed } from '../../../lib/lifecycle/observed';
+import type { PresentJob } from '../../../lib/lifecycle/present-job';
 import type { Attempt, Checkpoint, EpochMs, RunPolicy, RunRecord } from '../../../lib/lifecycle/record';
 
 export const T0: EpochMs = Date.UTC(2026, 10, 21, 12, 0, 0);

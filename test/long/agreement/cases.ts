@@ -119,6 +119,8 @@ export const OTHERS: Readonly<Record<string, string>> = {
   'describe-denied':
     'a job of the sandbox is described to the test too, which cannot tell its own calls from those of the functions',
   'hostile-runs': 'the jobs of the sandbox have a driver of their own, and its table is not edited',
+  'ends-not-judged':
+    'the jobs of the sandbox have a driver of their own, which nothing overwrites, and Describe is denied to the test too',
   'described-late': 'no read of the sandbox lags behind a write',
   aging: 'a job of the sandbox trains some minutes longer, and the next run starts at another tick',
   crowded: 'hundreds of jobs of others, each a process of the sandbox',

@@ -8,7 +8,8 @@ import {
   type SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
 import { pausesOf } from '../../../lifecycle/accounting/pauses';
-import type { JobObservation, PresentJob } from '../../../lifecycle/observed';
+import type { JobObservation } from '../../../lifecycle/observed';
+import type { PresentJob } from '../../../lifecycle/present-job';
 import type { Attempt, RunRecord } from '../../../lifecycle/record';
 import { describeError, isJobNotFound } from '../../shared/errors';
 

@@ -38,7 +38,9 @@ export async function observe(
   if (isOver(record))
     return { ...nothing, ...(isPoolDue(record, deps.now().getTime()) && (await observePools(deps, record))) };
   const attempt = liveAttempt(record);
-  const job = attempt && !isAccepted(results) ? await describeJob(deps.sagemaker, record, attempt) : nothing.job;
+  const job =
+    attempt?.over ??
+    (attempt && !isAccepted(results) ? await describeJob(deps.sagemaker, record, attempt) : nothing.job);
   const isLive = isLiveJob(job);
   const launches = mayLaunch(record, attempt);
   const choosesOne = choosesRung(record, launches, attempt?.phase === 'intent' || (job.kind === 'present' && !isLive));

@@ -96,7 +96,22 @@ export class AsHappened extends Invariant {
     if (job.beatsWithout.includes(REQUIRED_FIELD)) return true;
     const next = run.jobs[run.jobs.indexOf(job) + 1];
     const over = (next?.createdAt ?? run.overAt ?? this.now) + UNREAD_MS;
-    return this.callFaults('s3', createdAt, over).length > 0;
+    return this.wasGarbled(run, job) || this.callFaults('s3', createdAt, over).length > 0;
+  }
+
+  /** From its first steps to its end, its own code wrote something else in place of the heartbeat. */
+  private wasGarbled({ id, jobs }: SimRun, job: SimJob): boolean {
+    const { createdAt, truth, history } = job;
+    const name = `${id}#${jobs.indexOf(job) + 1}`;
+    const stepsAt = createdAt + (truth?.behaviour.startMs ?? 0) + UNREAD_MS;
+    const endedAt = history.at(-1)?.at ?? this.now;
+    return (this.scene.world.scenario.faults ?? []).some(
+      ({ job: of, beats, at = 0, to = Number.POSITIVE_INFINITY }) =>
+        of === name &&
+        (beats === 'garbled' || beats === 'large') &&
+        at * 1000 < stepsAt &&
+        to * 1000 > endedAt - BEAT_MS,
+    );
   }
 
   /** The only remaining source is its last heartbeat, and the table cannot know more steps than there were. */
