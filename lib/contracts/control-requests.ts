@@ -59,6 +59,8 @@ const stop = z.strictObject({ action: z.literal('stop'), runId, reason: z.string
 const resume = z.strictObject({ action: z.literal('resume'), runId });
 /** Ends the warm pool of the last job of the run. */
 const release = z.strictObject({ action: z.literal('release'), runId });
+/** Deletes the files of a run that is over; without `confirm` it only says what there is. */
+const deletion = z.strictObject({ action: z.literal('delete'), runId, confirm: z.boolean().default(false) });
 const status = z.strictObject({
   action: z.literal('status'),
   runId,
@@ -181,6 +183,7 @@ export const controlRequestSchema = z.discriminatedUnion('action', [
   stop,
   resume,
   release,
+  deletion,
   status,
   list,
   logs,
@@ -210,6 +213,8 @@ export type ControlRequest = z.output<typeof controlRequestSchema>;
 export type StartRequest = z.output<typeof intent>;
 /** Second call of a start: the uploads are in S3. */
 export type ConfirmRequest = z.output<typeof confirmation>;
+/** Request to delete the files of a run. */
+export type DeleteRequest = z.output<typeof deletion>;
 /** Request for one page of the log of one attempt. */
 export type LogRequest = z.output<typeof logs>;
 /** Request for runs of the team, newest first. */

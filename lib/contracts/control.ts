@@ -184,6 +184,21 @@ export interface ReleaseAnswer {
   savedUsd: number | null;
 }
 
+/** The files of a run below its own prefixes, and how many of them this call deleted. */
+export interface DeleteAnswer {
+  ok: true;
+  runId: string;
+  /** What is left now. */
+  places: { uri: string; objects: number; bytes: number }[];
+  /** False when there are more objects than one call counts. */
+  isWhole: boolean;
+  /** Storage of what is left, USD per month; null when the price is not known in the Region. */
+  usdPerMonth: number | null;
+  /** Where the run also wrote, which is not deleted: other runs may use it. */
+  kept: string[];
+  deleted: number;
+}
+
 /** The note as stored. */
 export interface NoteAnswer {
   ok: true;
@@ -265,6 +280,7 @@ export type ControlAnswer =
   | ShellAnswer
   | NoteAnswer
   | ReleaseAnswer
+  | DeleteAnswer
   | ({ ok: true } & EventsAnswer)
   | Refusal
   | ValidateAnswer

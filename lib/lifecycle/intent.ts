@@ -81,12 +81,16 @@ export function askStop(record: RunRecord, why: string, now: EpochMs): IntentCha
   return changed(next, event(now, 'stop-asked', why));
 }
 
+/** Whether the run has anything to continue: it is not completed, its code was uploaded, and its files were not deleted. */
+export const isResumable = ({ state, confirmed, filesDeletedAt }: RunRecord): boolean =>
+  state !== 'completed' && confirmed && filesDeletedAt === undefined;
+
 /**
  * Requests that the run continues. If its job is still stopping, the next attempt follows it. A run that had ended joins the queue again
- * with fresh budgets, because a person has looked at it. Undefined when it is already running, is completed, or never had its uploads.
+ * with fresh budgets, because a person has looked at it. Undefined when it is already running, or is not resumable.
  */
 export function askResume(record: RunRecord, now: EpochMs): IntentChange | undefined {
-  if (record.state === 'completed' || !record.confirmed) return undefined;
+  if (!isResumable(record)) return undefined;
   if (!isOver(record)) {
     if (record.desired === 'run') return undefined;
     return changed({ ...record, desired: 'run' }, event(now, 'resume-asked', 'resume asked while stopping'));
@@ -151,6 +155,13 @@ export function askHandOver(record: RunRecord, wanted: Omit<HandOver, 'sentAt'>)
   if (attempt?.phase !== 'created' || attempt.stop || attempt.handOver || record.desired === 'stop') return undefined;
   const next = { ...record, ...changeAttempt(record, { handOver: wanted }), reason: wanted.text };
   return changed(next, event(wanted.at, 'hand-over-asked', wanted.text, { why: wanted.why }));
+}
+
+/** Its files are about to be deleted, so it cannot be resumed. Undefined when that was recorded before. */
+export function forgetFiles(record: RunRecord, now: EpochMs): IntentChange | undefined {
+  if (record.filesDeletedAt !== undefined || !isOver(record)) return undefined;
+  const text = `its files were deleted for team ${record.team}`;
+  return changed({ ...record, filesDeletedAt: now }, event(now, 'files-deleted', text));
 }
 
 /** Replaces a person's note on the run. Undefined when the text is the same. */

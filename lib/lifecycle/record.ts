@@ -323,6 +323,8 @@ export interface RunRecord {
   warmPool?: WarmPool;
   /** The warm pool that a finished run left; `spentUsd` already includes its cost. */
   leftPool?: WarmPool;
+  /** When a person had the run's files deleted; undefined = they are kept. */
+  filesDeletedAt?: EpochMs;
   /**
    * Warm pools of earlier attempts, booked up to the start of the next job: that job may have got another pool of the account instead.
    * @default - none

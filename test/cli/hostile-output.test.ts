@@ -66,6 +66,13 @@ const answersOf = (text: string): Record<string, (request: Record<string, unknow
     note: ({ text: note }) => ({ runId: 'a-261121120000', note }),
     stop: () => ({ runId: 'a-261121120000', desiredState: 'stop', state: 'failed', changed: true }),
     resume: () => ({ runId: 'a-261121120000', desiredState: 'run', state: 'queued', changed: true }),
+    delete: () => ({
+      runId: text,
+      places: [{ uri: text, objects: 0, bytes: 0 }],
+      isWhole: true,
+      usdPerMonth: 0,
+      kept: [text],
+    }),
     release: () => ({ runId: text, trainingJobName: text, released: false, warmPoolStatus: text, reusedBy: text }),
   };
 };
@@ -102,6 +109,7 @@ const PRINTED: Readonly<Record<string, string[]>> = {
   stop: [RUN],
   resume: [RUN],
   release: [RUN],
+  delete: [RUN, '--yes'],
 };
 /** The others, and whose text they print. */
 const OTHERS: Readonly<Record<string, string>> = {

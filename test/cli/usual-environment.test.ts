@@ -36,6 +36,7 @@ const READS: Readonly<Record<string, string[]>> = {
   note: ['r-1', 'good'],
   shell: ['r-1'],
   release: ['r-1'],
+  delete: ['r-1'],
   stop: ['r-1'],
   resume: ['r-1'],
   quota: [CONFIG_IN_S3],

@@ -48,6 +48,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   top: 'redraws a terminal; Environment.runs and Run.status have its numbers',
   shell: 'hands the terminal to the Session Manager plugin',
   preflight: 'looks at the account; Environment.launch is judged by the launcher in any case',
+  delete: 'shows what it would delete and asks',
   quota: 'looks at the account',
   lock: 'for who deploys',
   matrix: 'for who deploys',

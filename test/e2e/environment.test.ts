@@ -17,6 +17,7 @@ import { sha256 } from '../../lib/archive/archive';
 import { ANSWERS } from '../../lib/contracts/answers';
 import { adminOf, eventually } from '../../lib/sandbox/testing';
 import { drawnByScript } from '../support/drawn-by-script';
+import { attacksOfATeam } from './roles/attacks';
 import { callsOfRoles } from './roles/calls';
 import { decisionsOfRoles } from './roles/decisions';
 import { type Deployed, deployedSandbox } from './support/deployed';
@@ -271,6 +272,8 @@ describe('the request that reaches SageMaker is the one that --dry-run prints', 
 });
 
 describe('with IAM enforced', () => callsOfRoles(() => deployed));
+
+describe('against another team', () => attacksOfATeam(() => deployed));
 
 describe('what IAM was asked', () => decisionsOfRoles(() => deployed, path.join(decisions, 'decisions')));
 

@@ -1,5 +1,6 @@
 import { type CommandLine, collect } from '../command-line';
 import type { CommonOptions } from '../inputs';
+import type { DeleteOptions } from './delete';
 import type { ListOptions } from './list';
 import type { EventOptions } from './logs/events';
 import type { LogOptions } from './logs/logs';
@@ -194,5 +195,15 @@ function desiredVerbs(cli: CommandLine): void {
     )
     .action(async (run: string, options: CommonOptions) =>
       cli.done(await (await import('./release.js')).release(run, options, cli.terminal)),
+    );
+  cli
+    .verb(
+      'delete <run>',
+      'delete the checkpoints, output, code and job files of a run that is over',
+      'slipway delete llama2-13b-261101090000\n  slipway delete llama2-13b-261101090000 --environment research/nlp --yes --json',
+    )
+    .option('--yes', 'do not ask')
+    .action(async (run: string, options: DeleteOptions) =>
+      cli.done(await (await import('./delete.js')).deleteFiles(run, options, cli.terminal)),
     );
 }

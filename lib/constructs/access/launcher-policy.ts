@@ -41,6 +41,12 @@ export function controlStatements(context: LauncherContext, allowsRemoteDebug = 
       resources: [`${artifactBucketArn}/runs/*/code/*`],
       wildcard: 'Whether the code of a run was uploaded whole: HeadObject asks for the right to read it.',
     },
+    {
+      sid: 'DeleteFilesOfRuns',
+      actions: ['s3:DeleteObject'],
+      resources: [`${artifactBucketArn}/runs/*`, `${checkpointBucketArn}/runs/*`],
+      wildcard: 'Files of a run that its team has deleted; S3 keeps deleted checkpoints for one more day.',
+    },
     ...answerStatements(context),
     tellWhatIsMissing(artifactBucketArn, checkpointBucketArn),
     ...warmPoolStatements(context),

@@ -2,6 +2,7 @@ import { type ControlAnswer, type ControlRequest, controlRequestSchema } from '.
 import { findTeamOfAlias } from '../../contracts/launcher';
 import { planOfRun, validateRun } from './ask-planner';
 import { cardOfRun } from './card';
+import { deleteRun } from './delete-run';
 import type { ControlDeps } from './deps';
 import { noteRun, resumeRun, stopRun } from './desired';
 import { refusal } from './own-run';
@@ -13,8 +14,8 @@ import { confirmStart } from './start/confirm';
 import { startRun } from './start/start';
 
 /**
- * The function that people invoke, through one alias per team: start, stop, resume, release, status, list, logs, events, shell, note,
- * validate, plan, card.
+ * The function that people invoke, through one alias per team: start, stop, resume, release, delete, status, list, logs, events, shell,
+ * note, validate, plan, card.
  *
  * It only records the desired state, which reconcile then brings about; it handles only shells and warm pools itself. The team is that of
  * the alias that was invoked, never of the payload. Every write is conditional, so that two simultaneous calls have the same result as two
@@ -43,6 +44,8 @@ function dispatch(deps: ControlDeps, team: string, request: ControlRequest): Pro
       return resumeRun(deps, team, request);
     case 'release':
       return releasePool(deps, team, request);
+    case 'delete':
+      return deleteRun(deps, team, request);
     case 'shell':
       return openShell(deps, team, request);
     case 'note':

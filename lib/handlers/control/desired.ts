@@ -1,6 +1,6 @@
 import type { DesiredAnswer, NoteAnswer, Refusal } from '../../contracts/control';
 import type { RunMessage } from '../../contracts/launcher';
-import { askResume, askStop, writeNote } from '../../lifecycle/intent';
+import { askResume, askStop, isResumable, writeNote } from '../../lifecycle/intent';
 import { isOver, type RunRecord } from '../../lifecycle/record';
 import { issue } from '../../spec/issue';
 import { sendMessage } from '../shared/queue';
@@ -42,8 +42,8 @@ export async function resumeRun(
 ): Promise<DesiredAnswer | Refusal> {
   const own = await findOwnRun(deps, team, request.runId);
   if ('ok' in own) return own;
-  if (own.state === 'completed' || (isOver(own) && !own.confirmed)) {
-    const must = 'must be a run that is not completed and whose code was uploaded';
+  if (isOver(own) && !isResumable(own)) {
+    const must = 'must be a run that is not completed, whose code was uploaded, and whose files were not deleted';
     const text = { must, got: `${own.runId}, ${own.state}`, fix: 'launch it again' };
     return refusal(issue('run/not-resumable', 'error', '', text));
   }

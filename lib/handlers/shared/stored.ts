@@ -190,6 +190,7 @@ const record = loose({
   spotShare: z.number().optional(),
   warmPool: pool.optional(),
   leftPool: pool.optional(),
+  filesDeletedAt: time.optional(),
   earlierPools: z
     .array(pool.extend({ bookedUntil: time, attempt: loose({ number: count, jobName: text }) }))
     .optional(),

@@ -27,13 +27,13 @@ const isKnownNow = ({ runId, record, jobs }: SimRun): boolean =>
 
 /**
  * Ledger seconds equal wall time, and bookedUsd is within 1 % of billedUsd: at the end, and at every moment at which the services have answered
- * for two ticks.
+ * long enough.
  */
 export class BooksBalance extends Invariant {
   readonly name = 'books-balance';
 
   override onCheck(): void {
-    if (this.scene.troubles.calmSince(ANSWERS) > this.now) return;
+    if (this.scene.troubles.calmSince(ANSWERS) + UNSEEN_MS > this.now) return;
     const known = this.scene.world.runs.filter((run) => isKnownNow(run) && !this.isPoisoned(run, UNSEEN_MS));
     for (const run of known) this.checkMoney(run);
   }
@@ -116,8 +116,9 @@ export class BooksBalance extends Invariant {
     const perHour = hours > 0 ? this.scene.world.prices.billedUsd(job, this.now) / hours : 0;
     if (!isNew) return (perHour * this.unseenOfDeletedMs(run, job)) / 3_600_000 + this.unseenPoolUsd(job);
     const unseenReturnMs = this.unseenReturnMs(run, job);
-    const isFresh = this.now - job.startedAt < UNSEEN_MS;
-    const since = ended === undefined ? (isFresh ? UNSEEN_MS : 0) : this.now - ended;
+    // Instances that were taken away or given back since then may not have been noticed.
+    const changed = job.history.find(({ at }) => this.now - at < UNSEEN_MS);
+    const since = ended === undefined ? (changed ? UNSEEN_MS : 0) : this.now - ended;
     return (perHour * (since + unseenReturnMs + this.skewSeconds() * 1000)) / 3_600_000;
   }
 

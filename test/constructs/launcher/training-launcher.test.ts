@@ -94,11 +94,12 @@ const SHARED = [
   { actions: ['kms:Decrypt', 'kms:GenerateDataKey'], resources: ['OPERATIONS'] },
 ];
 
-test('control may do exactly this: it writes intent and signs uploads', () => {
+test('control may do exactly this: it writes intent, signs uploads and deletes files of runs', () => {
   expect(bare(controlStatements(CONTEXT))).toEqual([
     ...SHARED,
     { actions: ['s3:PutObject'], resources: ['ARTIFACTS/runs/*/run.yaml', 'ARTIFACTS/runs/*/code/*'] },
     { actions: ['s3:GetObject'], resources: ['ARTIFACTS/runs/*/code/*'] },
+    { actions: ['s3:DeleteObject'], resources: ['ARTIFACTS/runs/*', 'CHECKPOINTS/runs/*'] },
     { actions: ['s3:GetObject'], resources: ['CHECKPOINTS/runs/*/heartbeat.json'] },
     {
       actions: ['logs:FilterLogEvents'],

@@ -264,6 +264,21 @@ export function callsOfRoles(environment: () => Deployed): void {
     expect(after.spendUsd).toBeLessThan(kept.spendUsd);
   });
 
+  test('what it left in S3 is deleted by the researcher, through control alone, and it is not resumed', async () => {
+    const deleted = await environment().slipwayAs(researcher, 'delete', 'stopped', '--yes', '--json');
+    expect(deleted.code, deleted.stderr).toBe(0);
+    const s3 = environment().client(S3Client);
+    for (const Bucket of [CHECKPOINTS, ARTIFACTS]) {
+      const left = await s3.send(new ListObjectsV2Command({ Bucket, Prefix: 'runs/default/stopped/' }));
+      expect(left.KeyCount ?? 0, Bucket).toBe(0);
+      const others = await s3.send(new ListObjectsV2Command({ Bucket, Prefix: 'runs/default/disturbed/' }));
+      expect(others.KeyCount, Bucket).toBeGreaterThan(1);
+    }
+    expect(JSON.parse(deleted.stdout)).toMatchObject({ runId: 'stopped', kept: [] });
+    const resumed = await environment().slipwayAs(researcher, 'resume', 'stopped');
+    expect(resumed).toMatchObject({ code: 1, stderr: expect.stringContaining('whose files were not deleted') });
+  });
+
   test('a researcher may not stop a job past the launcher', async () => {
     const stop = new StopTrainingJobCommand({ TrainingJobName: 'e2e-disturbed-a002' });
     const denied = environment().client(SageMakerClient, researcher).send(stop);

@@ -52,8 +52,9 @@ export function decisionsOfRoles(environment: () => Deployed, file: string): voi
 
   test('every call of ours was allowed, but for those that the tests above are about', async () => {
     const reconcile = await roleOf(environment(), 'slipway-e2e-reconcile');
-    const others = ['logs:DescribeLogStreams', 'logs:FilterLogEvents', 'logs:GetLogEvents'];
-    expect(denied(decisionsByRole(file))).toEqual(
+    // The attacks of team `other` say themselves that each of their calls is denied.
+    const ours = denied(decisionsByRole(file)).filter((line) => !line.startsWith(`${ROLE}-other-`));
+    expect(ours).toEqual(
       [
         `${reconcile} sagemaker:CreateTrainingJob`,
         `${ROLE}-auditor lambda:InvokeFunction`,
@@ -63,7 +64,6 @@ export function decisionsOfRoles(environment: () => Deployed, file: string): voi
         `${ROLE}-default-researcher sagemaker:CreateModelPackageGroup`,
         `${ROLE}-default-researcher sagemaker:StopTrainingJob`,
         `${ROLE}-default-researcher sagemaker:UpdateTrainingJob`,
-        ...[...others, 'sagemaker:DescribeTrainingJob'].map((action) => `${ROLE}-other-researcher ${action}`),
       ].sort(),
     );
   });

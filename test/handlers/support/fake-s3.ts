@@ -1,4 +1,5 @@
 import {
+  DeleteObjectsCommand,
   GetObjectCommand,
   HeadObjectCommand,
   ListObjectsV2Command,
@@ -35,6 +36,10 @@ export function fakeS3(now: () => number) {
   });
   mock.on(PutObjectTaggingCommand).callsFake((input) => {
     find(input).tag = input.Tagging.TagSet.map((t: { Key: string; Value: string }) => `${t.Key}=${t.Value}`).join();
+    return {};
+  });
+  mock.on(DeleteObjectsCommand).callsFake((input) => {
+    for (const { Key } of input.Delete.Objects) objects.delete(`${input.Bucket}/${Key}`);
     return {};
   });
   mock.on(HeadObjectCommand).callsFake((input) => ({ ContentLength: find(input).body.length }));

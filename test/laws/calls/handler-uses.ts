@@ -89,6 +89,12 @@ const control = (places: Places): Use[] => {
       ask('s3:GetObject', `${bucket('checkpoints')}/${TEAM_RUN}/heartbeat.json`),
       missing('checkpoints', 'heartbeat.json'),
     ),
+    call('s3:ListObjectsV2', missing('artifacts', ''), missing('checkpoints', '')),
+    call(
+      's3:DeleteObjects',
+      ask('s3:DeleteObject', `${bucket('artifacts')}/${TEAM_RUN}/run.yaml`),
+      ask('s3:DeleteObject', `${bucket('checkpoints')}/${TEAM_RUN}/heartbeat.json`),
+    ),
     call(
       'logs:FilterLogEvents',
       ...groups.flatMap((group) => [ask('logs:FilterLogEvents', group), ask('logs:FilterLogEvents', `${group}:*`)]),
