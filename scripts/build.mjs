@@ -105,7 +105,6 @@ if (wants('cli')) {
   });
   nameClassesOnly('dist/cli');
   chmodSync('dist/cli/slipway.mjs', 0o755);
-  execFileSync('node_modules/.bin/tsx', ['scripts/man-page.ts'], { stdio: 'inherit' });
 }
 
 if (wants('handlers') && existsSync('lib/handlers')) {

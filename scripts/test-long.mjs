@@ -40,7 +40,6 @@ function playFiles(files) {
   if (files.length === 0) return 0;
   if (files.some((file) => file.includes('ray.test'))) pythonEnvironment('requirements-ray.txt', 'ray');
   if (files.some((file) => file.includes('verl'))) pythonEnvironment('requirements-verl.txt', 'verl', ['--no-deps']);
-  if (files.some((file) => file.includes('second-emulator'))) pythonEnvironment('requirements-moto.txt', 'moto');
   return (
     run(process.execPath, ['scripts/build.mjs']) ||
     run('node_modules/.bin/vitest', ['run', '--project', 'long', ...files])
