@@ -58,11 +58,12 @@ export const liveCostUsd = (record: RunRecord, attempt: Attempt, now: EpochMs): 
   attemptCostUsd(record, attempt, billedUntil(attempt, now), attempt.over?.billableSeconds);
 
 /**
- * Until when the job of an attempt that is not booked yet is taken to be billed: until its end where that was seen. Of a job that cannot be described, a stop that was accepted is the end; if it
+ * Until when the job of an attempt that is not booked yet is taken to be billed: until its end where that was seen, or until it was first missing. Of a job that cannot be described, a stop that was accepted is the end; if it
  * was over already, its last heartbeat is.
  */
-export function billedUntil({ over, undescribedSince, stop, progress }: Attempt, now: EpochMs): EpochMs {
+export function billedUntil({ over, absentSince, undescribedSince, stop, progress }: Attempt, now: EpochMs): EpochMs {
   if (over) return Math.min(now, over.endedAt ?? now);
+  if (absentSince !== undefined) return Math.min(now, absentSince);
   if (undescribedSince === undefined || !stop) return now;
   if (stop.isTooLate) return Math.min(now, (progress?.beatAt ?? stop.at) + BEAT_MS);
   return stop.acceptedAt === undefined ? now : Math.min(now, stop.acceptedAt + STOP_MS);
