@@ -15,9 +15,9 @@ import {
   shortRows,
 } from '../../quota';
 import { isEnvironmentFile } from '../../spec/load';
+import { ask } from '../ask';
 import { EXIT } from '../exit';
 import { type CommonOptions, readText, requireRun } from '../inputs';
-import { ask } from '../launch/confirm';
 import { withS3Config } from '../launch/s3-config';
 import { quoted } from '../quoted';
 import { json, type Terminal } from '../terminal';

@@ -1,10 +1,10 @@
-import { confirm, isCancel } from '@clack/prompts';
 import { clusterUsdPerHour, memoryIssues } from '../../admission';
 import { usd } from '../../report/page/format';
 import type { Descriptor } from '../../spec/descriptor';
 import { issue } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
-import { Refusal, UsageError } from '../exit';
+import { ask } from '../ask';
+import { Refusal } from '../exit';
 import { findPlan } from '../plan/plan';
 import { planText } from '../plan/text/plan-text';
 import type { Terminal } from '../terminal';
@@ -46,11 +46,3 @@ const unknownPrice = () =>
     must: 'must be set with --yes when the price is not known',
     fix: 'add limits.maxCostUsd, add the rate to `prices` of the environment, or launch without --yes',
   });
-
-/** Asks a question that must be answered with yes; throws a UsageError without a terminal. */
-export async function ask(message: string, verb = 'launch'): Promise<void> {
-  if (!process.stdin.isTTY) throw new UsageError(`${verb}: must be confirmed, got no interactive terminal; add --yes`);
-  const answer = await confirm({ message, initialValue: false });
-  if (isCancel(answer) || !answer)
-    throw new UsageError(`${verb}: not confirmed; nothing was ${verb === 'launch' ? 'started' : 'changed'}`);
-}

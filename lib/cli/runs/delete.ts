@@ -1,9 +1,9 @@
 import type { DeleteAnswer } from '../../contracts/control';
 import { bytes as sizeOf, usd } from '../../report/page/format';
 import { plainLines } from '../../spec/formats/plain-text';
+import { ask } from '../ask';
 import { EXIT, ServiceError } from '../exit';
 import type { CommonOptions } from '../inputs';
-import { ask } from '../launch/confirm';
 import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
 import { callControl } from './control-client';

@@ -18,11 +18,11 @@ import {
   readWorld,
   type VerifyRecord,
 } from '../../verify';
+import { ask } from '../ask';
 import { calling } from '../aws-errors';
 import { callRegion, readDescriptors } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, isDescriptorFile, readDescriptor } from '../inputs';
-import { ask } from '../launch/confirm';
 import { pollSeconds } from '../runs/wait';
 import { json, type Terminal } from '../terminal';
 import { type LevelOptions, type PreparedLevel, prepareLevel } from './levels';

@@ -61,6 +61,7 @@ export class World {
   private readonly sagemaker: SimSageMaker;
   private readonly byRunId = new Map<string, SimRun>();
 
+  // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the wiring of a whole world in one place
   constructor(
     readonly scenario: Scenario,
     seed: number,
