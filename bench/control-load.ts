@@ -1,6 +1,6 @@
-import type { SimulationResult } from '../lib/simulation';
-import { readScenario } from '../lib/simulation/scenario/load';
-import { type Play, play } from '../lib/simulation/simulate';
+import type { SimulationResult } from '../tools/simulation';
+import { readScenario } from '../tools/simulation/scenario/load';
+import { type Play, play } from '../tools/simulation/simulate';
 
 /** Calls of one run in one tick, by operation. */
 export type CallsPerRunTick = Readonly<Record<string, number>>;

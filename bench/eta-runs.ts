@@ -1,10 +1,10 @@
 import type { StatusAnswer } from '../lib/contracts/control';
 import { onRequest } from '../lib/handlers/control/control';
-import { EPOCH_MS } from '../lib/simulation/core/epoch';
-import type { Random } from '../lib/simulation/core/random';
-import { Judge } from '../lib/simulation/invariants/judge';
-import { loadScenario } from '../lib/simulation/scenario/load';
-import { World } from '../lib/simulation/world/world';
+import { EPOCH_MS } from '../tools/simulation/core/epoch';
+import type { Random } from '../tools/simulation/core/random';
+import { Judge } from '../tools/simulation/invariants/judge';
+import { loadScenario } from '../tools/simulation/scenario/load';
+import { World } from '../tools/simulation/world/world';
 
 /** Hours that a run trains without failures. */
 const TRAINS_HOURS = 24;

@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { cpuUsage, stdout } from 'node:process';
-import { Random } from '../lib/simulation/core/random';
+import { Random } from '../tools/simulation/core/random';
 import { etaRows, foretellRuns, POPULATIONS } from './eta-runs';
 
 const MARKS = ['<!-- generated: eta -->', '<!-- end: eta -->'] as const;

@@ -1,9 +1,9 @@
 // `npm run bench:simulation [-- SEED...]`: CPU seconds of the two plays whose speed docs/simulate.md states: a month of 50 runs, and drawn histories of a busy week.
 import { cpuUsage, stdout } from 'node:process';
-import { readScenarioFile } from '../lib/simulation';
-import { concrete } from '../lib/simulation/histories/histories';
-import { readScenario, type Scenario } from '../lib/simulation/scenario/load';
-import { type Play, play } from '../lib/simulation/simulate';
+import { readScenarioFile } from '../tools/simulation';
+import { concrete } from '../tools/simulation/histories/histories';
+import { readScenario, type Scenario } from '../tools/simulation/scenario/load';
+import { type Play, play } from '../tools/simulation/simulate';
 
 const RUN_FILE = {
   name: 'pretrain',

@@ -48,20 +48,6 @@ const COMMON = {
 };
 
 /**
- * Names the classes and plain functions of a bundle, and no arrow functions, methods or async functions, of which a busy function makes
- * thousands a second: naming each of them was a twelfth of what a simulated month takes. Stack traces show those by their minified names.
- */
-function nameClassesOnly(folder) {
-  const helper = /(?<call>\w+)\((?<target>\w+),"name",\{value:(?<value>\w+),configurable:!0\}\)(?=[,;])/;
-  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.mjs'));
-  const named = files.filter((name) => helper.test(readFileSync(`${folder}/${name}`, 'utf8')));
-  if (named.length !== 1) throw new Error(`one module of ${folder} must name the others' functions, got ${named}`);
-  const file = `${folder}/${named[0]}`;
-  const lean = (whole, _call, target) => `Object.hasOwn(${target},"prototype")?${whole}:${target}`;
-  writeFileSync(file, readFileSync(file, 'utf8').replace(helper, lean));
-}
-
-/**
  * Drops comments and indentation of the compiled library: its declarations have the comments too, an eighth of what is packed. Names and short
  * lines stay, which a stack trace needs.
  */
@@ -93,7 +79,7 @@ if (wants('cli')) {
   rmSync('dist/cli', { recursive: true, force: true });
   await build({
     ...COMMON,
-    entryPoints: { slipway: 'bin/slipway.ts', 'histories-worker': 'lib/cli/sandbox/histories-worker.ts' },
+    entryPoints: { slipway: 'bin/slipway.ts' },
     outdir: 'dist/cli',
     legalComments: 'eof',
     outExtension: { '.js': '.mjs' },
@@ -103,7 +89,6 @@ if (wants('cli')) {
       js: "#!/usr/bin/env node\nimport { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url); const __dirname = import.meta.dirname;",
     },
   });
-  nameClassesOnly('dist/cli');
   chmodSync('dist/cli/slipway.mjs', 0o755);
 }
 
@@ -122,7 +107,6 @@ if (wants('handlers') && existsSync('lib/handlers')) {
     format: 'esm',
     banner: { js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url);" },
   });
-  nameClassesOnly('dist/handlers');
 }
 
 // The script in the report pages of the Python client.

@@ -1,6 +1,6 @@
 import { LIBRARIES } from '../lib/distribution';
-import { scenarioJsonSchema } from '../lib/simulation/scenario/schema';
 import { jsonSchema } from '../lib/spec/load';
+import { scenarioJsonSchema } from '../tools/simulation/scenario/schema';
 import { withParts } from './generated-parts';
 
 /** What a node of the JSON Schema says that a reader needs. */

@@ -128,7 +128,6 @@ const OTHERS: Readonly<Record<string, string>> = {
   costs: 'of the account',
   'deployer-policy': 'of the environment file',
   verify: 'of the account',
-  simulate: 'of the scenario',
   sandbox: 'of the sandbox',
   import: 'of the job that is named',
   mcp: 'what the other verbs print',

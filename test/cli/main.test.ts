@@ -41,7 +41,6 @@ test('the verbs and their options are what scripts rely on', () => {
     preflight: common,
     quota: `${common} --request --yes --wait`,
     lock: `${common} --base`,
-    simulate: '--seed --histories --html --json',
     status: `${common} --wait`,
     list: `${common} --state --tag --search`,
     note: common,
@@ -73,24 +72,6 @@ test('fails: launch of an environment file says so once', async () => {
     2,
     `slipway: ${file}: must be a run file, got an environment file; name one such as runs/starter.yaml`,
   ]);
-});
-
-test.each([
-  ['a run file', RUN],
-  ['an environment file', 'name: lab\nregions: { us-west-2: {} }\nteams: { nlp: {} }\n'],
-])('fails: %s is no scenario, which is said once', async (kind, text) => {
-  const { code, stderr } = await runCli('simulate', write('none.yaml', text));
-  expect([code, stderr.trim()]).toEqual([
-    2,
-    `slipway: ${at('none.yaml')}: must be a scenario, got ${kind}; write one whose runs: name it (docs/simulate.md)`,
-  ]);
-});
-
-test('fails: a scenario with mistakes is told of each of them', async () => {
-  const { code, stderr } = await runCli('simulate', write('scenario.yaml', 'environment: {}\nlimits: {}\nrun: []\n'));
-  expect(code).toBe(1);
-  expect(stderr).toContain('schema: must be 1');
-  expect(stderr).toContain('run: must be a known option');
 });
 
 test('fails: quota says what is wrong with a file before it asks for a region', async () => {

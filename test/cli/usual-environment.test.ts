@@ -54,7 +54,6 @@ const OTHERS: Readonly<Record<string, string>> = {
   team: 'names its environment itself',
   'deployer-policy': 'names its environment itself',
   verify: 'names its environment itself',
-  simulate: 'needs no account',
   sandbox: 'is its own account',
   import: 'reads somebody else',
   completion: 'prints a script; names of the variable are offered by accountNames',

@@ -57,7 +57,6 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   team: 'for who deploys',
   'deployer-policy': 'for who deploys',
   verify: 'for who deploys',
-  simulate: "plays the control plane's functions, which are TypeScript",
   sandbox: 'starts processes of Node',
   import: 'reads YAML and captured requests; a module of TypeScript',
   completion: 'of the command itself',

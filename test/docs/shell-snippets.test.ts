@@ -12,7 +12,7 @@ import { callsOf, misspelt } from '../support/shell-words';
 /** Pages whose blocks another test plays word for word. */
 const PLAYED = ['README.md'];
 /** Verbs that need nothing but files. */
-const OFFLINE = ['validate', 'plan', 'schema', 'simulate', 'completion'];
+const OFFLINE = ['validate', 'plan', 'schema', 'completion'];
 const SHELLS = ['sh', 'bash', 'shell', 'console'];
 
 /** Commands of a block: without comments and here-documents, lines that go on joined. */

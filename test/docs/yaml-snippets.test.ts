@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { loadScenario } from '../../lib/simulation/scenario/load';
 import { environmentFileSchema } from '../../lib/spec/environment-file';
 import { runFileSchema } from '../../lib/spec/run-file';
+import { loadScenario } from '../../tools/simulation/scenario/load';
 import { type Block, blocksOf, pages, textOf } from '../support/pages';
 import { runCli } from '../support/run-cli';
 

@@ -1,7 +1,7 @@
 // The end that status predicts, against the ends of simulated runs with failures.
 import { expect, test } from 'vitest';
 import { etaFigures, foretellRuns, POPULATIONS } from '../../bench/eta-runs';
-import { Random } from '../../lib/simulation/core/random';
+import { Random } from '../../tools/simulation/core/random';
 
 /** `npm run bench:eta` measures 200 runs of each kind; looks at one run lie inside or outside together, so that few runs vary much by seed. */
 const seed = Number(process.env.SLIPWAY_SEED ?? 20261122);

@@ -1,13 +1,13 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { Attempt, RunRecord } from '../../lib/lifecycle/record';
-import { AsHappened } from '../../lib/simulation/invariants/happened/as-happened';
-import type { Scene } from '../../lib/simulation/invariants/invariant';
-import { TeamsApart } from '../../lib/simulation/invariants/teams-apart';
-import { Troubles } from '../../lib/simulation/invariants/troubles';
-import { readScenario } from '../../lib/simulation/scenario/load';
-import { play } from '../../lib/simulation/simulate';
-import type { SimRun } from '../../lib/simulation/world/sim-run';
-import type { World } from '../../lib/simulation/world/world';
+import { AsHappened } from '../../tools/simulation/invariants/happened/as-happened';
+import type { Scene } from '../../tools/simulation/invariants/invariant';
+import { TeamsApart } from '../../tools/simulation/invariants/teams-apart';
+import { Troubles } from '../../tools/simulation/invariants/troubles';
+import { readScenario } from '../../tools/simulation/scenario/load';
+import { play } from '../../tools/simulation/simulate';
+import type { SimRun } from '../../tools/simulation/world/sim-run';
+import type { World } from '../../tools/simulation/world/world';
 import { ENVIRONMENT, LIMITS, run } from './support';
 
 /** A run that is interrupted, loses a host, and completes. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { readScenario } from '../../lib/simulation/scenario/load';
-import { play } from '../../lib/simulation/simulate';
+import { readScenario } from '../../tools/simulation/scenario/load';
+import { play } from '../../tools/simulation/simulate';
 import { broken, ENVIRONMENT, PRETRAIN } from './support';
 
 test('200 runs that start in one minute have their jobs after 1.5 times what the rate allows, with 1.2 calls a job', async () => {

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { DataOrder } from '../../lib/simulation/invariants/data-order';
-import type { Scene } from '../../lib/simulation/invariants/invariant';
-import type { SimJob } from '../../lib/simulation/job/job';
-import type { SimRun } from '../../lib/simulation/world/sim-run';
+import { DataOrder } from '../../tools/simulation/invariants/data-order';
+import type { Scene } from '../../tools/simulation/invariants/invariant';
+import type { SimJob } from '../../tools/simulation/job/job';
+import type { SimRun } from '../../tools/simulation/world/sim-run';
 
 type Skips = readonly { step: number; batches: number }[];
 

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { VirtualClock } from '../../lib/simulation/core/clock';
-import { Fleet } from '../../lib/simulation/job/fleet';
-import { shapeCount } from '../../lib/simulation/job/job';
-import { newJob } from '../../lib/simulation/job/new-job';
-import { Capacity } from '../../lib/simulation/services/capacity';
-import { shapesInUse } from '../../lib/simulation/services/usage';
+import { VirtualClock } from '../../tools/simulation/core/clock';
+import { Fleet } from '../../tools/simulation/job/fleet';
+import { shapeCount } from '../../tools/simulation/job/job';
+import { newJob } from '../../tools/simulation/job/new-job';
+import { Capacity } from '../../tools/simulation/services/capacity';
+import { shapesInUse } from '../../tools/simulation/services/usage';
 
 const TYPE = 'ml.p5.48xlarge';
 const MOST = 4;

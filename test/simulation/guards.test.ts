@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { readScenario, type Scenario } from '../../lib/simulation/scenario/load';
-import { play } from '../../lib/simulation/simulate';
+import { readScenario, type Scenario } from '../../tools/simulation/scenario/load';
+import { play } from '../../tools/simulation/simulate';
 import { broken, ENVIRONMENT, LIMITS, played, run, runOf } from './support';
 
 describe('the guards of the stack', () => {

@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto';
 import { expect, test, vi } from 'vitest';
-import { INVARIANTS } from '../../lib/simulation';
-import { concrete, playHistories } from '../../lib/simulation/histories/histories';
-import { Judge } from '../../lib/simulation/invariants/judge';
-import { loadScenario, readScenario } from '../../lib/simulation/scenario/load';
-import type { Message } from '../../lib/simulation/services/queue';
-import { World } from '../../lib/simulation/world/world';
+import { INVARIANTS } from '../../tools/simulation';
+import { concrete, playHistories } from '../../tools/simulation/histories/histories';
+import { Judge } from '../../tools/simulation/invariants/judge';
+import { loadScenario, readScenario } from '../../tools/simulation/scenario/load';
+import type { Message } from '../../tools/simulation/services/queue';
+import { World } from '../../tools/simulation/world/world';
 import { ENVIRONMENT, run } from './support';
 
 /** A simulated day takes a second; on a busy machine several. */

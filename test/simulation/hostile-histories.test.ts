@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { playHistories } from '../../lib/simulation/histories/histories';
-import { readScenario } from '../../lib/simulation/scenario/load';
+import { playHistories } from '../../tools/simulation/histories/histories';
+import { readScenario } from '../../tools/simulation/scenario/load';
 import { draws } from '../support/draws';
 import { ENVIRONMENT } from './support';
 

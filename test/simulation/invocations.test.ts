@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { CallFaults, Kills } from '../../lib/simulation/core/call-faults';
-import { VirtualClock } from '../../lib/simulation/core/clock';
-import { type Ending, LambdaFunction } from '../../lib/simulation/core/functions';
-import { Gateway } from '../../lib/simulation/core/gateway';
-import type { Fault } from '../../lib/simulation/scenario/schema';
+import { CallFaults, Kills } from '../../tools/simulation/core/call-faults';
+import { VirtualClock } from '../../tools/simulation/core/clock';
+import { type Ending, LambdaFunction } from '../../tools/simulation/core/functions';
+import { Gateway } from '../../tools/simulation/core/gateway';
+import type { Fault } from '../../tools/simulation/scenario/schema';
 
 class Client {
   declare send: (command: object) => Promise<unknown>;

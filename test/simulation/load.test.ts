@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { loadScenario } from '../../lib/simulation/scenario/load';
+import { loadScenario } from '../../tools/simulation/scenario/load';
 
 const ENVIRONMENT = { name: 'lab', regions: { 'us-west-2': {} } };
 

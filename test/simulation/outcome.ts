@@ -1,11 +1,11 @@
 import { Document, isCollection, visit } from 'yaml';
 import { ledger } from '../../lib/lifecycle/ledger';
-import type { SimulationResult } from '../../lib/simulation';
-import { EPOCH_MS } from '../../lib/simulation/core/epoch';
-import type { Play } from '../../lib/simulation/simulate';
-import { timelineOf } from '../../lib/simulation/timeline';
-import type { SimRun } from '../../lib/simulation/world/sim-run';
-import type { World } from '../../lib/simulation/world/world';
+import type { SimulationResult } from '../../tools/simulation';
+import { EPOCH_MS } from '../../tools/simulation/core/epoch';
+import type { Play } from '../../tools/simulation/simulate';
+import { timelineOf } from '../../tools/simulation/timeline';
+import type { SimRun } from '../../tools/simulation/world/sim-run';
+import type { World } from '../../tools/simulation/world/world';
 
 type RunResult = SimulationResult['runs'][number];
 

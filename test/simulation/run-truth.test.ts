@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RunTruth } from '../../lib/simulation/job/steps/run-truth';
+import { RunTruth } from '../../tools/simulation/job/steps/run-truth';
 import { runOf } from '../support/runs';
 import { PRETRAIN } from './support';
 

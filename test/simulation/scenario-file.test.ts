@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { loadScenario } from '../../lib/simulation';
-import { formatDuration, parseDuration } from '../../lib/simulation/scenario/duration';
-import { writeScenario } from '../../lib/simulation/scenario/write';
+import { loadScenario } from '../../tools/simulation';
+import { formatDuration, parseDuration } from '../../tools/simulation/scenario/duration';
+import { writeScenario } from '../../tools/simulation/scenario/write';
 import { ENVIRONMENT, PRETRAIN } from './support';
 
 const load = (more: object) =>

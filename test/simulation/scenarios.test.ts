@@ -1,9 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { readScenarioFile } from '../../lib/simulation';
-import { play } from '../../lib/simulation/simulate';
-import { simulate } from '../../lib/testing';
+import { readScenarioFile, simulate } from '../../tools/simulation';
+import { play } from '../../tools/simulation/simulate';
 import { CASES, NOT_COMPARED, OTHERS } from '../long/agreement/cases';
 import { outcomeOf } from './outcome';
 

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { ACTIVE_INDEX, ACTIVE_VALUE } from '../../lib/contracts/run-table';
 import { type Item, runKey } from '../../lib/handlers/shared/items';
-import { VirtualClock } from '../../lib/simulation/core/clock';
-import { Random } from '../../lib/simulation/core/random';
-import { RateLimit } from '../../lib/simulation/core/rate-limit';
-import { readScenario } from '../../lib/simulation/scenario/load';
-import { holds } from '../../lib/simulation/services/expression';
-import { KNOWN_CALLS } from '../../lib/simulation/services/known-calls';
-import { Watch } from '../../lib/simulation/world/watch';
-import { World } from '../../lib/simulation/world/world';
+import { VirtualClock } from '../../tools/simulation/core/clock';
+import { Random } from '../../tools/simulation/core/random';
+import { RateLimit } from '../../tools/simulation/core/rate-limit';
+import { readScenario } from '../../tools/simulation/scenario/load';
+import { holds } from '../../tools/simulation/services/expression';
+import { KNOWN_CALLS } from '../../tools/simulation/services/known-calls';
+import { Watch } from '../../tools/simulation/world/watch';
+import { World } from '../../tools/simulation/world/world';
 import { ENVIRONMENT } from './support';
 
 const item = { name: { S: 'a' }, count: { N: '10' } };

@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
-import type { SimulationResult } from '../../lib/simulation';
-import { readScenario } from '../../lib/simulation/scenario/load';
-import { play } from '../../lib/simulation/simulate';
+import type { SimulationResult } from '../../tools/simulation';
+import { readScenario } from '../../tools/simulation/scenario/load';
+import { play } from '../../tools/simulation/simulate';
 
 export const PRETRAIN = {
   name: 'pretrain',

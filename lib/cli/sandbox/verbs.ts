@@ -1,32 +1,8 @@
 import { type CommandLine, regionGiven } from '../command-line';
 import type { SandboxOptions } from './sandbox';
-import type { SimulateOptions } from './simulate';
 
-/** Verbs on the embedded AWS and on the simulated one. */
+/** The verb on the embedded AWS. */
 export function sandboxVerbs(cli: CommandLine): void {
-  simulateVerb(cli);
-  sandboxVerb(cli);
-}
-
-/** Reads only the scenario, so none of the options of the other verbs apply. */
-function simulateVerb(cli: CommandLine): void {
-  cli.root
-    .command('simulate <scenario>')
-    .description('run the functions of the control plane against an in-memory AWS on a virtual clock')
-    .option('--seed <n>', 'seed of the random parts of the scenario and of call durations (default: 1)')
-    .option('--histories <n>', 'run n seeds; the first failing history is reduced to the shortest scenario that fails')
-    .option('--html <file>', 'write a page that charts queue, runs, attempts and decisions over time')
-    .option('--json', 'print one JSON document to stdout')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  slipway simulate scenarios/spot-lost.yaml --seed 7\n  slipway simulate scenarios/spot-lost.yaml --histories 100 --html histories.html',
-    )
-    .action(async (file: string, options: SimulateOptions) =>
-      cli.done(await (await import('./simulate.js')).simulate(file, options, cli.terminal)),
-    );
-}
-
-function sandboxVerb(cli: CommandLine): void {
   cli.root
     .command('sandbox <action> [file]')
     .description(

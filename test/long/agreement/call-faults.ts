@@ -1,5 +1,5 @@
 import type { FaultSpec } from '../../../lib/sandbox/testing';
-import type { Fault } from '../../../lib/simulation/scenario/schema';
+import type { Fault } from '../../../tools/simulation/scenario/schema';
 
 /** Statuses that AWS gives with these errors; 400 with the others. */
 const STATUS: Readonly<Record<string, number>> = {

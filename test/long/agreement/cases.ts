@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
-import { readScenario, type Scenario } from '../../../lib/simulation/scenario/load';
+import { readScenario, type Scenario } from '../../../tools/simulation/scenario/load';
 
 const SCENARIOS = path.join(__dirname, '../../scenarios');
 

@@ -4,11 +4,11 @@ import { ATTEMPT_ITEM_PREFIX, EVENT_ITEM_PREFIX, RUN_ITEM } from '../../../lib/c
 import { recordOf } from '../../../lib/handlers/shared/run-store';
 import type { TimelineEvent } from '../../../lib/lifecycle/action';
 import type { Attempt } from '../../../lib/lifecycle/record';
-import { EPOCH_MS } from '../../../lib/simulation/core/epoch';
-import { runResult } from '../../../lib/simulation/result';
-import type { Play } from '../../../lib/simulation/simulate';
-import { timelineOf } from '../../../lib/simulation/timeline';
-import type { SimRun } from '../../../lib/simulation/world/sim-run';
+import { EPOCH_MS } from '../../../tools/simulation/core/epoch';
+import { runResult } from '../../../tools/simulation/result';
+import type { Play } from '../../../tools/simulation/simulate';
+import { timelineOf } from '../../../tools/simulation/timeline';
+import type { SimRun } from '../../../tools/simulation/world/sim-run';
 import type { Stage } from './stage';
 
 /** What both worlds must say of one run. */

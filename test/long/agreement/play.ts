@@ -1,25 +1,25 @@
-// A scenario played on the embedded AWS. How jobs behave is the simulation's (lib/simulation/job); everything that looks at them, decides and
+// A scenario played on the embedded AWS. How jobs behave is the simulation's (tools/simulation/job); everything that looks at them, decides and
 // acts is the deployed product, and every service is the sandbox's.
 import { CreateTrainingJobCommand, DescribeTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, type QuotaUsage } from '../../../lib/catalog/quotas';
 import type { ControlAnswer, IntentAnswer } from '../../../lib/contracts/control';
 import { TICK_SECONDS } from '../../../lib/contracts/launcher';
 import { jobName } from '../../../lib/job/plan';
-import { VirtualClock } from '../../../lib/simulation/core/clock';
-import { EPOCH_MS } from '../../../lib/simulation/core/epoch';
-import { Fleet } from '../../../lib/simulation/job/fleet';
-import { beatOf } from '../../../lib/simulation/job/heartbeat';
-import { isLive, type SimJob } from '../../../lib/simulation/job/job';
-import { type Scenario, specOf } from '../../../lib/simulation/scenario/load';
-import { CODE_BYTES, startRequest, submittedText } from '../../../lib/simulation/scenario/submission';
-import { Capacity } from '../../../lib/simulation/services/capacity';
-import { AccountLimits } from '../../../lib/simulation/services/limits';
-import { SimS3 } from '../../../lib/simulation/services/s3';
-import { type S3Object, textOf } from '../../../lib/simulation/services/s3-object';
-import { JobFaults } from '../../../lib/simulation/world/faults/job-faults';
-import { requestedJob } from '../../../lib/simulation/world/requested-job';
-import { plannedId, SimRun } from '../../../lib/simulation/world/sim-run';
-import { truthOf } from '../../../lib/simulation/world/truth';
+import { VirtualClock } from '../../../tools/simulation/core/clock';
+import { EPOCH_MS } from '../../../tools/simulation/core/epoch';
+import { Fleet } from '../../../tools/simulation/job/fleet';
+import { beatOf } from '../../../tools/simulation/job/heartbeat';
+import { isLive, type SimJob } from '../../../tools/simulation/job/job';
+import { type Scenario, specOf } from '../../../tools/simulation/scenario/load';
+import { CODE_BYTES, startRequest, submittedText } from '../../../tools/simulation/scenario/submission';
+import { Capacity } from '../../../tools/simulation/services/capacity';
+import { AccountLimits } from '../../../tools/simulation/services/limits';
+import { SimS3 } from '../../../tools/simulation/services/s3';
+import { type S3Object, textOf } from '../../../tools/simulation/services/s3-object';
+import { JobFaults } from '../../../tools/simulation/world/faults/job-faults';
+import { requestedJob } from '../../../tools/simulation/world/requested-job';
+import { plannedId, SimRun } from '../../../tools/simulation/world/sim-run';
+import { truthOf } from '../../../tools/simulation/world/truth';
 import { callFault } from './call-faults';
 import { ScriptedJobs } from './scripted-jobs';
 import type { Stage } from './stage';

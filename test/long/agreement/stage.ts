@@ -24,8 +24,8 @@ import { vi } from 'vitest';
 import { controlAliasName, descriptorParameter, ENV_RUN_QUEUE_URL, TICK } from '../../../lib/contracts/launcher';
 import { processesMarked, sendSignal } from '../../../lib/sandbox/processes';
 import { adminOf, type SandboxAdmin } from '../../../lib/sandbox/testing';
-import { isLive } from '../../../lib/simulation/job/job';
 import { type Descriptor, descriptorSchema } from '../../../lib/spec/descriptor';
+import { isLive } from '../../../tools/simulation/job/job';
 import { ROOT, type TestSandbox, testSandbox } from '../../e2e/support/sandbox';
 
 const REGION = 'us-west-2';

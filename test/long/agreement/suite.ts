@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { play } from '../../../lib/simulation/simulate';
+import { play } from '../../../tools/simulation/simulate';
 import { nearest } from './alike';
 import { type AgreementCase, scenarioOf } from './cases';
 import { decisionTimes, type RunOutcome, sandboxOutcome, simulatedOutcomes } from './outcome';

@@ -1,0 +1,87 @@
+import { TICK_SECONDS } from '../../../lib/contracts/launcher';
+import { RUN_ITEM } from '../../../lib/contracts/run-table';
+import { isLive, type SimJob } from '../job/job';
+import type { SimRun } from '../world/sim-run';
+import { Invariant, span } from './invariant';
+
+/** Two ticks, and the longest message. */
+const ACTS_WITHIN_MS = 2 * TICK_SECONDS * 1000 + 60_000;
+
+/** What the functions write to S3 is below the folder of one run of the team, and what they tag belongs to a run that has ended. */
+export class OwnPrefix extends Invariant {
+  readonly name = 'own-prefix';
+
+  override onObjectWritten(bucket: string, key: string, isTag: boolean): void {
+    const { world } = this.scene;
+    const [root, team, runId = ''] = key.split('/');
+    const item = world.table.find({ runId: { S: runId }, item: { S: RUN_ITEM } });
+    if (root !== 'runs' || item?.team?.S !== team)
+      this.break(`${bucket}/${key} was written, which belongs to no run of team ${team}`);
+    const run = world.runs.find((one) => one.runId === runId);
+    if (isTag && run?.jobs.some((job) => isLive(job)))
+      this.break(`${bucket}/${key} was tagged while a job of run ${run.id} was live`);
+  }
+}
+
+/** A run on demand does not train on above its cap, whatever cannot be read: the stop needs no answer of Describe. */
+export class CapKept extends Invariant {
+  readonly name = 'cap-kept';
+
+  override onCheck(): void {
+    const { world, troubles } = this.scene;
+    const calm = troubles.calmSince(['dynamodb', 'sqs', 'sagemaker:StopTrainingJob', 'sagemaker:CreateTrainingJob']);
+    if (this.now <= calm || world.state.skewMs() !== 0) return;
+    for (const run of world.runs) {
+      const cap = run.record?.policy.maxCostUsd;
+      const live = run.jobs.find((job) => isLive(job) && job.status === 'InProgress' && job.stopAt === undefined);
+      if (cap == null || !live || isEstimated(run) || this.isPoisoned(run, ACTS_WITHIN_MS)) continue;
+      const billed = run.jobs.reduce((sum, job) => sum + world.prices.billedUsd(job, this.now), 0);
+      const allowed = cap + this.usdOf(live, ACTS_WITHIN_MS) + 0.02 * cap;
+      if (billed > allowed)
+        this.break(`run ${run.id} costs $${billed.toFixed(0)} of $${cap}, and ${live.name} goes on`);
+    }
+  }
+
+  private usdOf(job: SimJob, ms: number): number {
+    return this.scene.world.prices.poolUsd(job, ms);
+  }
+}
+
+/** Cost that is known exactly only after the end of the job: spot, and clusters that the service chooses. */
+const isEstimated = ({ truth }: SimRun): boolean =>
+  truth?.spec.compute.capacity === 'spot' || (truth?.spec.compute.alternatives.length ?? 0) > 0;
+
+/** A person is told of a job whose state cannot be read. */
+export class UnknownTold extends Invariant {
+  readonly name = 'unknown-told';
+  /** When the job of each run was first seen to be unreadable. */
+  private readonly since = new Map<SimJob, number>();
+
+  override onCheck(): void {
+    const { world, troubles } = this.scene;
+    for (const run of world.runs) {
+      const job = run.jobs.findLast(isLive);
+      if (!job || !this.isDenied() || this.isNew(run, job)) {
+        for (const other of run.jobs) this.since.delete(other);
+        continue;
+      }
+      const since = this.since.get(job) ?? this.now;
+      this.since.set(job, since);
+      const calm = troubles.calmSince(['dynamodb', 'sqs', 'sns']);
+      if (this.now - since < 40 * 60_000 || this.now <= calm + 40 * 60_000) continue;
+      const isTold = run.notices.some(({ id }) => id.startsWith(`job-unreadable/${job.name}/`));
+      if (!isTold) this.break(`nobody was told that ${job.name} could not be described for ${span(this.now - since)}`);
+    }
+  }
+
+  private isDenied(): boolean {
+    return this.callFaults('sagemaker:DescribeTrainingJob', this.now, this.now).some(
+      ({ error, key, nth }) => error !== undefined && key === undefined && nth === undefined,
+    );
+  }
+
+  private isNew(run: SimRun, job: SimJob): boolean {
+    const attempt = run.record?.attempt;
+    return this.isPoisoned(run, 45 * 60_000) || attempt?.jobName !== job.name || attempt.phase === 'ended';
+  }
+}

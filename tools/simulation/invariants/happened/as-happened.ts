@@ -1,0 +1,223 @@
+import { findPrice } from '../../../../lib/catalog/prices/prices';
+import { trainedMs } from '../../../../lib/lifecycle/accounting/pauses';
+import { ON_DEMAND, partsOfRung } from '../../../../lib/lifecycle/ladder';
+import type { Attempt, FailureClass, Rung } from '../../../../lib/lifecycle/record';
+import { EPOCH_MS } from '../../core/epoch';
+import { heldMs, type SimJob } from '../../job/job';
+import { attemptsOf, timelineOf } from '../../timeline';
+import type { SimRun } from '../../world/sim-run';
+import { Invariant, isReplaced, ROUNDED_MS, SHARE_TOLERANCE } from '../invariant';
+import { trueClass } from '../true-class';
+import { countedOtherwise } from './counted';
+import { earlierFailures } from './earlier-failures';
+
+/** The driver of a deleted job reported its steps at most a minute before. */
+const BEAT_MS = 60_000;
+/** Without this field, a text is no heartbeat of a driver. */
+const REQUIRED_FIELD = 'attempt';
+/** An unreadable heartbeat this shortly before the end may have been the last. */
+const UNREAD_MS = 600_000;
+
+/** The table's data about ended attempts, and about the rungs of a run, match what the jobs did and what they cost. */
+export class AsHappened extends Invariant {
+  readonly name = 'as-happened';
+
+  override onEnd(): void {
+    for (const run of this.scene.world.runs) {
+      const attempts = attemptsOf(this.scene.world, run);
+      const differences = [
+        ...(run.record?.policy.ladder ?? []).flatMap((rung) => this.ofRung(run, rung)),
+        ...attempts.flatMap((attempt) => this.ofAttempt(run, attempt)),
+        ...run.jobs.filter((job) => isReplaced(run, job)).flatMap((job) => this.ofReplaced(run, job)),
+        ...countedOtherwise(run, attempts, timelineOf(this.scene.world, run), this.now),
+        ...earlierFailures(run, this.now),
+      ];
+      for (const what of differences) this.break(`run ${run.id}: ${what}`);
+    }
+  }
+
+  private ofAttempt(run: SimRun, attempt: Attempt): string[] {
+    const job = run.jobs.findLast(({ name }) => name === attempt.jobName);
+    if (!job || attempt.phase !== 'ended' || attempt.failureClass === 'collision') return [];
+    const asked = run.record?.policy.ladder.find(({ id }) => id === attempt.rungId);
+    const whole = job.deletedAt === undefined;
+    const found = [
+      ...(asked ? ofRequest(asked, job) : [`rung ${attempt.rungId} is none of its own`]),
+      ...ofStart(attempt, job),
+      ...(whole
+        ? [...ofEnd(attempt, job), ...this.ofMoney(attempt, job), ...this.ofSteps(run, attempt, job)]
+        : this.ofDeleted(run, attempt, job)),
+    ];
+    return found.map((what) => `${attempt.jobName}: ${what}`);
+  }
+
+  private ofMoney(attempt: Attempt, job: SimJob): string[] {
+    const { prices } = this.scene.world;
+    const usd = prices.isKnown(job) ? prices.jobUsd(job, this.now) : null;
+    const held = heldMs(job, this.now);
+    // In a job of a minute, the rounded seconds are more than the share.
+    const ofRounding = held > 0 ? ROUNDED_MS / held : 0;
+    const isRight =
+      attempt.costUsd === null || usd === null
+        ? attempt.costUsd === usd
+        : Math.abs(attempt.costUsd - usd) <= (SHARE_TOLERANCE + ofRounding) * usd + 0.02;
+    const booked = trainedMs(attempt, attempt.endedAt ?? 0);
+    return [
+      ...differ('cost, USD', attempt.costUsd, usd, isRight),
+      ...differ('pauses', attempt.pauses?.times ?? 0, pausesOf(job), (attempt.pauses?.times ?? 0) === pausesOf(job)),
+      ...differ('ms with instances', booked, held, Math.abs(held - booked) <= ROUNDED_MS),
+    ];
+  }
+
+  /** First and last step of the attempt itself, as far as they are visible: in the heartbeat, and the last one also in a metric. */
+  private ofSteps(run: SimRun, { firstStep, lastStep, progress }: Attempt, job: SimJob): string[] {
+    const { truth, stepping, restarts, kind } = job;
+    if (!truth?.showsSteps || kind === 'processing') return [];
+    const [first = null, last = null] = [stepping?.firstStep, stepping?.at];
+    const isRead = truth.heartbeat !== undefined && !this.isUnread(run, job);
+    const { vitals } = progress ?? {};
+    // Steps of the last minute are not in any heartbeat.
+    const isUnsaid = firstStep === null && (last ?? 0) - (first ?? 0) <= stepsOfBeat(job);
+    // The service started the container again, and no heartbeat of the new one was read: the steps before it are the last ones known.
+    const isEarlier = pausesOf(job) > 0 && !isRead && (lastStep ?? -1) > (last ?? -1);
+    return [
+      ...differ('lastStep', lastStep, last, lastStep === last || isEarlier),
+      ...(isRead ? differ('firstStep', firstStep, first, firstStep === first || isUnsaid) : []),
+      ...(isRead && vitals ? differ('restarts in place', vitals.restarts, restarts, vitals.restarts === restarts) : []),
+    ];
+  }
+
+  /**
+   * No driver wrote the heartbeats, or a call to S3 failed or was delayed while the job lived or its end was processed (which is before the next job), so a heartbeat may not
+   * have been read.
+   */
+  private isUnread(run: SimRun, job: SimJob): boolean {
+    const { createdAt } = job;
+    if (job.beatsWithout.includes(REQUIRED_FIELD)) return true;
+    const next = run.jobs[run.jobs.indexOf(job) + 1];
+    const over = (next?.createdAt ?? run.overAt ?? this.now) + UNREAD_MS;
+    return this.wasGarbled(run, job) || this.callFaults('s3', createdAt, over).length > 0;
+  }
+
+  /** From its first steps to its end, its own code wrote something else in place of the heartbeat. */
+  private wasGarbled({ id, jobs }: SimRun, job: SimJob): boolean {
+    const { createdAt, truth, history } = job;
+    const name = `${id}#${jobs.indexOf(job) + 1}`;
+    const stepsAt = createdAt + (truth?.behaviour.startMs ?? 0) + UNREAD_MS;
+    const endedAt = history.at(-1)?.at ?? this.now;
+    return (this.scene.world.scenario.faults ?? []).some(
+      ({ job: of, beats, at = 0, to = Number.POSITIVE_INFINITY }) =>
+        of === name &&
+        (beats === 'garbled' || beats === 'large') &&
+        at * 1000 < stepsAt &&
+        to * 1000 > endedAt - BEAT_MS,
+    );
+  }
+
+  /** The only remaining source is its last heartbeat, and the table cannot know more steps than there were. */
+  private ofDeleted(run: SimRun, attempt: Attempt, job: SimJob): string[] {
+    const { truth, stepping, beatsWithout } = job;
+    const { at: made = -1 } = stepping ?? {};
+    const { lastStep } = attempt;
+    if ((lastStep ?? -1) > made) return differ('lastStep', lastStep, made, false);
+    const isTold =
+      truth?.showsSteps && truth.heartbeat && beatsWithout.length === 0 && made > (stepping?.firstStep ?? 0);
+    return isTold && !this.isUnread(run, job)
+      ? differ('lastStep', lastStep, made, lastStep !== null && made - lastStep <= stepsOfBeat(job))
+      : [];
+  }
+
+  /** A name may be used again only if nothing in S3 shows that the deleted job ran. */
+  private ofReplaced(run: SimRun, job: SimJob): string[] {
+    const hasBeat = job.truth?.heartbeat && job.history.some(({ secondaryStatus }) => secondaryStatus === 'Training');
+    return hasBeat && !this.isUnread(run, job)
+      ? [`${job.name} had a heartbeat and was deleted, and its name was used again`]
+      : [];
+  }
+
+  /** The rung as control derived it must follow from the run file and the price list alone. */
+  private ofRung({ truth }: SimRun, rung: Rung): string[] {
+    if (!truth) return [];
+    const { kind, compute } = truth.spec;
+    const isOnDemand = compute.capacity === 'on-demand' || partsOfRung(rung.id).kind === ON_DEMAND;
+    const usage = kind === 'processing' ? kind : isOnDemand ? 'training' : compute.capacity;
+    const found = differ(`usage of rung ${rung.id}`, rung.usage, usage, rung.usage === usage);
+    if (usage === 'training-plan') return found;
+    const { region, prices } = this.scene.world.scenario.environment;
+    const list = rung.instances.map(({ instanceType, instanceCount }) => {
+      const price = findPrice(instanceType, region, prices)?.usdPerHour;
+      return price === undefined ? null : price * instanceCount;
+    });
+    const usd = list.includes(null) ? null : list.reduce<number>((sum, one) => sum + (one ?? 0), 0);
+    const isRight = usd === rung.usdPerHour || Math.abs((usd ?? 0) - (rung.usdPerHour ?? -1)) < 0.01;
+    return [...found, ...differ(`USD an hour of rung ${rung.id}`, rung.usdPerHour, usd, isRight)];
+  }
+}
+
+/** Number of periods without instances after it had had them. */
+const pausesOf = ({ history }: SimJob): number =>
+  history.filter(({ secondaryStatus }) => secondaryStatus === 'Interrupted').length;
+
+/** Maximum number of steps between two heartbeats. */
+const stepsOfBeat = ({ secondsPerStep }: SimJob): number => Math.ceil(BEAT_MS / 1000 / secondsPerStep) + 1;
+
+/** Differences between a job's create request and its rung. */
+function ofRequest(rung: Rung, job: SimJob): string[] {
+  const [first = []] = job.wanted;
+  const types = rung.instances.map(({ instanceType }) => instanceType);
+  const isSame =
+    first.every(({ instanceType }) => types.includes(instanceType)) &&
+    first.reduce((sum, one) => sum + one.count, 0) === rung.instances.reduce((sum, one) => sum + one.instanceCount, 0);
+  return [
+    ...differ('instances of its rung', JSON.stringify(rung.instances), JSON.stringify(first), isSame),
+    ...differ('usage of its rung', rung.usage, job.spot ? 'spot' : 'another', job.spot === (rung.usage === 'spot')),
+    ...differ('kind of its rung', rung.usage, job.kind, (job.kind === 'processing') === (rung.usage === 'processing')),
+  ];
+}
+
+function ofStart(attempt: Attempt, { truth, resumeUri }: SimJob): string[] {
+  if (truth?.resumeFrom !== 's3') return [];
+  const step = resumeUri === '' ? null : (truth.stepOf(resumeUri) ?? null);
+  const written = attempt.resumeFrom?.step ?? null;
+  return differ('step that it began at', written, step, written === step);
+}
+
+/** Differences between the recorded end of an attempt and the actual one: the world knows what happened. */
+function ofEnd(attempt: Attempt, job: SimJob): string[] {
+  const failure = classOf(attempt, job);
+  return [
+    ...differ('status', attempt.status, job.status, attempt.status === job.status),
+    ...differ(
+      'secondaryStatus',
+      attempt.secondaryStatus,
+      job.secondaryStatus,
+      attempt.secondaryStatus === job.secondaryStatus,
+    ),
+    ...differ('failureClass', attempt.failureClass, failure, attempt.failureClass === failure),
+    ...atTime('trainingStartedAt', attempt.trainingStartedAt, job.startedAt),
+    ...atTime('endedAt', attempt.endedAt, job.history.at(-1)?.at),
+  ];
+}
+
+/**
+ * The expected class. An attempt that Slipway itself stopped is a hand-over, whatever the reason; a hung attempt may first be stopped for
+ * another reason, and one that was stopped for a hang counts as hung, whatever its hosts did meanwhile.
+ */
+function classOf(attempt: Attempt, job: SimJob): FailureClass | 'completed' | undefined {
+  if (job.status === 'Completed') return 'completed';
+  if (job.status === 'Failed' && job.isHung && attempt.stop?.why === 'hang') return 'hang';
+  const failure = trueClass(job);
+  const isAsked = attempt.stop !== undefined && attempt.stop.why !== 'hang';
+  return failure === undefined || (failure === 'hang' && job.status === 'Stopped' && isAsked)
+    ? attempt.stop && 'planned'
+    : failure;
+}
+
+const atTime = (what: string, written: number | undefined, at: number | undefined): string[] => {
+  const wanted = at === undefined ? undefined : EPOCH_MS + at;
+  const isNear = written !== undefined && wanted !== undefined && Math.abs(written - wanted) <= ROUNDED_MS;
+  return differ(what, written, wanted, isNear || written === wanted);
+};
+
+const differ = (what: string, written: unknown, truth: unknown, isRight: boolean): string[] =>
+  isRight ? [] : [`${what} is written as ${written ?? 'none'} and was ${truth ?? 'none'}`];

@@ -1,0 +1,242 @@
+import { changedPoolUsd, warmPoolUsd } from '../../../lib/lifecycle/accounting/spend';
+import { CLASS_POLICY, STALE_LIMIT, STALE_PLATFORM_LIMIT } from '../../../lib/lifecycle/budgets';
+import { isEqual } from '../../../lib/lifecycle/is-equal';
+import { ledger } from '../../../lib/lifecycle/ledger';
+import type { EarlierPool } from '../../../lib/lifecycle/record';
+import type { SimMs } from '../core/clock';
+import { EPOCH_MS } from '../core/epoch';
+import { BEAT_MS } from '../job/heartbeat';
+import { heldMs, isLive, type SimJob } from '../job/job';
+import { keepAliveMs, keptMs } from '../job/warm-pools';
+import { bookedUsd } from '../result';
+import { attemptsOf, timelineOf } from '../timeline';
+import type { SimRun } from '../world/sim-run';
+import { Invariant, isReplaced, SHARE_TOLERANCE, UNSEEN_MS } from './invariant';
+import { trueClass } from './true-class';
+
+/** Tolerance for two answers of the service about one moment, and for rounding to seconds. */
+const SECONDS_TOLERANCE = 1;
+const DAY_MS = 86_400_000;
+
+/** Calls without which no run is looked at, or nobody can know what a job costs. */
+const ANSWERS = ['sagemaker:DescribeTrainingJob', 'sagemaker:CreateTrainingJob', 'dynamodb', 'sqs'];
+
+/** How long a warm pool was kept, and how much less spot costs, is known only once they are over. */
+const isKnownNow = ({ runId, record, jobs }: SimRun): boolean =>
+  runId !== undefined && record !== undefined && jobs.every(({ pool, spot }) => !pool && !spot);
+
+/**
+ * Ledger seconds equal wall time, and bookedUsd is within 1 % of billedUsd: at the end, and at every moment at which the services have answered
+ * long enough.
+ */
+export class BooksBalance extends Invariant {
+  readonly name = 'books-balance';
+
+  override onCheck(): void {
+    if (this.scene.troubles.calmSince(ANSWERS) + UNSEEN_MS > this.now) return;
+    const known = this.scene.world.runs.filter((run) => isKnownNow(run) && !this.isPoisoned(run, UNSEEN_MS));
+    for (const run of known) this.checkMoney(run);
+  }
+
+  override onEnd(): void {
+    for (const run of this.scene.world.runs) {
+      if (run.runId === undefined || !run.record) continue;
+      this.checkTime(run);
+      this.checkMoney(run);
+    }
+  }
+
+  private checkTime(run: SimRun): void {
+    const { world } = this.scene;
+    const lines = timelineOf(world, run).sort((a, b) => a.at - b.at);
+    const [first] = lines;
+    if (!first) return;
+    const now = EPOCH_MS + this.now + world.state.skewMs();
+    const over = run.isOver ? lines.findLast(({ what }) => /^run-(completed|failed|stopped)$/.test(what)) : undefined;
+    const books = ledger(lines, now);
+    if (over && !isEqual(ledger(lines, now + DAY_MS), books))
+      this.break(`run ${run.id}: the ledger of a run that is over says something else a day later`);
+    const booked = Object.values(books.seconds).reduce((sum, s) => sum + s, 0);
+    const wall = ((over?.at ?? now) - first.at) / 1000;
+    const smallest = Math.min(...Object.values(books.seconds));
+    if (Math.abs(booked - wall) <= SECONDS_TOLERANCE + this.skewSeconds() && smallest >= 0) return;
+    this.break(`run ${run.id}: the ledger has ${Math.round(booked)} s, the wall clock ${Math.round(wall)} s`);
+  }
+
+  private checkMoney(run: SimRun): void {
+    const { world } = this.scene;
+    const billed = run.jobs.reduce((sum, job) => sum + world.prices.billedUsd(job, this.now), 0);
+    const booked = bookedUsd(world, run);
+    if (booked === null) return;
+    const unseen = run.jobs.reduce((sum, job) => sum + this.unseenUsd(run, job), 0);
+    // A pool that is kept or has just ended is booked up to its latest possible end.
+    const ahead = run.jobs.reduce((sum, job) => sum + this.aheadUsd(job), 0);
+    const pools = this.openPoolsUsd(run);
+    const tolerance = SHARE_TOLERANCE * billed + unseen + 0.02;
+    if (booked >= billed - tolerance - pools.more && booked <= billed + ahead + tolerance + pools.less) return;
+    this.break(`run ${run.id}: booked $${booked.toFixed(2)}, billed $${billed.toFixed(2)}`);
+  }
+
+  /**
+   * Cost of a pool from now, or from its early end, until the end of its keep-alive period, unless that ended long ago. It cannot be known
+   * how long the pool of a deleted job was kept.
+   */
+  private aheadUsd(job: SimJob): number {
+    const { pool, deletedAt } = job;
+    const periodMs = keepAliveMs(job);
+    const isKnown = pool && deletedAt === undefined && this.now > pool.since + periodMs + UNSEEN_MS;
+    if (!pool || isKnown) return 0;
+    const { prices } = this.scene.world;
+    return prices.poolUsd(job, periodMs) - prices.poolUsd(job, keptMs(job, this.now));
+  }
+
+  /**
+   * How much more or less than booked the pools of earlier attempts may have cost: the service is asked before the next attempt, or once
+   * the run is over and all of them should have ended.
+   */
+  private openPoolsUsd({ isOver, record }: SimRun): { more: number; less: number } {
+    const pools = record?.earlierPools ?? [];
+    const now = EPOCH_MS + this.now;
+    const isDue = isOver && now > Math.max(...pools.map(({ until }) => until)) + 2 * UNSEEN_MS;
+    if (isDue && !this.isDescribeTroubled) return { more: 0, less: 0 };
+    const sum = (usd: (pool: EarlierPool) => number | null) =>
+      pools.reduce((total, pool) => total + (usd(pool) ?? 0), 0);
+    return {
+      more: sum((pool) => changedPoolUsd(pool, pool.bookedUntil, pool.until)),
+      less: sum((pool) => warmPoolUsd(pool, pool.bookedUntil)),
+    };
+  }
+
+  private unseenUsd(run: SimRun, job: SimJob): number {
+    const ended = job.deletedAt ?? job.endedAt;
+    if (isReplaced(run, job)) return this.scene.world.prices.billedUsd(job, this.now);
+    const isNew = isLive(job) || (ended !== undefined && this.now - ended < UNSEEN_MS) || this.isEndUnread(ended);
+    if (job.startedAt === undefined) return 0;
+    const hours = heldMs(job, this.now) / 3_600_000;
+    const perHour = hours > 0 ? this.scene.world.prices.billedUsd(job, this.now) / hours : 0;
+    if (!isNew) return (perHour * this.unseenOfDeletedMs(run, job)) / 3_600_000 + this.unseenPoolUsd(job);
+    const unseenReturnMs = this.unseenReturnMs(run, job);
+    // Instances that were taken away or given back since then may not have been noticed.
+    const changed = job.history.find(({ at }) => this.now - at < UNSEEN_MS);
+    const since = ended === undefined ? (changed ? UNSEEN_MS : 0) : this.now - ended;
+    return (perHour * (since + unseenReturnMs + this.skewSeconds() * 1000)) / 3_600_000;
+  }
+
+  /** The pool of a job that could not be described between its end and its deletion is not known at all. */
+  private unseenPoolUsd(job: SimJob): number {
+    const { deletedAt, endedAt, pool } = job;
+    if (!pool || deletedAt === undefined || endedAt === undefined) return 0;
+    const isUnread = this.callFaults('sagemaker:DescribeTrainingJob', endedAt, deletedAt).length > 0;
+    return isUnread ? this.scene.world.prices.poolUsd(job, keptMs(job, this.now)) : 0;
+  }
+
+  /** The end of a deleted job is only known to the precision of a heartbeat, and otherwise by what Describe returned of it. */
+  private unseenOfDeletedMs(run: SimRun, job: SimJob): number {
+    const { name, truth, deletedAt } = job;
+    if (deletedAt === undefined) return 0;
+    const attempt = attemptsOf(this.scene.world, run).find(({ jobName }) => jobName === name);
+    // If Describe never returned it, only its steps show when it had its instances.
+    const isUndescribed = attempt?.acceptedAt === undefined || attempt.undescribedSince !== undefined;
+    const startMs = isUndescribed ? (truth?.behaviour.startMs ?? 0) + BEAT_MS : 0;
+    return BEAT_MS + startMs + this.unseenSilenceMs(job, deletedAt);
+  }
+
+  /** How long before its deletion a job without heartbeats could not be described, or what Describe said could not be stored. */
+  private unseenSilenceMs({ silentSince = Number.POSITIVE_INFINITY }: SimJob, deletedAt: SimMs): number {
+    const unstored = ['dynamodb:GetItem', 'dynamodb:TransactWriteItems'].flatMap((call) =>
+      this.callFaults(call, deletedAt - UNSEEN_MS, deletedAt + UNSEEN_MS),
+    );
+    const since = [...this.unreadAt(deletedAt), ...unstored].map(({ at = 0 }) =>
+      Math.max(silentSince, at * 1000 - UNSEEN_MS),
+    );
+    return Math.max(0, ...since.map((from) => deletedAt - from));
+  }
+
+  /** Faults because of which a job's end at this time is not seen by Describe. */
+  private unreadAt(ended: SimMs) {
+    return this.callFaults('sagemaker:DescribeTrainingJob', ended - UNSEEN_MS, ended + UNSEEN_MS);
+  }
+
+  /**
+   * How long a job has had its instances back after an interruption while Describe, which has been failing until now, could not report it.
+   */
+  private unseenReturnMs({ record }: SimRun, job: SimJob): number {
+    const isPausedInBooks = record?.attempt?.jobName === job.name && record.attempt.pauses?.since !== undefined;
+    return job.held && isPausedInBooks && this.isDescribeTroubled ? this.now - job.heldSince : 0;
+  }
+
+  /** Whether Describe has been failing until now, and was failing when the job ended. */
+  private isEndUnread(ended: SimMs | undefined): boolean {
+    return ended !== undefined && this.isDescribeTroubled && this.unreadAt(ended).length > 0;
+  }
+
+  private get isDescribeTroubled(): boolean {
+    return this.scene.troubles.calmSince(['sagemaker:DescribeTrainingJob']) > this.now;
+  }
+
+  private skewSeconds(): number {
+    return (this.scene.world.scenario.faults ?? []).reduce((sum, { clock = 0 }) => sum + Math.abs(clock), 0);
+  }
+}
+
+/** Attempts after failures without progress never exceed the budget of their class. */
+export class Budget extends Invariant {
+  readonly name = 'budget';
+
+  override onCreate(run: SimRun | undefined, job: SimJob): void {
+    if (!run?.truth) return;
+    const asked = run.wishes.findLast(({ want }) => want === 'run')?.at ?? 0;
+    const ended = run.jobs.filter((other) => other !== job && other.createdAt >= asked);
+    const why = overBudget(run, ended) ?? this.tooLong(run, ended);
+    if (why) this.break(`${job.name} was created although ${why}`);
+  }
+
+  /** Waits for capacity in one go beyond the run's limit. */
+  private tooLong(run: SimRun, ended: readonly SimJob[]): string | undefined {
+    const lastTrained = ended.findLastIndex(({ startedAt }) => startedAt !== undefined);
+    const [first] = ended.slice(lastTrained + 1).filter((job) => trueClass(job) === 'capacity');
+    const budget = run.record?.policy.capacityBudgetSeconds;
+    const since = first?.history.at(-1)?.at;
+    if (since === undefined || budget === undefined) return undefined;
+    // The longest backoff may end after the budget.
+    const waited = (this.now - since) / 1000;
+    return waited > budget + 2 * 3600 ? `it has waited ${Math.round(waited / 3600)} h for capacity` : undefined;
+  }
+}
+
+interface Streak {
+  failures: number;
+  stale: number;
+  platform: number;
+}
+
+/** Why no attempt may follow these; undefined when one may. Uses the true failure classes, not those that the product determined. */
+function overBudget(run: SimRun, ended: readonly SimJob[]): string | undefined {
+  const streak: Streak = { failures: 0, stale: 0, platform: 0 };
+  const sees = run.truth?.seesCommits === true;
+  for (const job of ended) {
+    const failure = trueClass(job);
+    if (!failure) continue;
+    const policy = CLASS_POLICY[failure];
+    const progressed = madeProgress(run, job);
+    if (progressed) Object.assign(streak, { failures: 0, stale: 0, platform: 0 });
+    if (policy.needsPerson) return `${job.name} failed of ${failure}, which needs a person`;
+    if (policy.onlyAfterProgress && !progressed) return `${job.name} failed of ${failure} without progress`;
+    if (progressed || job.startedAt === undefined) continue;
+    // A job that could not read its checkpoint falls back to an older one, of which there are only a few.
+    if (failure === 'checkpoint' && job.stepping?.at === undefined) continue;
+    if (policy.burnsAttempt || failure === 'planned') streak.failures += 1;
+    if (policy.breaker === 'stale') streak.stale += 1;
+    if (policy.breaker === 'stale-platform') streak.platform += 1;
+  }
+  const most = run.truth?.spec.limits.maxAttempts ?? Number.POSITIVE_INFINITY;
+  if (streak.failures >= most)
+    return `${streak.failures} attempts failed without progress, limits.maxAttempts is ${most}`;
+  if (!sees) return undefined;
+  if (streak.stale >= STALE_LIMIT) return `${streak.stale} attempts in a row failed without progress`;
+  if (streak.platform >= STALE_PLATFORM_LIMIT)
+    return `${streak.platform} attempts in a row failed by the service without progress`;
+  return undefined;
+}
+
+const madeProgress = ({ truth }: SimRun, job: SimJob): boolean => (truth?.committedIn(job.attempt) ?? 0) > 0;

@@ -1,0 +1,286 @@
+import { TICK_SECONDS } from '../../../lib/contracts/launcher';
+import { HALF_LIFE_MS } from '../../../lib/queue/usage';
+import { isLive, type SimJob } from '../job/job';
+import type { Item } from '../services/expression';
+import { poolsOf } from '../services/limits';
+import type { Message } from '../services/queue';
+import { poolOfJob } from '../services/usage';
+import type { SimRun } from '../world/sim-run';
+import { Invariant, span } from './invariant';
+import { CONTROL_NEEDS, RELEASE_NEEDS, wishedLately } from './jobs';
+
+const HOUR_MS = 3_600_000;
+const TICK_MS = TICK_SECONDS * 1000;
+/** No run waits this long without a notice that says why: a day, until the next tick, and until the tick has been worked off. */
+const SILENT_WAIT_MS = 24 * HOUR_MS + 2 * TICK_MS;
+
+/** Every run that can end does; none waits indefinitely without a notice that says why. */
+export class Ends extends Invariant {
+  readonly name = 'ends';
+
+  /** People repeat a start or a resume; if every service answers, one of the calls is accepted or refused with a reason. */
+  override onGivenUp(run: SimRun, action: string): void {
+    const needs = action === 'release' ? RELEASE_NEEDS : CONTROL_NEEDS;
+    const isCalm = this.scene.troubles.calmSince(needs) < this.now;
+    if (action !== 'stop' && isCalm) this.break(`every call to ${action} run ${run.id} failed`);
+  }
+
+  /** A run that was confirmed and is not completed may be resumed, unless the budget of its team is spent. */
+  override onDenied(run: SimRun, action: 'stop' | 'resume', reason: string): void {
+    const isSpent = this.scene.waiting.maySpendNoMore(run.team);
+    const may = run.record?.confirmed === true && run.state !== 'completed' && !isSpent && !this.isPoisoned(run);
+    if (action === 'resume' && may) this.break(`the resume of run ${run.id} was refused: ${reason}`);
+  }
+
+  /** When control grants a resume, it is already in the table. */
+  override onGranted(run: SimRun, action: 'stop' | 'resume'): void {
+    const isKept = run.wantsToRun || run.isOver || wishedLately(run, this.now);
+    if (action === 'resume' && !isKept) this.break(`the resume of run ${run.id} was granted and not kept`);
+  }
+
+  override onEnd(): void {
+    for (const run of this.scene.world.runs) {
+      if (run.startedAt === undefined || run.isOver || !run.record) continue;
+      const live = run.jobs.find(isLive);
+      if (live?.held && live.stopAt === undefined && !live.isHung) continue;
+      const since = this.since(run, live);
+      const told = run.notices.some(({ at }) => at >= since);
+      if (told || this.now - since < SILENT_WAIT_MS || this.waitsForOurs(run)) continue;
+      this.break(
+        `run ${run.id} is ${run.state} since ${span(this.now - since)} without a notice: ${run.record.reason}`,
+      );
+    }
+  }
+
+  private since(run: SimRun, live: SimJob | undefined): number {
+    if (!live) return this.scene.waiting.since(run);
+    return live.stopAt ?? live.history.at(-1)?.at ?? 0;
+  }
+
+  /** Other runs of the environment hold what it needs, and will release it. */
+  private waitsForOurs(run: SimRun): boolean {
+    const { waiting, world } = this.scene;
+    if (!waiting.isReady(run)) return false;
+    const lacking = [...waiting.needsOf(run)].filter(([pool, needed]) => needed > waiting.free(pool, run));
+    const holders = world.runs.filter((other) => other !== run && other.jobs.some(isLive));
+    return (
+      lacking.length > 0 &&
+      lacking.every(([pool, needed]) => {
+        const mayComeBack = holders.reduce((sum, other) => sum + (waiting.needsOf(other).get(pool) ?? 0), 0);
+        return needed <= waiting.limitOf(pool) && needed <= waiting.free(pool, run) + mayComeBack;
+      })
+    );
+  }
+}
+
+/** Services without which no run can start. */
+const NEEDS = ['dynamodb', 'sqs', 'ssm', 's3:PutObject', 'sagemaker:CreateTrainingJob'];
+/**
+ * `one-live-job` and `work-kept` forbid a resume while the end of the last job or the newest commit cannot be observed; room that a job has
+ * left is free only once its end has been observed.
+ */
+const RESUME_NEEDS = ['sagemaker:DescribeTrainingJob', 's3:ListObjectsV2', 's3:GetObject'];
+const resumes = ({ jobs, truth, record }: SimRun): boolean =>
+  // A create call without an answer may have made a job: its commits would show it.
+  jobs.length > 0 || record?.attempt?.lastCreateAt !== undefined || truth?.spec.checkpoints.startFrom !== undefined;
+
+/** No run waits an hour while every pool that it needs has room and no run that has waited longer could use that room. */
+export class Backfill extends Invariant {
+  readonly name = 'backfill';
+  private readonly since = new Map<SimRun, number>();
+  private readonly refusedAt = new Map<string, number>();
+
+  constructor(private readonly fair: Fair) {
+    super();
+  }
+
+  override onRefused(jobName: string): void {
+    this.refusedAt.set(jobName, this.now);
+  }
+
+  override onCheck(): void {
+    const { waiting, world, troubles } = this.scene;
+    const list = waiting.list();
+    const calmOf = { first: troubles.calmSince(NEEDS), resume: troubles.calmSince([...NEEDS, ...RESUME_NEEDS]) };
+    for (const run of world.runs) {
+      const may = waiting.roomSinceOf(run) !== undefined && !this.isRefused(run) && !this.isPoisoned(run, HOUR_MS);
+      if (!may || list.some((other) => this.goesFirst(other, run) || this.fair.mayFavour(run, other))) {
+        this.since.delete(run);
+        continue;
+      }
+      const calm = calmOf[resumes(run) || waiting.hasUnreadEnd(run) ? 'resume' : 'first'];
+      const since = Math.max(this.since.get(run) ?? this.now, calm);
+      this.since.set(run, since);
+      if (this.now - since <= HOUR_MS + TICK_MS) continue;
+      this.break(`run ${run.id} has waited ${span(this.now - since)} with room in every pool: ${run.record?.reason}`);
+    }
+  }
+
+  /** The service refused its create call within the longest backoff. */
+  private isRefused(run: SimRun): boolean {
+    const name = run.record?.attempt?.jobName;
+    return name !== undefined && this.now - (this.refusedAt.get(name) ?? Number.NEGATIVE_INFINITY) < HOUR_MS;
+  }
+
+  /** Whether an older run could use the room: it fits, or it lacks a pool that both need and that is reserved for it. */
+  private goesFirst(other: SimRun, run: SimRun): boolean {
+    const { waiting } = this.scene;
+    if (other === run || !waiting.isReady(other) || waiting.place(other) > waiting.place(run)) return false;
+    const needs = waiting.needsOf(run);
+    const shared = [...waiting.needsOf(other)].filter(([pool]) => needs.has(pool));
+    if (shared.length === 0) return false;
+    if (waiting.fits(other)) return true;
+    return shared.some(([pool, needed]) => needed > waiting.free(pool, other) && needed <= waiting.limitOf(pool));
+  }
+}
+
+/** The functions never exceed a service's rate limits in a way that delays a decision by more than two ticks. */
+export class Rates extends Invariant {
+  readonly name = 'rates';
+
+  override onMessageOver(message: Message, isDead: boolean): void {
+    const late = this.now - message.sentAt;
+    if (message.throttledCalls === 0 || (late <= 2 * TICK_MS && !isDead)) return;
+    // Faults also cause messages to be repeated, so affected messages are not evidence about rates.
+    if (this.scene.troubles.lastFaultAt >= message.sentAt) return;
+    const end = isDead ? 'went to the dead letters' : `took ${span(late)}`;
+    this.break(`${message.body} ${end} after ${message.throttledCalls} calls were refused as too many`);
+  }
+}
+
+/** A team within this fraction of its entitlement counts as neither above nor below. */
+const MARGIN = 0.1;
+
+/** The instances of one job, as they count against its team. */
+interface Holding {
+  team: string;
+  pools: ReadonlyMap<string, number>;
+}
+
+/** No start favours a team above its entitlement while a startable run of a team below its entitlement waits. */
+export class Fair extends Invariant {
+  readonly name = 'fair';
+  /** Decayed instance-time by team and quota, computed from what jobs really held. */
+  private readonly used = new Map<string, Map<string, number>>();
+  private usedAt = 0;
+  private readonly queued = new Set<SimRun>();
+  /** Instances that jobs hold now, by team and quota, and the contribution of each job. */
+  private readonly held = new Map<string, Map<string, number>>();
+  private readonly holdings = new Map<SimJob, Holding>();
+
+  override onRunWritten(run: SimRun, _before: Item | undefined, item: Item): void {
+    if (item.state?.S === 'queued') this.queued.add(run);
+  }
+
+  override onJobChange(run: SimRun | undefined, job: SimJob): void {
+    this.count();
+    const before = this.holdings.get(job);
+    if (before) this.hold(before, -1);
+    this.holdings.delete(job);
+    if (!run || !job.held || !isLive(job)) return;
+    const now = { team: run.team, pools: poolsOf(job.held, poolOfJob(job)) };
+    this.holdings.set(job, now);
+    this.hold(now, 1);
+  }
+
+  override onCheck(): void {
+    this.count();
+  }
+
+  private hold({ team, pools }: Holding, sign: 1 | -1): void {
+    const held = this.held.get(team) ?? new Map<string, number>();
+    this.held.set(team, held);
+    for (const [quota, count] of pools) held.set(quota, (held.get(quota) ?? 0) + sign * count);
+  }
+
+  override onCreate(run: SimRun | undefined): void {
+    if (!run || !this.queued.delete(run)) return;
+    this.count();
+    const { waiting } = this.scene;
+    // Room that the run has reserved for itself is not available to others.
+    if (waiting.isKeeping(run)) return;
+    const takes = waiting.needsOf(run);
+    const demanding = new Set([...this.used.keys(), ...waiting.list().map(({ team }) => team), run.team]);
+    const entitlement = (team: string) => this.entitlementOf(team, demanding);
+    const usage = (team: string) => this.usageOf(team);
+    if (usage(run.team) <= entitlement(run.team) * (1 + MARGIN)) return;
+    const favoured = waiting.list().find((other) => {
+      // A run that the queue has admitted waits only for its create call.
+      if (other === run || other.team === run.team || other.record?.admitted || !this.hasStoodReady(other))
+        return false;
+      const isBelow = usage(other.team) < entitlement(other.team) * (1 - MARGIN);
+      return isBelow && waiting.fits(other) && !waiting.fits(other, takes) && !this.isKeptFrom(other);
+    });
+    if (!favoured) return;
+    const hours = (team: string) =>
+      `${team} ${Math.round((10 * usage(team)) / HOUR_MS) / 10} of ${Math.round((10 * entitlement(team)) / HOUR_MS) / 10}`;
+    this.break(
+      `run ${run.id} started while ${favoured.id} waited and could have (${favoured.record?.reason}); hours of a whole pool, of their entitlement: ${hours(run.team)}, ${hours(favoured.team)}`,
+    );
+  }
+
+  /**
+   * A run that joined earlier has waited for an hour and lacks room in a pool that both need, so the pool is reserved for it
+   * (docs/queue.md).
+   */
+  private isKeptFrom(run: SimRun): boolean {
+    const { waiting } = this.scene;
+    const needs = waiting.needsOf(run);
+    return waiting.list().some((older) => {
+      const isOlder = older !== run && waiting.isReady(older) && waiting.place(older) <= waiting.place(run);
+      if (!isOlder || this.now - waiting.since(older) < HOUR_MS) return false;
+      return [...waiting.needsOf(older)].some(
+        ([pool, needed]) => needs.has(pool) && needed > waiting.free(pool, older) && needed <= waiting.limitOf(pool),
+      );
+    });
+  }
+
+  /** Whether starting `run` might be unfair to `other`, allowing for differences in rounding. */
+  mayFavour(run: SimRun, other: SimRun): boolean {
+    const { waiting } = this.scene;
+    if (other.team === run.team || !waiting.isReady(other) || !waiting.fits(other)) return false;
+    const pools = waiting.needsOf(run);
+    if (![...waiting.needsOf(other).keys()].some((pool) => pools.has(pool))) return false;
+    this.count();
+    const demanding = new Set([...this.used.keys(), ...waiting.list().map(({ team }) => team)]);
+    const usage = (team: string) => this.usageOf(team);
+    const isAbove = usage(run.team) > this.entitlementOf(run.team, demanding) * (1 - MARGIN);
+    return isAbove && usage(other.team) < this.entitlementOf(other.team, demanding) * (1 + MARGIN);
+  }
+
+  private hasStoodReady(run: SimRun): boolean {
+    const { troubles, waiting } = this.scene;
+    const since = waiting.roomSinceOf(run);
+    if (since === undefined || this.now - since < TICK_MS) return false;
+    return troubles.calmSince(RESUME_NEEDS) <= this.now || !waiting.hasUnreadEnd(run);
+  }
+
+  private entitlementOf(team: string, demanding: ReadonlySet<string>): number {
+    const { teams } = this.scene.world.scenario.environment;
+    const share = (name: string) => teams[name]?.share ?? 1;
+    const all = [...demanding].reduce((sum, name) => sum + share(name), 0);
+    const total = [...this.used.keys()].reduce((sum, name) => sum + this.usageOf(name), 0);
+    return (total * share(team)) / all;
+  }
+
+  /** Its dominant share: the quota of whose limit it used the largest part, in milliseconds of the whole quota. */
+  private usageOf(team: string): number {
+    const { limits } = this.scene.world;
+    const shares = [...(this.used.get(team) ?? [])].map(([quota, ms]) => ms / Math.max(1, limits.of(quota, this.now)));
+    return Math.max(0, ...shares);
+  }
+
+  /** Updates the decaying sum of instance-time to now, with the instances held since the last change of a job. */
+  private count(): void {
+    const ms = this.now - this.usedAt;
+    if (ms <= 0) return;
+    const kept = 0.5 ** (ms / HALF_LIFE_MS);
+    for (const used of this.used.values()) for (const [quota, had] of used) used.set(quota, had * kept);
+    for (const [team, held] of this.held) {
+      const used = this.used.get(team) ?? new Map<string, number>();
+      this.used.set(team, used);
+      for (const [quota, count] of held) used.set(quota, (used.get(quota) ?? 0) + ms * count);
+    }
+    this.usedAt = this.now;
+  }
+}

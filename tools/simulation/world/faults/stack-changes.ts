@@ -1,0 +1,80 @@
+import { GUARD_TYPE } from '../../../../lib/contracts/custom-resources';
+import { onEvent } from '../../../../lib/handlers/guards/guards';
+import type { SimMs, VirtualClock } from '../../core/clock';
+import { isStackCall, type StackCall } from '../../scenario/load';
+import type { CallEntry } from '../../scenario/schema';
+import type { Functions } from '../functions';
+
+type CdkCustomResourceEvent = Parameters<typeof onEvent>[1];
+
+/** What a change of the stack needs from the world. */
+export interface StackHooks {
+  /** The guard accepted the change, or rejected it with a reason. */
+  onChange(what: StackCall, refusal: string | undefined): void;
+}
+
+/** Changes of the stack by people: CloudFormation sends the guards the deletion, or an update that replaces the key. */
+export class StackChanges {
+  /** CloudFormation has deleted the stack: none of its functions is invoked any more. */
+  isDeleted = false;
+  /** Answers of the guards. */
+  readonly answers: { at: SimMs; what: StackCall; refusal?: string }[] = [];
+  /** Number of keys that the stack has had so far. */
+  private keys = 1;
+
+  constructor(
+    private readonly clock: VirtualClock,
+    private readonly functions: Functions,
+    private readonly environment: string,
+    private readonly hooks: StackHooks,
+  ) {}
+
+  plan(calls: readonly CallEntry[]): void {
+    for (const { at = 0, do: what } of calls) {
+      if (isStackCall(what)) this.clock.schedule(at * 1000, () => this.ask(what));
+    }
+  }
+
+  private ask(what: StackCall): void {
+    if (this.isDeleted) return;
+    const event = what === 'delete-stack' ? this.deletion() : this.newKey();
+    this.functions.guards.invoke(
+      (deps) => onEvent(deps, event),
+      (ending) => {
+        // If a guard was killed the change fails, because CloudFormation gets no answer.
+        if (ending.kind === 'died') return;
+        const refusal = ending.kind === 'error' ? (ending.error as Error).message : undefined;
+        if (refusal === undefined && what === 'delete-stack') this.isDeleted = true;
+        if (refusal === undefined && what === 'replace-key') this.keys += 1;
+        this.answers.push({ at: this.clock.now, what, ...(refusal !== undefined && { refusal }) });
+        this.hooks.onChange(what, refusal);
+      },
+    );
+  }
+
+  private deletion(): CdkCustomResourceEvent {
+    const PhysicalResourceId = `delete-guard-${this.environment}`;
+    return this.event({ RequestType: 'Delete', PhysicalResourceId }, { guards: 'delete' });
+  }
+
+  private newKey(): CdkCustomResourceEvent {
+    const properties = (key: number) => ({
+      guards: 'replace',
+      environment: this.environment,
+      fingerprint: `key-${key}`,
+      storage: 'retained',
+    });
+    const OldResourceProperties = properties(this.keys);
+    const PhysicalResourceId = `replace-guard-${this.environment}-${this.keys}`;
+    return this.event({ RequestType: 'Update', PhysicalResourceId, OldResourceProperties }, properties(this.keys + 1));
+  }
+
+  private event(request: object, properties: object): CdkCustomResourceEvent {
+    return {
+      ResourceType: GUARD_TYPE,
+      LogicalResourceId: 'Guard',
+      ...request,
+      ResourceProperties: { ServiceToken: 'guards', environment: this.environment, ...properties },
+    } as unknown as CdkCustomResourceEvent;
+  }
+}
