@@ -110,7 +110,7 @@ function fileSystems(channel: ChannelSpec, at: string): Finding[] {
     (option) => channel[option] !== undefined && !(option === 'inputMode' && channel.inputMode === 'File'),
   );
   return [
-    ...when(!fs.directoryPath.startsWith('/'), {
+    ...when(!/^(\/|\{fsxPath\})/.test(fs.directoryPath), {
       path: `${at}.${key}.directoryPath`,
       must: 'must start with /',
       got: fs.directoryPath,
@@ -159,6 +159,21 @@ function channelGroups(run: RunSpec): Finding[] {
       }),
     ),
   ]);
+}
+
+/** An object such as `corpus/train.csv` has an extension; FastFile provides only folders. */
+const namesObject = ({ s3 = '', inputMode }: ChannelSpec): boolean =>
+  inputMode !== 'FastFile' && /\/[^/]+\.[A-Za-z]\w*$/.test(s3.replace(/^s3:\/\/[^/]+/, ''));
+
+function wholeFolder(channel: ChannelSpec, at: string): Finding[] {
+  const { s3 = '/', s3DataType = 'S3Prefix', hubContentArn } = channel;
+  const isPrefix = s3DataType === 'S3Prefix' && hubContentArn === undefined && /^s3:\/\/[^/]+\/./.test(s3);
+  return when(isPrefix && !s3.endsWith('/') && !namesObject(channel), {
+    path: `${at}.s3`,
+    must: `should end with /, because it also selects ${s3.split('/').at(-1)}-old/ and every other key that begins so`,
+    got: s3,
+    fix: 'add a trailing /, or acknowledge it',
+  });
 }
 
 /** Rules for data channels. */
@@ -240,19 +255,12 @@ export const DATA_RULES: readonly Rule[] = [
   },
   ...DATA_PLACE_RULES,
   {
-    id: 'data/fastfile-prefix',
+    id: 'data/whole-folder',
     level: 'warning',
-    what: 'A FastFile prefix ends in /.',
-    why: 'FastFile supports only whole folders.',
-    source: guide('model-access-training-data'),
-    check: (run) =>
-      eachChannel(run, (c, at) =>
-        when(c.inputMode === 'FastFile' && c.s3 !== undefined && !c.s3.endsWith('/'), {
-          path: `${at}.s3`,
-          must: 'should end with / to select a folder',
-          got: c.s3,
-          fix: 'add a trailing /',
-        }),
-      ),
+    mayAcknowledge: true,
+    what: 'A prefix that names a folder ends in /.',
+    why: 'S3Prefix selects every key that begins with the text: s3://bucket/train selects train-old/ and train.csv as well, in every input mode.',
+    source: api('S3DataSource'),
+    check: (run) => eachChannel(run, wholeFolder),
   },
 ];
