@@ -100,8 +100,7 @@ const CREDENTIALS =
   /(^|\/)(\.env(\.(?!example$|sample$|template$|dist$)[^/]+)?|\.netrc|\.pgpass|\.git-credentials|\.pypirc|kaggle\.json|\.aws\/credentials)$/;
 
 function secrets(_: RunSpec, { files }: CodeFolder): Finding[] {
-  const fix =
-    'move it out of the folder, replace the secret if it was uploaded before, and name it under secrets if the code needs it';
+  const fix = 'move it out of the folder, and name it under secrets if the code needs it, or acknowledge it';
   const named = files.filter(({ name, secret, bytes }) => secret === undefined && bytes > 0 && CREDENTIALS.test(name));
   const certain = files.flatMap(({ name, secret }) => (secret === undefined ? [] : [`${name} (${secret})`]));
   return [
@@ -130,7 +129,7 @@ const searched = ({ code }: RunSpec): string[] => {
 function shadowed(run: RunSpec, { files }: CodeFolder): Finding[] {
   const folders = searched(run);
   const found = files.flatMap(({ name }) => {
-    const [, at = '', module = ''] = /^(.*\/)?([^/]+?)(\.py|\/__init__\.py)$/.exec(name) ?? [];
+    const [, at = '', module = ''] = /^(.*\/)?([^/]+)\.py$/.exec(name.replace(/\/__init__\.py$/, '.py')) ?? [];
     return folders.includes(at) && (STANDARD_MODULES.has(module) || IMAGE_PACKAGES.has(module)) ? [name] : [];
   });
   return when(found.length > 0, {

@@ -105,28 +105,36 @@ function argumentCollisions(run: RunSpec): Finding[] {
 
 /** What the toolkit makes of an argument that the driver passes in another form; undefined where both pass the same. */
 function toolkitForm(key: string, value: unknown): string | undefined {
+  if (value === false) return undefined;
   if (value === true) return `--${key} True`;
-  if (Array.isArray(value)) return `--${key} and the whole list as one text`;
-  if (key.length === 1 || key.startsWith('-')) return key.length === 1 ? `-${key}` : `--${key}`;
-  return undefined;
+  if (typeof value === 'object' && value !== null) return asOneText(key);
+  if (key.length === 1) return `-${key}`;
+  return key.startsWith('-') ? `--${key}` : undefined;
 }
 
-const argumentForms = ({ distribution, code }: RunSpec): Finding[] =>
-  distribution.contract !== 'toolkit'
-    ? []
-    : Object.entries(code.arguments).flatMap(([key, value]) => {
-        const form = value === false ? undefined : toolkitForm(key, value);
-        return form === undefined
-          ? []
-          : [
-              {
-                path: `code.arguments.${key}`,
-                must: `must be an argument that both contracts pass in the same form; the toolkit passes ${form}`,
-                got: value,
-                fix: 'write the text that the script expects, use contract entrypoint, or acknowledge it',
-              },
-            ];
+const asOneText = (key: string): string => `--${key} and the whole value as one text in the notation of Python`;
+
+/** Hyperparameters are for the toolkit alone: only what no parser of arguments reads is worth a word. */
+const hyperparameterForm = (key: string, value: unknown): string | undefined =>
+  Array.isArray(value) ? asOneText(key) : undefined;
+
+function argumentForms({ distribution, code, hyperparameters }: RunSpec): Finding[] {
+  if (distribution.contract !== 'toolkit') return [];
+  const told = (section: string, values: object, formOf: typeof toolkitForm) =>
+    Object.entries(values).flatMap(([key, value]) => {
+      const form = formOf(key, value);
+      return when(form !== undefined, {
+        path: `${section}.${key}`,
+        must: `must have a form that the toolkit passes as it is; it passes ${form}`,
+        got: value,
+        fix: 'write the text that the script expects, use contract entrypoint and code.arguments, or acknowledge it',
       });
+    });
+  return [
+    ...told('code.arguments', code.arguments, toolkitForm),
+    ...told('hyperparameters', hyperparameters, hyperparameterForm),
+  ];
+}
 
 /** Rules for a run's code. */
 export const CODE_RULES: readonly Rule[] = [
@@ -168,7 +176,7 @@ export const CODE_RULES: readonly Rule[] = [
     id: 'code/argument-form',
     level: 'warning',
     mayAcknowledge: true,
-    what: 'With the toolkit contract, no argument is true, a list, or has a key of one letter.',
+    what: 'With the toolkit contract, no argument is true or has a key of one letter, and no argument or hyperparameter is a list.',
     why: 'The toolkit passes every hyperparameter as `--key value`: true is the text True, which argparse refuses for store_true, and a list is one text such as [1, 2].',
     source: 'https://github.com/aws/sagemaker-training-toolkit/blob/master/src/sagemaker_training/mapping.py',
     check: argumentForms,

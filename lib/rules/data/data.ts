@@ -27,6 +27,12 @@ function names(run: RunSpec): Finding[] {
         got: name,
         fix: 'use another name',
       }),
+      ...when(/^\.\.?$/.test(name), {
+        path: `data[${i}].channel`,
+        must: 'must be the name of a folder below /opt/ml/input/data',
+        got: name,
+        fix: 'use another name',
+      }),
       ...when(reserved.includes(name), {
         path: `data[${i}].channel`,
         must: `must not be ${orList(reserved)}, which the launcher uses`,
@@ -41,6 +47,29 @@ function names(run: RunSpec): Finding[] {
       fix: 'combine related data under one prefix',
     }),
   ];
+}
+
+const variableOf = (channel: string): string => `SM_CHANNEL_${channel.toUpperCase()}`;
+
+function variables({ data, code }: RunSpec): Finding[] {
+  const all = data.map(({ channel }) => channel);
+  return all.flatMap((name, i) => {
+    const same = all.slice(0, i).find((other) => other !== name && variableOf(other) === variableOf(name));
+    return [
+      ...when(same !== undefined, {
+        path: `data[${i}].channel`,
+        must: `must not differ from ${same} in case alone: the folders of both would be in ${variableOf(name)}`,
+        got: name,
+        fix: 'use another name',
+      }),
+      ...when(code.entryPoint.endsWith('.sh') && /[.-]/.test(name), {
+        path: `data[${i}].channel`,
+        must: `must contain only letters, digits and underscores for a shell script, which cannot read ${variableOf(name)}`,
+        got: name,
+        fix: `use ${name.replace(/[.-]/g, '_')}, or the path /opt/ml/input/data/${name} in the script, and acknowledge it`,
+      }),
+    ];
+  });
 }
 
 function oneSource(run: RunSpec): Finding[] {
@@ -185,6 +214,15 @@ export const DATA_RULES: readonly Rule[] = [
     why: 'A channel is mounted at /opt/ml/input/data/<name>.',
     source: api('Channel'),
     check: names,
+  },
+  {
+    id: 'data/channel-variables',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'Each channel has a variable SM_CHANNEL_<NAME> of its own, which the entry point can read.',
+    why: 'The names of the variables are in upper case, and bash reads no variable with a hyphen or a dot.',
+    source: 'https://github.com/aws/sagemaker-training-toolkit#sm_channel_channel_name',
+    check: variables,
   },
   {
     id: 'data/source',
