@@ -1,6 +1,6 @@
 import { accessSync, constants, type Dirent, existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
-import type { CodeFile } from '../spec/code-folder';
+import type { CodeFile } from '../spec/code-source';
 import type { IssueText } from '../spec/issue';
 
 /** Folders that are never packed. */

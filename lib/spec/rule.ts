@@ -1,4 +1,4 @@
-import type { CodeFolder } from './code-folder';
+import type { CodeFolder } from './code-source';
 import type { Descriptor } from './descriptor';
 import { type Issue, type IssueLevel, type IssueText, issue } from './issue';
 import type { RunSpec } from './run-spec';

@@ -1,5 +1,5 @@
 import { IMAGE_PACKAGES, STANDARD_MODULES } from '../../catalog/python-modules';
-import type { CodeFolder } from '../../spec/code-folder';
+import type { CodeFolder } from '../../spec/code-source';
 import { orList } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, type Rule, type RuleContext, when } from '../rule';
@@ -29,11 +29,12 @@ const aboutFolder =
   (run: RunSpec, { codeFolder }: RuleContext): Finding[] =>
     codeFolder === undefined ? [] : find(run, codeFolder);
 
-/** `pkg.train` may be the file pkg/train.py or the package pkg/train/__main__.py. */
-function entryPointExists(entryPoint: string, folder: CodeFolder): boolean {
-  if (/\.(py|sh)$/.test(entryPoint)) return has(folder, entryPoint);
+/** What each contract can start: the driver runs any other name as a module, the toolkit as a command. */
+function entryPointExists({ code: { entryPoint }, distribution }: RunSpec, folder: CodeFolder): boolean {
+  if (/\.(py|sh)$/.test(entryPoint) || distribution.contract === 'toolkit') return has(folder, entryPoint);
   const path = entryPoint.replaceAll('.', '/');
-  return [entryPoint, `${path}.py`, `${path}/__main__.py`].some((name) => has(folder, name));
+  const isModule = /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/.test(entryPoint);
+  return isModule && (has(folder, `${path}.py`) || has(folder, `${path}/__main__.py`));
 }
 
 function folder(run: RunSpec, { codeFolder, codeProblem, codeFix }: RuleContext): Finding[] {
@@ -45,9 +46,9 @@ function folder(run: RunSpec, { codeFolder, codeProblem, codeFix }: RuleContext)
   if (!codeFolder) return [];
   return [
     ...codeFolder.problems.map((problem) => ({ path: 'code.source', ...problem })),
-    ...when(!entryPointExists(entryPoint, codeFolder), {
+    ...when(!entryPointExists(run, codeFolder), {
       path: 'code.entryPoint',
-      must: `must exist inside ${source}`,
+      must: `must exist inside ${source} as a .py file, a .sh file or a module`,
       got: entryPoint,
       fix: 'use a file of that folder',
     }),

@@ -160,7 +160,8 @@ export const storage = z.strictObject({
     })
     .optional()
     .meta({
-      description: 'An FSx for Lustre file system that the stack creates; `{fsx}`, with the folder `{fsxPath}`, in run files. Default: none.',
+      description:
+        'An FSx for Lustre file system that the stack creates; `{fsx}`, with the folder `{fsxPath}`, in run files. Default: none.',
       examples: [{ sizeGiB: 1200, throughputMBpsPerTiB: 250, zoneId: 'usw2-az2' }],
     }),
   fileSystems: z
