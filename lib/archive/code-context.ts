@@ -1,7 +1,6 @@
 import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
-import type { CodeFile, CodeFolder, InspectedFile } from '../spec/code-source';
-import { CODE_IN_IMAGE } from '../spec/code-source';
+import { CODE_IN_IMAGE, type CodeFile, type CodeFolder, type InspectedFile } from '../spec/code-source';
 import { secretIn } from '../spec/formats/secret-values';
 import type { RuleContext } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';

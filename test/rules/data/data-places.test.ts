@@ -107,7 +107,11 @@ test.each([
 test.each([
   ['both files', ['train.py', 'requirements.txt'], []],
   ['no requirements', ['train.py'], ['code.requirements: must exist inside ./src, got requirements.txt']],
-  ['no entry point', ['requirements.txt'], ['code.entryPoint: must exist inside ./src, got train.py']],
+  [
+    'no entry point',
+    ['requirements.txt'],
+    ['code.entryPoint: must exist inside ./src as a .py file, a .sh file or a module, got train.py'],
+  ],
 ])('a folder of code with %s', (_what, files, said) => {
   const code = { source: './src', entryPoint: 'train.py', requirements: 'requirements.txt' };
   const codeFolder = { files: files.map((name) => ({ name, bytes: 1, isExecutable: false })), problems: [] };
