@@ -30,8 +30,7 @@ export async function waitForEnd(
   const status = await whileInterruptible([runId], descriptor, terminal, () =>
     follow(descriptor, runId, terminal, {
       everySeconds: options.everySeconds,
-      ...(options.logs &&
-        !options.json && { until: outputUntilEnd(descriptor, runId, terminal, options.everySeconds) }),
+      ...(options.logs && !options.json && { before: outputOf(descriptor, runId, terminal, options.everySeconds) }),
     }),
   );
   if (options.json) terminal.out(json(status));
@@ -44,19 +43,18 @@ const MACHINE_LINE = 'slipway {';
 /** The last lines of a job arrive after its end. */
 const LAST_LINES_SECONDS = 5;
 
-/** Prints what the script has written on the first host, until the run has ended; a log that cannot be read now is read at the next look. */
-function outputUntilEnd(descriptor: Descriptor, runId: string, terminal: Terminal, everySeconds?: number) {
+/** Prints what the script has written on the first host since the last look; a log that cannot be read now is read at the next one. */
+function outputOf(descriptor: Descriptor, runId: string, terminal: Terminal, everySeconds?: number) {
   const tail = new LogTail(descriptor, { runId, node: '1' });
   const print = async (status: StatusAnswer) => {
     for (const { message } of await answerOr(tail.fresh(status), []))
       if (!message.startsWith(MACHINE_LINE)) terminal.out(plainLine(message));
   };
-  return async (status: StatusAnswer): Promise<boolean> => {
+  return async (status: StatusAnswer): Promise<void> => {
     await print(status);
-    if (!hasEnded(status)) return false;
+    if (!hasEnded(status)) return;
     await sleep(1000 * (everySeconds ?? pollSeconds(LAST_LINES_SECONDS)));
     await print(status);
-    return true;
   };
 }
 
@@ -116,6 +114,8 @@ export const pollSeconds = (usual: number): number => Number(process.env.SLIPWAY
 export interface FollowOptions extends Pick<WaitOptions, 'everySeconds'> {
   /** @default - until the run has ended */
   until?: (status: StatusAnswer) => boolean | Promise<boolean>;
+  /** Called with each status before its line is printed. */
+  before?: (status: StatusAnswer) => Promise<void>;
 }
 
 /** Prints a line for each change, until `until` returns true. */
@@ -123,7 +123,7 @@ export async function follow(
   descriptor: Descriptor,
   runId: string,
   terminal: Terminal,
-  { until = hasEnded, everySeconds = pollSeconds(10) }: FollowOptions = {},
+  { until = hasEnded, before, everySeconds = pollSeconds(10) }: FollowOptions = {},
 ): Promise<StatusAnswer> {
   let said = '';
   for (let failures = 0; ; await sleep(everySeconds * 1000)) {
@@ -137,6 +137,7 @@ export async function follow(
       continue;
     }
     failures = 0;
+    await before?.(status);
     const line = plainLine(progressLine(status));
     if (line !== said) terminal.err(line);
     said = line;

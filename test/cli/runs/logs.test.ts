@@ -39,6 +39,8 @@ let log: Written[];
 let sent: number;
 let states: Partial<StatusAnswer>[];
 let now: number;
+/** Seconds that pass with each read of the log. */
+let step: number;
 
 function answer(request: Request): object {
   if (request.action === 'status') return statusOf((states.length > 1 ? states.shift() : states[0]) ?? {});
@@ -47,6 +49,7 @@ function answer(request: Request): object {
     .filter(({ at, late = 0 }) => at + late <= now && START + 1000 * at >= (request.since ?? 0))
     .filter(({ host = 'algo-1' }) => request.host === undefined || host === `algo-${request.host}`);
   sent += lines.length;
+  now += step;
   const events = lines.map(({ at, host = 'algo-1', message, index }) => ({
     id: String(index),
     at: new Date(START + 1000 * at).toISOString(),
@@ -64,7 +67,7 @@ const statusOf = (given: Partial<StatusAnswer>) => ({
 });
 
 beforeEach(() => {
-  [log, sent, now, states] = [[], 0, 0, [{}]];
+  [log, sent, now, step, states] = [[], 0, 0, 0, [{}]];
   LAMBDA.on(InvokeCommand).callsFake(({ Payload }) => ({
     Payload: Buffer.from(JSON.stringify(answer(JSON.parse(Buffer.from(Payload as Uint8Array).toString())))),
   }));
@@ -86,8 +89,8 @@ test('a tail reads each line once, in whatever order the hosts send them', async
         now = 0;
         const tail = new LogTail(DESCRIBED, { runId: RUN });
         const read: string[] = [];
-        for (const step of [...steps, 400]) {
-          now += step;
+        for (const seconds of [...steps, 400]) {
+          now += seconds;
           read.push(
             ...(await tail.fresh({ attempts: [attempt as never] })).map(({ at, message }) => `${at} ${message}`),
           );
@@ -169,20 +172,24 @@ test('the status of a failed run shows its first error, the runbook and the next
 });
 
 test('the wait of a launch prints the output of the first host, and the states beside it', async () => {
-  const [out, err]: [string[], string[]] = [[], []];
-  const terminal = { out: (text: string) => out.push(text), err: (text: string) => err.push(text) };
+  const said: string[] = [];
+  const terminal = { out: (text: string) => said.push(`out ${text}`), err: (text: string) => said.push(`err ${text}`) };
   now = 100;
   log = [
     { at: 1, message: 'step 1' },
     { at: 2, message: 'slipway {"event":"step"}' },
     { at: 3, message: 'of another host', host: 'algo-2' },
+    // Arrives after the end of the run was seen.
+    { at: 99, message: 'step 99', late: 4 },
   ];
   states = [{}, {}, { state: 'completed' }];
+  step = 1;
   expect(await waitForEnd(DESCRIBED, RUN, { everySeconds: 0, logs: true }, terminal)).toBe(0);
-  expect([out, err]).toEqual([['step 1'], [`${RUN}: running, attempt 1`, `${RUN}: completed, attempt 1`]]);
-  out.length = 0;
+  const completed = `err ${RUN}: completed, attempt 1`;
+  expect(said).toEqual(['out step 1', `err ${RUN}: running, attempt 1`, 'out step 99', completed]);
+  said.length = 0;
   await waitForEnd(DESCRIBED, RUN, { everySeconds: 0 }, terminal);
-  expect(out).toEqual([]);
+  expect(said).toEqual([completed]);
 });
 
 test('a log that cannot be read does not end the wait', async () => {
