@@ -87,11 +87,12 @@ function lineEndings({ code }: RunSpec, { files }: CodeFolder): Finding[] {
 function size(_: RunSpec, { files }: CodeFolder): Finding[] {
   const mib = (bytes: number) => Math.ceil(bytes / 2 ** 20);
   const total = mib(files.reduce((sum, { bytes }) => sum + bytes, 0));
-  const largest = [...files].sort((a, b) => b.bytes - a.bytes).slice(0, 3);
+  const large = files.filter(({ bytes }) => bytes >= 2 ** 20).sort((a, b) => b.bytes - a.bytes);
+  const parts = large.slice(0, 3).map(({ name, bytes }) => `${name}: ${mib(bytes)} MiB`);
   return when(total > LARGE_MIB, {
     path: 'code.source',
     must: `must be code, at most ${LARGE_MIB} MiB of it, because each host downloads it at every start`,
-    got: `${total} MiB (${largest.map(({ name, bytes }) => `${name}: ${mib(bytes)} MiB`).join(', ')})`,
+    got: `${total} MiB in ${files.length} files${parts.length > 0 ? ` (${parts.join(', ')})` : ''}`,
     fix: 'put data and weights into S3 and name them under data',
   });
 }
