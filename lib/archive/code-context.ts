@@ -31,8 +31,8 @@ export function codeContext(
 }
 
 function inspected(folder: string): CodeFolder {
-  const { files, problems } = codeFiles(folder);
-  return { files: files.map((file) => inspectedFile(folder, file)), problems };
+  const { files, ...rest } = codeFiles(folder);
+  return { files: files.map((file) => inspectedFile(folder, file)), ...rest };
 }
 
 function inspectedFile(folder: string, file: CodeFile): InspectedFile {

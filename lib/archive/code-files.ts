@@ -1,7 +1,6 @@
 import { accessSync, constants, type Dirent, existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
-import type { CodeFile } from '../spec/code-source';
-import type { IssueText } from '../spec/issue';
+import type { CodeFile, CodeFolder } from '../spec/code-source';
 
 /** Folders that are never packed. */
 const LEFT_OUT = new Set([
@@ -25,7 +24,6 @@ export const MOST_CODE_BYTES = MOST_MIB * 2 ** 20;
 
 const LOOP: Refused = ['must contain no link to itself or to a folder around it', 'remove it'];
 const NOWHERE: Refused = ['must contain no link that leads nowhere', 'remove it'];
-const OUTSIDE: Refused = ['must contain no link that leaves its repository', 'put a copy in its place, or remove it'];
 const UNREADABLE: Refused = ['must contain only what you may read', 'change its mode, or move it'];
 const NOT_UTF8: Refused = ['must contain only names in UTF-8', 'rename it'];
 type Refused = readonly [must: string, fix: string];
@@ -38,10 +36,10 @@ interface Place {
 
 /**
  * The files below `folder` that belong into its archive, sorted by name, and why it cannot be packed. A link stands for what it leads to,
- * within the repository of the folder, or within the folder itself when it is in no repository. The Python client has the same in
- * `_code_files.py`, and test/clients compares the two.
+ * within the repository of the folder, or within the folder itself when it is in no repository; links to other places are left out. The
+ * Python client has the same in `_code_files.py`, and test/clients compares the two.
  */
-export function codeFiles(folder: string): { files: CodeFile[]; problems: IssueText[] } {
+export function codeFiles(folder: string): CodeFolder<CodeFile> {
   const top = realpathSync(folder);
   const walk = new Walk(folder, repositoryOf(top) ?? top);
   walk.visit({ name: '', around: [top] });
@@ -64,6 +62,7 @@ export const isWithin = (folder: string, file: string): boolean => {
 class Walk {
   readonly #files: CodeFile[] = [];
   readonly #refused: { name: string; why: Refused }[] = [];
+  readonly #outside: string[] = [];
   #entries = 0;
 
   constructor(
@@ -99,10 +98,11 @@ class Walk {
   }
 
   #follow(name: string, { around }: Place): void {
+    if (LEFT_OUT.has(path.posix.basename(name))) return;
     const target = this.#targetOf(name);
     if (target === undefined) return;
     const found = statSync(target);
-    if (!isWithin(this.root, target)) this.#refused.push({ name, why: OUTSIDE });
+    if (!isWithin(this.root, target)) this.#outside.push(name);
     else if (found.isFile()) this.#add(name);
     else if (!found.isDirectory() || LEFT_OUT.has(path.basename(target))) return;
     else if (around.some((folder) => isWithin(target, folder))) this.#refused.push({ name, why: LOOP });
@@ -133,14 +133,14 @@ class Walk {
     else this.#refused.push({ name, why: UNREADABLE });
   }
 
-  found(): { files: CodeFile[]; problems: IssueText[] } {
+  found(): CodeFolder<CodeFile> {
     const mib = Math.ceil(this.#files.reduce((sum, { bytes }) => sum + bytes, 0) / 2 ** 20);
     const problems = this.#refused.sort(byName).map(({ name, why: [must, fix] }) => ({ must, got: name, fix }));
     if (this.#entries > MOST_ENTRIES)
       problems.push({ must: `must contain at most ${MOST_ENTRIES} files`, got: 'more', fix: 'keep data in a channel' });
     if (mib > MOST_MIB)
       problems.push({ must: `must contain at most ${MOST_MIB} MiB`, got: `${mib} MiB`, fix: 'keep data in a channel' });
-    return { files: this.#files.sort(byName), problems };
+    return { files: this.#files.sort(byName), problems, outside: this.#outside.sort() };
   }
 }
 

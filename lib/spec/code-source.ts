@@ -26,8 +26,10 @@ export interface InspectedFile extends CodeFile {
 }
 
 /** The local code folder of a run. */
-export interface CodeFolder {
-  files: readonly InspectedFile[];
+export interface CodeFolder<File extends CodeFile = InspectedFile> {
+  files: readonly File[];
   /** Why it cannot be packed. */
   problems: readonly IssueText[];
+  /** Links that leave the repository and are left out; absent = none. */
+  outside?: readonly string[];
 }

@@ -42,7 +42,11 @@ test('in a repository that holds both it is found, with the files below it', () 
   const { folder, runFile } = besideProject();
   mkdirSync(path.join(folder, '.git'));
   const { codeFolder } = codeContext(run('../../code'), runFile);
-  expect(codeFolder).toEqual({ files: [{ name: 'train.py', bytes: 0, isExecutable: false }], problems: [] });
+  expect(codeFolder).toEqual({
+    files: [{ name: 'train.py', bytes: 0, isExecutable: false }],
+    problems: [],
+    outside: [],
+  });
 });
 
 test('finds the first line of a script that ends as on Windows, as the driver does', () => {

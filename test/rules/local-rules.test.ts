@@ -9,6 +9,7 @@ test('the rules whose finding holds whatever else is wrong', () => {
     'compute/legacy-type',
     'code/folder',
     'code/line-endings',
+    'code/outside-links',
     'code/size',
     'code/secrets',
     'code/shadowed-packages',

@@ -61,6 +61,15 @@ function folder(run: RunSpec, { codeFolder, codeProblem, codeFix }: RuleContext)
   ];
 }
 
+function outsideLinks(_: RunSpec, { outside = [] }: CodeFolder): Finding[] {
+  return when(outside.length > 0, {
+    path: 'code.source',
+    must: 'must contain no link that leaves its repository, because it is left out',
+    got: someOf(outside),
+    fix: 'put a copy in its place, name data under data, or acknowledge it',
+  });
+}
+
 const CONVERT = "convert it with dos2unix or sed -i 's/\\r$//'";
 
 function lineEndings({ code }: RunSpec, { files }: CodeFolder): Finding[] {
@@ -192,8 +201,8 @@ export const CODE_FOLDER_RULES: readonly Rule[] = [
     id: 'code/folder',
     level: 'error',
     isLocal: true,
-    what: 'The code folder, its entry point and its requirements exist, and every link in it leads to a file or folder of its repository.',
-    why: 'Otherwise the job would fail after the instances have started, or files of this machine would be uploaded.',
+    what: 'The code folder, its entry point and its requirements exist, and every link in it leads to a file or folder.',
+    why: 'Otherwise the job would fail after the instances have started.',
     source: 'docs/reference/run-file.md',
     check: folder,
   },
@@ -205,6 +214,16 @@ export const CODE_FOLDER_RULES: readonly Rule[] = [
     why: 'bash takes the carriage return for a part of the last word of each line: `set -e` is not applied, and a run whose commands failed ends as completed.',
     source: OWN_SCRIPT,
     check: aboutFolder(lineEndings),
+  },
+  {
+    id: 'code/outside-links',
+    level: 'warning',
+    mayAcknowledge: true,
+    isLocal: true,
+    what: 'No link in the code folder leaves its repository.',
+    why: 'Such a link is not packed: what it leads to is often data, or files of this machine that must not be uploaded.',
+    source: OWN_SCRIPT,
+    check: aboutFolder(outsideLinks),
   },
   {
     id: 'code/size',

@@ -65,7 +65,7 @@ test.each<[source: string, given: Given, said: string[]]>([
   [
     'aws/sagemaker-python-sdk#5906: a link to a file outside the folder',
     { files: { 'host.txt': '->/etc/hostname' } },
-    ['error code/folder'],
+    ['warning code/outside-links'],
   ],
   [
     'skypilot-org/skypilot#814: a link to the folder that it is in',

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -18,17 +19,18 @@ _MOST_MIB = 512
 
 _LOOP = ("must contain no link to itself or to a folder around it", "remove it")
 _NOWHERE = ("must contain no link that leads nowhere", "remove it")
-_OUTSIDE = ("must contain no link that leaves its repository", "put a copy in its place, or remove it")
 _UNREADABLE = ("must contain only what you may read", "change its mode, or move it")
 _NOT_UTF8 = ("must contain only names in UTF-8", "rename it")
 
 
 def code_files(folder: Path) -> tuple[list[str], list[str]]:
     """Names of the files below `folder`, sorted, and why it cannot be packed. A link stands for what it leads to, within the repository
-    of the folder, or within the folder itself when it is in no repository."""
+    of the folder, or within the folder itself when it is in no repository; links to other places are left out, with a warning."""
     top = os.path.realpath(folder)
     walk = _Walk(os.fspath(folder), _repository_of(Path(top)))
     walk.visit("", (top,))
+    for name in sorted(walk.outside):
+        warnings.warn(f"code.source: {plain_line(name, 80)} leads out of its repository and is left out", stacklevel=3)
     return sorted(walk.files, key=_by_name), walk.problems()
 
 
@@ -48,6 +50,7 @@ def _is_within(folder: str, file: str) -> bool:
 class _Walk:
     def __init__(self, folder: str, root: str) -> None:
         self.files: list[str] = []
+        self.outside: list[str] = []
         self._folder, self._root = folder, root
         self._refused: list[tuple[str, tuple[str, str]]] = []
         self._entries = self._bytes = 0
@@ -80,6 +83,8 @@ class _Walk:
             self._add(name)
 
     def _follow(self, name: str, around: tuple[str, ...]) -> None:
+        if os.path.basename(name) in _LEFT_OUT:
+            return
         try:
             found = os.stat(os.path.join(self._folder, name))
         except OSError as error:
@@ -88,7 +93,7 @@ class _Walk:
             return
         target = os.path.realpath(os.path.join(self._folder, name))
         if not _is_within(self._root, target):
-            self._refused.append((name, _OUTSIDE))
+            self.outside.append(name)
         elif stat.S_ISREG(found.st_mode):
             self._add(name)
         elif not stat.S_ISDIR(found.st_mode) or os.path.basename(target) in _LEFT_OUT:
