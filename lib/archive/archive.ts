@@ -1,43 +1,18 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { CODE_IN_IMAGE } from '../spec/code-source';
+import { issue } from '../spec/issue';
 import type { RunSpec } from '../spec/run-spec';
+import { codeFiles } from './code-files';
 import { storedGzip } from './stored-gzip';
 
 /** A gzipped tar in memory, with its digest, by which it is named in S3. */
 export interface Archive {
   bytes: Buffer;
   sha256: string;
-}
-
-/** Folders that are never included in a run's code. */
-const LEFT_OUT = new Set([
-  '.git',
-  '__pycache__',
-  'node_modules',
-  '.venv',
-  '.slipway',
-  '.pytest_cache',
-  '.ruff_cache',
-  '.mypy_cache',
-]);
-
-/** Regular files below `folder`, sorted, with forward slashes. Symbolic links to files are included as files. */
-export function filesBelow(folder: string): string[] {
-  const found: string[] = [];
-  const visit = (at: string) => {
-    for (const entry of readdirSync(path.join(folder, at), { withFileTypes: true })) {
-      const name = at === '' ? entry.name : `${at}/${entry.name}`;
-      if (entry.isDirectory() && !LEFT_OUT.has(entry.name)) visit(name);
-      else if (!entry.isDirectory() && !entry.name.endsWith('.pyc') && statSync(path.join(folder, name)).isFile())
-        found.push(name);
-    }
-  };
-  visit('');
-  return found.sort();
 }
 
 /** Wraps the tar of an archive in gzip. */
@@ -52,8 +27,14 @@ const STORED: Wrapping = storedGzip;
 /** Compression used for registered runs since the first release: another digest would submit each of them again. */
 export const COMPRESSED: Wrapping = (tar) => gzipSync(tar, { level: 9 });
 
-/** A .tar.gz of `folder` whose bytes depend only on names, contents and the executable bit: the same code gives the same digest. */
+/**
+ * A .tar.gz of `folder` whose bytes depend only on names, contents and the executable bit: the same code gives the same digest.
+ * @throws Error with a line for each reason why the folder cannot be packed
+ */
 export async function archiveFolder(folder: string, wrap = STORED): Promise<Archive> {
+  const { files, problems } = codeFiles(folder);
+  if (problems.length > 0)
+    throw new Error(problems.map((text) => issue('code/folder', 'error', 'code.source', text).message).join('\n'));
   const tar = pack();
   const chunks: Buffer[] = [];
   tar.on('data', (chunk) => chunks.push(chunk as Buffer));
@@ -61,10 +42,9 @@ export async function archiveFolder(folder: string, wrap = STORED): Promise<Arch
     tar.on('end', resolve);
     tar.on('error', reject);
   });
-  for (const name of filesBelow(folder)) {
-    const file = path.join(folder, name);
-    const executable = (statSync(file).mode & 0o100) !== 0;
-    tar.entry({ name, mode: executable ? 0o755 : 0o644, mtime: new Date(0), uid: 0, gid: 0 }, readFileSync(file));
+  for (const { name, isExecutable } of files) {
+    const mode = isExecutable ? 0o755 : 0o644;
+    tar.entry({ name, mode, mtime: new Date(0), uid: 0, gid: 0 }, readFileSync(path.join(folder, name)));
   }
   tar.finalize();
   await ended;

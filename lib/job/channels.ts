@@ -14,7 +14,7 @@ function dataChannel(spec: ChannelSpec, plan: JobPlan): Channel {
           FileSystemId: fillPlaceholders(fileSystem.fileSystemId, plan),
           FileSystemType: spec.fsxLustre ? 'FSxLustre' : 'EFS',
           FileSystemAccessMode: fileSystem.access ?? 'ro',
-          DirectoryPath: fileSystem.directoryPath,
+          DirectoryPath: fillPlaceholders(fileSystem.directoryPath, plan),
         },
       },
     };

@@ -1,3 +1,5 @@
+import type { IssueText } from './issue';
+
 /** Value of `code.source` for a program that is in the image. */
 export const CODE_IN_IMAGE = 'image';
 
@@ -6,3 +8,28 @@ export const isArchiveInS3 = (source: string): boolean => source.startsWith('s3:
 
 /** Whether the code is a prefix in S3. */
 export const isPrefixInS3 = (source: string): boolean => source.startsWith('s3://') && source.endsWith('/');
+
+/** One file of a code folder, as it is packed. */
+export interface CodeFile {
+  /** Path below the folder, with forward slashes. */
+  name: string;
+  bytes: number;
+  isExecutable: boolean;
+}
+
+/** What was seen in a file of a code folder. */
+export interface InspectedFile extends CodeFile {
+  /** Number of the first line of a script that ends as on Windows. */
+  windowsLine?: number;
+  /** What looks like a secret in it. */
+  secret?: string;
+}
+
+/** The local code folder of a run. */
+export interface CodeFolder<File extends CodeFile = InspectedFile> {
+  files: readonly File[];
+  /** Why it cannot be packed. */
+  problems: readonly IssueText[];
+  /** Links that leave the repository and are left out; absent = none. */
+  outside?: readonly string[];
+}

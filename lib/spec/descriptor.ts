@@ -34,7 +34,12 @@ export const descriptorSchema = z.looseObject({
   fileSystems: z
     .record(
       z.string(),
-      z.looseObject({ id: z.string().optional(), fsxLustre: z.string().optional(), efs: z.string().optional() }),
+      z.looseObject({
+        id: z.string().optional(),
+        fsxLustre: z.string().optional(),
+        efs: z.string().optional(),
+        directoryPath: z.string().optional(),
+      }),
     )
     .optional(),
   external: z.array(z.looseObject({ s3: z.string(), access: z.string().optional() })).optional(),

@@ -1,3 +1,4 @@
+import type { CodeFolder } from './code-source';
 import type { Descriptor } from './descriptor';
 import { type Issue, type IssueLevel, type IssueText, issue } from './issue';
 import type { RunSpec } from './run-spec';
@@ -6,10 +7,8 @@ import type { RunSpec } from './run-spec';
 export interface RuleContext {
   descriptor?: Descriptor;
   region?: string;
-  /** Whether a path inside the local code folder exists; absent when the code is not a local folder. */
-  codeExists?: (path: string) => boolean;
-  /** The first line of a file of the local code folder that ends with `\r\n`; undefined when there is none. */
-  windowsLine?: (path: string) => number | undefined;
+  /** The local code folder; absent when the code is not a local folder. */
+  codeFolder?: CodeFolder;
   /** Why the code folder cannot be read. */
   codeProblem?: string;
   /** The remedy for `codeProblem`; @default - name another folder */

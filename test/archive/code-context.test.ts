@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
@@ -12,6 +12,12 @@ function besideProject(): { folder: string; runFile: string } {
   writeFileSync(path.join(folder, 'code/train.py'), '');
   return { folder, runFile: path.join(folder, 'project/runs/run.yaml') };
 }
+
+/** One fact about each file that has it. */
+const facts = ({ codeFolder }: ReturnType<typeof codeContext>, fact: 'windowsLine' | 'secret') =>
+  Object.fromEntries(
+    codeFolder?.files.flatMap((file) => (file[fact] === undefined ? [] : [[file.name, file[fact]]])) ?? [],
+  );
 
 const run = (source: string) => runOf({ ...BASE, code: { source, entryPoint: 'train.py' } });
 
@@ -32,11 +38,15 @@ test('fails: code outside the repository of the run file', () => {
   });
 });
 
-test('in a repository that holds both it is found, and only files below it are', () => {
+test('in a repository that holds both it is found, with the files below it', () => {
   const { folder, runFile } = besideProject();
   mkdirSync(path.join(folder, '.git'));
-  const { codeExists } = codeContext(run('../../code'), runFile);
-  expect(['train.py', 'other.py', '../project/runs'].map((name) => codeExists?.(name))).toEqual([true, false, false]);
+  const { codeFolder } = codeContext(run('../../code'), runFile);
+  expect(codeFolder).toEqual({
+    files: [{ name: 'train.py', bytes: 0, isExecutable: false }],
+    problems: [],
+    outside: [],
+  });
 });
 
 test('finds the first line of a script that ends as on Windows, as the driver does', () => {
@@ -47,9 +57,38 @@ test('finds the first line of a script that ends as on Windows, as the driver do
   write('mixed.sh', '#!/bin/bash\nset -e\r\n');
   write('unix.sh', '#!/bin/bash\nprintf "a\\r\\n"\n');
   write('installer.sh', '#!/bin/bash\nexit\n\0\r\n');
-  const { windowsLine } = codeContext(run('../../code'), runFile);
-  const files = ['windows.sh', 'mixed.sh', 'unix.sh', 'installer.sh', 'missing.sh', '../project/runs'];
-  expect(files.map((name) => windowsLine?.(name))).toEqual([1, 2, undefined, undefined, undefined, undefined]);
+  write('tool', '#!/usr/bin/env python3\r\n');
+  write('notes.txt', 'a\r\n');
+  expect(facts(codeContext(run('../../code'), runFile), 'windowsLine')).toEqual({
+    'mixed.sh': 2,
+    tool: 1,
+    'windows.sh': 1,
+  });
+});
+
+test('finds keys and tokens by their format, not in what looks like one', () => {
+  const { folder, runFile } = besideProject();
+  mkdirSync(path.join(folder, '.git'));
+  const write = (name: string, text: string) => writeFileSync(path.join(folder, 'code', name), text);
+  write('key', '-----BEGIN OPENSSH PRIVATE KEY-----\n');
+  write('a.py', `login("hf_${'0123456789'.repeat(4)}")`);
+  write('credentials', `[default]\naws_secret_access_key = ${'a/B+'.repeat(10)}\n`);
+  write(
+    'docs.md',
+    'AKIAIOSFODNN7EXAMPLE, aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY, hf_hub_download',
+  );
+  expect(facts(codeContext(run('../../code'), runFile), 'secret')).toEqual({
+    'a.py': 'a token of Hugging Face',
+    credentials: 'a secret key of AWS',
+    key: 'a private key',
+  });
+});
+
+test('fails: a code folder that is a link to a place outside the repository', () => {
+  const { folder, runFile } = besideProject();
+  mkdirSync(path.join(folder, 'project/.git'));
+  symlinkSync('../code', path.join(folder, 'project/code'));
+  expect(codeContext(run('../code'), runFile).codeProblem).toMatch(/^must be in the run file's Git repository/);
 });
 
 test('fails: a folder that is not there, and a file', () => {

@@ -33,7 +33,7 @@ test('the verbs and their options are what scripts rely on', () => {
     validate: `${common} --sizes`,
     plan: `${common} --search --search-libraries --html --by --calibrate`,
     report: `${common} --html`,
-    launch: `${common} --dry-run --out --matrix --stop-when --smoke --run-id --at --after --preemptible --note --client-request-id --yes --wait`,
+    launch: `${common} --dry-run --out --matrix --stop-when --smoke --run-id --at --after --preemptible --note --client-request-id --yes --wait --no-logs`,
     import: common,
     top: common,
     mcp: '--allow',

@@ -1,22 +1,30 @@
 // The archive of a folder is the same, byte for byte, whichever client makes it.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { archiveFolder, COMPRESSED } from '../../lib/archive/archive';
+import { codeFiles } from '../../lib/archive/code-files';
 import { PYTHON } from '../support/python';
 
-const SOURCE = path.join(__dirname, '../../clients/python/src/slipway/_archive.py');
+const SOURCE = path.join(__dirname, '../../clients/python/src/slipway');
 /** The module by itself: the package would need boto3. */
 const SCRIPT = `
-import importlib.util, sys
-spec = importlib.util.spec_from_file_location("_archive", ${JSON.stringify(SOURCE)})
-module = importlib.util.module_from_spec(spec)
-sys.modules["_archive"] = module
-spec.loader.exec_module(module)
-print(module.archive_folder(sys.argv[1]).sha256)
+import sys, types, warnings
+warnings.simplefilter("ignore")
+package = types.ModuleType("slipway")
+package.__path__ = [${JSON.stringify(SOURCE)}]
+sys.modules["slipway"] = package
+from slipway._archive import archive_folder
+from slipway.errors import UsageError
+for line in sys.stdin:
+    try:
+        print(archive_folder(line.strip()).sha256, flush=True)
+    except UsageError as error:
+        print(str(error).replace(chr(10), "|"), flush=True)
 `;
 
 let folder: string;
@@ -25,7 +33,17 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const pythonDigest = () => execFileSync(PYTHON, ['-c', SCRIPT, folder], { encoding: 'utf8' }).trim();
+/** What the Python client makes of each folder: the digest, or why it cannot be packed. */
+const inPython = (...folders: string[]) =>
+  execFileSync(PYTHON, ['-c', SCRIPT], { encoding: 'utf8', input: folders.map((name) => `${name}\n`).join('') })
+    .trim()
+    .split('\n');
+const pythonDigest = () => inPython(folder)[0];
+const inTypeScript = (at: string) =>
+  archiveFolder(at).then(
+    ({ sha256 }) => sha256,
+    (error: Error) => error.message.replaceAll('\n', '|'),
+  );
 
 function put(name: string, content: string | Buffer, mode = 0o644): void {
   const file = path.join(folder, name);
@@ -88,4 +106,129 @@ test('registered runs keep the compressed archive, and with it the digest that t
   const [stored, compressed] = [await archiveFolder(folder), await archiveFolder(folder, COMPRESSED)];
   expect(compressed.bytes.length).toBeLessThan(stored.bytes.length);
   expect(gunzipSync(compressed.bytes).equals(gunzipSync(stored.bytes))).toBe(true);
+});
+
+/** A folder of code as a list of what is made in it, in this order; what cannot be made is left out. */
+const parts = fc.constantFrom(
+  'a',
+  'b',
+  'sub',
+  'train.py',
+  'x.pyc',
+  '.git',
+  'venv',
+  'pyvenv.cfg',
+  'é',
+  '\u{1F600}',
+  'l'.repeat(20),
+  'up',
+);
+const names = fc.array(parts, { minLength: 1, maxLength: 3 }).map((all) => all.join('/'));
+const targets = fc.oneof(
+  names,
+  names.map((name) => `../${name}`),
+  fc.constantFrom('.', '..', '/etc/hostname', '/etc', '../..', 'up', '/dev/null'),
+);
+const entries = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({ name: names, content: fc.string({ maxLength: 20 }), mode: fc.constantFrom(0o644, 0o755) }),
+  },
+  { weight: 2, arbitrary: fc.record({ name: names, target: targets }) },
+);
+
+function make(at: string, entry: { name: string; content?: string; mode?: number; target?: string }): void {
+  const file = path.join(at, entry.name);
+  try {
+    mkdirSync(path.dirname(file), { recursive: true });
+    if (entry.target === undefined) writeFileSync(file, entry.content ?? '', { mode: entry.mode ?? 0o644, flag: 'wx' });
+    else symlinkSync(entry.target, file);
+  } catch {
+    // Another entry is in the way.
+  }
+}
+
+test('any folder has one archive, or the same reasons for none, whichever client packs it', async () => {
+  const drawn = fc.sample(fc.record({ isRepository: fc.boolean(), all: fc.array(entries, { maxLength: 12 }) }), {
+    numRuns: 150,
+    seed: 43,
+  });
+  const folders = drawn.map(({ isRepository, all }, i) => {
+    const repository = path.join(folder, String(i));
+    const code = path.join(repository, 'code');
+    mkdirSync(code, { recursive: true });
+    if (isRepository) mkdirSync(path.join(repository, '.git'));
+    writeFileSync(path.join(repository, 'a'), 'beside the code');
+    for (const entry of all) make(code, entry);
+    return code;
+  });
+  const ours = await Promise.all(folders.map(inTypeScript));
+  expect(inPython(...folders)).toEqual(ours);
+  // The sample has both kinds.
+  expect(
+    new Set(
+      ours.map((one) =>
+        one
+          .replace(/, got [^;]*/g, '')
+          .split('|')[0]
+          ?.slice(0, 40),
+      ),
+    ).size,
+  ).toBeGreaterThan(20);
+});
+
+test.each<[string, () => void, string]>([
+  [
+    'a link that leads nowhere',
+    () => symlinkSync('nowhere', path.join(folder, 'broken')),
+    'must contain no link that leads nowhere, got broken; remove it',
+  ],
+  [
+    'a link to itself',
+    () => symlinkSync('self', path.join(folder, 'self')),
+    'must contain no link to itself or to a folder around it, got self; remove it',
+  ],
+  [
+    'a link to the folder itself',
+    () => symlinkSync('.', path.join(folder, 'mylink')),
+    'must contain no link to itself or to a folder around it, got mylink; remove it',
+  ],
+  [
+    'a name in Latin-1',
+    () => writeFileSync(Buffer.concat([Buffer.from(`${folder}/`), Buffer.from('caf\u00e9.py', 'latin1')]), ''),
+    'must contain only names in UTF-8, got caf\uFFFD.py; rename it',
+  ],
+  [
+    '600 MB in one file',
+    () => {
+      put('model.bin', '');
+      truncateSync(path.join(folder, 'model.bin'), 600_000_000);
+    },
+    'must contain at most 512 MiB, got 573 MiB; keep data in a channel',
+  ],
+])('fails: %s', async (_, fill, message) => {
+  put('train.py', '');
+  fill();
+  expect([await inTypeScript(folder), pythonDigest()]).toEqual([`code.source: ${message}`, `code.source: ${message}`]);
+});
+
+test('a link to a folder of the repository stands for its content, and a Python environment is left out', async () => {
+  mkdirSync(path.join(folder, '.git'));
+  put('common/lib.py', 'x = 1');
+  put('code/train.py', 'import common.lib');
+  put('code/venv/pyvenv.cfg', '');
+  put('code/venv/lib/torch.py', '');
+  symlinkSync('../common', path.join(folder, 'code/common'));
+  const { files, problems } = codeFiles(path.join(folder, 'code'));
+  expect([files.map(({ name }) => name), problems]).toEqual([['common/lib.py', 'train.py'], []]);
+});
+
+test('a link that leaves the repository is left out, and one with the name of what is left out is not followed', async () => {
+  put('train.py', '');
+  symlinkSync('/etc/hostname', path.join(folder, 'host.txt'));
+  symlinkSync('/etc', path.join(folder, 'data'));
+  symlinkSync('/nowhere', path.join(folder, '.venv'));
+  const { files, problems, outside } = codeFiles(folder);
+  expect([files.map(({ name }) => name), problems, outside]).toEqual([['train.py'], [], ['data', 'host.txt']]);
+  expect(await inTypeScript(folder)).toBe(pythonDigest());
 });

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { filesBelow, sha256 } from '../../archive/archive';
+import { sha256 } from '../../archive/archive';
+import { codeFiles } from '../../archive/code-files';
 import { packageRoot } from '../package-root';
 
 /** One file of driver or trainer, with its path in the archive. */
@@ -25,9 +26,9 @@ export function localDriver(): LocalDriver {
   const files = SOURCES.flatMap((source) => {
     const folder = path.join(root, source);
     if (!existsSync(folder)) return [];
-    return filesBelow(folder)
-      .filter((name) => !name.endsWith('.md'))
-      .map((name) => ({ name, bytes: readFileSync(path.join(folder, name)) }));
+    return codeFiles(folder)
+      .files.filter(({ name }) => !name.endsWith('.md'))
+      .map(({ name }) => ({ name, bytes: readFileSync(path.join(folder, name)) }));
   });
   return { files, hash: hashOf(files) };
 }

@@ -30,6 +30,8 @@ export interface LaunchOptions extends CommonOptions {
   note?: string;
   yes?: boolean;
   wait?: boolean;
+  /** With `wait`: false for the states of the run alone. @default true */
+  logs?: boolean;
   /** `path=a,b,c`: one run per combination of values. */
   matrix?: string[];
   /** Rule that stops runs of the matrix early: `loss > best * 1.1 after 500 steps`. */
@@ -153,5 +155,5 @@ async function submitRun(
     return EXIT.done;
   }
   terminal.err(`${answer.runId}: ${answer.state}`);
-  return waitForEnd(descriptor, answer.runId, options, terminal);
+  return waitForEnd(descriptor, answer.runId, { ...options, logs: options.logs ?? true }, terminal);
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { GetObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3';
 import { type Archive, archiveFolder, codeArchive } from '../../archive/archive';
+import { MOST_CODE_BYTES } from '../../archive/code-files';
 import { isPrefixInS3 } from '../../spec/code-source';
 import type { Descriptor } from '../../spec/descriptor';
 import { fillPlaceholders } from '../../spec/formats/places';
@@ -10,9 +11,6 @@ import { parseS3Uri } from '../../spec/formats/s3-uri';
 import type { RunSpec } from '../../spec/run-spec';
 import { calling } from '../aws-errors';
 import { UsageError } from '../exit';
-
-/** Maximum size of a code prefix: an archive of code is read into memory here and on every host. */
-const MOST_BYTES = 512 * 2 ** 20;
 
 /**
  * The archive that the command uploads: of a folder beside the run file, or of a prefix in S3, which is read with the caller's own
@@ -38,9 +36,9 @@ async function downloadPrefix(uri: string, folder: string, region: string): Prom
   const bytes = objects.reduce((sum, { size }) => sum + size, 0);
   if (objects.length === 0)
     throw new UsageError(`code.source: must be a prefix with objects, got ${uri}; upload the code under it`);
-  if (bytes > MOST_BYTES)
+  if (bytes > MOST_CODE_BYTES)
     throw new UsageError(
-      `code.source: must contain at most ${MOST_BYTES / 2 ** 20} MiB, got ${Math.ceil(bytes / 2 ** 20)} MiB under ${uri}; keep data elsewhere`,
+      `code.source: must contain at most ${MOST_CODE_BYTES / 2 ** 20} MiB, got ${Math.ceil(bytes / 2 ** 20)} MiB under ${uri}; keep data elsewhere`,
     );
   for (const { key } of objects) {
     const file = path.join(folder, relativeName(key.slice(Prefix.length), uri));

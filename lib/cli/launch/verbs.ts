@@ -35,7 +35,8 @@ export function launchVerbs(cli: CommandLine): void {
       'idempotency token: a second launch with the same ID returns the run of the first launch',
     )
     .addOption(new Option('--yes', 'skip confirmation prompts'))
-    .addOption(new Option('--wait', 'follow the run until it ends'))
+    .addOption(new Option('--wait', 'follow the run until it ends; prints the output of the first host on stdout'))
+    .option('--no-logs', 'with --wait: print only the states of the run')
     .action(async (file: string, options: LaunchOptions) =>
       cli.done(await (await import('./launch.js')).launch(file, options, cli.terminal)),
     );

@@ -1,5 +1,6 @@
 import type { ListRequest, StatusAnswer } from '../../contracts/control';
 import type { Descriptor } from '../../spec/descriptor';
+import { Refusal, ServiceError } from '../exit';
 import { callControl } from './control-client';
 
 /** Control's answer to `status` when it is not a refusal. */
@@ -18,6 +19,16 @@ export const readStatus = (
 /** The part of an answer that `--json` prints. */
 export function withoutOk<T extends { ok: true }>({ ok: _ok, ...rest }: T): Omit<T, 'ok'> {
   return rest;
+}
+
+/** The answer, or `otherwise` when the service cannot give it now: for what only adds to a verb's own answer. */
+export async function answerOr<T>(answer: Promise<T>, otherwise: T): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ServiceError || error instanceof Refusal) return otherwise;
+    throw error;
+  }
 }
 
 /** Maximum number of runs that the control function lists at once. */

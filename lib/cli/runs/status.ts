@@ -6,6 +6,7 @@ import { EXIT } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
+import { failureText } from './failure';
 import { tagsText } from './list';
 import { progressText } from './progress-text';
 import { readStatus, withoutOk } from './read-status';
@@ -22,7 +23,10 @@ export async function status(runId: string, options: StatusOptions, terminal: Te
   if (options.wait) return waitForEnd(descriptor, runId, options, terminal);
   const answer = await readStatus(descriptor, runId);
   if (options.json) terminal.out(json(withoutOk(answer)));
-  else terminal.out(statusText(plainLines(answer), descriptor));
+  else {
+    const lines = [statusText(plainLines(answer), descriptor), ...(await failureText(descriptor, answer))];
+    terminal.out(lines.join('\n'));
+  }
   return EXIT.done;
 }
 

@@ -71,9 +71,9 @@ function streamVerbs(cli: CommandLine): void {
       'print the log lines of all attempts and hosts in chronological order',
       'slipway logs llama2-13b-261101090000 --errors\n  slipway logs llama2-13b-261101090000 --follow --node 3',
     )
-    .option('--follow', 'continue until the run ends')
+    .option('--follow', 'begin with the last minute, and continue until the run ends')
     .option('--node <n>', 'only the log of this host')
-    .option('--errors', 'only the first error of all hosts')
+    .option('--errors', 'only the first error of all hosts, with the lines around it')
     .option('--since <time>', 'start of the period: 30m, 2h, 1d, or an ISO 8601 time')
     .action(async (run: string, options: LogOptions) =>
       cli.done(await (await import('./logs/logs.js')).logs(run, options, cli.terminal)),

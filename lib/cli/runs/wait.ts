@@ -4,7 +4,9 @@ import type { Descriptor } from '../../spec/descriptor';
 import { plainLine } from '../../spec/formats/plain-text';
 import { EXIT, ServiceError } from '../exit';
 import { json, type Terminal } from '../terminal';
-import { readStatus, withoutOk } from './read-status';
+import { failureText } from './failure';
+import { LogTail } from './logs/log-tail';
+import { answerOr, readStatus, withoutOk } from './read-status';
 
 /** Number of consecutive failed status calls after which waiting ends; the run itself continues. */
 const PATIENCE = 10;
@@ -14,6 +16,8 @@ export interface WaitOptions {
   json?: boolean;
   /** Seconds between two polls. */
   everySeconds?: number;
+  /** Whether stdout shows the output of the script as well. @default false */
+  logs?: boolean;
 }
 
 /** Follows a run until it ends: prints a line per change to stderr, and the last status to stdout. */
@@ -24,10 +28,34 @@ export async function waitForEnd(
   terminal: Terminal,
 ): Promise<number> {
   const status = await whileInterruptible([runId], descriptor, terminal, () =>
-    follow(descriptor, runId, terminal, { everySeconds: options.everySeconds }),
+    follow(descriptor, runId, terminal, {
+      everySeconds: options.everySeconds,
+      ...(options.logs && !options.json && { before: outputOf(descriptor, runId, terminal, options.everySeconds) }),
+    }),
   );
   if (options.json) terminal.out(json(status));
+  else for (const line of await failureText(descriptor, status)) terminal.err(line);
   return status.state === 'completed' ? EXIT.done : EXIT.runFailed;
+}
+
+/** Lines that the driver and the trainer write for programs. */
+const MACHINE_LINE = 'slipway {';
+/** The last lines of a job arrive after its end. */
+const LAST_LINES_SECONDS = 5;
+
+/** Prints what the script has written on the first host since the last look; a log that cannot be read now is read at the next one. */
+function outputOf(descriptor: Descriptor, runId: string, terminal: Terminal, everySeconds?: number) {
+  const tail = new LogTail(descriptor, { runId, node: '1' });
+  const print = async (status: StatusAnswer) => {
+    for (const { message } of await answerOr(tail.fresh(status), []))
+      if (!message.startsWith(MACHINE_LINE)) terminal.out(plainLine(message));
+  };
+  return async (status: StatusAnswer): Promise<void> => {
+    await print(status);
+    if (!hasEnded(status)) return;
+    await sleep(1000 * (everySeconds ?? pollSeconds(LAST_LINES_SECONDS)));
+    await print(status);
+  };
 }
 
 /**
@@ -86,6 +114,8 @@ export const pollSeconds = (usual: number): number => Number(process.env.SLIPWAY
 export interface FollowOptions extends Pick<WaitOptions, 'everySeconds'> {
   /** @default - until the run has ended */
   until?: (status: StatusAnswer) => boolean | Promise<boolean>;
+  /** Called with each status before its line is printed. */
+  before?: (status: StatusAnswer) => Promise<void>;
 }
 
 /** Prints a line for each change, until `until` returns true. */
@@ -93,7 +123,7 @@ export async function follow(
   descriptor: Descriptor,
   runId: string,
   terminal: Terminal,
-  { until = hasEnded, everySeconds = pollSeconds(10) }: FollowOptions = {},
+  { until = hasEnded, before, everySeconds = pollSeconds(10) }: FollowOptions = {},
 ): Promise<StatusAnswer> {
   let said = '';
   for (let failures = 0; ; await sleep(everySeconds * 1000)) {
@@ -107,6 +137,7 @@ export async function follow(
       continue;
     }
     failures = 0;
+    await before?.(status);
     const line = plainLine(progressLine(status));
     if (line !== said) terminal.err(line);
     said = line;

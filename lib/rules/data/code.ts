@@ -1,46 +1,7 @@
 import { isArchiveInS3, isPrefixInS3 } from '../../spec/code-source';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, guide, type Rule, type RuleContext, when } from '../rule';
-
-/** `pkg.train` may be the file pkg/train.py or the package pkg/train/__main__.py. */
-function entryPointExists(entryPoint: string, exists: (path: string) => boolean): boolean {
-  if (/\.(py|sh)$/.test(entryPoint)) return exists(entryPoint);
-  const path = entryPoint.replaceAll('.', '/');
-  return exists(entryPoint) || exists(`${path}.py`) || exists(`${path}/__main__.py`);
-}
-
-function folder(run: RunSpec, { codeExists, codeProblem, codeFix }: RuleContext): Finding[] {
-  const { source, builtin, entryPoint, requirements } = run.code;
-  if (codeProblem)
-    return [
-      { path: 'code.source', must: codeProblem, got: source, fix: codeFix ?? 'use a folder relative to the run file' },
-    ];
-  if (builtin || !codeExists) return [];
-  return [
-    ...when(!entryPointExists(entryPoint, codeExists), {
-      path: 'code.entryPoint',
-      must: `must exist inside ${source}`,
-      got: entryPoint,
-      fix: 'use a file of that folder',
-    }),
-    ...when(requirements !== undefined && !codeExists(requirements), {
-      path: 'code.requirements',
-      must: `must exist inside ${source}`,
-      got: requirements,
-      fix: 'use a file of that folder',
-    }),
-  ];
-}
-
-function lineEndings({ code }: RunSpec, { windowsLine }: RuleContext): Finding[] {
-  const line = code.entryPoint.endsWith('.sh') ? windowsLine?.(code.entryPoint) : undefined;
-  return when(line !== undefined, {
-    path: 'code.entryPoint',
-    must: 'must have Unix line endings',
-    got: `\\r\\n on line ${line} of ${code.entryPoint}`,
-    fix: "convert it with dos2unix or sed -i 's/\\r$//'",
-  });
-}
+import { CODE_FOLDER_RULES, toolkitRequirements } from './code-folder';
 
 function builtin(run: RunSpec): Finding[] {
   const { builtin: name, requirements } = run.code;
@@ -102,27 +63,29 @@ function archive(run: RunSpec): Finding[] {
   ];
 }
 
-function requirementsIndex(run: RunSpec, { descriptor }: RuleContext): Finding[] {
-  if (run.code.requirements === undefined) return [];
+function requirementsIndex(run: RunSpec, context: RuleContext): Finding[] {
+  const { descriptor } = context;
+  const got = run.code.requirements ?? toolkitRequirements(run, context);
+  if (got === undefined) return [];
   const path = 'code.requirements';
   const locked = descriptor?.network?.mode === 'vpc-locked' && (descriptor.network.packages ?? 'none') === 'none';
   return [
     ...when(run.network.isolation, {
       path,
       must: 'must not be given with network.isolation: nothing can be installed',
-      got: run.code.requirements,
+      got,
       fix: 'include the packages in the image',
     }),
     ...when(locked && !run.network.isolation, {
       path,
       must: 'must have a package index, which the environment does not provide (vpc-locked with packages none)',
-      got: run.code.requirements,
+      got,
       fix: 'include the packages in the image, or ask the platform team to set network.packages to wheels or codeartifact',
     }),
-    ...when(run.distribution.contract === 'toolkit' && run.code.requirements !== 'requirements.txt', {
+    ...when(run.distribution.contract === 'toolkit' && got !== 'requirements.txt', {
       path,
       must: 'must be requirements.txt under the toolkit contract, which installs no other file',
-      got: run.code.requirements,
+      got,
       fix: 'rename it, or use contract entrypoint',
     }),
   ];
@@ -140,26 +103,42 @@ function argumentCollisions(run: RunSpec): Finding[] {
     }));
 }
 
+/** What the toolkit makes of an argument that the driver passes in another form; undefined where both pass the same. */
+function toolkitForm(key: string, value: unknown): string | undefined {
+  if (value === false) return undefined;
+  if (value === true) return `--${key} True`;
+  if (typeof value === 'object' && value !== null) return asOneText(key);
+  if (key.length === 1) return `-${key}`;
+  return key.startsWith('-') ? `--${key}` : undefined;
+}
+
+const asOneText = (key: string): string => `--${key} and the whole value as one text in the notation of Python`;
+
+/** Hyperparameters are for the toolkit alone: only what no parser of arguments reads is worth a word. */
+const hyperparameterForm = (key: string, value: unknown): string | undefined =>
+  Array.isArray(value) ? asOneText(key) : undefined;
+
+function argumentForms({ distribution, code, hyperparameters }: RunSpec): Finding[] {
+  if (distribution.contract !== 'toolkit') return [];
+  const told = (section: string, values: object, formOf: typeof toolkitForm) =>
+    Object.entries(values).flatMap(([key, value]) => {
+      const form = formOf(key, value);
+      return when(form !== undefined, {
+        path: `${section}.${key}`,
+        must: `must have a form that the toolkit passes as it is; it passes ${form}`,
+        got: value,
+        fix: 'write the text that the script expects, use contract entrypoint and code.arguments, or acknowledge it',
+      });
+    });
+  return [
+    ...told('code.arguments', code.arguments, toolkitForm),
+    ...told('hyperparameters', hyperparameters, hyperparameterForm),
+  ];
+}
+
 /** Rules for a run's code. */
 export const CODE_RULES: readonly Rule[] = [
-  {
-    id: 'code/folder',
-    level: 'error',
-    isLocal: true,
-    what: 'The code folder, its entry point and its requirements exist.',
-    why: 'Otherwise the job would fail after the instances have started.',
-    source: 'docs/reference/run-file.md',
-    check: folder,
-  },
-  {
-    id: 'code/line-endings',
-    level: 'error',
-    isLocal: true,
-    what: 'A shell script that is the entry point has Unix line endings.',
-    why: 'bash takes the carriage return for a part of the last word of each line: `set -e` is not applied, and a run whose commands failed ends as completed.',
-    source: 'docs/guides/own-script.md',
-    check: lineEndings,
-  },
+  ...CODE_FOLDER_RULES,
   {
     id: 'code/builtin',
     level: 'error',
@@ -192,6 +171,15 @@ export const CODE_RULES: readonly Rule[] = [
     why: 'The toolkit passes hyperparameters as arguments.',
     source: 'docs/reference/run-file.md',
     check: argumentCollisions,
+  },
+  {
+    id: 'code/argument-form',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'With the toolkit contract, no argument is true or has a key of one letter, and no argument or hyperparameter is a list.',
+    why: 'The toolkit passes every hyperparameter as `--key value`: true is the text True, which argparse refuses for store_true, and a list is one text such as [1, 2].',
+    source: 'https://github.com/aws/sagemaker-training-toolkit/blob/master/src/sagemaker_training/mapping.py',
+    check: argumentForms,
   },
   {
     id: 'code/shell-characters',

@@ -2,7 +2,7 @@ import { isArchiveInS3 } from '../../spec/code-source';
 import { allowedPlaces, fillPlaceholders, mayUsePlace, type PlaceUse } from '../../spec/formats/places';
 import { orList } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
-import { type Finding, type Rule, type RuleContext, when } from '../rule';
+import { api, type Finding, type Rule, type RuleContext, when } from '../rule';
 import { eachChannel, fileSystem, fileSystemKey } from './channels';
 
 const PLACEHOLDERS = ['dataBucket', 'checkpointBucket', 'team', 'runId', 'fsx'];
@@ -147,6 +147,28 @@ function foreignFileSystems(run: RunSpec, { descriptor }: RuleContext): Finding[
   });
 }
 
+/** SageMaker mounts a directory by its whole path, which for FSx for Lustre begins with the mount name of the file system. */
+function foreignDirectories(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  if (!descriptor) return [];
+  const systems = Object.values(descriptor.fileSystems ?? {});
+  return eachChannel(run, (channel, at) => {
+    const given = fileSystem(channel);
+    const id = given && fillPlaceholders(given.fileSystemId, { descriptor });
+    const root = systems.find((f) => [f.id, f.fsxLustre, f.efs].includes(id))?.directoryPath;
+    if (!given || root === undefined) return [];
+    const directory = fillPlaceholders(given.directoryPath, { descriptor });
+    const folder = root.replace(/\/$/, '');
+    const isBelow =
+      directory === folder || (directory.startsWith(`${folder}/`) && !directory.split('/').includes('..'));
+    return when(!isBelow, {
+      path: `${at}.${fileSystemKey(channel)}.directoryPath`,
+      must: `must be ${root} or a folder below it, which is what jobs may mount of ${id}`,
+      got: given.directoryPath,
+      fix: given.fileSystemId === '{fsx}' ? 'begin it with {fsxPath}' : `begin it with ${root}`,
+    });
+  });
+}
+
 /** Rules for data locations: placeholders, buckets and file systems that the run may use. */
 export const DATA_PLACE_RULES: readonly Rule[] = [
   {
@@ -213,5 +235,13 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
     why: 'The security group does not allow access to other file systems.',
     source: 'docs/decisions/0007-where-sources-differ.md',
     check: foreignFileSystems,
+  },
+  {
+    id: 'data/foreign-directory',
+    level: 'error',
+    what: 'The directory of a file system is the one that the environment declares, or below it.',
+    why: 'The path begins with the mount name of the file system; with another one, every instance fails to mount it after the wait for capacity.',
+    source: api('FileSystemDataSource'),
+    check: foreignDirectories,
   },
 ];

@@ -1,47 +1,9 @@
 import { orList } from '../../spec/issue';
 import type { ChannelSpec, RunSpec } from '../../spec/run-spec';
 import { api, type Finding, guide, type Rule, type RuleContext, when } from '../rule';
+import { CHANNEL_NAME_RULES } from './channel-names';
 import { eachChannel, fileSystem, fileSystemKey } from './channels';
 import { DATA_PLACE_RULES } from './data-places';
-
-/** Channels that the entrypoint contract adds to the run's own. */
-const OWN_CHANNELS = ['driver', 'job', 'code'] as const;
-const MAX_CHANNELS = 20;
-
-/** Channels that the request contains in addition to the run's own. */
-function reservedChannels(run: RunSpec): string[] {
-  if (run.distribution.contract === 'container') return [];
-  if (run.distribution.contract === 'toolkit') return run.network.isolation ? ['code'] : [];
-  return [...OWN_CHANNELS, ...(run.model?.weights ? ['weights'] : [])];
-}
-
-function names(run: RunSpec): Finding[] {
-  const all = run.data.map((c) => c.channel);
-  const reserved = reservedChannels(run);
-  const limit = MAX_CHANNELS - reserved.length;
-  return [
-    ...all.flatMap((name, i) => [
-      ...when(all.indexOf(name) !== i, {
-        path: `data[${i}].channel`,
-        must: 'must be unique (a duplicate of an earlier channel)',
-        got: name,
-        fix: 'use another name',
-      }),
-      ...when(reserved.includes(name), {
-        path: `data[${i}].channel`,
-        must: `must not be ${orList(reserved)}, which the launcher uses`,
-        got: name,
-        fix: 'use another name',
-      }),
-    ]),
-    ...when(all.length > limit, {
-      path: 'data',
-      must: `must be at most ${limit} channels (20 less the launcher's own)`,
-      got: all.length,
-      fix: 'combine related data under one prefix',
-    }),
-  ];
-}
 
 function oneSource(run: RunSpec): Finding[] {
   return eachChannel(run, (channel, at) => {
@@ -110,7 +72,7 @@ function fileSystems(channel: ChannelSpec, at: string): Finding[] {
     (option) => channel[option] !== undefined && !(option === 'inputMode' && channel.inputMode === 'File'),
   );
   return [
-    ...when(!fs.directoryPath.startsWith('/'), {
+    ...when(!/^(\/|\{fsxPath\})/.test(fs.directoryPath), {
       path: `${at}.${key}.directoryPath`,
       must: 'must start with /',
       got: fs.directoryPath,
@@ -161,16 +123,24 @@ function channelGroups(run: RunSpec): Finding[] {
   ]);
 }
 
+/** An object such as `corpus/train.csv` has an extension; FastFile provides only folders. */
+const namesObject = ({ s3 = '', inputMode }: ChannelSpec): boolean =>
+  inputMode !== 'FastFile' && /\/[^/]+\.[A-Za-z]\w*$/.test(s3.replace(/^s3:\/\/[^/]+/, ''));
+
+function wholeFolder(channel: ChannelSpec, at: string): Finding[] {
+  const { s3 = '/', s3DataType = 'S3Prefix', hubContentArn } = channel;
+  const isPrefix = s3DataType === 'S3Prefix' && hubContentArn === undefined && /^s3:\/\/[^/]+\/./.test(s3);
+  return when(isPrefix && !s3.endsWith('/') && !namesObject(channel), {
+    path: `${at}.s3`,
+    must: `should end with /, because it also selects ${s3.split('/').at(-1)}-old/ and every other key that begins so`,
+    got: s3,
+    fix: 'add a trailing /, or acknowledge it',
+  });
+}
+
 /** Rules for data channels. */
 export const DATA_RULES: readonly Rule[] = [
-  {
-    id: 'data/channels',
-    level: 'error',
-    what: 'Channel names are unique and not reserved by Slipway; a job has at most 20 channels in total.',
-    why: 'A channel is mounted at /opt/ml/input/data/<name>.',
-    source: api('Channel'),
-    check: names,
-  },
+  ...CHANNEL_NAME_RULES,
   {
     id: 'data/source',
     level: 'error',
@@ -240,19 +210,12 @@ export const DATA_RULES: readonly Rule[] = [
   },
   ...DATA_PLACE_RULES,
   {
-    id: 'data/fastfile-prefix',
+    id: 'data/whole-folder',
     level: 'warning',
-    what: 'A FastFile prefix ends in /.',
-    why: 'FastFile supports only whole folders.',
-    source: guide('model-access-training-data'),
-    check: (run) =>
-      eachChannel(run, (c, at) =>
-        when(c.inputMode === 'FastFile' && c.s3 !== undefined && !c.s3.endsWith('/'), {
-          path: `${at}.s3`,
-          must: 'should end with / to select a folder',
-          got: c.s3,
-          fix: 'add a trailing /',
-        }),
-      ),
+    mayAcknowledge: true,
+    what: 'A prefix that names a folder ends in /.',
+    why: 'S3Prefix selects every key that begins with the text: s3://bucket/train selects train-old/ and train.csv as well, in every input mode.',
+    source: api('S3DataSource'),
+    check: (run) => eachChannel(run, wholeFolder),
   },
 ];

@@ -56,15 +56,30 @@ const reserved =
 /** `$NAME` or `${NAME}`. */
 const REFERENCE = /\$(\{[A-Za-z_]\w*\}|[A-Za-z_]\w*)/;
 
-const references = ({ environmentVariables }: RunSpec): Finding[] =>
-  Object.entries(environmentVariables).flatMap(([name, value]) =>
-    when(REFERENCE.test(value), {
-      path: `environmentVariables.${name}`,
-      must: 'must not refer to another variable, because nothing expands it: the program gets the text with the dollar sign',
+/** Placeholders of locations, such as `s3://{dataBucket}/`. */
+const PLACEHOLDER = /\{(dataBucket|checkpointBucket|team|runId|fsx|fsxPath)\}/;
+
+function references({ environmentVariables, code, distribution }: RunSpec): Finding[] {
+  const words = distribution.contract === 'entrypoint' ? Object.entries(code.arguments) : [];
+  const values = [
+    ...Object.entries(environmentVariables).map(([name, value]) => [`environmentVariables.${name}`, value] as const),
+    ...words.flatMap(([name, value]) => [value].flat().map((one) => [`code.arguments.${name}`, String(one)] as const)),
+  ];
+  return values.flatMap(([path, value]) => [
+    ...when(REFERENCE.test(value), {
+      path,
+      must: 'must not refer to a variable, because nothing expands it: the program gets the text with the dollar sign',
       got: REFERENCE.exec(value)?.[0],
-      fix: 'write the whole value, or set the variable in the code of the run',
+      fix: 'write the whole value, or read the variable in the code of the run',
     }),
-  );
+    ...when(PLACEHOLDER.test(value), {
+      path,
+      must: 'must not contain a placeholder, which is filled in only in the locations of a run file',
+      got: PLACEHOLDER.exec(value)?.[0],
+      fix: 'write the whole value, or name the location under data and pass its folder below /opt/ml/input/data',
+    }),
+  ]);
+}
 
 const SOURCE = 'docs/guides/own-script.md';
 
@@ -94,8 +109,8 @@ export const RESERVED_VARIABLE_RULES: readonly Rule[] = [
     level: 'warning',
     mayAcknowledge: true,
     isLocal: true,
-    what: 'Values of environment variables do not refer to other variables.',
-    why: 'SageMaker passes values as they are: PATH: /opt/tools:$PATH makes the container fail because bash is not found.',
+    what: 'Values of environment variables and arguments refer to no variables and contain no placeholders.',
+    why: 'Values are passed as they are, never through a shell: PATH: /opt/tools:$PATH makes the container fail because bash is not found, and --data $SM_CHANNEL_TRAIN names no folder.',
     source: 'https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html',
     check: references,
   },

@@ -1,3 +1,4 @@
+import { secretIn } from '../../spec/formats/secret-values';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, type Rule, when } from '../rule';
 
@@ -5,14 +6,6 @@ import { type Finding, type Rule, when } from '../rule';
 const SECRET_NAME = /(^|[_-])(api[_-]?key|access[_-]?key|private[_-]?key|secret|password|passwd|credentials?)$/i;
 /** A token of a service, matched only in names of environment variables: arguments such as `pad-token` concern text. */
 const TOKEN_VARIABLE = /(^|_)(AUTH|ACCESS|HF|HUB|GITHUB|GH|GITLAB|API|BEARER|SESSION|PYPI)_TOKEN$/i;
-/**
- * Values with a recognisable format: access keys of AWS, tokens of Hugging Face, GitHub and GitLab, and private keys.
- * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids, 2026-11-23;
- * https://docs.github.com/en/authentication/keeping-your-account-and-data-secure/about-authentication-to-github#githubs-token-formats,
- * 2026-11-23.
- */
-const SECRET_VALUE =
-  /^(AKIA|ASIA)[A-Z0-9]{16}$|^hf_[A-Za-z0-9]{30,}$|^gh[pousr]_[A-Za-z0-9]{36,}$|^github_pat_|^glpat-|^-----BEGIN [A-Z ]*PRIVATE KEY/;
 /** Shorter values are probably switches, placeholders or names. */
 const SHORTEST = 8;
 
@@ -40,7 +33,7 @@ function inClear({ environmentVariables, hyperparameters, code, distribution }: 
 
 function looksSecret(name: string, value: unknown, names: readonly RegExp[]): boolean {
   if (typeof value !== 'string') return false;
-  if (SECRET_VALUE.test(value)) return true;
+  if (secretIn(value)) return true;
   const isPlace = /^([a-z0-9]+:\/\/|\/|\.)|[<>{}]/i.test(value);
   return value.length >= SHORTEST && !isPlace && names.some((pattern) => pattern.test(name));
 }

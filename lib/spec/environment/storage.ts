@@ -36,8 +36,9 @@ const fileSystem = z
       .string()
       .regex(/^\//, 'must be a path that starts with /')
       .meta({
-        description: 'Folder of the file system that jobs may mount.',
-        examples: ['/fsx/data'],
+        description:
+          'Folder of the file system that jobs may mount. For FSx for Lustre it begins with the mount name, which `aws fsx describe-file-systems` shows.',
+        examples: ['/abcdefgh/data'],
       }),
   })
   .meta({ description: 'An existing file system.' });
@@ -159,7 +160,8 @@ export const storage = z.strictObject({
     })
     .optional()
     .meta({
-      description: 'An FSx for Lustre file system that the stack creates; `{fsx}` in run files. Default: none.',
+      description:
+        'An FSx for Lustre file system that the stack creates; `{fsx}`, with the folder `{fsxPath}`, in run files. Default: none.',
       examples: [{ sizeGiB: 1200, throughputMBpsPerTiB: 250, zoneId: 'usw2-az2' }],
     }),
   fileSystems: z
@@ -167,6 +169,6 @@ export const storage = z.strictObject({
     .optional()
     .meta({
       description: 'Existing file systems that jobs may mount, by name. Default: none.',
-      examples: [{ corpus: { fsxLustre: 'fs-0123456789abcdef0', directoryPath: '/fsx/data' } }],
+      examples: [{ corpus: { fsxLustre: 'fs-0123456789abcdef0', directoryPath: '/abcdefgh/data' } }],
     }),
 });

@@ -17,18 +17,19 @@ export type PlaceUse =
   /** A processing job writes its results. */
   | 'results';
 
-/** Replaces `{dataBucket}`, `{checkpointBucket}`, `{team}`, `{fsx}` and, if it is known, `{runId}`. */
+/** Replaces `{dataBucket}`, `{checkpointBucket}`, `{team}`, `{fsx}`, `{fsxPath}` and, if it is known, `{runId}`. */
 export function fillPlaceholders(
   text: string,
   { descriptor, runId }: { descriptor: PlaceOwner & Pick<Descriptor, 'fileSystems'>; runId?: string },
 ): string {
-  const fileSystem = Object.values(descriptor.fileSystems ?? {})[0];
+  const lustre = Object.values(descriptor.fileSystems ?? {}).find(({ id, fsxLustre }) => id ?? fsxLustre);
   const values: Record<string, string | undefined> = {
     dataBucket: descriptor.dataBucket,
     checkpointBucket: descriptor.checkpointBucket,
     team: descriptor.team,
     runId,
-    fsx: fileSystem?.id ?? fileSystem?.fsxLustre,
+    fsx: lustre?.id ?? lustre?.fsxLustre,
+    fsxPath: lustre?.directoryPath?.replace(/\/$/, ''),
   };
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
 }

@@ -24,7 +24,10 @@ export const code = z.strictObject({
       z.string(),
       z
         .union([scalar, z.array(scalar)], { error: 'must be text, a number, true, false, null or a list of them' })
-        .meta({ description: 'One argument: true becomes `--key`, false leaves it out, a list repeats it.' }),
+        .meta({
+          description:
+            'One argument: true becomes `--key`, false leaves it out, a list repeats it. The toolkit cannot pass the first and the last so (`code/argument-form`).',
+        }),
     )
     .optional()
     .meta({

@@ -12,7 +12,8 @@ const fileSystem = (kind: string, directory: string) =>
         .string()
         .max(4096)
         .meta({
-          description: 'Folder of the file system that the channel provides.',
+          description:
+            'Folder of the file system that the channel provides, at or below the `directoryPath` that the environment declares for it. `{fsxPath}` is that of `{fsx}`.',
           examples: [directory],
         }),
       access: z.enum(['ro', 'rw']).optional().meta({
@@ -101,9 +102,9 @@ export const channel = z
       .max(256)
       .optional()
       .meta({ description: 'MIME type of the data. Default: none.', examples: ['application/jsonlines'] }),
-    fsxLustre: fileSystem('FSx for Lustre', '/fsx/data').meta({
+    fsxLustre: fileSystem('FSx for Lustre', '{fsxPath}/data').meta({
       description: 'FSx for Lustre file system instead of `s3`. Default: none.',
-      examples: [{ fileSystemId: 'fs-0123456789abcdef0', directoryPath: '/fsx/data', access: 'ro' }],
+      examples: [{ fileSystemId: '{fsx}', directoryPath: '{fsxPath}/data', access: 'ro' }],
     }),
     efs: fileSystem('EFS', '/data').meta({
       description: 'EFS file system instead of `s3`. Default: none.',

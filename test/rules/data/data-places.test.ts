@@ -97,19 +97,24 @@ test.each([
     ],
   ],
   ['train.sh', undefined, []],
-  ['train.py', 3, []],
 ])('a script %s whose line %s ends as on Windows', (entryPoint, line, said) => {
   const code = { source: './src', entryPoint };
-  const found = issuesOf({ ...BASE, code }, 'code/line-endings', { windowsLine: () => line });
+  const codeFolder = { files: [{ name: entryPoint, bytes: 1, isExecutable: false, windowsLine: line }], problems: [] };
+  const found = issuesOf({ ...BASE, code }, 'code/line-endings', { codeFolder });
   expect(found.map(({ message }) => message)).toEqual(said);
 });
 
 test.each([
   ['both files', ['train.py', 'requirements.txt'], []],
   ['no requirements', ['train.py'], ['code.requirements: must exist inside ./src, got requirements.txt']],
-  ['no entry point', ['requirements.txt'], ['code.entryPoint: must exist inside ./src, got train.py']],
+  [
+    'no entry point',
+    ['requirements.txt'],
+    ['code.entryPoint: must exist inside ./src as a .py file, a .sh file or a module, got train.py'],
+  ],
 ])('a folder of code with %s', (_what, files, said) => {
   const code = { source: './src', entryPoint: 'train.py', requirements: 'requirements.txt' };
-  const found = issuesOf({ ...BASE, code }, 'code/', { codeExists: (file) => files.includes(file) });
+  const codeFolder = { files: files.map((name) => ({ name, bytes: 1, isExecutable: false })), problems: [] };
+  const found = issuesOf({ ...BASE, code }, 'code/', { codeFolder });
   expect(found.map(({ message }) => message.replace(/;.*/, ''))).toEqual(said);
 });

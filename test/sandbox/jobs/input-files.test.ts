@@ -8,6 +8,11 @@ test.each([
   ['train', 'train/a', 'a'],
   ['', 'a/b', 'a/b'],
   ['data/one.bin', 'data/one.bin', 'one.bin'],
+  ['corpus/train', 'corpus/train/a.bin', 'a.bin'],
+  ['corpus/train', 'corpus/train.csv', 'train.csv'],
+  ['corpus/train', 'corpus/train-old/c.bin', 'train-old/c.bin'],
+  ['corpus/train', 'corpus/trainer/x y.bin', 'trainer/x y.bin'],
+  ['corpus//', 'corpus//a', 'a'],
 ])('below the prefix %j the key %j is the file %j', (prefix, key, file) => {
   expect(relativeTo(prefix, key)).toBe(file);
 });

@@ -10,11 +10,12 @@ import hashlib
 import os
 import struct
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-_LEFT_OUT = {".git", "__pycache__", "node_modules", ".venv", ".slipway", ".pytest_cache", ".ruff_cache", ".mypy_cache"}
+from ._code_files import code_files
+from .errors import UsageError
+
 _RECORD = 512
 #: Bytes of a stored block at most: RFC 1951, 3.2.4.
 _BLOCK = 65535
@@ -29,27 +30,14 @@ class Archive:
 
 
 def archive_folder(folder: str | os.PathLike[str]) -> Archive:
-    """The archive of a folder. Raises OSError where a file cannot be read."""
+    """The archive of a folder. Raises UsageError with a line for each reason why it cannot be packed, such as a link that leaves it."""
     root = Path(folder)
-    entries = [_entry(name, root / name) for name in _files_below(root)]
+    names, problems = code_files(root)
+    if problems:
+        raise UsageError("\n".join(problems))
+    entries = [_entry(name, root / name) for name in names]
     content = _stored_gzip(b"".join(entries) + bytes(2 * _RECORD))
     return Archive(content, hashlib.sha256(content).hexdigest())
-
-
-def _files_below(root: Path) -> list[str]:
-    # JavaScript sorts by UTF-16 code units.
-    return sorted(_visit(root, ""), key=lambda name: name.encode("utf-16-be"))
-
-
-def _visit(root: Path, at: str) -> Iterator[str]:
-    with os.scandir(root / at) as entries:
-        for entry in entries:
-            name = f"{at}/{entry.name}" if at else entry.name
-            if entry.is_dir(follow_symlinks=False):
-                if entry.name not in _LEFT_OUT:
-                    yield from _visit(root, name)
-            elif not entry.name.endswith(".pyc") and (root / name).is_file():
-                yield name
 
 
 def _entry(name: str, file: Path) -> bytes:

@@ -1,4 +1,3 @@
-import path from 'node:path';
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { Cluster } from '../cluster';
 import { JobFailure } from '../job-failure';
@@ -32,10 +31,13 @@ async function prefixFiles(s3: S3Client, uri: string): Promise<InputFile[]> {
   return keys.map((key) => ({ from: { ...location, key }, relativePath: relativeTo(location.key, key) }));
 }
 
-/** Path of a key relative to its prefix; an object whose key is the prefix itself keeps its last name. */
+/**
+ * Path of a key below its prefix. A prefix that ends within a name, such as `data/train` for `data/train-old/a`, keeps the whole name:
+ * https://github.com/aws/sagemaker-python-sdk/issues/3612.
+ */
 export function relativeTo(prefix: string, key: string): string {
-  const rest = key.slice(prefix.length).replace(/^\/+/, '');
-  return rest === '' ? path.posix.basename(key) : rest;
+  const folder = key.startsWith(`${prefix}/`) ? `${prefix}/` : prefix.slice(0, prefix.lastIndexOf('/') + 1);
+  return key.slice(folder.length).replace(/^\/+/, '');
 }
 
 /** The objects that a manifest lists: `[{"prefix": "s3://bucket/folder/"}, "one", "two", ...]`. */

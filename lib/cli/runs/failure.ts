@@ -1,0 +1,46 @@
+import type { StatusAnswer } from '../../contracts/control';
+import type { Descriptor } from '../../spec/descriptor';
+import { plainLine } from '../../spec/formats/plain-text';
+import { firstError } from './logs/first-error';
+import { readAttemptLog } from './logs/job-logs';
+import type { RunLine } from './logs/log-tail';
+import { answerOr, readStatus } from './read-status';
+
+/** The errors that end an attempt are near its end; its whole log may be gigabytes. */
+const LAST_MS = 900_000;
+
+/** What a person needs next about a run that failed: its first error with the lines around it, the runbook and two commands. */
+export async function failureText(descriptor: Descriptor, status: StatusAnswer): Promise<string[]> {
+  if (status.state !== 'failed') return [];
+  const { runId } = status;
+  const full = await answerOr(readStatus(descriptor, runId, { timeline: true }), status);
+  const options = `--environment ${descriptor.name}/${descriptor.team}`;
+  const lines = firstError(await lastLines(descriptor, status));
+  const host = lines[0]?.host;
+  const shown = lines.map(({ message }) => `    ${plainLine(message)}`);
+  return [
+    ...(lines.length > 0
+      ? [`  first error${host ? ` on ${host}` : ''}, attempt ${status.attempts.length}:`, ...shown]
+      : []),
+    `  next  docs/runbooks/${runbookOf(full)}.md`,
+    `        slipway logs ${runId} ${options} --errors`,
+    `        slipway resume ${runId} ${options}`,
+  ];
+}
+
+/** Lines of all hosts from the end of the newest attempt; none when the log cannot be read now. */
+async function lastLines(descriptor: Descriptor, { runId, attempts }: StatusAnswer): Promise<RunLine[]> {
+  const attempt = attempts.length;
+  const { endedAt = null } = attempts.at(-1) ?? {};
+  if (endedAt === null) return [];
+  const since = Date.parse(endedAt) - LAST_MS;
+  const events = await answerOr(readAttemptLog(descriptor, { runId, attempt, since }), []);
+  const lines = events.map(({ at, host, message }) => ({ at, attempt, host, message }));
+  return lines.sort((a, b) => a.at.localeCompare(b.at));
+}
+
+/** The page that the newest notice of the run names. */
+function runbookOf({ timeline = [] }: StatusAnswer): string {
+  const named = timeline.flatMap(({ what, evidence }) => (what === 'notice' ? [evidence.runbook] : []));
+  return String(named.at(-1) ?? 'README');
+}

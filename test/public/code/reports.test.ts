@@ -1,0 +1,278 @@
+// Situations of test/public/code.md: folders of code as their reporters had them, checked and packed as `launch` does.
+import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { codeFiles } from '../../../lib/archive/code-files';
+import { checkRunFile } from '../../../lib/cli/inputs';
+import type { Descriptor } from '../../../lib/spec/descriptor';
+import { DESCRIPTOR } from '../../support/runs';
+
+/** Content of a file, `->` and the target of a link, or a number of bytes. */
+type Folder = Record<string, string | number>;
+
+interface Given {
+  files?: Folder;
+  /** Other fields of `code`. */
+  code?: object;
+  distribution?: object;
+  also?: object;
+  environment?: Partial<Descriptor>;
+}
+
+const TOOLKIT = { library: 'ddp', contract: 'toolkit' };
+const TOOLKIT_SCRIPT = { library: 'custom', contract: 'toolkit', launcher: 'script' };
+
+/** What `validate` says of the run, with the names that would be packed. */
+function tried({ files = {}, code, distribution = { library: 'ddp' }, also, environment }: Given) {
+  const repository = mkdtempSync(path.join(tmpdir(), 'slipway-public-'));
+  mkdirSync(path.join(repository, '.git'));
+  for (const [name, content] of Object.entries({ 'code/train.py': 'print("step=1")\n', ...prefixed(files) }))
+    make(path.join(repository, name), content);
+  const run = path.join(repository, 'run.yaml');
+  const file = {
+    name: 'public',
+    code: { source: './code', entryPoint: 'train.py', ...code },
+    compute: { instanceType: 'ml.g5.12xlarge', instanceCount: 2 },
+    image: { kind: 'dlc', version: '2.13' },
+    distribution,
+    limits: { maxRuntimeSeconds: 3600, maxCostUsd: 100 },
+    ...also,
+  };
+  writeFileSync(run, JSON.stringify(file));
+  const { issues } = checkRunFile(run, {}, { ...DESCRIPTOR, ...environment });
+  const packed = codeFiles(path.join(repository, 'code')).files;
+  const said = issues.filter(({ rule }) => /^(code|data)\//.test(rule)).map(({ level, rule }) => `${level} ${rule}`);
+  return { said, packed };
+}
+
+/** Files of the code folder; a name that begins with / is beside it. */
+const prefixed = (files: Folder): Folder =>
+  Object.fromEntries(
+    Object.entries(files).map(([name, content]) => [name.startsWith('/') ? name.slice(1) : `code/${name}`, content]),
+  );
+
+function make(file: string, content: string | number): void {
+  mkdirSync(path.dirname(file), { recursive: true });
+  if (typeof content === 'number') {
+    writeFileSync(file, '');
+    truncateSync(file, content);
+  } else if (content.startsWith('->')) symlinkSync(content.slice(2), file);
+  else writeFileSync(file, content);
+}
+
+test.each<[source: string, given: Given, said: string[]]>([
+  [
+    'aws/sagemaker-python-sdk#5906: a link to a file outside the folder',
+    { files: { 'host.txt': '->/etc/hostname' } },
+    ['warning code/outside-links'],
+  ],
+  [
+    'skypilot-org/skypilot#814: a link to the folder that it is in',
+    { files: { mylink: '->.' } },
+    ['error code/folder'],
+  ],
+  ['pantsbuild/pants#16319: a link to itself', { files: { self: '->self' } }, ['error code/folder']],
+  [
+    'dstackai/dstack#728: code beyond the limit',
+    { files: { 'model.bin': 600_000_000 } },
+    ['error code/folder', 'warning code/size'],
+  ],
+  ['ray-project/ray#45818: a large working directory', { files: { 'model.bin': 110_000_000 } }, ['warning code/size']],
+  [
+    'pytorch/pytorch#7575: a script named torch.py',
+    { files: { 'torch.py': '' }, code: { entryPoint: 'torch.py' } },
+    ['warning code/shadowed-packages'],
+  ],
+  [
+    'mosaicml/llm-foundry#175: datasets.py beside the script',
+    { files: { 'datasets.py': '' } },
+    ['warning code/shadowed-packages'],
+  ],
+  [
+    'aws/sagemaker-training-toolkit#54: setup.py, and the entry point in a folder',
+    {
+      files: { 'setup.py': '', 'src/my_package/train.py': '' },
+      code: { entryPoint: 'src/my_package/train.py' },
+      distribution: TOOLKIT_SCRIPT,
+    },
+    ['error code/toolkit-package'],
+  ],
+  [
+    'aws/sagemaker-pytorch-training-toolkit#189: requirements.txt that nobody installs',
+    { files: { 'requirements.txt': 'pytorch-ignite' } },
+    ['warning code/not-installed'],
+  ],
+  [
+    'huggingface/accelerate#980: flags of argparse under the toolkit',
+    { code: { arguments: { with_tracking: true, fp16: false } }, distribution: TOOLKIT },
+    ['warning code/argument-form'],
+  ],
+  [
+    'awslabs/graphstorm#676: part1 also selects part10',
+    { also: { data: [{ channel: 'train', s3: 's3://{dataBucket}/graph/part1' }] } },
+    ['warning data/whole-folder'],
+  ],
+  [
+    'aws/sagemaker-python-sdk#2875: personal secrets that git ignores',
+    { files: { '.env': 'KEY=1', id_ed25519: '-----BEGIN OPENSSH PRIVATE KEY-----\n' } },
+    ['error code/secrets', 'warning code/secrets'],
+  ],
+  [
+    'huggingface/evaluate#609: a script named evaluate.py',
+    { files: { 'evaluate.py': '' }, code: { entryPoint: 'evaluate.py' } },
+    ['warning code/shadowed-packages'],
+  ],
+  [
+    'OpenLLM-Ro/llama-recipes#1: a token of Hugging Face in the code',
+    { files: { 'train.py': `load(use_auth_token="hf_${'Ab'.repeat(17)}")` } },
+    ['error code/secrets'],
+  ],
+  [
+    'microsoft/bert-stack-overflow#60: models that were downloaded into the folder',
+    { files: { 'models/bert.bin': 440_000_000 } },
+    ['warning code/size'],
+  ],
+  [
+    'kartoza/docker-postgis#106: every script has Windows line endings',
+    { files: { 'setup.sh': '#!/usr/bin/env bash\r\nset -e\r\n' } },
+    ['warning code/line-endings'],
+  ],
+  [
+    'aws/sagemaker-training-toolkit#117: a list as a hyperparameter',
+    { also: { hyperparameters: { list_param: ['foo', 'bar'] } }, distribution: TOOLKIT },
+    ['warning code/argument-form'],
+  ],
+  [
+    'aws/sagemaker-training-toolkit#128: a hyperparameter with a space',
+    { also: { hyperparameters: { key: 'a b' } }, distribution: TOOLKIT },
+    ['warning code/shell-characters'],
+  ],
+  [
+    'aws/sagemaker-python-sdk#1142: requirements.txt and no way to an index',
+    {
+      files: { 'requirements.txt': 'tqdm' },
+      distribution: TOOLKIT,
+      environment: { network: { mode: 'vpc-locked', packages: 'none' } },
+    },
+    ['error code/requirements'],
+  ],
+  [
+    'aws/sagemaker-python-sdk#3518: an entry point in a folder',
+    { files: { 'code/script.py': '' }, code: { entryPoint: 'code/script.py' } },
+    [],
+  ],
+])('%s', (_, given, said) => {
+  expect(tried(given).said).toEqual(said);
+});
+
+test('aws/sagemaker-python-sdk#2337: a link to a library of the repository is packed as its files', () => {
+  const { said, packed } = tried({ files: { '/common/lib.py': 'x = 1', common: '->../common' } });
+  expect([said, packed.map(({ name }) => name)]).toEqual([[], ['common/lib.py', 'train.py']]);
+});
+
+test('skypilot-org/skypilot#8122: a virtual environment is left out, whatever its name', () => {
+  const { said, packed } = tried({
+    files: { 'env/pyvenv.cfg': '', 'env/lib/a.py': '', 'conda/conda-meta/history': '' },
+  });
+  expect([said, packed.map(({ name }) => name)]).toEqual([[], ['train.py']]);
+});
+
+test('determined-ai/determined#3358: .git is left out', () => {
+  expect(tried({ files: { '.git/objects/pack/a.pack': 110_000_000 } }).packed).toHaveLength(1);
+});
+
+test('codalab/codalab-worksheets#727: the executable bit is kept', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'slipway-public-'));
+  writeFileSync(path.join(folder, 'echo'), '');
+  chmodSync(path.join(folder, 'echo'), 0o755);
+  expect(codeFiles(folder).files).toEqual([{ name: 'echo', bytes: 0, isExecutable: true }]);
+});
+
+test('jjjake/internetarchive#284: a name in Latin-1 is named', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'slipway-public-'));
+  writeFileSync(Buffer.from(`${folder}/JaimeMu\xf1oz.jpg`, 'latin1'), '');
+  expect(codeFiles(folder).problems).toEqual([
+    { must: 'must contain only names in UTF-8', got: 'JaimeMu\uFFFDoz.jpg', fix: 'rename it' },
+  ]);
+});
+
+/** Situations that were collected before, with what must be said of each. */
+test.each<[source: string, given: Given, said: string[]]>([
+  [
+    'aws/sagemaker-python-sdk#5897: a start script with Windows line endings',
+    {
+      files: { 'train.sh': '#!/bin/bash\r\nset -e\r\nfalse\r\n' },
+      code: { entryPoint: 'train.sh' },
+      distribution: { library: 'custom', launcher: 'script' },
+    },
+    ['error code/line-endings'],
+  ],
+  [
+    'aws/sagemaker-python-sdk#1857: search paths with references',
+    {
+      also: {
+        environmentVariables: { PATH: '/opt/x/bin:$PATH', LD_LIBRARY_PATH: '/opt/amazon/efa/lib:$LD_LIBRARY_PATH' },
+      },
+    },
+    [
+      'warning code/replaced-variables',
+      'warning code/replaced-variables',
+      'warning code/unexpanded-variables',
+      'warning code/unexpanded-variables',
+    ],
+  ],
+  [
+    'aws/sagemaker-python-sdk#966: setup.py, and src/train.py under torchrun',
+    {
+      files: {
+        'setup.py': 'from setuptools import setup\nsetup(name="mytrain", packages=["src"])\n',
+        'src/train.py': '',
+      },
+      code: { entryPoint: 'src/train.py' },
+      distribution: TOOLKIT,
+    },
+    ['error code/toolkit-package'],
+  ],
+  [
+    'aws/sagemaker-python-sdk#3612: a prefix that ends within a name',
+    { also: { data: [{ channel: 'train', s3: 's3://{dataBucket}/corpus/train', inputMode: 'File' }] } },
+    ['warning data/whole-folder'],
+  ],
+  [
+    'aws/sagemaker-python-sdk#4257: FSx for Lustre without its mount name',
+    {
+      also: {
+        data: [{ channel: 'train', fsxLustre: { fileSystemId: '{fsx}', directoryPath: '/fsx/data', access: 'ro' } }],
+      },
+      environment: {
+        fileSystems: {
+          fsx: { id: 'fs-0123456789abcdef0', fsxLustre: 'fs-0123456789abcdef0', directoryPath: '/abcdefgh' },
+        },
+      },
+    },
+    ['error data/foreign-directory'],
+  ],
+  [
+    'aws/sagemaker-python-sdk#613: a list and false under the toolkit',
+    { code: { arguments: { layers: [1, 2], 'use-cache': false } }, distribution: TOOLKIT },
+    ['warning code/argument-form'],
+  ],
+  [
+    'aws/sagemaker-python-sdk#613: a list and false under the driver',
+    { code: { arguments: { layers: [1, 2], 'use-cache': false } } },
+    [],
+  ],
+  [
+    'mantiumai/aws-sagemaker-gptj-deepspeed-blog#5: a link that leads nowhere',
+    { files: { broken: '->nowhere' } },
+    ['error code/folder'],
+  ],
+  [
+    'aws/sagemaker-python-sdk#442: data in a bucket that the role cannot read',
+    { also: { data: [{ channel: 'train', s3: 's3://another-companys-bucket/tokens/' }] } },
+    ['error data/foreign-bucket'],
+  ],
+])('%s', (_, given, said) => {
+  expect(tried(given).said).toEqual(said);
+});
