@@ -1,0 +1,151 @@
+// Updates that every custom resource accepts and that then fail elsewhere, on the embedded AWS, which sends the events of a rollback in
+// CloudFormation's order: the stack returns to what it was, and takes the next update.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import {
+  CloudFormationClient,
+  DescribeStackEventsCommand,
+  paginateListStackResources,
+  type StackEvent,
+} from '@aws-sdk/client-cloudformation';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import * as CUSTOM_RESOURCES from '../../lib/contracts/custom-resources';
+import { eventually } from '../../lib/sandbox/testing';
+import { type CloudFormationTemplate, Cycle } from '../e2e/support/cycle';
+import { ROOT } from '../e2e/support/sandbox';
+import { type EnvironmentValues, merged } from '../laws/support/family';
+import { STATEFUL_TYPES } from '../laws/support/identity';
+
+const CLI = path.join(ROOT, 'dist/cli/slipway.mjs');
+const RUN = (name: string) => `name: ${name}
+environment: undone/default
+code: { source: ./code, entryPoint: wait.py }
+compute: { instanceType: ml.m5.xlarge, instanceCount: 1 }
+distribution: { launcher: script }
+limits: { maxRuntimeSeconds: 86400 }
+`;
+const quota = (count: number) => ({ quotas: { enforce: 'fail', require: [{ instanceType: 'ml.m5.xlarge', count }] } });
+const ZONES = (...ids: string[]) => ({ network: { availabilityZoneIds: ids } });
+const BASE: EnvironmentValues = {
+  ...ZONES('usw2-az1', 'usw2-az2'),
+  ...quota(1),
+  storage: { retain: true },
+  protection: { terminationProtection: false },
+  teams: { default: {}, nlp: {} },
+};
+const REGISTERED = { runs: [{ file: 'runs/steady.yaml', submit: 'on-change' }] };
+
+let cycle: Cycle;
+let before: Record<string, string>;
+const sections = (file: EnvironmentValues) =>
+  Object.entries(file)
+    .map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`)
+    .join('');
+const writeCode = (text: string) =>
+  writeFileSync(
+    path.join(cycle.sandbox.folder, 'runs/code/wait.py'),
+    `${text}\nimport time\nwhile True:\n    time.sleep(1)\n`,
+  );
+
+const slipway = async (...args: string[]) => {
+  const where = ['--environment', `${cycle.name}/default`, '--region', 'us-west-2'];
+  return JSON.parse(await cycle.sandbox.call(process.execPath, [CLI, ...args, ...where, '--json']));
+};
+
+/** Physical ids of what holds data, or what jobs run in, by logical id. */
+async function identities(): Promise<Record<string, string>> {
+  const found: Record<string, string> = {};
+  const client = new CloudFormationClient(cycle.client());
+  for await (const { StackResourceSummaries = [] } of paginateListStackResources(
+    { client },
+    { StackName: cycle.stackName },
+  ))
+    for (const { LogicalResourceId = '', PhysicalResourceId = '', ResourceType = '' } of StackResourceSummaries)
+      if ((STATEFUL_TYPES as readonly string[]).includes(ResourceType)) found[LogicalResourceId] = PhysicalResourceId;
+  return found;
+}
+
+/** The template with another property on every custom resource, and with a resource that cannot be made when all others are there. */
+function failing(template: CloudFormationTemplate): CloudFormationTemplate {
+  const guard = Object.values(template.Resources).find(({ Type }) => Type === CUSTOM_RESOURCES.GUARD_TYPE);
+  const Fault = {
+    Type: 'Custom::Fault',
+    Properties: { ServiceToken: guard?.Properties?.ServiceToken, guards: 'nothing' },
+    DependsOn: Object.keys(template.Resources),
+  };
+  const changed = Object.entries(template.Resources).map(([id, resource]) =>
+    resource.Type.startsWith('Custom::')
+      ? [id, { ...resource, Properties: { ...resource.Properties, Played: 'another' } }]
+      : [id, resource],
+  );
+  return { ...template, Resources: { ...Object.fromEntries(changed), Fault } };
+}
+
+/** Statuses of custom resources in the last operation on the stack, with their types, oldest first. */
+async function lastEvents(): Promise<string[]> {
+  const client = new CloudFormationClient(cycle.client());
+  const { StackEvents = [] } = await client.send(new DescribeStackEventsCommand({ StackName: cycle.stackName }));
+  const isBeginning = ({ ResourceStatus, ResourceType }: StackEvent) =>
+    ResourceType === 'AWS::CloudFormation::Stack' && ResourceStatus === 'UPDATE_IN_PROGRESS';
+  return StackEvents.slice(0, StackEvents.findIndex(isBeginning))
+    .filter(({ ResourceType }) => ResourceType?.startsWith('Custom::Slipway'))
+    .map(({ ResourceType, ResourceStatus }) => `${ResourceType} ${ResourceStatus}`)
+    .reverse();
+}
+
+const updated = new Set<string>();
+const removed = new Set<string>();
+
+/** Deploys a change that fails at its end; what there was must be there again. */
+async function rolledBack(file: EnvironmentValues): Promise<void> {
+  cycle.replaceTemplate(failing(await cycle.synth(sections(file))));
+  const { code, said } = await cycle.cdk('deploy');
+  expect([code, said]).toEqual([1, expect.stringContaining('guards')]);
+  const events = await lastEvents();
+  expect([await cycle.status(), events.filter((line) => line.endsWith('FAILED'))]).toEqual([
+    'UPDATE_ROLLBACK_COMPLETE',
+    [],
+  ]);
+  expect(await identities()).toEqual(before);
+  for (const [type = '', status] of events.map((line) => line.split(' ')))
+    if (status?.startsWith('DELETE')) removed.add(type);
+    else if (events.filter((line) => line === `${type} UPDATE_COMPLETE`).length > 1) updated.add(type);
+}
+
+beforeAll(async () => {
+  cycle = await Cycle.start('undone');
+  mkdirSync(path.join(cycle.sandbox.folder, 'runs/code'), { recursive: true });
+  writeFileSync(path.join(cycle.sandbox.folder, 'runs/steady.yaml'), RUN('steady'));
+  writeCode('# first');
+  await cycle.done('deploy', sections({ ...BASE, ...REGISTERED }));
+  before = await identities();
+  const isRunning = async () => (await slipway('list')).runs.some((run: { state: string }) => run.state === 'running');
+  await eventually(isRunning, { timeoutSeconds: 120, what: 'the registered run is running' });
+});
+afterAll(() => cycle?.end());
+
+test('a zone more under a live run, more quotas and other code', async () => {
+  writeCode('# second');
+  await rolledBack({ ...BASE, ...REGISTERED, ...quota(2), ...ZONES('usw2-az1', 'usw2-az2', 'usw2-az3') });
+});
+
+test('a first key of a team, and a team more', async () => {
+  const teams = { default: {}, nlp: { kmsKey: 'own' }, vision: { kmsKey: 'own' } };
+  await rolledBack({ ...BASE, ...REGISTERED, teams });
+});
+
+test('storage that is adopted', async () => {
+  await rolledBack({ ...BASE, ...REGISTERED, storage: { retain: true, adopt: true } });
+});
+
+test('every type of custom resource that such an update changes has taken it back', async () => {
+  const types = Object.entries(CUSTOM_RESOURCES).flatMap(([name, value]) =>
+    name.endsWith('_TYPE') ? [value as string] : [],
+  );
+  expect(types.filter((type) => !updated.has(type) && !removed.has(type))).toEqual([]);
+});
+
+test('the same changes go through when nothing else fails', async () => {
+  await cycle.done('deploy', sections({ ...BASE, ...REGISTERED, ...ZONES('usw2-az1', 'usw2-az2', 'usw2-az3') }));
+  expect(await identities()).toMatchObject(before);
+});
