@@ -1,10 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Template } from 'aws-cdk-lib/assertions';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { EnvironmentStack } from '../../../lib/constructs';
 import { ENV, resourcesOf, SYNTH_MS, specOf, testApp } from '../../constructs/support/app';
+import { HANDLERS } from '../../support/handler-permissions';
 import { runCli } from '../../support/run-cli';
 import { policiesOf } from '../../templates/laws/authorization';
 import { specs, synthesise } from '../../templates/support/templates';
@@ -75,29 +76,8 @@ test('roles are made with the boundary only, below the path and with the prefix'
   });
 });
 
-/** Handlers of CloudFormation name actions for options that no template of ours has. */
-const UNUSED: readonly RegExp[] = [
-  // Groups and users, mount targets and code signing, weighted aliases, imports and streams, exports of flow logs, other gateways.
-  /^iam:\w+(Group|User)Policy$/,
-  /^(autoscaling|billing|codedeploy|elasticfilesystem|firehose|kinesis|s3files|s3tables|vpc-lattice|vpce):/,
-  /^lambda:(GetLayerVersion|PassCapacityProvider|\w+CodeSigningConfig)$/,
-  /^logs:(\w*LogDelivery|\w+ResourcePolicy|\w+ResourcePolicies|\w+Index\w+)$/,
-  /^kms:(ListAliases|ListKeys)$/,
-  /^s3:(ListAllMyBuckets|\w+MetadataTable\w*)$/,
-  /^dynamodb:(ImportTable|DescribeImport|\w*Replica\w*)$/,
-  /^ec2:(AcceptAddressTransfer|\w*VpnGateways?|AssociateSubnetCidrBlock|\w+EncryptionControls?)$/,
-  /^logs:(CreateLogStream|PutLogEvents)$/,
-  /^iam:(ListRoles|ListPolicies)$/,
-  // Nobody may take the boundary off a role.
-  /^iam:DeleteRolePermissionsBoundary$/,
-];
 /** Actions on resources outside the stack, or of a kind that the account has one of. */
 const ELSEWHERE: readonly string[] = ['iam:CreateServiceLinkedRole', 'iam:PutRolePolicy'];
-
-type Handlers = Record<string, Record<string, string[]>>;
-const HANDLERS = (
-  JSON.parse(readFileSync('test/fixtures/templates/handler-permissions.json', 'utf8')) as { types: Handlers }
-).types;
 
 const pattern = (text: string) =>
   new RegExp(`^${text.replace(/[.+?^$()|[\]\\]/g, '\\$&').replaceAll('*', '.*')}$`, 'i');
@@ -131,7 +111,6 @@ test('CloudFormation may do what its handlers of every resource type of the stac
   expect(own.filter((type) => !HANDLERS[type])).toEqual([]);
   const missing = own.flatMap((type) =>
     Object.entries(HANDLERS[type] ?? {}).flatMap(([action, formats]) => {
-      if (UNUSED.some((one) => one.test(action))) return [];
       const isAllowed = execution.Statement.some((one) =>
         canAllow(one, action, ELSEWHERE.includes(action) ? [] : formats),
       );
