@@ -11,7 +11,7 @@ const UNUSED: readonly RegExp[] = [
   /^s3:(ListAllMyBuckets|\w+MetadataTable\w*)$/,
   /^dynamodb:(ImportTable|DescribeImport|\w*Replica\w*)$/,
   /^ec2:(AcceptAddressTransfer|\w*VpnGateways?|AssociateSubnetCidrBlock|\w+EncryptionControls?)$/,
-  /^logs:(CreateLogStream|PutLogEvents)$/,
+  /^logs:(CreateLogStream|DescribeLogStreams|PutLogEvents)$/,
   /^iam:(ListRoles|ListPolicies)$/,
   // Nobody may take the boundary off a role.
   /^iam:DeleteRolePermissionsBoundary$/,
