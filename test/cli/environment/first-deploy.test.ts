@@ -10,7 +10,7 @@ import {
   EC2Client,
 } from '@aws-sdk/client-ec2';
 import { DescribeRepositoriesCommand, ECRClient } from '@aws-sdk/client-ecr';
-import { GetRoleCommand, IAMClient } from '@aws-sdk/client-iam';
+import { type EvaluationResult, GetRoleCommand, IAMClient, SimulatePrincipalPolicyCommand } from '@aws-sdk/client-iam';
 import { GetAccountSettingsCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { HeadBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import {
@@ -19,6 +19,7 @@ import {
   ServiceQuotasClient,
 } from '@aws-sdk/client-service-quotas';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
+import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { beforeEach, expect, test } from 'vitest';
 import { deployChecks } from '../../../lib/cli/environment/checks/first-deploy';
 import { specOf } from '../../constructs/support/app';
@@ -34,7 +35,14 @@ const clients = {
   s3: mockClient(S3Client),
   quotas: mockClient(ServiceQuotasClient),
   ssm: mockClient(SSMClient),
+  sts: mockClient(STSClient),
 };
+const DEPLOYER = 'arn:aws:iam::111122223333:role/people/Deployer';
+/** What IAM's simulation decides on every action. */
+const decides = (result: Partial<EvaluationResult>) =>
+  clients.iam.on(SimulatePrincipalPolicyCommand).callsFake(({ ActionNames }: { ActionNames: string[] }) => ({
+    EvaluationResults: ActionNames.map((EvalActionName) => ({ EvalActionName, ...result })),
+  }));
 const named = (name: string) => Object.assign(new Error(`got ${name}`), { name });
 const ROLE = 'arn:aws:iam::111122223333:role/people/nlp';
 const ENVIRONMENT = {
@@ -48,9 +56,11 @@ const ALL = ['us-west-2a', 'us-west-2b'];
 
 beforeEach(() => {
   for (const client of Object.values(clients)) client.reset();
-  const { builds, dynamo, ec2, ecr, iam, lambda, s3, quotas, ssm } = clients;
+  const { builds, dynamo, ec2, ecr, iam, lambda, s3, quotas, ssm, sts } = clients;
+  sts.on(GetCallerIdentityCommand).resolves({ Arn: 'arn:aws:sts::111122223333:assumed-role/Deployer/me' });
+  decides({ EvalDecision: 'allowed' });
   ssm.on(GetParameterCommand).resolves({ Parameter: { Value: '30' } });
-  iam.on(GetRoleCommand).resolves({ Role: {} as never });
+  iam.on(GetRoleCommand).resolves({ Role: { Arn: DEPLOYER } as never });
   lambda.on(GetAccountSettingsCommand).resolves({ AccountLimit: { ConcurrentExecutions: 10 } });
   quotas.on(GetServiceQuotaCommand).resolves({ Quota: { Value: 5 } });
   ec2
@@ -78,7 +88,15 @@ test('finds nothing in an account that has everything, and asks every question o
   const looks = await deployChecks(specOf(ENVIRONMENT), true);
   expect(looks.flatMap(({ issues }) => issues)).toEqual([]);
   expect(looks.map(({ check }) => check.name)).toEqual([
-    ...['CDK bootstrap', 'principal nlp', 'Lambda concurrency', 'VPC quota', 'CodeBuild', 'retained storage'],
+    ...[
+      'CDK bootstrap',
+      'deployer permissions',
+      'principal nlp',
+      'Lambda concurrency',
+      'VPC quota',
+      'CodeBuild',
+      'retained storage',
+    ],
     ...['zones of endpoints', 'zones of instance types'],
   ]);
 });
@@ -104,8 +122,26 @@ const BROKEN: Broken[] = [
     /got version 5;/,
   ],
   [
+    'policies of an organization that deny what a deploy makes',
+    () => decides({ EvalDecision: 'explicitDeny', OrganizationsDecisionDetail: { AllowedByOrganizations: false } }),
+    {},
+    /^warning: account: must be allowed by the service control policies .*, got \d+ denied actions, such as cloudwatch:PutMetricAlarm; ask /,
+  ],
+  [
+    'a caller who may not assume the role with which the CDK deploys',
+    () => decides({ EvalDecision: 'implicitDeny' }),
+    {},
+    /^error: account: must let you assume arn:aws:iam::111122223333:role\/cdk-hnb659fds-deploy-role-111122223333-us-west-2, got implicitDeny for arn:aws:iam::111122223333:role\/people\/Deployer;/,
+  ],
+  [
+    'a caller who may not simulate: unknown',
+    () => clients.iam.on(SimulatePrincipalPolicyCommand).rejects(named('AccessDenied')),
+    {},
+    /^warning: environment: must allow you to read the deployer permissions, got no permission for iam:GetRole and iam:SimulatePrincipalPolicy on yourself;/,
+  ],
+  [
     'a principal that does not exist',
-    () => clients.iam.on(GetRoleCommand).rejects(named('NoSuchEntityException')),
+    () => clients.iam.on(GetRoleCommand, { RoleName: 'nlp' }).rejects(named('NoSuchEntityException')),
     {},
     /^error: teams\.nlp\.principals\[0\]: must be a role or user that exists, got arn:aws:iam::111122223333:role\/people\/nlp;/,
   ],
@@ -169,6 +205,6 @@ test.each(BROKEN)('says what to do about %s', async (_what, breakIt, more, text)
 });
 
 test('a check that the caller may not make is unknown, and no error', async () => {
-  clients.iam.on(GetRoleCommand).rejects(named('AccessDeniedException'));
+  clients.iam.on(GetRoleCommand, { RoleName: 'nlp' }).rejects(named('AccessDeniedException'));
   expect(await messages()).toEqual([expect.stringMatching(/^warning: .* no permission for iam:GetRole on nlp;/)]);
 });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Template } from 'aws-cdk-lib/assertions';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { DEPLOY_ACTIONS } from '../../../lib/cli/environment/checks/deployer-permissions';
 import { EnvironmentStack } from '../../../lib/constructs';
 import { ENV, resourcesOf, SYNTH_MS, specOf, testApp } from '../../constructs/support/app';
 import { HANDLERS } from '../../support/handler-permissions';
@@ -125,6 +126,15 @@ test('CloudFormation may do what its handlers of every resource type of the stac
     expect.arrayContaining(['kms:CreateGrant', 'kms:DescribeKey']),
   );
   expect(JSON.stringify(execution).length).toBeLessThan(6144);
+});
+
+test('the simulation of preflight asks for an action of each service of the policy', async () => {
+  const { execution, furtherExecution = [] } = await answer();
+  const all = [execution, ...furtherExecution].flatMap(({ Statement }) => Statement.flatMap(({ Action }) => Action));
+  const services = (actions: readonly string[]) => new Set(actions.map((action) => action.split(':')[0]));
+  // Endpoints with a private name get a hosted zone by the call that makes them.
+  const asked = services([...DEPLOY_ACTIONS, 'route53:AssociateVPCWithHostedZone']);
+  expect([...services(all)].filter((service) => !asked.has(service))).toEqual([]);
 });
 
 test('the policies of an environment in two regions fit into managed policies, which the bootstrap command names', async () => {
