@@ -21,6 +21,7 @@ import {
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { beforeEach, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { deployChecks } from '../../../lib/cli/environment/checks/first-deploy';
 import { specOf } from '../../constructs/support/app';
 import { mockClient } from '../../support/mocked-clients';
@@ -189,7 +190,16 @@ const BROKEN: Broken[] = [
         ServiceDetails: [{ AvailabilityZones: ALL }, { AvailabilityZones: ['us-west-2a'] }],
       }),
     {},
-    /^error: network\.availabilityZoneIds: must contain only zones .* got usw2-az1; write availabilityZoneIds: \[usw2-az2\]$/,
+    /^error: network\.availabilityZoneIds: must contain only zones .* got usw2-az1; write network: { availabilityZoneIds: \[usw2-az2\] }$/,
+  ],
+  [
+    'services that no zone has together',
+    () =>
+      clients.ec2.on(DescribeVpcEndpointServicesCommand).resolves({
+        ServiceDetails: [{ AvailabilityZones: ['us-west-2b'] }, { AvailabilityZones: ['us-west-2a'] }],
+      }),
+    {},
+    /got usw2-az2, usw2-az1; remove a service from network\.endpoints that no zone has together with the others$/,
   ],
   [
     'an instance type that no zone of the network has',
@@ -202,6 +212,16 @@ const BROKEN: Broken[] = [
 test.each(BROKEN)('says what to do about %s', async (_what, breakIt, more, text) => {
   breakIt();
   expect(await messages(more)).toEqual([expect.stringMatching(text)]);
+});
+
+test('the line that is printed about zones of endpoints is one after which nothing is printed', async () => {
+  clients.ec2.on(DescribeVpcEndpointServicesCommand).resolves({
+    ServiceDetails: [{ AvailabilityZones: ALL }, { AvailabilityZones: ['us-west-2a'] }],
+  });
+  const [said = ''] = await messages();
+  const [, line = ''] = /write (network: .*)$/.exec(said) ?? [];
+  const written = parse(line) as { network: object };
+  expect(await messages({ network: { ...ENVIRONMENT.network, ...written.network } })).toEqual([]);
 });
 
 test('a check that the caller may not make is unknown, and no error', async () => {

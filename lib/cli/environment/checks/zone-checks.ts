@@ -55,7 +55,10 @@ export async function endpointZoneCheck(environment: EnvironmentSpec): Promise<L
     return found('endpoint-zones', 'error', 'network.availabilityZoneIds', {
       must: 'must contain only zones that have every service of network.endpoints',
       got: lacking.join(', '),
-      fix: `write availabilityZoneIds: [${everywhere.map(({ id }) => id).join(', ')}]`,
+      fix:
+        everywhere.length > 0
+          ? `write network: { availabilityZoneIds: [${everywhere.map(({ id }) => id).join(', ')}] }`
+          : 'remove a service from network.endpoints that no zone has together with the others',
     });
   });
 }
