@@ -54,6 +54,16 @@ const ENVIRONMENT = {
 };
 const zone = (letter: string, id: number) => ({ ZoneName: `us-west-2${letter}`, ZoneId: `usw2-az${id}` });
 const ALL = ['us-west-2a', 'us-west-2b'];
+/** The services of the endpoints, in these zones. */
+const services = (ecr: string[], sts: string[]) => ({
+  ServiceDetails: [
+    ...['ecr.api', 'ecr.dkr'].map((name) => ({
+      ServiceName: `com.amazonaws.us-west-2.${name}`,
+      AvailabilityZones: ecr,
+    })),
+    { ServiceName: 'com.amazonaws.us-west-2.sts', AvailabilityZones: sts },
+  ],
+});
 
 beforeEach(() => {
   for (const client of Object.values(clients)) client.reset();
@@ -70,7 +80,7 @@ beforeEach(() => {
     .on(DescribeAddressesCommand)
     .resolves({ Addresses: [] });
   ec2.on(DescribeAvailabilityZonesCommand).resolves({ AvailabilityZones: [zone('a', 2), zone('b', 1)] });
-  ec2.on(DescribeVpcEndpointServicesCommand).resolves({ ServiceDetails: [{ AvailabilityZones: ALL }] });
+  ec2.on(DescribeVpcEndpointServicesCommand).resolves(services(ALL, ALL));
   ec2.on(DescribeInstanceTypeOfferingsCommand).resolves({
     InstanceTypeOfferings: [{ InstanceType: 'p5.48xlarge', Location: 'usw2-az2' }],
   });
@@ -185,19 +195,13 @@ const BROKEN: Broken[] = [
   ],
   [
     'a zone without the service of an endpoint',
-    () =>
-      clients.ec2.on(DescribeVpcEndpointServicesCommand).resolves({
-        ServiceDetails: [{ AvailabilityZones: ALL }, { AvailabilityZones: ['us-west-2a'] }],
-      }),
+    () => clients.ec2.on(DescribeVpcEndpointServicesCommand).resolves(services(ALL, ['us-west-2a'])),
     {},
     /^error: network\.availabilityZoneIds: must contain only zones .* got usw2-az1; write network: { availabilityZoneIds: \[usw2-az2\] }$/,
   ],
   [
     'services that no zone has together',
-    () =>
-      clients.ec2.on(DescribeVpcEndpointServicesCommand).resolves({
-        ServiceDetails: [{ AvailabilityZones: ['us-west-2b'] }, { AvailabilityZones: ['us-west-2a'] }],
-      }),
+    () => clients.ec2.on(DescribeVpcEndpointServicesCommand).resolves(services(['us-west-2b'], ['us-west-2a'])),
     {},
     /got usw2-az2, usw2-az1; remove a service from network\.endpoints that no zone has together with the others$/,
   ],
@@ -215,9 +219,7 @@ test.each(BROKEN)('says what to do about %s', async (_what, breakIt, more, text)
 });
 
 test('the line that is printed about zones of endpoints is one after which nothing is printed', async () => {
-  clients.ec2.on(DescribeVpcEndpointServicesCommand).resolves({
-    ServiceDetails: [{ AvailabilityZones: ALL }, { AvailabilityZones: ['us-west-2a'] }],
-  });
+  clients.ec2.on(DescribeVpcEndpointServicesCommand).resolves(services(ALL, ['us-west-2a']));
   const [said = ''] = await messages();
   const [, line = ''] = /write (network: .*)$/.exec(said) ?? [];
   const written = parse(line) as { network: object };

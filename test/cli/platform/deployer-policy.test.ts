@@ -128,6 +128,20 @@ test('CloudFormation may do what its handlers of every resource type of the stac
   expect(JSON.stringify(execution).length).toBeLessThan(6144);
 });
 
+test('FSx may link a file system to an existing bucket, with a role of its own', async () => {
+  const storage = { fsxLustre: { sizeGiB: 1200, zoneId: 'usw2-az2' }, buckets: { data: 'company-data' } };
+  const file = { ...OPTIONS, regions: { 'us-west-2': {} }, network: EVERYTHING.network, storage };
+  writeFileSync(path.join(folder, 'lab.yaml'), JSON.stringify(file));
+  const { execution, furtherExecution = [] } = await answer();
+  writeFileSync(path.join(folder, 'lab.yaml'), JSON.stringify(OPTIONS));
+  const all = [execution, ...furtherExecution].flatMap(({ Statement }) => Statement);
+  const on = (arn: string) => all.filter(({ Resource }) => Resource.includes(arn)).flatMap(({ Action }) => Action);
+  expect(on('arn:aws:s3:::company-data/*')).toEqual(['s3:Get*', 's3:List*', 's3:PutObject']);
+  expect(on('arn:aws:iam::111122223333:role/aws-service-role/s3.data-source.lustre.fsx.*')).toEqual(
+    expect.arrayContaining(['iam:AttachRolePolicy', 'iam:PutRolePolicy']),
+  );
+});
+
 test('the simulation of preflight asks for an action of each service of the policy', async () => {
   const { execution, furtherExecution = [] } = await answer();
   const all = [execution, ...furtherExecution].flatMap(({ Statement }) => Statement.flatMap(({ Action }) => Action));
