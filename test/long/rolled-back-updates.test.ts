@@ -2,12 +2,7 @@
 // CloudFormation's order: the stack returns to what it was, and takes the next update.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import {
-  CloudFormationClient,
-  paginateDescribeStackEvents,
-  paginateListStackResources,
-  type StackEvent,
-} from '@aws-sdk/client-cloudformation';
+import { CloudFormationClient, paginateDescribeStackEvents, type StackEvent } from '@aws-sdk/client-cloudformation';
 import {
   AuthorizeSecurityGroupEgressCommand,
   AuthorizeSecurityGroupIngressCommand,
@@ -22,12 +17,9 @@ import { CreateBucketCommand, PutBucketPolicyCommand, PutPublicAccessBlockComman
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as CUSTOM_RESOURCES from '../../lib/contracts/custom-resources';
 import { eventually } from '../../lib/sandbox/testing';
-import { type CloudFormationTemplate, Cycle } from '../e2e/support/cycle';
-import { ROOT } from '../e2e/support/sandbox';
+import { type CloudFormationTemplate, Cycle, sections } from '../e2e/support/cycle';
 import type { EnvironmentValues } from '../laws/support/family';
-import { STATEFUL_TYPES } from '../laws/support/identity';
 
-const CLI = path.join(ROOT, 'dist/cli/slipway.mjs');
 const RUN = (name: string) => `name: ${name}
 environment: undone/default
 code: { source: ./code, entryPoint: wait.py }
@@ -47,33 +39,11 @@ const REGISTERED = { runs: [{ file: 'runs/steady.yaml', submit: 'on-change' }] }
 
 let cycle: Cycle;
 let before: Record<string, string>;
-const sections = (file: EnvironmentValues) =>
-  Object.entries(file)
-    .map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`)
-    .join('');
 const writeCode = (text: string) =>
   writeFileSync(
     path.join(cycle.sandbox.folder, 'runs/code/wait.py'),
     `${text}\nimport time\nwhile True:\n    time.sleep(1)\n`,
   );
-
-const slipway = async (...args: string[]) => {
-  const where = ['--environment', `${cycle.name}/default`, '--region', 'us-west-2'];
-  return JSON.parse(await cycle.sandbox.call(process.execPath, [CLI, ...args, ...where, '--json']));
-};
-
-/** Physical ids of what holds data, or what jobs run in, by logical id. */
-async function identities(): Promise<Record<string, string>> {
-  const found: Record<string, string> = {};
-  const client = new CloudFormationClient(cycle.client());
-  for await (const { StackResourceSummaries = [] } of paginateListStackResources(
-    { client },
-    { StackName: cycle.stackName },
-  ))
-    for (const { LogicalResourceId = '', PhysicalResourceId = '', ResourceType = '' } of StackResourceSummaries)
-      if ((STATEFUL_TYPES as readonly string[]).includes(ResourceType)) found[LogicalResourceId] = PhysicalResourceId;
-  return found;
-}
 
 /** The template with another property on every custom resource, and with a resource that cannot be made when all others are there. */
 function failing(template: CloudFormationTemplate): CloudFormationTemplate {
@@ -119,7 +89,7 @@ async function rolledBack(file: EnvironmentValues): Promise<void> {
     'UPDATE_ROLLBACK_COMPLETE',
     [],
   ]);
-  expect(await identities()).toEqual(before);
+  expect(await cycle.identities()).toEqual(before);
   for (const [type = '', status] of events.map((line) => line.split(' ')))
     if (status?.startsWith('DELETE')) removed.add(type);
     else if (events.filter((line) => line === `${type} UPDATE_COMPLETE`).length > 1) updated.add(type);
@@ -169,8 +139,9 @@ beforeAll(async () => {
   writeFileSync(path.join(cycle.sandbox.folder, 'runs/steady.yaml'), RUN('steady'));
   writeCode('# first');
   await cycle.done('deploy', sections({ ...BASE, ...REGISTERED }));
-  before = await identities();
-  const isRunning = async () => (await slipway('list')).runs.some((run: { state: string }) => run.state === 'running');
+  before = await cycle.identities();
+  const isRunning = async () =>
+    (await cycle.slipway('list')).runs.some((run: { state: string }) => run.state === 'running');
   await eventually(isRunning, { timeoutSeconds: 120, what: 'the registered run is running' });
 });
 afterAll(() => cycle?.end());
@@ -191,8 +162,8 @@ test('storage that is adopted', async () => {
 
 test('storage and network that exist', async () => {
   const { vpcId, subnetIds, securityGroupIds } = await ownNetwork();
-  const runs = async (): Promise<{ runId: string; state: string }[]> => (await slipway('list')).runs;
-  for (const { runId } of await runs()) await slipway('stop', runId);
+  const runs = async (): Promise<{ runId: string; state: string }[]> => (await cycle.slipway('list')).runs;
+  for (const { runId } of await runs()) await cycle.slipway('stop', runId);
   const isOver = async () => (await runs()).every(({ state }) => state === 'stopped');
   await eventually(isOver, { timeoutSeconds: 120, what: 'the runs are stopped' });
   const bucket = await ownBucket();
@@ -210,6 +181,9 @@ test('every type of custom resource but the image build, which the embedded AWS 
 });
 
 test('the same changes go through when nothing else fails', async () => {
-  await cycle.done('deploy', sections({ ...BASE, ...REGISTERED, ...ZONES('usw2-az1', 'usw2-az2', 'usw2-az3') }));
-  expect(await identities()).toMatchObject(before);
+  const file = { ...BASE, ...REGISTERED, ...ZONES('usw2-az1', 'usw2-az2', 'usw2-az3') };
+  await cycle.done('deploy', sections(file));
+  expect(await cycle.identities()).toMatchObject(before);
+  await cycle.done('deploy', sections({ ...file, storage: { retain: true, adopt: true } }));
+  expect(await cycle.buckets()).toHaveLength(4);
 });
