@@ -141,6 +141,40 @@ test('a resource that is replaced has no name of its own, or another one, or the
   );
 });
 
+/** Whether two values differ whatever references stand for: where both are written out, or in what they consist of. */
+function differsForSure(was: unknown, is: unknown): boolean {
+  if (isReference(was) || isReference(is)) return false;
+  if (typeof was !== 'object' || typeof is !== 'object' || !was || !is) return was !== is;
+  const keys = new Set([...Object.keys(was), ...Object.keys(is)]);
+  return [...keys].some((key) => key in was !== key in is || differsForSure(was[key as never], is[key as never]));
+}
+
+const isReference = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && Object.keys(value).some((key) => /^(Ref|Fn::)/.test(key));
+
+test('a version that an update publishes is that of a function that changes, whatever its references stand for', () => {
+  const functionOf = ({ Resources }: SynthesisedTemplate, version: TemplateResource) =>
+    Resources[(version.Properties.FunctionName as { Ref: string }).Ref]?.Properties;
+  fc.assert(
+    fc.property(pairs, ([option, from, to]) => {
+      const [before, after] = [templateOf(from), templateOf(to)];
+      if (!before || !after) return;
+      const published = Object.entries(after.Resources).filter(
+        ([id, { Type }]) => Type === 'AWS::Lambda::Version' && !before.Resources[id],
+      );
+      const same = published.filter(([, version]) => {
+        const [was, is] = [functionOf(before, version), functionOf(after, version)];
+        return was && !differsForSure(was, is);
+      });
+      expect(
+        same.map(([id]) => id),
+        `${option} ${again}`,
+      ).toEqual([]);
+    }),
+    settings(RUNS),
+  );
+});
+
 /** Each of these files needs two templates of its own. */
 const fewFiles = fc.constantFrom(
   ...PART.flatMap(({ context, variations }) =>

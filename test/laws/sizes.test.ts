@@ -31,6 +31,8 @@ interface Size {
   dashboards: boolean;
   rolePath: string;
   zones: number;
+  network: object;
+  retain: boolean;
 }
 
 function fileOf(size: Size): object {
@@ -51,7 +53,9 @@ function fileOf(size: Size): object {
     account: ACCOUNT,
     regions: { [size.region]: {} },
     teams: Object.fromEntries(range(size.teams).map((i) => [`teamnumber${String(i).padStart(2, '0')}`, team(i)])),
+    network: size.network,
     storage: {
+      retain: size.retain,
       external: range(size.external).map((i) => ({
         s3: `s3://lake-of-the-company-${i}/some/prefix-${i}/`,
         access: i % 2 ? 'read' : 'read-write',
@@ -91,7 +95,7 @@ const measureOf = (template: SentTemplate, region: string) =>
 
 const SMALL: Size = {
   ...{ region: 'us-west-2', teams: 1, principals: 0, external: 0, ownKeys: false, audited: false, budgets: false },
-  ...{ channels: false, dashboards: false, rolePath: '', zones: 3 },
+  ...{ channels: false, dashboards: false, rolePath: '', zones: 3, network: {}, retain: true },
 };
 const LARGE: Size = { ...SMALL, teams: 30, principals: 5, external: 60, ownKeys: true, audited: true, zones: 6 };
 
@@ -106,6 +110,11 @@ test.each(draws(1) > 1 ? PLACES : ['us-gov-east-1'])(
   },
 );
 
+const EXISTING = {
+  vpcId: 'vpc-0123456789abcdef0',
+  subnetIds: ['a', 'b', 'c'].map((letter) => `subnet-${letter.repeat(17)}`),
+  securityGroupIds: ['sg-0123456789abcdef0'],
+};
 const sizes = fc.record<Size>({
   region: fc.constantFrom(...PLACES),
   teams: fc.integer({ min: 1, max: 31 }),
@@ -118,6 +127,11 @@ const sizes = fc.record<Size>({
   dashboards: fc.boolean(),
   rolePath: fc.constantFrom('', '/ml/', `/${'d'.repeat(500)}/`),
   zones: fc.integer({ min: 1, max: 6 }),
+  network: fc.constantFrom<object>(
+    ...[{}, { mode: 'vpc-nat' }, { mode: 'none' }, { endpoints: ['ecr', 'sts', 'logs'] }],
+    { mode: 'existing', existing: EXISTING },
+  ),
+  retain: fc.boolean(),
 });
 
 test('every environment that is not refused with the option to change is accepted by the services', () => {

@@ -5,6 +5,7 @@ import {
   DeleteStackCommand,
   DescribeStackEventsCommand,
   DescribeStacksCommand,
+  UpdateStackCommand,
 } from '@aws-sdk/client-cloudformation';
 import { eventually, type Sandbox, type SandboxOptions, startSandbox } from '../../lib/sandbox/testing';
 import { clientOptions, temporaryFolder, tlsOptions, VENV } from './support';
@@ -67,6 +68,15 @@ export async function stack({ cloudformation }: RuleWorld, StackName: string, re
     new CreateStackCommand({ StackName, TemplateBody, Capabilities: ['CAPABILITY_NAMED_IAM'] }),
   );
   return ended(cloudformation, StackId);
+}
+
+/** Updates a stack and waits for its end. */
+export async function updated({ cloudformation }: RuleWorld, id: string, resources: Resources): Promise<StackEnd> {
+  const TemplateBody = JSON.stringify({ Resources: resources });
+  await cloudformation.send(
+    new UpdateStackCommand({ StackName: id, TemplateBody, Capabilities: ['CAPABILITY_NAMED_IAM'] }),
+  );
+  return ended(cloudformation, id);
 }
 
 /** Deletes a stack and waits for its end. */

@@ -1,7 +1,11 @@
 // Rules of CloudFormation and of what it makes, each with the rules and without them: without its rule a test fails.
 
 import { UpdateStackCommand } from '@aws-sdk/client-cloudformation';
-import { CloudWatchLogsClient, DescribeLogGroupsCommand } from '@aws-sdk/client-cloudwatch-logs';
+import {
+  CloudWatchLogsClient,
+  DescribeLogGroupsCommand,
+  FilterLogEventsCommand,
+} from '@aws-sdk/client-cloudwatch-logs';
 import { CreateSubnetCommand, CreateVpcCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { ECRClient, PutImageCommand } from '@aws-sdk/client-ecr';
 import { IAMClient, PutRolePolicyCommand } from '@aws-sdk/client-iam';
@@ -9,7 +13,7 @@ import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { GetParameterCommand, PutParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { errorOf, policy, type Resources, RuleWorlds, removed, roleFor, stack } from './rule-worlds';
+import { errorOf, policy, type Resources, RuleWorlds, removed, roleFor, stack, updated } from './rule-worlds';
 
 const worlds = new RuleWorlds();
 beforeAll(() => worlds.open(), 180_000);
@@ -187,6 +191,52 @@ test('size-limits: the environment of a function has at most 4 KB', async () => 
   );
   expect(applied.reasons[0]).toContain('exceeded the 4096-byte limit');
   expect(off.status).toBe('CREATE_COMPLETE');
+});
+
+/** A custom resource whose physical id is its value, and whose function writes each event into a log. */
+const RENAMED = `
+const http = require('http');
+exports.handler = async (event) => {
+  const { Value } = event.ResourceProperties;
+  console.log('seen ' + [event.RequestType, event.PhysicalResourceId, event.OldResourceProperties?.Value, Value].join(' '));
+  const body = JSON.stringify({ ...event, ResponseURL: undefined, Status: 'SUCCESS',
+    PhysicalResourceId: event.RequestType === 'Delete' ? event.PhysicalResourceId : Value });
+  await new Promise((resolve) => http.request(event.ResponseURL, { method: 'PUT' }, resolve).end(body));
+};`;
+
+test('replaced-rollbacks: a rollback updates a replaced custom resource back, and then deletes what the update made', async () => {
+  const logGroupName = '/fn/renamed';
+  const { applied, off } = await worlds.both(async (world) => {
+    const { Role, Function: fn } = answering(1) as unknown as Record<string, { Properties: object }>;
+    const resources = (Value: string, more: Resources = {}): Resources => ({
+      Role: { ...Role },
+      Log: { Type: 'AWS::Logs::LogGroup', Properties: { LogGroupName: logGroupName } },
+      Function: {
+        ...fn,
+        Properties: { ...fn?.Properties, Code: { ZipFile: RENAMED }, LoggingConfig: { LogGroup: { Ref: 'Log' } } },
+      },
+      Answer: {
+        Type: 'Custom::Answer',
+        Properties: { ServiceToken: { 'Fn::GetAtt': ['Function', 'Arn'] }, Value },
+      },
+      ...more,
+    });
+    const { id } = await stack(world, 'renamed', resources('old'));
+    const Refused = {
+      ...{ Type: 'Custom::Refused', DependsOn: 'Answer' },
+      Properties: { ServiceToken: 'arn:aws:lambda:us-east-1:000000000000:function:none' },
+    };
+    const { status } = await updated(world, id, resources('new', { Refused }));
+    const logs = new CloudWatchLogsClient(world.options);
+    const { events = [] } = await logs.send(new FilterLogEventsCommand({ logGroupName }));
+    const seen = events.flatMap(({ message = '' }) => /seen (.*)/.exec(message)?.[1]?.trim() ?? []);
+    return { status, seen };
+  });
+  expect(applied).toEqual({
+    status: 'UPDATE_ROLLBACK_COMPLETE',
+    seen: ['Create   old', 'Update old old new', 'Update new new old', 'Delete new  new'],
+  });
+  expect(off.seen).toEqual(['Create   old', 'Update old old new', 'Delete new  new']);
 });
 
 // What MiniStack keeps by itself: no rule of ours, but a version that loses it would be noticed here.

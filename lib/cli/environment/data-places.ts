@@ -41,8 +41,10 @@ function placesOf(run: RunSpec, descriptor: Descriptor): Place[] {
 async function look(s3: S3Client, place: Place, level: 'error' | 'warning'): Promise<Issue[]> {
   const { path, bucket, prefix } = place;
   try {
-    const found = await s3.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, MaxKeys: 1 }));
-    if ((found.KeyCount ?? found.Contents?.length ?? 0) > 0) return [];
+    const found = await s3.send(
+      new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, Delimiter: '/', MaxKeys: 1 }),
+    );
+    if ((found.KeyCount ?? 0) > 0) return [];
     const fix = `upload the data (aws s3 sync FOLDER s3://${bucket}/${prefix}), or correct the prefix`;
     return [
       issue('data/empty', level, path, {

@@ -117,7 +117,12 @@ type Arns = (service: string, ...resources: string[]) => string[];
 
 function objectStatements(spec: EnvironmentSpec): Statement[] {
   const bucket = (name: string) => [`arn:${partitionOf(spec)}:s3:::${name}`, `arn:${partitionOf(spec)}:s3:::${name}/*`];
+  const { buckets, fsxLustre } = spec.storage;
   return [
+    // FSx validates access to the bucket of a file system with the permissions of its caller.
+    ...(fsxLustre && buckets?.data
+      ? [statement('BucketOfLustre', ['s3:Get*', 's3:List*', 's3:PutObject'], bucket(buckets.data))]
+      : []),
     statement('Buckets', ['s3:*'], bucket(`slipway-${spec.name}-*`)),
     statement('Assets', ['s3:GetObject*', 's3:GetBucket*', 's3:List*'], bucket(`cdk-${bootstrapQualifier()}-assets-*`)),
   ];

@@ -95,7 +95,12 @@ export function roleStatements(spec: EnvironmentSpec, names: readonly string[]):
     statement('MakeLinkedRoles', ['iam:CreateServiceLinkedRole'], [linked], {
       StringEquals: { 'iam:AWSServiceName': LINKED_SERVICES },
     }),
-    statement('LinkedRoleOfLustre', ['iam:PutRolePolicy'], [linked.replace('*', 's3.data-source.lustre.fsx.*')]),
+    // https://docs.aws.amazon.com/fsx/latest/LustreGuide/setting-up.html#fsx-adding-permissions-s3, 2026-11-27.
+    statement(
+      'LinkedRoleOfLustre',
+      ['iam:AttachRolePolicy', 'iam:PutRolePolicy'],
+      [linked.replace('*', 's3.data-source.lustre.fsx.*')],
+    ),
   ];
 }
 

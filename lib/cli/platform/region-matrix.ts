@@ -1,8 +1,4 @@
-import {
-  DescribeInstanceTypeOfferingsCommand,
-  DescribeVpcEndpointServicesCommand,
-  EC2Client,
-} from '@aws-sdk/client-ec2';
+import { DescribeInstanceTypeOfferingsCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { nearest } from '../../catalog/nearest';
 import { findCapacityPrice } from '../../catalog/prices/capacity-prices';
 import { findPrice } from '../../catalog/prices/prices';
@@ -12,7 +8,7 @@ import { textTable } from '../../spec/formats/text-table';
 import { orList } from '../../spec/issue';
 import { isEnvironmentFile } from '../../spec/load';
 import { instanceGroupsOf } from '../../spec/resolve-run';
-import { SERVICE_NAMES } from '../environment/checks/zone-checks';
+import { SERVICE_NAMES, servicesIn } from '../environment/checks/zone-checks';
 import { requireFile } from '../environment/deployed-needs';
 import { needsOfEnvironment, requireEnvironment } from '../environment/environment-file';
 import { quotaJson, readLimits } from '../environment/quota';
@@ -152,11 +148,8 @@ async function readEndpointServices(
   endpoints: readonly string[],
 ): Promise<Record<string, boolean>> {
   const names = ['s3', ...endpoints.flatMap((name) => SERVICE_NAMES[name] ?? [name])];
-  const values = names.map((name) => `com.amazonaws.${region}.${name}`);
-  const { ServiceNames = [] } = await ec2.send(
-    new DescribeVpcEndpointServicesCommand({ Filters: [{ Name: 'service-name', Values: values }] }),
-  );
-  return Object.fromEntries(names.map((name) => [name, ServiceNames.includes(`com.amazonaws.${region}.${name}`)]));
+  const found = await servicesIn(ec2, region, names);
+  return Object.fromEntries(names.map((name) => [name, found.has(name)]));
 }
 
 /** Usable regions first, then unknown ones, then those where a quota request can help, ordered by what is missing and by price. */

@@ -1,4 +1,5 @@
-import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { createHash } from 'node:crypto';
+import { Duration, Lazy, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
@@ -100,6 +101,22 @@ export class HandlerFunction extends Construct {
     // The policy is a separate resource: without this dependency the function could be called before it has the permission.
     const policy = this.role.node.tryFindChild('DefaultPolicy');
     if (policy) this.function.node.addDependency(policy);
+  }
+
+  /**
+   * Its version, for aliases. CloudFormation cannot publish a function that equals its last version, as it does when the template contains a
+   * name in place of a reference to it (https://github.com/aws-samples/siem-on-amazon-opensearch-service/issues/261): the description of the
+   * function contains a hash of the references.
+   */
+  version(): lambda.Version {
+    const { function: made } = this;
+    const resource = made.node.defaultChild as lambda.CfnFunction;
+    const { description } = resource;
+    const referring = () =>
+      JSON.stringify(Stack.of(this).resolve([resource.environment, resource.kmsKeyArn, resource.role]));
+    const hash = () => createHash('sha256').update(referring()).digest('hex').slice(0, 8);
+    resource.description = Lazy.string({ produce: () => `${description} (${hash()})` });
+    return made.currentVersion;
   }
 
   private ownLogGroup(encryptionKey: kms.IKey): logs.LogGroup {

@@ -55,7 +55,7 @@ export class AuditFunction extends Construct {
       operationsKeyArn: launcher.operationsKey.keyArn,
     });
     for (const statement of statements) this.function.allow(statement);
-    const version = this.function.function.currentVersion;
+    const version = this.function.version();
     this.aliases = Object.fromEntries(
       Object.keys(launcher.aliases).map((team) => [
         team,

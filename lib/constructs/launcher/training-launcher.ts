@@ -190,7 +190,7 @@ export class TrainingLauncher extends Construct {
   }
 
   private makeAliases(): Record<string, lambda.Alias> {
-    const version = this.control.function.currentVersion;
+    const version = this.control.version();
     return Object.fromEntries(
       Object.keys(this.props.roles.teams).map((team) => [
         team,

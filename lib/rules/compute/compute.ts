@@ -9,7 +9,7 @@ import { instanceGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import { api, type Finding, guide, type Rule, when } from '../rule';
 import { alternatives, trainingPlan, trainingPlanRegion, warmPool } from './capacity';
-import { groupNames, namedTypes, oneForm } from './types';
+import { groupNames, mixedStorage, namedTypes, oneForm } from './types';
 
 function volume({ compute }: RunSpec): Finding[] {
   const types = instanceGroupsOf(compute).map((g) => g.instanceType);
@@ -96,6 +96,14 @@ export const COMPUTE_RULES: readonly Rule[] = [
     why: 'Instance types with local NVMe storage have no EBS volume and ignore the size.',
     source: api('ResourceConfig'),
     check: volume,
+  },
+  {
+    id: 'compute/mixed-storage',
+    level: 'warning',
+    what: 'Either every instance type of a run has local NVMe storage, or none.',
+    why: 'A type with local NVMe storage rejects the key that the environment requires for the EBS volumes of the other types.',
+    source: api('ResourceConfig'),
+    check: mixedStorage,
   },
   {
     id: 'compute/training-plan-region',

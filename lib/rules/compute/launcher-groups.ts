@@ -52,15 +52,25 @@ const PLACES_ITSELF: readonly Launcher[] = ['script', 'ray'];
 /** A launcher starts the same number of processes on every host that takes part. */
 export function mixedGroups(run: RunSpec): Finding[] {
   const taking = trainingGroupsOf(run).filter((g) => findInstanceType(g.instanceType));
-  const [most] = [...taking].sort((a, b) => acceleratorCount(b.instanceType) - acceleratorCount(a.instanceType));
-  const isMixed = taking.some((g) => acceleratorCount(g.instanceType) !== acceleratorCount(most?.instanceType ?? ''));
-  return when(
-    isMixed && !PLACES_ITSELF.includes(run.distribution.launcher) && run.distribution.contract === 'entrypoint',
-    {
-      path: 'distribution.instanceGroups',
-      must: 'must contain groups whose hosts have the same number of accelerators',
-      got: taking.map((g) => `${g.name}: ${acceleratorCount(g.instanceType)}`),
-      fix: `use [${most?.name}]`,
-    },
+  if (PLACES_ITSELF.includes(run.distribution.launcher) || run.distribution.contract !== 'entrypoint') return [];
+  const counts = differing(taking, 'the same number of accelerators', ({ instanceType }) =>
+    acceleratorCount(instanceType),
   );
+  if (counts.length > 0) return counts;
+  // NCCL uses sockets for all hosts where one has no EFA, which ends a run that requires EFA.
+  return differing(taking, 'EFA, or no host with it', ({ instanceType }) =>
+    (findInstanceType(instanceType)?.efaInterfaces ?? 0) > 0 ? 'EFA' : 'none',
+  );
+}
+
+type Group = ReturnType<typeof trainingGroupsOf>[number];
+
+function differing(groups: readonly Group[], what: string, of: (group: Group) => number | string): Finding[] {
+  const [most] = [...groups].sort((a, b) => acceleratorCount(b.instanceType) - acceleratorCount(a.instanceType));
+  return when(new Set(groups.map(of)).size > 1, {
+    path: 'distribution.instanceGroups',
+    must: `must contain groups whose hosts have ${what}`,
+    got: groups.map((group) => `${group.name}: ${of(group)}`),
+    fix: `use [${most?.name}]`,
+  });
 }

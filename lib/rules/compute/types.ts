@@ -1,5 +1,7 @@
+import { findInstanceType, hasLocalNvme } from '../../catalog/instances/instances';
 import type { RunSpec } from '../../spec/run-spec';
-import { type Finding, when } from '../rule';
+import { writingKey } from '../../spec/team-keys';
+import { type Finding, type RuleContext, when } from '../rule';
 
 /** All paths of the file that name an instance type. */
 export function namedTypes(run: RunSpec): { path: string; type: string }[] {
@@ -54,4 +56,25 @@ export function groupNames({ compute }: RunSpec): Finding[] {
       fix: 'use another name',
     }),
   );
+}
+
+/**
+ * A request has one key for the volumes of all types, which types with local NVMe reject and an environment with a key requires of the others.
+ */
+export function mixedStorage(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  if (!descriptor || writingKey(descriptor) === undefined) return [];
+  const [first, ...others] = namedTypes(run).filter(({ type }) => findInstanceType(type));
+  const odd = others.find(({ type }) => first && hasLocalNvme(type) !== hasLocalNvme(first.type));
+  if (!first || !odd) return [];
+  const has = hasLocalNvme(first.type);
+  return [
+    {
+      path: odd.path,
+      must: `must have local NVMe storage exactly if ${first.type} has it: SageMaker rejects the key of EBS volumes for types with it`,
+      got: odd.type,
+      fix: has
+        ? 'use a type with it, such as ml.m5d, ml.r5d or ml.g5'
+        : 'use a type without it, such as ml.m5 or ml.c5',
+    },
+  ];
 }

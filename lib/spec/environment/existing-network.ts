@@ -44,8 +44,8 @@ export function existingNetworkOf(spec: EnvironmentSpec, account: string): Exist
   };
 }
 
-/** Services besides S3 that a container calls because of an option of the environment. */
-function servicesOf(spec: EnvironmentSpec): ExistingNetwork['services'] {
+/** Services besides S3 that a container calls because of an option of the environment, by the end of the names of their endpoints. */
+export function servicesOf(spec: EnvironmentSpec): ExistingNetwork['services'] {
   const usesCodeArtifact = spec.network.packages === 'codeartifact';
   return [
     ...(usesCodeArtifact

@@ -26,6 +26,17 @@ export const DEPLOYMENT: AssumptionArea = {
       embedded: 'not modelled',
     },
     {
+      id: 'tags-of-a-new-key',
+      claim:
+        'The tags of CreateKey count for aws:ResourceTag at once: where KMS checks that the caller may change the key policy later, and in the calls that follow.',
+      basis: 'guessed',
+      source: 'https://docs.aws.amazon.com/kms/latest/developerguide/abac.html',
+      usedBy: 'the policy of `slipway deployer-policy`, which allows the keys with the tag of the environment',
+      ifWrong:
+        'a deploy with the printed policy fails at its first key, with "The new key policy will not allow you to update the key policy in the future" or a denied call',
+      embedded: 'independent',
+    },
+    {
       id: 'failed-events-kept',
       claim:
         "Lambda sends an asynchronous event that failed three times to the function's dead-letter queue with the function's role, and checks the permission of the role when the function is created.",

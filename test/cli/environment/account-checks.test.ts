@@ -39,7 +39,7 @@ describe('data of a run', () => {
     s3.on(ListObjectsV2Command).resolves({ KeyCount: 1 });
     expect(await messages()).toEqual([]);
     expect(s3.commandCalls(ListObjectsV2Command).map((c) => c.args[0].input)).toEqual([
-      { Bucket: DESCRIPTOR.dataBucket, Prefix: 'tokens/', MaxKeys: 1 },
+      { Bucket: DESCRIPTOR.dataBucket, Prefix: 'tokens/', Delimiter: '/', MaxKeys: 1 },
     ]);
   });
 

@@ -10,7 +10,7 @@ import {
   EC2Client,
 } from '@aws-sdk/client-ec2';
 import { DescribeRepositoriesCommand, ECRClient } from '@aws-sdk/client-ecr';
-import { GetRoleCommand, IAMClient } from '@aws-sdk/client-iam';
+import { type EvaluationResult, GetRoleCommand, IAMClient, SimulatePrincipalPolicyCommand } from '@aws-sdk/client-iam';
 import { GetAccountSettingsCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { HeadBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import {
@@ -19,7 +19,9 @@ import {
   ServiceQuotasClient,
 } from '@aws-sdk/client-service-quotas';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
+import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { beforeEach, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { deployChecks } from '../../../lib/cli/environment/checks/first-deploy';
 import { specOf } from '../../constructs/support/app';
 import { mockClient } from '../../support/mocked-clients';
@@ -34,7 +36,14 @@ const clients = {
   s3: mockClient(S3Client),
   quotas: mockClient(ServiceQuotasClient),
   ssm: mockClient(SSMClient),
+  sts: mockClient(STSClient),
 };
+const DEPLOYER = 'arn:aws:iam::111122223333:role/people/Deployer';
+/** What IAM's simulation decides on every action. */
+const decides = (result: Partial<EvaluationResult>) =>
+  clients.iam.on(SimulatePrincipalPolicyCommand).callsFake(({ ActionNames }: { ActionNames: string[] }) => ({
+    EvaluationResults: ActionNames.map((EvalActionName) => ({ EvalActionName, ...result })),
+  }));
 const named = (name: string) => Object.assign(new Error(`got ${name}`), { name });
 const ROLE = 'arn:aws:iam::111122223333:role/people/nlp';
 const ENVIRONMENT = {
@@ -45,12 +54,24 @@ const ENVIRONMENT = {
 };
 const zone = (letter: string, id: number) => ({ ZoneName: `us-west-2${letter}`, ZoneId: `usw2-az${id}` });
 const ALL = ['us-west-2a', 'us-west-2b'];
+/** The services of the endpoints, in these zones. */
+const services = (ecr: string[], sts: string[]) => ({
+  ServiceDetails: [
+    ...['ecr.api', 'ecr.dkr'].map((name) => ({
+      ServiceName: `com.amazonaws.us-west-2.${name}`,
+      AvailabilityZones: ecr,
+    })),
+    { ServiceName: 'com.amazonaws.us-west-2.sts', AvailabilityZones: sts },
+  ],
+});
 
 beforeEach(() => {
   for (const client of Object.values(clients)) client.reset();
-  const { builds, dynamo, ec2, ecr, iam, lambda, s3, quotas, ssm } = clients;
+  const { builds, dynamo, ec2, ecr, iam, lambda, s3, quotas, ssm, sts } = clients;
+  sts.on(GetCallerIdentityCommand).resolves({ Arn: 'arn:aws:sts::111122223333:assumed-role/Deployer/me' });
+  decides({ EvalDecision: 'allowed' });
   ssm.on(GetParameterCommand).resolves({ Parameter: { Value: '30' } });
-  iam.on(GetRoleCommand).resolves({ Role: {} as never });
+  iam.on(GetRoleCommand).resolves({ Role: { Arn: DEPLOYER } as never });
   lambda.on(GetAccountSettingsCommand).resolves({ AccountLimit: { ConcurrentExecutions: 10 } });
   quotas.on(GetServiceQuotaCommand).resolves({ Quota: { Value: 5 } });
   ec2
@@ -59,7 +80,7 @@ beforeEach(() => {
     .on(DescribeAddressesCommand)
     .resolves({ Addresses: [] });
   ec2.on(DescribeAvailabilityZonesCommand).resolves({ AvailabilityZones: [zone('a', 2), zone('b', 1)] });
-  ec2.on(DescribeVpcEndpointServicesCommand).resolves({ ServiceDetails: [{ AvailabilityZones: ALL }] });
+  ec2.on(DescribeVpcEndpointServicesCommand).resolves(services(ALL, ALL));
   ec2.on(DescribeInstanceTypeOfferingsCommand).resolves({
     InstanceTypeOfferings: [{ InstanceType: 'p5.48xlarge', Location: 'usw2-az2' }],
   });
@@ -78,7 +99,15 @@ test('finds nothing in an account that has everything, and asks every question o
   const looks = await deployChecks(specOf(ENVIRONMENT), true);
   expect(looks.flatMap(({ issues }) => issues)).toEqual([]);
   expect(looks.map(({ check }) => check.name)).toEqual([
-    ...['CDK bootstrap', 'principal nlp', 'Lambda concurrency', 'VPC quota', 'CodeBuild', 'retained storage'],
+    ...[
+      'CDK bootstrap',
+      'deployer permissions',
+      'principal nlp',
+      'Lambda concurrency',
+      'VPC quota',
+      'CodeBuild',
+      'retained storage',
+    ],
     ...['zones of endpoints', 'zones of instance types'],
   ]);
 });
@@ -104,8 +133,26 @@ const BROKEN: Broken[] = [
     /got version 5;/,
   ],
   [
+    'policies of an organization that deny what a deploy makes',
+    () => decides({ EvalDecision: 'explicitDeny', OrganizationsDecisionDetail: { AllowedByOrganizations: false } }),
+    {},
+    /^warning: account: must be allowed by the service control policies .*, got \d+ denied actions, such as cloudwatch:PutMetricAlarm; ask /,
+  ],
+  [
+    'a caller who may not assume the role with which the CDK deploys',
+    () => decides({ EvalDecision: 'implicitDeny' }),
+    {},
+    /^error: account: must let you assume arn:aws:iam::111122223333:role\/cdk-hnb659fds-deploy-role-111122223333-us-west-2, got implicitDeny for arn:aws:iam::111122223333:role\/people\/Deployer;/,
+  ],
+  [
+    'a caller who may not simulate: unknown',
+    () => clients.iam.on(SimulatePrincipalPolicyCommand).rejects(named('AccessDenied')),
+    {},
+    /^warning: environment: must allow you to read the deployer permissions, got no permission for iam:GetRole and iam:SimulatePrincipalPolicy on yourself;/,
+  ],
+  [
     'a principal that does not exist',
-    () => clients.iam.on(GetRoleCommand).rejects(named('NoSuchEntityException')),
+    () => clients.iam.on(GetRoleCommand, { RoleName: 'nlp' }).rejects(named('NoSuchEntityException')),
     {},
     /^error: teams\.nlp\.principals\[0\]: must be a role or user that exists, got arn:aws:iam::111122223333:role\/people\/nlp;/,
   ],
@@ -148,12 +195,15 @@ const BROKEN: Broken[] = [
   ],
   [
     'a zone without the service of an endpoint',
-    () =>
-      clients.ec2.on(DescribeVpcEndpointServicesCommand).resolves({
-        ServiceDetails: [{ AvailabilityZones: ALL }, { AvailabilityZones: ['us-west-2a'] }],
-      }),
+    () => clients.ec2.on(DescribeVpcEndpointServicesCommand).resolves(services(ALL, ['us-west-2a'])),
     {},
-    /^error: network\.availabilityZoneIds: must contain only zones .* got usw2-az1; write availabilityZoneIds: \[usw2-az2\]$/,
+    /^error: network\.availabilityZoneIds: must contain only zones .* got usw2-az1; write network: { availabilityZoneIds: \[usw2-az2\] }$/,
+  ],
+  [
+    'services that no zone has together',
+    () => clients.ec2.on(DescribeVpcEndpointServicesCommand).resolves(services(['us-west-2b'], ['us-west-2a'])),
+    {},
+    /got usw2-az2, usw2-az1; remove a service from network\.endpoints that no zone has together with the others$/,
   ],
   [
     'an instance type that no zone of the network has',
@@ -168,7 +218,15 @@ test.each(BROKEN)('says what to do about %s', async (_what, breakIt, more, text)
   expect(await messages(more)).toEqual([expect.stringMatching(text)]);
 });
 
+test('the line that is printed about zones of endpoints is one after which nothing is printed', async () => {
+  clients.ec2.on(DescribeVpcEndpointServicesCommand).resolves(services(ALL, ['us-west-2a']));
+  const [said = ''] = await messages();
+  const [, line = ''] = /write (network: .*)$/.exec(said) ?? [];
+  const written = parse(line) as { network: object };
+  expect(await messages({ network: { ...ENVIRONMENT.network, ...written.network } })).toEqual([]);
+});
+
 test('a check that the caller may not make is unknown, and no error', async () => {
-  clients.iam.on(GetRoleCommand).rejects(named('AccessDeniedException'));
+  clients.iam.on(GetRoleCommand, { RoleName: 'nlp' }).rejects(named('AccessDeniedException'));
   expect(await messages()).toEqual([expect.stringMatching(/^warning: .* no permission for iam:GetRole on nlp;/)]);
 });

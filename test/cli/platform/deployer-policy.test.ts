@@ -1,10 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Template } from 'aws-cdk-lib/assertions';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { DEPLOY_ACTIONS } from '../../../lib/cli/environment/checks/deployer-permissions';
 import { EnvironmentStack } from '../../../lib/constructs';
 import { ENV, resourcesOf, SYNTH_MS, specOf, testApp } from '../../constructs/support/app';
+import { HANDLERS } from '../../support/handler-permissions';
 import { runCli } from '../../support/run-cli';
 import { policiesOf } from '../../templates/laws/authorization';
 import { specs, synthesise } from '../../templates/support/templates';
@@ -75,29 +77,8 @@ test('roles are made with the boundary only, below the path and with the prefix'
   });
 });
 
-/** Handlers of CloudFormation name actions for options that no template of ours has. */
-const UNUSED: readonly RegExp[] = [
-  // Groups and users, mount targets and code signing, weighted aliases, imports and streams, exports of flow logs, other gateways.
-  /^iam:\w+(Group|User)Policy$/,
-  /^(autoscaling|billing|codedeploy|elasticfilesystem|firehose|kinesis|s3files|s3tables|vpc-lattice|vpce):/,
-  /^lambda:(GetLayerVersion|PassCapacityProvider|\w+CodeSigningConfig)$/,
-  /^logs:(\w*LogDelivery|\w+ResourcePolicy|\w+ResourcePolicies|\w+Index\w+)$/,
-  /^kms:(ListAliases|ListKeys)$/,
-  /^s3:(ListAllMyBuckets|\w+MetadataTable\w*)$/,
-  /^dynamodb:(ImportTable|DescribeImport|\w*Replica\w*)$/,
-  /^ec2:(AcceptAddressTransfer|\w*VpnGateways?|AssociateSubnetCidrBlock|\w+EncryptionControls?)$/,
-  /^logs:(CreateLogStream|PutLogEvents)$/,
-  /^iam:(ListRoles|ListPolicies)$/,
-  // Nobody may take the boundary off a role.
-  /^iam:DeleteRolePermissionsBoundary$/,
-];
 /** Actions on resources outside the stack, or of a kind that the account has one of. */
 const ELSEWHERE: readonly string[] = ['iam:CreateServiceLinkedRole', 'iam:PutRolePolicy'];
-
-type Handlers = Record<string, Record<string, string[]>>;
-const HANDLERS = (
-  JSON.parse(readFileSync('test/fixtures/templates/handler-permissions.json', 'utf8')) as { types: Handlers }
-).types;
 
 const pattern = (text: string) =>
   new RegExp(`^${text.replace(/[.+?^$()|[\]\\]/g, '\\$&').replaceAll('*', '.*')}$`, 'i');
@@ -131,7 +112,6 @@ test('CloudFormation may do what its handlers of every resource type of the stac
   expect(own.filter((type) => !HANDLERS[type])).toEqual([]);
   const missing = own.flatMap((type) =>
     Object.entries(HANDLERS[type] ?? {}).flatMap(([action, formats]) => {
-      if (UNUSED.some((one) => one.test(action))) return [];
       const isAllowed = execution.Statement.some((one) =>
         canAllow(one, action, ELSEWHERE.includes(action) ? [] : formats),
       );
@@ -146,6 +126,29 @@ test('CloudFormation may do what its handlers of every resource type of the stac
     expect.arrayContaining(['kms:CreateGrant', 'kms:DescribeKey']),
   );
   expect(JSON.stringify(execution).length).toBeLessThan(6144);
+});
+
+test('FSx may link a file system to an existing bucket, with a role of its own', async () => {
+  const storage = { fsxLustre: { sizeGiB: 1200, zoneId: 'usw2-az2' }, buckets: { data: 'company-data' } };
+  const file = { ...OPTIONS, regions: { 'us-west-2': {} }, network: EVERYTHING.network, storage };
+  writeFileSync(path.join(folder, 'lab.yaml'), JSON.stringify(file));
+  const { execution, furtherExecution = [] } = await answer();
+  writeFileSync(path.join(folder, 'lab.yaml'), JSON.stringify(OPTIONS));
+  const all = [execution, ...furtherExecution].flatMap(({ Statement }) => Statement);
+  const on = (arn: string) => all.filter(({ Resource }) => Resource.includes(arn)).flatMap(({ Action }) => Action);
+  expect(on('arn:aws:s3:::company-data/*')).toEqual(['s3:Get*', 's3:List*', 's3:PutObject']);
+  expect(on('arn:aws:iam::111122223333:role/aws-service-role/s3.data-source.lustre.fsx.*')).toEqual(
+    expect.arrayContaining(['iam:AttachRolePolicy', 'iam:PutRolePolicy']),
+  );
+});
+
+test('the simulation of preflight asks for an action of each service of the policy', async () => {
+  const { execution, furtherExecution = [] } = await answer();
+  const all = [execution, ...furtherExecution].flatMap(({ Statement }) => Statement.flatMap(({ Action }) => Action));
+  const services = (actions: readonly string[]) => new Set(actions.map((action) => action.split(':')[0]));
+  // Endpoints with a private name get a hosted zone by the call that makes them.
+  const asked = services([...DEPLOY_ACTIONS, 'route53:AssociateVPCWithHostedZone']);
+  expect([...services(all)].filter((service) => !asked.has(service))).toEqual([]);
 });
 
 test('the policies of an environment in two regions fit into managed policies, which the bootstrap command names', async () => {

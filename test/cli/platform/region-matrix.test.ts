@@ -51,7 +51,11 @@ beforeEach(() => {
     const zones = region === 'eu-north-1' ? [] : region === 'us-west-2' ? ['usw2-az2', 'usw2-az1'] : ['use1-az4'];
     return { InstanceTypeOfferings: zones.map((Location) => ({ InstanceType: Filters?.[0]?.Values?.[0], Location })) };
   });
-  ec2.on(DescribeVpcEndpointServicesCommand).callsFake(async ({ Filters }) => ({ ServiceNames: Filters?.[0]?.Values }));
+  // Each client asks in its region.
+  ec2.on(DescribeVpcEndpointServicesCommand).callsFake(async (_input, getClient) => {
+    const region = await getClient().config.region();
+    return { ServiceDetails: ['s3', 'sts'].map((name) => ({ ServiceName: `com.amazonaws.${region}.${name}` })) };
+  });
 });
 
 const matrix = async (...args: string[]) => {
@@ -93,7 +97,9 @@ test('what may not be read is unknown, and neither there nor missing', async () 
 });
 
 test('a missing endpoint service is named', async () => {
-  ec2.on(DescribeVpcEndpointServicesCommand).resolves({ ServiceNames: ['com.amazonaws.us-west-2.s3'] });
+  ec2
+    .on(DescribeVpcEndpointServicesCommand)
+    .resolves({ ServiceDetails: [{ ServiceName: 'com.amazonaws.us-west-2.s3' }] });
   expect((await matrix('--regions', 'us-west-2')).regions).toMatchObject([
     { usable: false, missing: ['no endpoint service sts'] },
   ]);

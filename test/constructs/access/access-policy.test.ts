@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   auditorStatements,
@@ -6,6 +7,7 @@ import {
   researcherStatements,
 } from '../../../lib/constructs/access/access-policy';
 import type { AccessContext } from '../../../lib/constructs/access/statements/personas';
+import { evaluate, type Statement } from '../../templates/support/policy';
 
 const CONTEXT: AccessContext = {
   partition: 'aws',
@@ -43,6 +45,48 @@ describe('a researcher', () => {
       'arn:aws:s3:::checkpoints/runs/nlp/*',
       'arn:aws:s3:::artifacts/runs/nlp/*',
     ]);
+  });
+
+  const mayList = (context: Record<string, string>, of = statements) => {
+    const given = of.map(({ sid: Sid, deny, actions, resources, conditions }) => ({
+      ...{ Sid, Effect: deny ? ('Deny' as const) : ('Allow' as const), Action: actions, Resource: resources },
+      Condition: conditions as Statement['Condition'],
+    }));
+    const resource = CONTEXT.dataBucketArn;
+    return evaluate(given, { action: 's3:ListBucket', resource, context }) === 'Allow';
+  };
+
+  test('lists shared data, the data of the own team and the folders above them', () => {
+    for (const prefix of ['tokens/', 'tokens', 'x', 'teams/nlp/', 'teams/nlp/a/b', 'teams/nlp', 'teamsters/'])
+      expect([prefix, mayList({ 's3:prefix': prefix })]).toEqual([prefix, true]);
+    for (const prefix of ['', 't', 'teams/', 'teams/n', 'teams/speech'])
+      expect([prefix, mayList({ 's3:prefix': prefix, 's3:delimiter': '/' })]).toEqual([prefix, true]);
+    expect(mayList({ 's3:delimiter': '/' })).toBe(true);
+  });
+
+  test('fails: a list that contains names of objects of another team, with whatever prefix and delimiter', () => {
+    const prefix = fc.integer({ min: 0, max: 'teams/speech/a/b'.length }).map((n) => 'teams/speech/a/b'.slice(0, n));
+    const delimiter = fc.constantFrom(undefined, '', '/', 'e', 'speech');
+    fc.assert(
+      fc.property(fc.option(prefix, { nil: undefined }), delimiter, (begins, ends) => {
+        // What the service would show of `teams/speech/a/b`: all of it, or the part that ends with the delimiter.
+        const rest = 'teams/speech/a/b'.slice((begins ?? '').length);
+        const shown = ends
+          ? (begins ?? '') + rest.slice(0, rest.indexOf(ends) < 0 ? undefined : rest.indexOf(ends) + ends.length)
+          : 'teams/speech/a/b';
+        const context = {
+          ...(begins !== undefined && { 's3:prefix': begins }),
+          ...(ends !== undefined && { 's3:delimiter': ends }),
+        };
+        if (shown.startsWith('teams/speech/a')) expect([context, mayList(context)]).toEqual([context, false]);
+      }),
+      { numRuns: 300, verbose: 1 },
+    );
+  });
+
+  test('lists everything where there is no other team', () => {
+    const alone = researcherStatements({ ...CONTEXT, writableData: { nlp: ['teams/nlp/'] } }, 'nlp');
+    expect(mayList({}, alone)).toBe(true);
   });
 
   test("writes into the team's own places and nowhere else: not driver, not job files", () => {

@@ -88,6 +88,18 @@ const SHARED = [
   },
   { deny: true, actions: ['s3:GetObject'], resources: ['arn:aws:s3:::data/teams/speech/*'] },
   {
+    ...{ deny: true, actions: ['s3:ListBucket'], resources: ['arn:aws:s3:::data'] },
+    conditions: { StringLike: { 's3:prefix': 'teams/*/*' }, StringNotLike: { 's3:prefix': ['teams/nlp/*'] } },
+  },
+  {
+    ...{ deny: true, actions: ['s3:ListBucket'], resources: ['arn:aws:s3:::data'] },
+    conditions: {
+      StringLikeIfExists: { 's3:prefix': ['', 't', 'te', 'tea', 'team', 'teams', 'teams/*'] },
+      StringNotLikeIfExists: { 's3:prefix': ['teams/*/*', 'teams/nlp'] },
+      StringNotEquals: { 's3:delimiter': '/' },
+    },
+  },
+  {
     actions: ['kms:Decrypt', 'kms:Encrypt', 'kms:GenerateDataKey'],
     resources: [CONTEXT.keyArn],
     conditions: { StringEquals: { 'kms:ViaService': 's3.us-west-2.amazonaws.com' } },

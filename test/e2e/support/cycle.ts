@@ -2,12 +2,25 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
+import {
+  CloudFormationClient,
+  DescribeStacksCommand,
+  paginateListStackResources,
+} from '@aws-sdk/client-cloudformation';
 import { ListBucketsCommand, S3Client } from '@aws-sdk/client-s3';
 import { expect } from 'vitest';
+import type { EnvironmentValues } from '../../laws/support/family';
+import { STATEFUL_TYPES } from '../../laws/support/identity';
 import { ROOT, type TestSandbox, testSandbox } from './sandbox';
 
 const CDK = path.join(ROOT, 'node_modules/.bin/cdk');
+const CLI = path.join(ROOT, 'dist/cli/slipway.mjs');
+
+/** The sections of an environment file, as YAML. */
+export const sections = (file: EnvironmentValues): string =>
+  Object.entries(file)
+    .map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`)
+    .join('');
 
 /** A template as CloudFormation takes it. */
 export interface CloudFormationTemplate {
@@ -97,6 +110,26 @@ export class Cycle {
   async done(command: 'deploy' | 'destroy', sections?: string): Promise<void> {
     const { code, said } = await this.cdk(command, sections);
     expect([code, code === 0 ? '' : said]).toEqual([0, '']);
+  }
+
+  /** Physical ids of what holds data, or what jobs run in, by logical id. */
+  async identities(): Promise<Record<string, string>> {
+    const found: Record<string, string> = {};
+    const client = new CloudFormationClient(this.client());
+    for await (const page of paginateListStackResources({ client }, { StackName: this.stackName }))
+      for (const {
+        LogicalResourceId = '',
+        PhysicalResourceId = '',
+        ResourceType = '',
+      } of page.StackResourceSummaries ?? [])
+        if ((STATEFUL_TYPES as readonly string[]).includes(ResourceType)) found[LogicalResourceId] = PhysicalResourceId;
+    return found;
+  }
+
+  /** The JSON that a verb prints about the default team. */
+  async slipway(...args: string[]) {
+    const where = ['--environment', `${this.name}/default`, '--region', 'us-west-2'];
+    return JSON.parse(await this.sandbox.call(process.execPath, [CLI, ...args, ...where, '--json']));
   }
 
   end(): Promise<void> {

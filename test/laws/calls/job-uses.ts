@@ -40,7 +40,7 @@ function sharedUses(places: Places, family: string): Use[] {
       ask('cloudwatch:PutMetricData', '*', { 'cloudwatch:namespace': 'Slipway' }),
     ]),
     service('SageMaker reads the channels: data, driver, job file and code', ROLES, [
-      ask('s3:ListBucket', bucket('data')),
+      ask('s3:ListBucket', bucket('data'), { 's3:prefix': 'tokens/' }),
       ...['drivers', 'drivers/0f3a9c/', RUN.replace('/pretrain-1', ''), `${RUN}/job/1/`].map((prefix) =>
         ask('s3:ListBucket', bucket('artifacts'), { 's3:prefix': prefix }),
       ),

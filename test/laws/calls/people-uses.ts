@@ -32,7 +32,10 @@ export const VERBS: Readonly<Record<string, Verb>> = {
       'kms:DescribeKey': OF_A_FILE,
       'kms:GetKeyPolicy': OF_A_FILE,
       ...Object.fromEntries(
-        ['GetPolicy', 'GetPolicyVersion', 'SimulateCustomPolicy'].map((name) => [`iam:${name}`, OF_A_FILE]),
+        ['GetPolicy', 'GetPolicyVersion', 'SimulateCustomPolicy', 'SimulatePrincipalPolicy'].map((name) => [
+          `iam:${name}`,
+          OF_A_FILE,
+        ]),
       ),
       ...Object.fromEntries(
         [
@@ -139,7 +142,7 @@ const reads = ({ bucket, dataKey }: Places, team: string): Use[] => {
   return [
     call(
       's3:ListObjectsV2',
-      ask('s3:ListBucket', bucket('data')),
+      ask('s3:ListBucket', bucket('data'), { 's3:prefix': '', 's3:delimiter': '/' }),
       ...(['checkpoints', 'artifacts'] as const).map((name) =>
         ask('s3:ListBucket', bucket(name), { 's3:prefix': `runs/${team}/` }),
       ),

@@ -1,5 +1,7 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BASE, issuesOf } from '../../support/runs';
+import { hasLocalNvme, INSTANCE_TYPES } from '../../../lib/catalog/instances/instances';
+import { BASE, DESCRIPTOR, issuesOf } from '../../support/runs';
 
 const gpu = { name: 'gpu', instanceType: 'ml.p4d.24xlarge', instanceCount: 2 };
 const cpu = { name: 'cpu', instanceType: 'ml.c5.18xlarge', instanceCount: 4 };
@@ -29,6 +31,38 @@ describe('instance groups', () => {
   test('hosts with and without accelerators in one launcher are warned of, with the group to name', () => {
     const found = issuesOf(cluster([gpu, cpu], { library: 'fsdp' }), 'launcher/mixed-groups');
     expect(found).toMatchObject([{ level: 'warning', message: expect.stringMatching(/use \[gpu\]$/) }]);
+  });
+
+  test('hosts with and without EFA that train together are warned of', () => {
+    const sockets = { name: 'old', instanceType: 'ml.p3.16xlarge', instanceCount: 2 };
+    const found = issuesOf(cluster([gpu, sockets], { library: 'fsdp' }), 'launcher/mixed-groups');
+    expect(found).toMatchObject([
+      {
+        level: 'warning',
+        message: expect.stringContaining('must contain groups whose hosts have EFA, or no host with it'),
+      },
+    ]);
+  });
+
+  test('local storage of some types only is warned of in an environment with a key, for all types of the catalog', () => {
+    const type = fc.constantFrom(...INSTANCE_TYPES.map(({ name }) => name));
+    fc.assert(
+      fc.property(type, type, (first, second) => {
+        const file = cluster(
+          [
+            { ...gpu, instanceType: first },
+            { ...cpu, instanceType: second },
+          ],
+          {},
+        );
+        const isMixed = hasLocalNvme(first) !== hasLocalNvme(second);
+        const said = issuesOf(file, 'compute/mixed-storage', { descriptor: DESCRIPTOR });
+        expect([first, second, said.length]).toEqual([first, second, isMixed ? 1 : 0]);
+        const without = { ...DESCRIPTOR, kmsKeyArn: undefined };
+        expect(issuesOf(file, 'compute/mixed-storage', { descriptor: without })).toEqual([]);
+      }),
+      { numRuns: 60, verbose: 1 },
+    );
   });
 
   test.each([

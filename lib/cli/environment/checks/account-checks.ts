@@ -54,9 +54,9 @@ export async function accountChecks(run: RunSpec, descriptor: Descriptor): Promi
     }),
     ...(['dataBucket', 'checkpointBucket', 'artifactBucket'] as const).map((key) =>
       check(key.replace('Bucket', ' bucket'), `s3:ListBucket on ${descriptor[key]}`, async () => {
-        // A researcher may list only the team's own prefix of a bucket, but all of the data bucket.
+        // A researcher may list the team's own prefix of a bucket, and the folders of the data bucket.
         const Prefix = key === 'dataBucket' ? '' : `runs/${team}/`;
-        await s3.send(new ListObjectsV2Command({ Bucket: descriptor[key], Prefix, MaxKeys: 1 }));
+        await s3.send(new ListObjectsV2Command({ Bucket: descriptor[key], Prefix, Delimiter: '/', MaxKeys: 1 }));
         return descriptor[key];
       }),
     ),

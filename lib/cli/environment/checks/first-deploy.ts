@@ -17,16 +17,20 @@ import { isPermissionSet } from '../../../spec/environment/formats';
 import type { EnvironmentSpec } from '../../../spec/environment-file';
 import { isMissingStack } from '../../aws-errors';
 import { bootstrapQualifier } from './bootstrap-qualifier';
+import { permissionCheck } from './deployer-permissions';
 import { accountOf, found, type Looked, looked } from './looked';
 import { ec2In, endpointZoneCheck, typeZoneCheck } from './zone-checks';
 
 /**
- * What else a deploy needs of the account: the bootstrap stack, principals that exist, and for a first deploy the quotas of VPCs and
+ * What else a deploy needs of the account: the bootstrap stack, permissions of the caller, principals that exist, and for a first deploy the quotas of VPCs and
  * addresses, builds, zones, and nothing that an earlier stack of this name retained.
  * @param isFirst whether the environment has no stack
  */
 export async function deployChecks(environment: EnvironmentSpec, isFirst: boolean): Promise<Looked[]> {
-  const always = [bootstrapCheck(environment), ...principalChecks(environment), concurrencyCheck(environment)];
+  const always = [
+    ...[bootstrapCheck(environment), permissionCheck(environment)],
+    ...[...principalChecks(environment), concurrencyCheck(environment)],
+  ];
   const first = isFirst
     ? [vpcCheck(environment), addressCheck(environment), buildCheck(environment), retainedCheck(environment)]
     : [];

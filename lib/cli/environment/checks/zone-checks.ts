@@ -3,8 +3,11 @@ import {
   DescribeInstanceTypeOfferingsCommand,
   DescribeVpcEndpointServicesCommand,
   EC2Client,
+  type ServiceDetail,
 } from '@aws-sdk/client-ec2';
+import { servicesOf } from '../../../spec/environment/existing-network';
 import type { EnvironmentSpec } from '../../../spec/environment-file';
+import type { Issue } from '../../../spec/issue';
 import { found, type Looked, looked } from './looked';
 
 /** EC2 in the region of an environment. */
@@ -15,6 +18,12 @@ export const SERVICE_NAMES: Readonly<Record<string, readonly string[]>> = {
   sagemaker: ['sagemaker.api'],
 };
 
+/** Ends of the names of the interface endpoint services of an environment's own network. */
+export const endpointNames = (environment: EnvironmentSpec): string[] => [
+  ...(environment.network.endpoints ?? []).flatMap((name) => SERVICE_NAMES[name] ?? [name]),
+  ...servicesOf(environment).map(({ service }) => service),
+];
+
 /** Zones of the network, by name and id; all of the Region unless the file names some. */
 async function zonesOf(ec2: EC2Client, { network, region }: EnvironmentSpec): Promise<{ name: string; id: string }[]> {
   const filters = [{ Name: 'zone-type', Values: ['availability-zone'] }];
@@ -24,39 +33,62 @@ async function zonesOf(ec2: EC2Client, { network, region }: EnvironmentSpec): Pr
   return own.filter(({ name, id }) => name.startsWith(region) && (ids === 'all' || ids.includes(id)));
 }
 
+/**
+ * Details of endpoint services of a region, by the end of their names. Regions outside the partition aws have prefixes of their own for some services
+ * (`cn.com.amazonaws.cn-north-1.ecr.api`), so that all are listed.
+ */
+export async function servicesIn(
+  ec2: EC2Client,
+  region: string,
+  names: readonly string[],
+): Promise<Map<string, ServiceDetail>> {
+  const found = new Map<string, ServiceDetail>();
+  let NextToken: string | undefined;
+  do {
+    const page = await ec2.send(new DescribeVpcEndpointServicesCommand({ NextToken }));
+    for (const detail of page.ServiceDetails ?? []) {
+      const name = names.find((one) => detail.ServiceName?.endsWith(`.${region}.${one}`));
+      if (name) found.set(name, detail);
+    }
+    NextToken = page.NextToken || undefined;
+  } while (NextToken);
+  return found;
+}
+
 /** An interface endpoint can only be in zones in which its service is; one zone too many fails the deploy in the middle. */
 export async function endpointZoneCheck(environment: EnvironmentSpec): Promise<Looked | undefined> {
   const { network, region } = environment;
-  const names = (network.endpoints ?? []).flatMap((name) => SERVICE_NAMES[name] ?? [name]);
-  if (network.packages === 'codeartifact') names.push('codeartifact.api', 'codeartifact.repositories');
+  const names = endpointNames(environment);
   if (network.mode !== 'vpc-locked' || names.length === 0) return undefined;
   const ec2 = ec2In(environment);
   return looked('zones of endpoints', 'ec2:DescribeVpcEndpointServices', `${names.length} services`, async () => {
-    const ServiceNames = names.map((name) => `com.amazonaws.${region}.${name}`);
-    const [zones, services] = await Promise.all([
-      zonesOf(ec2, environment),
-      ec2.send(new DescribeVpcEndpointServicesCommand({ ServiceNames })).catch((error: Error) => {
-        if (error.name === 'InvalidServiceName') return error.message;
-        throw error;
-      }),
-    ]);
-    if (typeof services === 'string')
+    const [zones, services] = await Promise.all([zonesOf(ec2, environment), servicesIn(ec2, region, names)]);
+    const unknown = names.filter((name) => !services.has(name));
+    if (unknown.length > 0)
       return found('endpoint-services', 'error', 'network.endpoints', {
         must: `must name services that ${region} has`,
-        got: services,
+        got: unknown.join(', '),
         fix: 'remove the service, or use another region',
       });
-    const { ServiceDetails = [] } = services;
     const everywhere = zones.filter(({ name }) =>
-      ServiceDetails.every(({ AvailabilityZones = [] }) => AvailabilityZones.includes(name)),
+      [...services.values()].every(({ AvailabilityZones = [] }) => AvailabilityZones.includes(name)),
     );
-    if (everywhere.length === zones.length) return [];
-    const lacking = zones.filter((zone) => !everywhere.includes(zone)).map(({ id }) => id);
-    return found('endpoint-zones', 'error', 'network.availabilityZoneIds', {
-      must: 'must contain only zones that have every service of network.endpoints',
-      got: lacking.join(', '),
-      fix: `write availabilityZoneIds: [${everywhere.map(({ id }) => id).join(', ')}]`,
-    });
+    return zoneIssues(zones, everywhere);
+  });
+}
+
+type Zone = { name: string; id: string };
+
+function zoneIssues(zones: readonly Zone[], everywhere: readonly Zone[]): Issue[] {
+  if (everywhere.length === zones.length) return [];
+  const lacking = zones.filter((zone) => !everywhere.includes(zone)).map(({ id }) => id);
+  return found('endpoint-zones', 'error', 'network.availabilityZoneIds', {
+    must: 'must contain only zones that have every service of network.endpoints',
+    got: lacking.join(', '),
+    fix:
+      everywhere.length > 0
+        ? `write network: { availabilityZoneIds: [${everywhere.map(({ id }) => id).join(', ')}] }`
+        : 'remove a service from network.endpoints that no zone has together with the others',
   });
 }
 

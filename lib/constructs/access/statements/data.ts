@@ -26,11 +26,50 @@ export function foreignDataStatements({
       resources: foreign.map((prefix) => `${dataBucketArn}/${prefix}*`),
       wildcard: "A denial of other teams' data.",
     },
+    ...foreignNames(dataBucketArn, foreign, writableData),
+  ];
+}
+
+const TEAMS = 'teams/';
+
+/**
+ * Lists below `teams/` begin in the folder of the team. One that begins above the folders of the teams, or with a part of the name of one,
+ * shows what lies in them unless it ends at the next folder. The folders of other teams are not named, because thirty teams name 29 each.
+ * https://docs.aws.amazon.com/AmazonS3/latest/userguide/amazon-s3-policy-keys.html, 2026-11-27.
+ */
+function foreignNames(
+  bucketArn: string,
+  foreign: readonly string[],
+  writableData: readonly string[],
+): ExactStatement[] {
+  const above = Array.from({ length: TEAMS.length }, (_, i) => TEAMS.slice(0, i));
+  const own = writableData.filter((prefix) => prefix.startsWith(TEAMS));
+  const names = own.map((prefix) => prefix.replace(/\/$/, ''));
+  const alone = names.filter((name) => !foreign.some((prefix) => prefix.startsWith(name)));
+  const denial = { deny: true, actions: ['s3:ListBucket'], resources: [bucketArn] };
+  return [
+    {
+      ...denial,
+      sid: 'NoNamesOfOtherTeams',
+      conditions: {
+        StringLike: { 's3:prefix': `${TEAMS}*/*` },
+        StringNotLike: { 's3:prefix': own.map((prefix) => `${prefix}*`) },
+      },
+    },
+    {
+      ...denial,
+      sid: 'NoNamesAboveTeams',
+      conditions: {
+        StringLikeIfExists: { 's3:prefix': [...above, `${TEAMS}*`] },
+        StringNotLikeIfExists: { 's3:prefix': [`${TEAMS}*/*`, ...alone] },
+        StringNotEquals: { 's3:delimiter': '/' },
+      },
+    },
   ];
 }
 
 /** Prefix of the data bucket that belongs to one team. */
-export const ownData = (team: string): string => `teams/${team}/`;
+export const ownData = (team: string): string => `${TEAMS}${team}/`;
 
 /** Listing, reading and, if configured, writing of one location in `storage.external`. */
 export function externalStatements(
