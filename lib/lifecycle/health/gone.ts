@@ -14,7 +14,7 @@ export function goneAttempt(
 ): EndedRecord {
   const progress = nextProgress(attempt, observed.heartbeat, now);
   const steps = stepsOf(progress);
-  const endedAt = lastSeenAlive(attempt, lastBeat(attempt, observed), now);
+  const endedAt = goneSince({ attempt, observed, now });
   const committed = newestCommitted(record, observed);
   // If the job was never described, its first step is the earliest known time; if only a checkpoint shows that it trained, its creation is.
   const createdAt = committed?.attempt === attempt.number ? attempt.acceptedAt : undefined;
@@ -55,6 +55,10 @@ function pausesBySteps({ pauses, progress, trainingStartedAt }: Attempt): Attemp
   const { since: _, ...rest } = pauses;
   return { ...rest, ms: pauses.ms + Math.max(0, steppedAt - Math.max(0, startUpMs) - since) };
 }
+
+/** When a job ended that the service no longer knows, as far as anything shows it. */
+export const goneSince = ({ attempt, observed, now }: Pick<Situation, 'attempt' | 'observed' | 'now'>): EpochMs =>
+  lastSeenAlive(attempt, lastBeat(attempt, observed), now);
 
 /** When the job last wrote its heartbeat, even one whose content cannot be read; undefined when that is not known. */
 function lastBeat({ number, intentAt }: Attempt, { heartbeat, unreadBeatAt = 0 }: Observed): EpochMs | undefined {

@@ -2,7 +2,7 @@ import { addUsd, attemptCostUsd, billedShare, leftPool } from '../accounting/spe
 import { changeAttempt, type Evidence, type Move, move } from '../action';
 import { capacityCame, type Judgement, judge } from '../budgets';
 import { classify, type Verdict } from '../classify';
-import { goneAttempt } from '../health/gone';
+import { goneAttempt, goneSince } from '../health/gone';
 import { nextProgress } from '../health/hang';
 import { stepEvents, stepsOf, unseenSteps } from '../health/step-times';
 import { rungAfterCapacityFailure, unusableRungs } from '../ladder';
@@ -99,13 +99,15 @@ function complete(situation: JobSituation): Move {
  * deleted, or not be described any more, before they can be listed.
  */
 function waitForListing({ record, attempt, observed, now }: Situation): Move {
-  const endedAt = observed.job.kind === 'present' ? observed.job.endedAt : attempt.absentSince;
+  const over = observed.job.kind === 'present' ? observed.job : undefined;
+  const absentSince = over ? undefined : goneSince({ attempt, observed, now });
+  const endedAt = over ? over.endedAt : attempt.absentSince;
   const about = `${attempt.jobName}/${dayOf(endedAt ?? now, now)}`;
   const { checkpoints } = observed;
   const why = checkpoints.kind === 'unreadable' ? checkpoints.error : 'they were not listed';
   const text = `${attempt.jobName} is over, but its checkpoints cannot be read: ${why}`;
   return move({
-    changes: observed.job.kind === 'present' ? changeAttempt(record, { over: observed.job }) : {},
+    changes: changeAttempt(record, { over, absentSince }),
     notices: [notice(record, now, { alert: 'checkpoints-unreadable', about, text, runbook: 'checkpoint' })],
   });
 }
