@@ -1,5 +1,5 @@
-import type { StatusAnswer } from '../lib/contracts/control';
-import { onRequest } from '../lib/handlers/control/control';
+import { onRequest } from '../lib/control/control/control';
+import type { StatusAnswer } from '../lib/core/contracts/control';
 import { EPOCH_MS } from '../tools/simulation/core/epoch';
 import type { Random } from '../tools/simulation/core/random';
 import { Judge } from '../tools/simulation/invariants/judge';

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { FITTED as CONSTANTS } from '../lib/planner/fitted';
-import type { MemoryConstants } from '../lib/planner/memory/constants';
-import { leastGiB, planLayout } from '../lib/planner/plan';
+import { FITTED as CONSTANTS } from '../lib/core/planner/fitted';
+import type { MemoryConstants } from '../lib/core/planner/memory/constants';
+import { leastGiB, planLayout } from '../lib/core/planner/plan';
 import { fitConstants } from './least-squares';
 import { MEMORY_PRIORS } from './planner-priors';
 import { layoutOfRow, type Row } from './planner-rows';
@@ -107,7 +107,7 @@ export const FITTED_MEMORY: MemoryConstants = {
 ${lines.join('\n')}
 };
 `;
-  writeFileSync(path.join(__dirname, '..', 'lib', 'planner', 'memory', 'fitted.ts'), text);
+  writeFileSync(path.join(__dirname, '..', 'lib', 'core', 'planner', 'memory', 'fitted.ts'), text);
 }
 
 function main(): void {

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import type { Constants } from '../lib/planner/constants';
-import { FITTED_MEMORY as MEMORY_CONSTANTS } from '../lib/planner/memory/fitted';
+import type { Constants } from '../lib/core/planner/constants';
+import { FITTED_MEMORY as MEMORY_CONSTANTS } from '../lib/core/planner/memory/fitted';
 import { fitConstants, type Prior } from './least-squares';
 import { isMixture } from './planner-mixture-rows';
 import { TIME_PRIORS } from './planner-priors';
@@ -182,7 +182,7 @@ export const FITTED: Constants = {
 ${lines.join('\n')}
 };
 `;
-  writeFileSync(path.join(__dirname, '..', 'lib', 'planner', 'fitted.ts'), text);
+  writeFileSync(path.join(__dirname, '..', 'lib', 'core', 'planner', 'fitted.ts'), text);
 }
 
 if (process.argv[1]?.endsWith('fit-planner.ts')) main();

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { LayoutInput } from '../lib/planner/layout';
-import { planLayout } from '../lib/planner/plan';
-import { layoutOfRun } from '../lib/planner/run/layout-of-run';
-import { loadRun } from '../lib/spec/load';
+import { loadRun } from '../lib/core/config/load';
+import type { LayoutInput } from '../lib/core/planner/layout';
+import { planLayout } from '../lib/core/planner/plan';
+import { layoutOfRun } from '../lib/core/planner/run/layout-of-run';
 import type { Metric } from './planner-metrics';
 
 /** Other published figures, computed from the run files that reproduce them. */

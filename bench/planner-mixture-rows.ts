@@ -1,6 +1,6 @@
-import { parameterShape } from '../lib/catalog/model/parameters';
-import { findModel } from '../lib/catalog/models';
-import type { LayoutInput, PlanPrecision } from '../lib/planner/layout';
+import { parameterShape } from '../lib/core/catalog/model/parameters';
+import { findModel } from '../lib/core/catalog/models';
+import type { LayoutInput, PlanPrecision } from '../lib/core/planner/layout';
 import type { Row } from './planner-rows';
 
 /** Names of mixtures in published tables, and the presets that they are. */

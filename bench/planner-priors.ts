@@ -1,5 +1,5 @@
-import type { Constants } from '../lib/planner/constants';
-import type { MemoryConstants } from '../lib/planner/memory/constants';
+import type { Constants } from '../lib/core/planner/constants';
+import type { MemoryConstants } from '../lib/core/planner/memory/constants';
 import type { Prior } from './least-squares';
 
 const prior = (value: number, spread: number, low: number, high: number): Prior => ({ value, spread, low, high });

@@ -1,4 +1,4 @@
-import { findModel } from '../lib/catalog/models';
+import { findModel } from '../lib/core/catalog/models';
 import type { Row } from './planner-rows';
 
 /** Vocabulary of GPT-2 padded to 128, which rows without one were measured with. */

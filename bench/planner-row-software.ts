@@ -1,5 +1,5 @@
-import type { AttentionKernel, Kernels, LayoutInput, PlanPrecision, Stack } from '../lib/planner/layout';
-import { SMP_V2, STACKS, type StackTraits } from '../lib/planner/run/software';
+import type { AttentionKernel, Kernels, LayoutInput, PlanPrecision, Stack } from '../lib/core/planner/layout';
+import { SMP_V2, STACKS, type StackTraits } from '../lib/core/planner/run/software';
 import type { Row } from './planner-rows';
 
 type Software = Pick<

@@ -1,8 +1,8 @@
-import { findInstanceType } from '../lib/catalog/instances/instances';
-import { parameterShape } from '../lib/catalog/model/parameters';
-import { findModel } from '../lib/catalog/models';
-import type { LayoutInput } from '../lib/planner/layout';
-import { planLayout } from '../lib/planner/plan';
+import { findInstanceType } from '../lib/core/catalog/instances/instances';
+import { parameterShape } from '../lib/core/catalog/model/parameters';
+import { findModel } from '../lib/core/catalog/models';
+import type { LayoutInput } from '../lib/core/planner/layout';
+import { planLayout } from '../lib/core/planner/plan';
 import type { Metric } from './planner-metrics';
 
 /**

@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { checkRun } from '../lib/rules';
-import { searchRun } from '../lib/search/search-run';
-import { loadRun } from '../lib/spec/load';
+import { loadRun } from '../lib/core/config/load';
+import { checkRun } from '../lib/core/rules';
+import { searchRun } from '../lib/core/search/search-run';
 
 const REGION = 'us-west-2';
 const REPEATS = 5;

@@ -1,7 +1,7 @@
 import { App, Validations } from 'aws-cdk-lib';
-import { isSandbox, slipwayApp } from '../lib/constructs';
-import { RememberedValidation } from '../lib/constructs/launcher/remembered-validation';
-import { embeddedEndpoint } from '../lib/constructs/sandbox-context';
+import { isSandbox, slipwayApp } from '../lib/cdk';
+import { RememberedValidation } from '../lib/cdk/launcher/remembered-validation';
+import { embeddedEndpoint } from '../lib/cdk/sandbox-context';
 
 const app = new App();
 

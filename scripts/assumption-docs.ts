@@ -1,5 +1,5 @@
-// `npm run docs:assumptions`: docs/assumptions.md from lib/verify/assumptions.
+// `npm run docs:assumptions`: docs/assumptions.md from lib/cli/verify/account/assumptions.
 import { writeFileSync } from 'node:fs';
-import { assumptionsPage } from '../lib/verify';
+import { assumptionsPage } from '../lib/cli/verify/account';
 
 writeFileSync('docs/assumptions.md', assumptionsPage());

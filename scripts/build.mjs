@@ -92,15 +92,15 @@ if (wants('cli')) {
   chmodSync('dist/cli/slipway.mjs', 0o755);
 }
 
-if (wants('handlers') && existsSync('lib/handlers')) {
-  const names = readdirSync('lib/handlers', { withFileTypes: true })
-    .filter((d) => d.isDirectory() && existsSync(`lib/handlers/${d.name}/index.ts`))
+if (wants('handlers') && existsSync('lib/control')) {
+  const names = readdirSync('lib/control', { withFileTypes: true })
+    .filter((d) => d.isDirectory() && existsSync(`lib/control/${d.name}/index.ts`))
     .map((d) => d.name);
   // One folder for all functions: they share most of their code, and a deploy uploads it once.
   rmSync('dist/handlers', { recursive: true, force: true });
   await build({
     ...COMMON,
-    entryPoints: Object.fromEntries(names.map((name) => [`${name}/index`, `lib/handlers/${name}/index.ts`])),
+    entryPoints: Object.fromEntries(names.map((name) => [`${name}/index`, `lib/control/${name}/index.ts`])),
     outdir: 'dist/handlers',
     outExtension: { '.js': '.mjs' },
     splitting: true,

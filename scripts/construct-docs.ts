@@ -1,4 +1,4 @@
-// Writes docs/reference/constructs.md from the documentation comments of lib/constructs. test/docs/constructs.test.ts fails when it is stale.
+// Writes docs/reference/constructs.md from the documentation comments of lib/cdk. test/docs/constructs.test.ts fails when it is stale.
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { exportsOfConstructs } from './constructs/exports';

@@ -1,7 +1,7 @@
-import { OPTION_CHANGES } from '../lib/environment/option-changes';
-import { standingCost } from '../lib/environment/standing-cost';
-import { resolveEnvironments } from '../lib/spec/environment-file';
-import { loadEnvironment } from '../lib/spec/load';
+import { resolveEnvironments } from '../lib/core/config/environment-file';
+import { loadEnvironment } from '../lib/core/config/load';
+import { OPTION_CHANGES } from '../lib/shared/environment/option-changes';
+import { standingCost } from '../lib/shared/environment/standing-cost';
 import { withParts } from './generated-parts';
 
 /** Environments whose standing cost the documentation states, in us-west-2. */

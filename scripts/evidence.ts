@@ -1,7 +1,7 @@
 // `npm run docs:evidence`: the README's sentence about what was run where, from the records in docs/evidence.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { counts, evidenceSentence, type VerifyRecord } from '../lib/verify';
+import { counts, evidenceSentence, type VerifyRecord } from '../lib/cli/verify/account';
 
 const FOLDER = 'docs/evidence';
 const START = '<!-- evidence -->';

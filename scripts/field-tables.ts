@@ -1,5 +1,5 @@
-import { LIBRARIES } from '../lib/distribution';
-import { jsonSchema } from '../lib/spec/load';
+import { jsonSchema } from '../lib/core/config/load';
+import { LIBRARIES } from '../lib/core/distribution';
 import { scenarioJsonSchema } from '../tools/simulation/scenario/schema';
 import { withParts } from './generated-parts';
 

@@ -1,5 +1,5 @@
 // `npm run lint:templates`: cfn-lint and checkov over the template of every example and variant, parliament over every policy in them.
-// Nothing may be found but what IGNORED and lib/constructs/acknowledged-checks.ts name.
+// Nothing may be found but what IGNORED and lib/cdk/acknowledged-checks.ts name.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

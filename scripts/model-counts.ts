@@ -1,8 +1,8 @@
 // Reads one config.json per line from standard input and writes one line for each: its parameters, or what keeps it from being read.
 // The Python tests compare the counts with those of transformers' own modules.
 import { readFileSync } from 'node:fs';
-import { activeParameterCount, parameterCount, parameterShape } from '../lib/catalog/model/parameters';
-import { readConfig } from '../lib/catalog/model/read-config';
+import { activeParameterCount, parameterCount, parameterShape } from '../lib/core/catalog/model/parameters';
+import { readConfig } from '../lib/core/catalog/model/read-config';
 
 const STANDARD_INPUT = 0;
 

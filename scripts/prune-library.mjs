@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:f
 import path from 'node:path';
 
 const LIBRARY = 'dist/lib';
-const ENTRIES = ['dist/lib/constructs/index', 'dist/lib/sandbox/testing', 'dist/bin/app'];
+const ENTRIES = ['dist/lib/cdk/index', 'dist/lib/sandbox/testing', 'dist/bin/app'];
 const IMPORTS = {
   '.js': /(?:require|import)\(["'](\.[^"']+)["']\)/g,
   '.d.ts': /(?:from |import\()["'](\.[^"']+)["']/g,

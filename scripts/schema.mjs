@@ -1,4 +1,4 @@
-// Writes the files of schema/; test/spec/schema.test.ts fails when they are stale.
+// Writes the files of schema/; test/core/config/schema.test.ts fails when they are stale.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';

@@ -3,4 +3,4 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { builtinArguments } from './trainer-arguments/text';
 
-writeFileSync(path.join(__dirname, '../lib/catalog/builtin-arguments.json'), builtinArguments());
+writeFileSync(path.join(__dirname, '../lib/core/catalog/builtin-arguments.json'), builtinArguments());

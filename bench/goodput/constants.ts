@@ -50,7 +50,7 @@ export const constantsSchema = z.strictObject({
     .strictObject({ medianMinutes: z.number().nonnegative(), sigma: z.number().nonnegative() })
     .default({ medianMinutes: 1, sigma: 1 }),
   /**
-   * From a save's start to its COMMITTED.json; training goes on meanwhile. Twice what lib/planner says of 70B parameters with Adam on
+   * From a save's start to its COMMITTED.json; training goes on meanwhile. Twice what lib/core/planner says of 70B parameters with Adam on
    * ml.p5.48xlarge unless given: 52 s on 8 nodes, 15 s on 64.
    */
   saveUploadSeconds: z.number().nonnegative().optional(),

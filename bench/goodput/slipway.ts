@@ -1,9 +1,9 @@
-import type { Action } from '../../lib/lifecycle/action';
-import { decide } from '../../lib/lifecycle/decide';
-import { admitRun, askResume } from '../../lib/lifecycle/intent';
-import type { Observed } from '../../lib/lifecycle/observed';
-import type { PresentJob } from '../../lib/lifecycle/present-job';
-import { type Attempt, isOver, type RunRecord } from '../../lib/lifecycle/record';
+import type { Action } from '../../lib/core/lifecycle/action';
+import { decide } from '../../lib/core/lifecycle/decide';
+import { admitRun, askResume } from '../../lib/core/lifecycle/intent';
+import type { Observed } from '../../lib/core/lifecycle/observed';
+import type { PresentJob } from '../../lib/core/lifecycle/present-job';
+import { type Attempt, isOver, type RunRecord } from '../../lib/core/lifecycle/record';
 import type { Constants } from './constants';
 import type { Failure, FailureKind } from './failures';
 import { saveIntervalSeconds } from './interval';

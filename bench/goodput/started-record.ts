@@ -1,5 +1,5 @@
-import { admitRun, confirmRun, newRun } from '../../lib/lifecycle/intent';
-import type { EpochMs, RunRecord } from '../../lib/lifecycle/record';
+import { admitRun, confirmRun, newRun } from '../../lib/core/lifecycle/intent';
+import type { EpochMs, RunRecord } from '../../lib/core/lifecycle/record';
 import type { Constants } from './constants';
 
 /** A run that the queue has let start at `at`. Beside what is simulated it has the product's defaults. */

@@ -1,4 +1,4 @@
-import { checkpointPlan } from '../../lib/planner/run/failures';
+import { checkpointPlan } from '../../lib/core/planner/run/failures';
 import type { Constants } from './constants';
 
 /** 70B parameters with Adam on ml.p5.48xlarge. */

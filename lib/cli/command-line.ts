@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { REGION_FORM } from '../catalog/regions';
+import { REGION_FORM } from '../core/catalog/regions';
 import { UsageError } from './exit';
 import type { Terminal } from './terminal';
 

@@ -1,4 +1,4 @@
-import type { Issue } from '../spec/issue';
+import type { Issue } from '../core/config/issue';
 
 /** Exit codes of docs/reference/command-line.md. */
 export const EXIT = { done: 0, refused: 1, usage: 2, service: 3, runFailed: 4, interrupted: 130 } as const;

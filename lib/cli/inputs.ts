@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { codeContext } from '../archive/code-context';
-import { type FetchedConfig, withModelConfig } from '../archive/model-config';
-import { checkRun } from '../rules';
-import { refuseUnsupported } from '../rules/model/support';
-import { checkPartialRun } from '../rules/partial-file';
-import type { Descriptor } from '../spec/descriptor';
-import { hasErrors, type Issue } from '../spec/issue';
-import { isEnvironmentFile, type Loaded, type LoadedRun, loadDescriptor, loadRun } from '../spec/load';
-import type { RuleContext } from '../spec/rule';
-import type { RunSpec } from '../spec/run-spec';
+import type { Descriptor } from '../core/config/descriptor';
+import { hasErrors, type Issue } from '../core/config/issue';
+import { isEnvironmentFile, type Loaded, type LoadedRun, loadDescriptor, loadRun } from '../core/config/load';
+import type { RuleContext } from '../core/config/rule';
+import type { RunSpec } from '../core/config/run-spec';
+import { checkRun } from '../core/rules';
+import { refuseUnsupported } from '../core/rules/model/support';
+import { checkPartialRun } from '../core/rules/partial-file';
+import { codeContext } from '../shared/archive/code-context';
+import { type FetchedConfig, withModelConfig } from '../shared/archive/model-config';
 import { Refusal, UsageError } from './exit';
 
 /** Options of every verb. */

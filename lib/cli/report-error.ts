@@ -1,6 +1,6 @@
 import type { CommanderError } from 'commander';
-import type { FileIssue } from '../environment/read-environment-file';
-import { bareIssue, type Issue } from '../spec/issue';
+import { bareIssue, type Issue } from '../core/config/issue';
+import type { FileIssue } from '../shared/environment/read-environment-file';
 import { EXIT, Refusal, RunFailed, ServiceError, UsageError } from './exit';
 import { issueLine, json, type Terminal } from './terminal';
 

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import pc from 'picocolors';
-import { plainJson, plainText } from '../spec/formats/plain-text';
-import type { Issue } from '../spec/issue';
-import type { Loaded } from '../spec/load';
-import { parsePath } from '../spec/reading/overrides';
+import { plainJson, plainText } from '../core/config/formats/plain-text';
+import type { Issue } from '../core/config/issue';
+import type { Loaded } from '../core/config/load';
+import { parsePath } from '../core/config/reading/overrides';
 import { packageRoot } from './package-root';
 
 /** The output of a verb: documents and results go to `out`, messages for people to `err`. */

@@ -4,7 +4,7 @@ import { type Comment, type Node, parseSync } from 'oxc-parser';
 import { docCommentBefore } from '../doc-comment';
 
 const ROOT = path.resolve(__dirname, '..', '..');
-const ENTRY = 'lib/constructs/index.ts';
+const ENTRY = 'lib/cdk/index.ts';
 
 /** A property, method or attribute that another app can see. */
 export interface Member {
@@ -34,14 +34,14 @@ export interface Exported {
 
 type Loose = Node & Record<string, unknown>;
 
-/** Everything that `lib/constructs/index.ts` exports from its own folder, in the order of the file. */
+/** Everything that `lib/cdk/index.ts` exports from its own folder, in the order of the file. */
 export function exportsOfConstructs(): Exported[] {
   const text = readFileSync(path.join(ROOT, ENTRY), 'utf8');
   return (parseSync(ENTRY, text).program.body as unknown as Loose[]).flatMap((statement) => {
     const from = (statement.source as { value?: string } | null)?.value ?? '';
     if (statement.type !== 'ExportNamedDeclaration' || !from.startsWith('./')) return [];
     const names = (statement.specifiers as Loose[]).map(({ local }) => (local as { name?: string }).name ?? '');
-    return declarations(path.posix.join('lib/constructs', `${from}.ts`), names);
+    return declarations(path.posix.join('lib/cdk', `${from}.ts`), names);
   });
 }
 

@@ -16,7 +16,7 @@ export function constructsPage(found: readonly Exported[]): string {
   return [
     '# Constructs',
     '',
-    "What `import { ... } from 'slipway'` gives to a CDK app of your own. `npm run docs:constructs` writes this page from lib/constructs.",
+    "What `import { ... } from 'slipway'` gives to a CDK app of your own. `npm run docs:constructs` writes this page from lib/cdk.",
     'Apps that use them are in [docs/library](../library/).',
     '',
     ...constructs.flatMap((one) => section(one, propsOf(one.parameters.map(propsName).find(propsOf) ?? ''))),

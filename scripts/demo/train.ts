@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import type { StatusAnswer } from '../../lib/contracts/control';
+import type { StatusAnswer } from '../../lib/core/contracts/control';
 import type { RunReport } from '../../lib/report/run/run-report';
 import { REGIONS } from './deploy';
 import type { Demo } from './main';

@@ -9,8 +9,8 @@ import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { ListTrainingJobsCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
-import type { StatusAnswer } from '../../lib/contracts/control';
-import { TICK } from '../../lib/contracts/launcher';
+import type { StatusAnswer } from '../../lib/core/contracts/control';
+import { TICK } from '../../lib/core/contracts/launcher';
 import { adminOf, type FaultSpec, type Sandbox, startSandbox } from '../../lib/sandbox/testing';
 
 const run = promisify(execFile);

@@ -1,6 +1,6 @@
-import { answersSchema } from '../../lib/contracts/answers';
-import { LIBRARIES } from '../../lib/distribution';
-import { jsonSchema } from '../../lib/spec/load';
+import { jsonSchema } from '../../lib/core/config/load';
+import { answersSchema } from '../../lib/core/contracts/answers';
+import { LIBRARIES } from '../../lib/core/distribution';
 
 /** The parts of JSON Schema that zod writes for our files and answers. */
 interface Schema {

@@ -11,7 +11,7 @@ print(json.dumps({"builtin": options().described(), "builtin-tokenize": tokenize
 
 const camelCase = (key: string) => key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** The text of lib/catalog/builtin-arguments.json. Needs python3, not PyTorch. */
+/** The text of lib/core/catalog/builtin-arguments.json. Needs python3, not PyTorch. */
 export function builtinArguments(): string {
   const env = { ...process.env, PYTHONPATH: TRAINER, PYTHONDONTWRITEBYTECODE: '1' };
   const found = JSON.parse(execFileSync('python3', ['-c', PROGRAM], { encoding: 'utf8', env }));

@@ -1,6 +1,6 @@
 // Objects that the code of a run writes: heartbeat, failure file, markers.
 import { describe, expect, test } from 'vitest';
-import { type FakeWorld, fakeWorld, RUN_FILE } from '../handlers/support/fake-world';
+import { type FakeWorld, fakeWorld, RUN_FILE } from '../control/support/fake-world';
 
 async function training(runFile = RUN_FILE) {
   const world = fakeWorld();

@@ -1,6 +1,6 @@
 // Promises about money (docs/guides/costs.md), each with a test that tries to break it.
 import { describe, expect, test } from 'vitest';
-import { type FakeWorld, fakeWorld, RUN_FILE } from '../handlers/support/fake-world';
+import { type FakeWorld, fakeWorld, RUN_FILE } from '../control/support/fake-world';
 
 function pricedWorld(usdPerHour: number, extras: Record<string, unknown> = {}): FakeWorld {
   const world = fakeWorld();

@@ -1,7 +1,7 @@
 // Places in S3: what a run file may name, and what the control plane writes with its own role.
 import { describe, expect, test } from 'vitest';
-import { RunStore } from '../../lib/handlers/shared/run-store';
-import { type FakeWorld, fakeWorld, RUN_FILE } from '../handlers/support/fake-world';
+import { RunStore } from '../../lib/control/shared/run-store';
+import { type FakeWorld, fakeWorld, RUN_FILE } from '../control/support/fake-world';
 
 const OTHERS = 's3://{checkpointBucket}/runs/speech/victim-1/';
 

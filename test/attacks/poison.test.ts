@@ -1,8 +1,8 @@
 // Items of the run table that cannot be read: a restore, a hand edit, another version, or a defect of ours left them.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { RunStore } from '../../lib/handlers/shared/run-store';
-import { ALIAS, type FakeWorld, fakeWorld, RUN_FILE } from '../handlers/support/fake-world';
+import { RunStore } from '../../lib/control/shared/run-store';
+import { ALIAS, type FakeWorld, fakeWorld, RUN_FILE } from '../control/support/fake-world';
 import { draws } from '../support/draws';
 
 type Document = Record<string, unknown>;

@@ -3,8 +3,8 @@
 import { DescribeTrainingJobCommand, StopTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { GetParameterCommand } from '@aws-sdk/client-ssm';
 import { describe, expect, test } from 'vitest';
-import { serviceError } from '../handlers/support/fake-sagemaker';
-import { type FakeWorld, fakeWorld, RUN_FILE } from '../handlers/support/fake-world';
+import { serviceError } from '../control/support/fake-sagemaker';
+import { type FakeWorld, fakeWorld, RUN_FILE } from '../control/support/fake-world';
 
 const denied = () => serviceError('AccessDeniedException', 'denied by a service control policy', 400);
 const denyDescribe = (world: FakeWorld) =>

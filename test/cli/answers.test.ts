@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { ANSWERS, answersSchema } from '../../lib/contracts/answers';
-import type { StatusAnswer } from '../../lib/contracts/control';
-import { fakeWorld, RUN_FILE } from '../handlers/support/fake-world';
+import { ANSWERS, answersSchema } from '../../lib/core/contracts/answers';
+import type { StatusAnswer } from '../../lib/core/contracts/control';
+import { fakeWorld, RUN_FILE } from '../control/support/fake-world';
 import { runCli } from '../support/run-cli';
 
 const ROOT = path.join(__dirname, '../..');

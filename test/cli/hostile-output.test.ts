@@ -10,7 +10,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { plainTerminal } from '../../lib/cli/terminal';
-import { ANSWERS } from '../../lib/contracts/answers';
+import { ANSWERS } from '../../lib/core/contracts/answers';
 import { HOSTILE_TEXT, hiddenIn } from '../support/hostile-text';
 import { labEnvironment } from '../support/lab-environment';
 import { mockClient } from '../support/mocked-clients';
@@ -114,7 +114,7 @@ const PRINTED: Readonly<Record<string, string[]>> = {
 /** The others, and whose text they print. */
 const OTHERS: Readonly<Record<string, string>> = {
   init: 'of who types it',
-  validate: 'of the run file: its messages are one line each (test/spec)',
+  validate: 'of the run file: its messages are one line each (test/core/config)',
   plan: 'of the run file',
   schema: 'of the package',
   launch: 'of the run file, and what status prints',

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { INSTANCE_TYPES } from '../../lib/catalog/instances/instances';
+import { INSTANCE_TYPES } from '../../lib/core/catalog/instances/instances';
 import { runCli } from '../support/run-cli';
 
 let folder: string;

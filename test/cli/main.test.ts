@@ -210,7 +210,7 @@ describe('launch --dry-run', () => {
 });
 
 test('the same code gives the same archive, whatever its dates', async () => {
-  const { archiveFolder } = await import('../../lib/archive/archive.js');
+  const { archiveFolder } = await import('../../lib/shared/archive/archive.js');
   const source = path.join(__dirname, '../fixtures/conformance/sdk-v2/src');
   const [first, second] = [await archiveFolder(source), await archiveFolder(source)];
   expect(first.sha256).toBe(second.sha256);

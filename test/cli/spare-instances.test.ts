@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { findPlan } from '../../lib/cli/plan/plan';
 import { planText } from '../../lib/cli/plan/text/plan-text';
 import { statusText } from '../../lib/cli/runs/status';
-import type { StatusAnswer } from '../../lib/contracts/control';
+import type { StatusAnswer } from '../../lib/core/contracts/control';
 import { DESCRIPTOR, runOf } from '../support/runs';
 
 const file = (compute: object = {}, rest: object = {}) => ({

@@ -6,8 +6,8 @@ import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { archiveFolder, COMPRESSED } from '../../lib/archive/archive';
-import { codeFiles } from '../../lib/archive/code-files';
+import { archiveFolder, COMPRESSED } from '../../lib/shared/archive/archive';
+import { codeFiles } from '../../lib/shared/archive/code-files';
 import { PYTHON } from '../support/python';
 
 const SOURCE = path.join(__dirname, '../../clients/python/src/slipway');
@@ -96,7 +96,7 @@ test.each<[what: string, fill: () => void]>([
 });
 
 test.each([0, 1, 65_534, 65_535, 65_536, 131_070])('a stored gzip of %i bytes is a gzip file', async (size) => {
-  const { storedGzip } = await import('../../lib/archive/stored-gzip.js');
+  const { storedGzip } = await import('../../lib/shared/archive/stored-gzip.js');
   const content = Buffer.alloc(size, 'x');
   expect(gunzipSync(storedGzip(content)).equals(content)).toBe(true);
 });

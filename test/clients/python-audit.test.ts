@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { READ_ACTIONS } from '../../lib/contracts/control';
+import { READ_ACTIONS } from '../../lib/core/contracts/control';
 import { PYTHON } from '../support/python';
 import { DESCRIPTOR } from '../support/runs';
 

@@ -14,7 +14,7 @@ import {
 import fc from 'fast-check';
 import { beforeEach, expect, test } from 'vitest';
 import { readTrainingPlans } from '../../lib/cli/plan/training-plans';
-import { controlRequestSchema } from '../../lib/contracts/control-requests';
+import { controlRequestSchema } from '../../lib/core/contracts/control-requests';
 import { type DifferentOption, differentOptions, lossAtEqualSteps } from '../../lib/report/compare/diff-runs';
 import { checkpointOrigin } from '../../lib/report/lineage/checkpoint-origin';
 import { lineageRows } from '../../lib/report/lineage/lineage-rows';

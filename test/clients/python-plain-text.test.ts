@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { plainLine, plainText } from '../../lib/spec/formats/plain-text';
+import { plainLine, plainText } from '../../lib/core/config/formats/plain-text';
 import { draws } from '../support/draws';
 import { HOSTILE, HOSTILE_TEXT, hiddenIn } from '../support/hostile-text';
 import { PYTHON } from '../support/python';

@@ -26,9 +26,9 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import fc from 'fast-check';
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import type { StatusAnswer } from '../../lib/contracts/control';
-import { type CardRequest, controlRequestSchema } from '../../lib/contracts/control-requests';
-import { cardOf } from '../../lib/handlers/control/card';
+import { cardOf } from '../../lib/control/control/card';
+import type { StatusAnswer } from '../../lib/core/contracts/control';
+import { type CardRequest, controlRequestSchema } from '../../lib/core/contracts/control-requests';
 import { modelFacts } from '../../lib/report/card/model-facts';
 import { assembleReport, type RunSources } from '../../lib/report/read/assemble';
 import type { LogLine } from '../../lib/report/read/log-lines';

@@ -2,7 +2,7 @@
 sent and no memory is taken, but every collective is called. Their number and size are those that the planner counts.
 
 Layers are cut to two, because what is sent of each is the same; widths, layout, precision and recomputation are the run's own.
-test/planner/builtin-jobs.test.ts writes the fixture.
+test/core/planner/builtin-jobs.test.ts writes the fixture.
 """
 
 import json
@@ -239,7 +239,7 @@ def test_a_reference_gathers_each_layer_once_more_and_its_ends_once(entry: dict[
 def test_split_attention_and_experts_gather_and_scatter_as_often_as_dense_layers(
     name: str, recomputed: str, gathers: int, scatters: int
 ) -> None:
-    """The counts are those of `tensorTraffic` (lib/planner/time/activation-traffic.ts); gradients of what all ranks have add sums."""
+    """The counts are those of `tensorTraffic` (lib/core/planner/time/activation-traffic.ts); gradients of what all ranks have add sums."""
     shape = (DENSE | MIXTURES)[name]
     # A norm behind the block's last scatter needs its result.
     scatters += recomputed == "full" and "normPlacement" in shape

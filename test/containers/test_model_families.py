@@ -1,4 +1,4 @@
-"""Parameter counts of lib/catalog/model against transformers' own modules, for every family with a causal head.
+"""Parameter counts of lib/core/catalog/model against transformers' own modules, for every family with a causal head.
 
 A configuration is either counted within 0.1 %, or refused with a key or the model_type. Sizes are drawn at random; the seed is printed.
 """

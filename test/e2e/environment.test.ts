@@ -13,9 +13,9 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { sha256 } from '../../lib/archive/archive';
-import { ANSWERS } from '../../lib/contracts/answers';
+import { ANSWERS } from '../../lib/core/contracts/answers';
 import { adminOf, eventually } from '../../lib/sandbox/testing';
+import { sha256 } from '../../lib/shared/archive/archive';
 import { drawnByScript } from '../support/drawn-by-script';
 import { attacksOfATeam } from './roles/attacks';
 import { callsOfRoles } from './roles/calls';

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { processingJobRequest } from '../../lib/job/processing-request';
-import { trainingJobRequest } from '../../lib/job/training-request';
-import { loadRun } from '../../lib/spec/load';
-import type { RunSpec } from '../../lib/spec/run-spec';
+import { loadRun } from '../../lib/core/config/load';
+import type { RunSpec } from '../../lib/core/config/run-spec';
+import { processingJobRequest } from '../../lib/core/job/processing-request';
+import { trainingJobRequest } from '../../lib/core/job/training-request';
 import { validRunFiles } from '../support/arbitrary-runs';
 import { DESCRIPTOR } from '../support/runs';
 

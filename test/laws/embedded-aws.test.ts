@@ -1,12 +1,12 @@
-// The template for the embedded AWS is the one for AWS, but for what lib/constructs/embedded-aws.ts names: what is tested there is what
+// The template for the embedded AWS is the one for AWS, but for what lib/cdk/embedded-aws.ts names: what is tested there is what
 // is deployed.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test, vi } from 'vitest';
-import { EnvironmentStack } from '../../lib/constructs';
-import { LEFT_OUT, type LeftOutPart } from '../../lib/constructs/embedded-aws';
-import { ENV, resourcesOf, SYNTH_MS, testApp } from '../constructs/support/app';
+import { EnvironmentStack } from '../../lib/cdk';
+import { LEFT_OUT, type LeftOutPart } from '../../lib/cdk/embedded-aws';
+import { ENV, resourcesOf, SYNTH_MS, testApp } from '../cdk/support/app';
 import { specs, synthesise, ZONES } from '../templates/support/templates';
 import type { Resources } from './support/changes';
 
@@ -75,7 +75,7 @@ test('fails: a resource that is left out without a row', () => {
 });
 
 test('the constructs ask the table, and nothing else, whether they are on the embedded AWS', () => {
-  const folder = path.join(__dirname, '../../lib/constructs');
+  const folder = path.join(__dirname, '../../lib/cdk');
   const asking = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
     (file) => file.endsWith('.ts') && /\bisSandbox\(/.test(readFileSync(path.join(folder, file), 'utf8')),
   );

@@ -2,11 +2,11 @@
 import { fullDiff, ResourceImpact } from '@aws-cdk/cloudformation-diff';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { GUARD_TYPE, guardSchema } from '../../lib/contracts/custom-resources';
-import { OPTION_CHANGES } from '../../lib/environment/option-changes';
-import { changeOf } from '../../lib/handlers/guards/changes';
-import { environmentFileSchema } from '../../lib/spec/environment-file';
-import type { TemplateResource } from '../constructs/support/app';
+import { changeOf } from '../../lib/control/guards/changes';
+import { environmentFileSchema } from '../../lib/core/config/environment-file';
+import { GUARD_TYPE, guardSchema } from '../../lib/core/contracts/custom-resources';
+import { OPTION_CHANGES } from '../../lib/shared/environment/option-changes';
+import type { TemplateResource } from '../cdk/support/app';
 import {
   type EnvironmentValues,
   merged,

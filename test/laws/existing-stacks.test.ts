@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test, vi } from 'vitest';
-import { EnvironmentStack } from '../../lib/constructs';
-import { resolveEnvironments } from '../../lib/spec/environment-file';
-import { loadEnvironment } from '../../lib/spec/load';
-import { resourcesOf, SYNTH_MS, testApp } from '../constructs/support/app';
+import { EnvironmentStack } from '../../lib/cdk';
+import { resolveEnvironments } from '../../lib/core/config/environment-file';
+import { loadEnvironment } from '../../lib/core/config/load';
+import { resourcesOf, SYNTH_MS, testApp } from '../cdk/support/app';
 import { type Identity, identitiesOf } from './support/identity';
 
 vi.setConfig({ testTimeout: SYNTH_MS });

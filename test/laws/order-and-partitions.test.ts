@@ -2,11 +2,11 @@
 import { Template } from 'aws-cdk-lib/assertions';
 import { Default } from 'aws-cdk-lib/region-info';
 import { describe, expect, test, vi } from 'vitest';
-import { REGIONS } from '../../lib/catalog/regions';
-import { EnvironmentStack } from '../../lib/constructs';
-import { resolveEnvironments } from '../../lib/spec/environment-file';
-import { loadEnvironment } from '../../lib/spec/load';
-import { everythingBefore, resourcesOf, SYNTH_MS, type TemplateResource, testApp } from '../constructs/support/app';
+import { EnvironmentStack } from '../../lib/cdk';
+import { REGIONS } from '../../lib/core/catalog/regions';
+import { resolveEnvironments } from '../../lib/core/config/environment-file';
+import { loadEnvironment } from '../../lib/core/config/load';
+import { everythingBefore, resourcesOf, SYNTH_MS, type TemplateResource, testApp } from '../cdk/support/app';
 import { CONTEXTS, templateOf } from './support/family';
 
 vi.setConfig({ testTimeout: SYNTH_MS });

@@ -2,13 +2,13 @@
 import { Template } from 'aws-cdk-lib/assertions';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { REGIONS } from '../../lib/catalog/regions';
-import { EnvironmentStack } from '../../lib/constructs';
-import { measureTemplate, type SentTemplate, sizeIssues } from '../../lib/environment/template-sizes';
-import { checkEnvironment } from '../../lib/rules/environment';
-import { resolveEnvironments } from '../../lib/spec/environment-file';
-import { loadEnvironment } from '../../lib/spec/load';
-import { testApp } from '../constructs/support/app';
+import { EnvironmentStack } from '../../lib/cdk';
+import { REGIONS } from '../../lib/core/catalog/regions';
+import { resolveEnvironments } from '../../lib/core/config/environment-file';
+import { loadEnvironment } from '../../lib/core/config/load';
+import { checkEnvironment } from '../../lib/core/rules/environment';
+import { measureTemplate, type SentTemplate, sizeIssues } from '../../lib/shared/environment/template-sizes';
+import { testApp } from '../cdk/support/app';
 import { draws } from '../support/draws';
 
 vi.setConfig({ testTimeout: 900_000 });

@@ -1,7 +1,7 @@
 // What `slipway plan` says about the standing cost of an environment is counted again in its template.
 import { expect, test, vi } from 'vitest';
-import { standingCost } from '../../lib/environment/standing-cost';
-import { SYNTH_MS, specOf } from '../constructs/support/app';
+import { standingCost } from '../../lib/shared/environment/standing-cost';
+import { SYNTH_MS, specOf } from '../cdk/support/app';
 import type { Resources } from './support/changes';
 import { type EnvironmentValues, templateOf } from './support/family';
 

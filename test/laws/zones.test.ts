@@ -2,8 +2,8 @@
 import { Template } from 'aws-cdk-lib/assertions';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { TrainingNetwork, type TrainingNetworkProps } from '../../lib/constructs';
-import { resourcesOf, SYNTH_MS, testStack } from '../constructs/support/app';
+import { TrainingNetwork, type TrainingNetworkProps } from '../../lib/cdk';
+import { resourcesOf, SYNTH_MS, testStack } from '../cdk/support/app';
 import { madeBy, overlap, type Resources } from './support/changes';
 
 vi.setConfig({ testTimeout: SYNTH_MS });

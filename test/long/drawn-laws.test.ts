@@ -1,11 +1,11 @@
 // The property tests of which `npm test` draws few cases, with five times as many, and the laws of templates over all environment files.
 import { vi } from 'vitest';
 import '../laws/environments.test';
-import '../lifecycle/model.test';
-import '../planner/laws.test';
+import '../core/lifecycle/model.test';
+import '../core/planner/laws.test';
 import '../simulation/fresh-histories-1.test';
 import '../simulation/fresh-histories-2.test';
-import '../spec/properties.test';
+import '../core/config/properties.test';
 import '../templates/validation.test';
 
 vi.hoisted(() => {

@@ -17,7 +17,7 @@ afterAll(() => sandbox?.end());
 
 /** Sources of this project as byte tokens, by the tokenise step itself run as a processing container would. */
 function writeTokens(base: string): string {
-  cpSync(path.join(ROOT, 'lib/rules'), path.join(base, 'processing/input/raw'), { recursive: true });
+  cpSync(path.join(ROOT, 'lib/core/rules'), path.join(base, 'processing/input/raw'), { recursive: true });
   mkdirSync(path.join(base, 'config'));
   writeFileSync(
     path.join(base, 'config/processingjobconfig.json'),

@@ -15,7 +15,7 @@ import {
 } from '@aws-sdk/client-ec2';
 import { CreateBucketCommand, PutBucketPolicyCommand, PutPublicAccessBlockCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import * as CUSTOM_RESOURCES from '../../lib/contracts/custom-resources';
+import * as CUSTOM_RESOURCES from '../../lib/core/contracts/custom-resources';
 import { eventually } from '../../lib/sandbox/testing';
 import { type CloudFormationTemplate, Cycle, sections } from '../e2e/support/cycle';
 import type { EnvironmentValues } from '../laws/support/family';

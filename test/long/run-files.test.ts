@@ -55,7 +55,7 @@ beforeAll(async () => {
   execFileSync(PYTHON, ['-c', CHATS, local], {
     env: { ...process.env, PYTHONPATH: path.join(ROOT, 'test/containers') },
   });
-  await copy(path.join(ROOT, 'lib/rules'), `${BUCKET}/demo-raw/`);
+  await copy(path.join(ROOT, 'lib/core/rules'), `${BUCKET}/demo-raw/`);
   await copy(local, `${BUCKET}/`);
   await deployed.slipway('launch', path.join(RUNS, 'demo-tokenize.yaml'), '--yes', '--wait');
   for (const prefix of TEXT) await copy(`${BUCKET}/demo-tokens/`, `${BUCKET}/${prefix}/`);

@@ -4,8 +4,8 @@ import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { assumptionsOf, type ProbeResult, type VerifyRecord } from '../../lib/cli/verify/account';
 import { adminOf, eventually } from '../../lib/sandbox/testing';
-import { assumptionsOf, type ProbeResult, type VerifyRecord } from '../../lib/verify';
 import { type Deployed, deployedSandbox } from '../e2e/support/deployed';
 import { ROOT } from '../e2e/support/sandbox';
 

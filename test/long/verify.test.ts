@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { assumptionsOf, type ProbeResult, type VerifyRecord } from '../../lib/verify';
+import { assumptionsOf, type ProbeResult, type VerifyRecord } from '../../lib/cli/verify/account';
 import { type Deployed, deployedSandbox } from '../e2e/support/deployed';
 import { ROOT } from '../e2e/support/sandbox';
 

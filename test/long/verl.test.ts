@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { flagArguments } from '../../lib/distribution/strategy';
+import { flagArguments } from '../../lib/core/distribution/strategy';
 import { ROOT } from '../e2e/support/sandbox';
 
 const PYTHON = path.join(ROOT, '.slipway/verl/bin/python');

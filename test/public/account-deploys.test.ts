@@ -2,13 +2,13 @@
 import { DescribeAvailabilityZonesCommand, DescribeVpcEndpointServicesCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test, vi } from 'vitest';
-import { REGIONS } from '../../lib/catalog/regions';
+import { EnvironmentStack } from '../../lib/cdk';
 import { endpointNames, endpointZoneCheck } from '../../lib/cli/environment/checks/zone-checks';
-import { EnvironmentStack } from '../../lib/constructs';
-import type { EnvironmentSpec } from '../../lib/spec/environment-file';
-import { resolveEnvironments } from '../../lib/spec/environment-file';
-import { loadEnvironment } from '../../lib/spec/load';
-import { resourcesOf, SYNTH_MS, type TemplateResource, testApp } from '../constructs/support/app';
+import { REGIONS } from '../../lib/core/catalog/regions';
+import type { EnvironmentSpec } from '../../lib/core/config/environment-file';
+import { resolveEnvironments } from '../../lib/core/config/environment-file';
+import { loadEnvironment } from '../../lib/core/config/load';
+import { resourcesOf, SYNTH_MS, type TemplateResource, testApp } from '../cdk/support/app';
 import { CONTEXTS, templateOf } from '../laws/support/family';
 import { mockClient } from '../support/mocked-clients';
 

@@ -2,12 +2,12 @@
 import { DescribeAvailabilityZonesCommand, DescribeVpcEndpointServicesCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { executionStatements } from '../../lib/cdk/access/job-role-policy';
 import { deployChecks } from '../../lib/cli/environment/checks/first-deploy';
-import { executionStatements } from '../../lib/constructs/access/job-role-policy';
-import { measureTemplate, sizeIssues } from '../../lib/environment/template-sizes';
-import { checkEnvironment } from '../../lib/rules/environment';
-import { loadEnvironment } from '../../lib/spec/load';
-import { SYNTH_MS, specOf, type TemplateResource } from '../constructs/support/app';
+import { loadEnvironment } from '../../lib/core/config/load';
+import { checkEnvironment } from '../../lib/core/rules/environment';
+import { measureTemplate, sizeIssues } from '../../lib/shared/environment/template-sizes';
+import { SYNTH_MS, specOf, type TemplateResource } from '../cdk/support/app';
 import { CONTEXTS, merged, templateOf } from '../laws/support/family';
 import { mockClient } from '../support/mocked-clients';
 

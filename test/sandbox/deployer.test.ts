@@ -12,7 +12,7 @@ import {
   SimulatePrincipalPolicyCommand,
 } from '@aws-sdk/client-iam';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type TemplatePlace, type TemplateResource, TemplateValues } from '../../lib/contracts/template-values';
+import { type TemplatePlace, type TemplateResource, TemplateValues } from '../../lib/core/contracts/template-values';
 import { type Sandbox, startSandbox } from '../../lib/sandbox/testing';
 import { CONTEXTS, type EnvironmentValues, merged, templateOf } from '../laws/support/family';
 import { HANDLERS } from '../support/handler-permissions';

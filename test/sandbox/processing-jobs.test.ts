@@ -6,7 +6,7 @@ import {
   StopProcessingJobCommand,
 } from '@aws-sdk/client-sagemaker';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { instanceQuota } from '../../lib/catalog/quotas';
+import { instanceQuota } from '../../lib/core/catalog/quotas';
 import { processesMarked } from '../../lib/sandbox/processes';
 import { SANDBOX_MARKER } from '../../lib/sandbox/run-file';
 import { eventually } from '../../lib/sandbox/testing';

@@ -13,7 +13,7 @@ import {
 import { BatchGetImageCommand, CreateRepositoryCommand, ECRClient } from '@aws-sdk/client-ecr';
 import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { IMAGE_BUILD_SPEC } from '../../lib/constructs/image/image-build-spec';
+import { IMAGE_BUILD_SPEC } from '../../lib/cdk/image/image-build-spec';
 import { eventually } from '../../lib/sandbox/testing';
 import { type RuleWorld, RuleWorlds, roleFor, stack } from './rule-worlds';
 import { temporaryFolder } from './support';

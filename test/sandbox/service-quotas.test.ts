@@ -8,7 +8,7 @@ import {
   RequestServiceQuotaIncreaseCommand,
 } from '@aws-sdk/client-service-quotas';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES } from '../../lib/catalog/quotas';
+import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES } from '../../lib/core/catalog/quotas';
 import { type Lab, openLab } from './support';
 
 const P5 = { ServiceCode: 'sagemaker', QuotaCode: 'L-82E1C851' };

@@ -19,7 +19,7 @@ import {
   SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
-import { instanceQuota, QUOTA } from '../../lib/catalog/quotas';
+import { instanceQuota, QUOTA } from '../../lib/core/catalog/quotas';
 import {
   adminOf,
   eventually,

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import type { Attempt, RunRecord } from '../../lib/lifecycle/record';
+import type { Attempt, RunRecord } from '../../lib/core/lifecycle/record';
 import { AsHappened } from '../../tools/simulation/invariants/happened/as-happened';
 import type { Scene } from '../../tools/simulation/invariants/invariant';
 import { TeamsApart } from '../../tools/simulation/invariants/teams-apart';

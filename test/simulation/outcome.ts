@@ -1,5 +1,5 @@
 import { Document, isCollection, visit } from 'yaml';
-import { ledger } from '../../lib/lifecycle/ledger';
+import { ledger } from '../../lib/core/lifecycle/ledger';
 import type { SimulationResult } from '../../tools/simulation';
 import { EPOCH_MS } from '../../tools/simulation/core/epoch';
 import type { Play } from '../../tools/simulation/simulate';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { ledger } from '../../lib/lifecycle/ledger';
-import { isOver } from '../../lib/lifecycle/record';
-import { serviceError } from '../handlers/support/fake-sagemaker';
-import { type FakeWorld, fakeWorld, RUN_FILE } from '../handlers/support/fake-world';
+import { ledger } from '../../lib/core/lifecycle/ledger';
+import { isOver } from '../../lib/core/lifecycle/record';
+import { serviceError } from '../control/support/fake-sagemaker';
+import { type FakeWorld, fakeWorld, RUN_FILE } from '../control/support/fake-world';
 import { Activities, describeLate, type Kind } from './support/activities';
 
 const SEED = Number(process.env.SLIPWAY_LAWS_SEED ?? Date.now() % 2 ** 31);

@@ -1,12 +1,12 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { describe, expect, test } from 'vitest';
-import { attemptItemOf, eventItemOf, runItem } from '../../lib/handlers/shared/items';
-import type { TimelineEvent } from '../../lib/lifecycle/action';
-import { decide } from '../../lib/lifecycle/decide';
-import type { RunRecord, Vitals } from '../../lib/lifecycle/record';
-import { serviceError } from '../handlers/support/fake-sagemaker';
-import { fakeWorld, RUN_FILE } from '../handlers/support/fake-world';
-import { admitted, failedJob, HOUR, job, MINUTE, run, running, seeing, T0 } from '../lifecycle/support/records';
+import { attemptItemOf, eventItemOf, runItem } from '../../lib/control/shared/items';
+import type { TimelineEvent } from '../../lib/core/lifecycle/action';
+import { decide } from '../../lib/core/lifecycle/decide';
+import type { RunRecord, Vitals } from '../../lib/core/lifecycle/record';
+import { serviceError } from '../control/support/fake-sagemaker';
+import { fakeWorld, RUN_FILE } from '../control/support/fake-world';
+import { admitted, failedJob, HOUR, job, MINUTE, run, running, seeing, T0 } from '../core/lifecycle/support/records';
 
 const DAY = 24 * HOUR;
 const CAPACITY = 'CapacityError: Unable to provision requested ML compute capacity';

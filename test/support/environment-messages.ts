@@ -1,5 +1,5 @@
-import { checkEnvironment } from '../../lib/rules/environment';
-import { loadEnvironment } from '../../lib/spec/load';
+import { loadEnvironment } from '../../lib/core/config/load';
+import { checkEnvironment } from '../../lib/core/rules/environment';
 
 /** Messages of the schema, and of the rules, about an environment in `us-west-2` with these options. */
 export function environmentMessages(options: object): string[] {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { ACCELERATOR_NAMES, findAccelerator } from '../../lib/catalog/instances/accelerators';
-import type { Accelerator } from '../../lib/catalog/instances/instances';
-import type { AttentionKernel, Kernels, LayoutInput, PlanModel, Recompute, Stack } from '../../lib/planner/layout';
-import { type LayoutPlan, planLayout } from '../../lib/planner/plan';
+import { ACCELERATOR_NAMES, findAccelerator } from '../../lib/core/catalog/instances/accelerators';
+import type { Accelerator } from '../../lib/core/catalog/instances/instances';
+import type { AttentionKernel, Kernels, LayoutInput, PlanModel, Recompute, Stack } from '../../lib/core/planner/layout';
+import { type LayoutPlan, planLayout } from '../../lib/core/planner/plan';
 
 export function acceleratorNamed(name: string): Accelerator {
   const found = findAccelerator(name);

@@ -1,8 +1,9 @@
 // Tables of run files and what is said of them, in YAML: `with` are parameters of the library, `also` other fields of the file, `says` is every issue.
-import type { JobPlan } from '../../lib/job/plan';
-import { RULES } from '../../lib/rules';
-import type { Descriptor } from '../../lib/spec/descriptor';
-import { applyRule, type RuleContext } from '../../lib/spec/rule';
+
+import type { Descriptor } from '../../lib/core/config/descriptor';
+import { applyRule, type RuleContext } from '../../lib/core/config/rule';
+import type { JobPlan } from '../../lib/core/job/plan';
+import { RULES } from '../../lib/core/rules';
 import { BASE, DESCRIPTOR, planOf, runOf } from './runs';
 import { testCases } from './tables';
 

@@ -1,10 +1,10 @@
-import type { JobPlan } from '../../lib/job/plan';
-import { checkRun } from '../../lib/rules';
-import type { Descriptor } from '../../lib/spec/descriptor';
-import type { Issue } from '../../lib/spec/issue';
-import { loadRun } from '../../lib/spec/load';
-import type { RuleContext } from '../../lib/spec/rule';
-import type { RunSpec } from '../../lib/spec/run-spec';
+import type { Descriptor } from '../../lib/core/config/descriptor';
+import type { Issue } from '../../lib/core/config/issue';
+import { loadRun } from '../../lib/core/config/load';
+import type { RuleContext } from '../../lib/core/config/rule';
+import type { RunSpec } from '../../lib/core/config/run-spec';
+import type { JobPlan } from '../../lib/core/job/plan';
+import { checkRun } from '../../lib/core/rules';
 
 /** A valid run of own code on two p4d; tests change what they are about. */
 export const BASE = {

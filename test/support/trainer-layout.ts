@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
-import { jobFile } from '../../lib/job/job-file';
-import { worldSize } from '../../lib/spec/resolve-run';
-import type { RunSpec } from '../../lib/spec/run-spec';
+import { worldSize } from '../../lib/core/config/resolve-run';
+import type { RunSpec } from '../../lib/core/config/run-spec';
+import { jobFile } from '../../lib/core/job/job-file';
 import { planOf } from './runs';
 
 /** The trainer's own verdict on a run: its layout, or why it refuses the job. */

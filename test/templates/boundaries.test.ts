@@ -1,6 +1,6 @@
 // What docs/security.md says that nobody may do, evaluated against the policies of a synthesised environment with every option.
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { SYNTH_MS } from '../constructs/support/app';
+import { SYNTH_MS } from '../cdk/support/app';
 import { placesIn } from '../laws/calls/places';
 import type { Places } from '../laws/calls/use';
 import { policiesOf } from './laws/authorization';

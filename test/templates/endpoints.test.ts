@@ -1,12 +1,8 @@
 // What may pass the endpoints of a locked network, with any credentials.
 import { App, Stack } from 'aws-cdk-lib';
 import { describe, expect, test } from 'vitest';
-import {
-  endpointServices,
-  interfaceEndpointPolicy,
-  s3EndpointPolicy,
-} from '../../lib/constructs/network/network-endpoints';
-import { ENV } from '../constructs/support/app';
+import { endpointServices, interfaceEndpointPolicy, s3EndpointPolicy } from '../../lib/cdk/network/network-endpoints';
+import { ENV } from '../cdk/support/app';
 import { evaluate, type Statement } from './support/policy';
 import { resolveValue } from './support/values';
 

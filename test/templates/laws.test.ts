@@ -1,6 +1,6 @@
 // Laws that hold for every template, checked against published rules and not against an emulator.
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { SYNTH_MS } from '../constructs/support/app';
+import { SYNTH_MS } from '../cdk/support/app';
 import { problemsOf, unmatchable } from './laws/authorization';
 import { serviceNeeds, unmetServiceNeeds } from './laws/service-principals';
 import type { Statement } from './support/policy';

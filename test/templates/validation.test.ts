@@ -7,10 +7,10 @@ import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
-import { EnvironmentStack } from '../../lib/constructs';
-import { RememberedValidation } from '../../lib/constructs/launcher/remembered-validation';
-import type { EnvironmentSpec } from '../../lib/spec/environment-file';
-import { ENV, SYNTH_MS, testApp } from '../constructs/support/app';
+import { EnvironmentStack } from '../../lib/cdk';
+import { RememberedValidation } from '../../lib/cdk/launcher/remembered-validation';
+import type { EnvironmentSpec } from '../../lib/core/config/environment-file';
+import { ENV, SYNTH_MS, testApp } from '../cdk/support/app';
 import { drawnFiles, specOfFile } from '../laws/support/family';
 import { specs, ZONES } from './support/templates';
 

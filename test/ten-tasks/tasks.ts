@@ -7,26 +7,32 @@ export interface Task {
 }
 
 export const TASKS: Readonly<Record<string, Task>> = {
-  'instance-type': { scripts: [], tests: ['test/catalog', 'test/quota'] },
-  rule: { scripts: ['docs:rules'], tests: ['test/rules/docs.test.ts', 'test/rules/rules.test.ts'] },
-  'strategy-option': { scripts: [], tests: ['test/distribution/cases.test.ts'] },
-  'failure-class': { scripts: ['driver:tables'], tests: ['test/lifecycle', 'test/catalog/driver-tables.test.ts'] },
+  'instance-type': { scripts: [], tests: ['test/core/catalog', 'test/core/quota'] },
+  rule: { scripts: ['docs:rules'], tests: ['test/core/rules/docs.test.ts', 'test/core/rules/rules.test.ts'] },
+  'strategy-option': { scripts: [], tests: ['test/core/distribution/cases.test.ts'] },
+  'failure-class': {
+    scripts: ['driver:tables'],
+    tests: ['test/core/lifecycle', 'test/core/catalog/driver-tables.test.ts'],
+  },
   'cli-flag': {
     scripts: ['docs:cli'],
     tests: ['test/cli/reference-page.test.ts', 'test/cli/environment', 'test/cli/help-examples.test.ts'],
   },
-  metric: { scripts: [], tests: ['test/constructs/environment-stack.test.ts'] },
+  metric: { scripts: [], tests: ['test/cdk/environment-stack.test.ts'] },
   alarm: {
     scripts: [],
     tests: [
       'test/cli/plan/environment-cost.test.ts',
-      'test/environment/standing-cost.test.ts',
+      'test/shared/environment/standing-cost.test.ts',
       'test/templates/laws.test.ts',
       'test/laws/standing-cost.test.ts',
-      'test/constructs/environment-stack.test.ts',
+      'test/cdk/environment-stack.test.ts',
     ],
   },
-  probe: { scripts: ['docs:assumptions'], tests: ['test/verify'] },
+  probe: { scripts: ['docs:assumptions'], tests: ['test/cli/verify/account'] },
   'report-section': { scripts: [], tests: ['test/report/render-run-report.test.ts'] },
-  'run-file-field': { scripts: ['schema', 'docs:fields'], tests: ['test/spec', 'test/docs/field-tables.test.ts'] },
+  'run-file-field': {
+    scripts: ['schema', 'docs:fields'],
+    tests: ['test/core/config', 'test/docs/field-tables.test.ts'],
+  },
 };

@@ -1,8 +1,8 @@
-// `MODULE=queue npm run mutate`: whether the tests of a module notice that one expression of it is wrong (docs/mutation.md). Other options of
-// Stryker go behind `--`: `MODULE=queue npm run mutate -- --mutate lib/queue/order.ts`.
+// `MODULE=core/queue npm run mutate`: whether the tests of a module notice that one expression of it is wrong (docs/mutation.md). Other options of
+// Stryker go behind `--`: `MODULE=core/queue npm run mutate -- --mutate lib/core/queue/order.ts`.
 import path from 'node:path';
 
-const { MODULE = 'queue' } = process.env;
+const { MODULE = 'core/queue' } = process.env;
 
 export default {
   plugins: [path.resolve('.slipway/stryker/node_modules/@stryker-mutator/vitest-runner/dist/src/index.js')],

@@ -1,9 +1,9 @@
 import { defineConfig } from 'vitest/config';
 
-const { MODULE = 'queue' } = process.env;
+const { MODULE = 'core/queue' } = process.env;
 /** The rules of strategies are held beside the others, and requests beside the rules on what they ask for. */
-const WITH_RULES = ['distribution', 'job'];
-const folders = WITH_RULES.includes(MODULE) ? [MODULE, 'rules'] : [MODULE];
+const WITH_RULES = ['core/distribution', 'core/job'];
+const folders = WITH_RULES.includes(MODULE) ? [MODULE, 'core/rules'] : [MODULE];
 
 /** The tests of one module. */
 export default defineConfig({

@@ -1,5 +1,5 @@
-import { runSpendUsd } from '../../lib/lifecycle/accounting/spend';
-import { cents } from '../../lib/spec/formats/cents';
+import { cents } from '../../lib/core/config/formats/cents';
+import { runSpendUsd } from '../../lib/core/lifecycle/accounting/spend';
 import type { SimMs } from './core/clock';
 import { EPOCH_MS } from './core/epoch';
 import type { CallCount } from './core/gateway';

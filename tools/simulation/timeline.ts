@@ -1,7 +1,7 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import { ATTEMPT_ITEM_PREFIX, EVENT_ITEM_PREFIX } from '../../lib/contracts/run-table';
-import type { TimelineEvent } from '../../lib/lifecycle/action';
-import type { Attempt } from '../../lib/lifecycle/record';
+import { ATTEMPT_ITEM_PREFIX, EVENT_ITEM_PREFIX } from '../../lib/core/contracts/run-table';
+import type { TimelineEvent } from '../../lib/core/lifecycle/action';
+import type { Attempt } from '../../lib/core/lifecycle/record';
 import type { SimRun } from './world/sim-run';
 import type { World } from './world/world';
 

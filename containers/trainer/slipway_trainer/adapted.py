@@ -1,4 +1,4 @@
-"""The layers that can have low-rank adapters. Does not import PyTorch; lib/catalog/model/adaptable.ts has the same list."""
+"""The layers that can have low-rank adapters. Does not import PyTorch; lib/core/catalog/model/adaptable.ts has the same list."""
 
 from slipway_trainer.architecture import Architecture
 

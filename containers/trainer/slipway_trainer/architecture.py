@@ -127,7 +127,7 @@ class Architecture:
         return [name for name, has in found.items() if has]
 
 
-#: Parts that this trainer does not support; lib/rules/model/builtin-model.ts rejects them before instances start.
+#: Parts that this trainer does not support; lib/core/rules/model/builtin-model.ts rejects them before instances start.
 _UNKNOWN_TRAITS = ("mlpBias", "headBias", "routingBiasIsParameter", "untrained")
 _UNKNOWN_FACTORS = ("residualScale", "logitScale")
 NORMS = ("rms", "rms-offset")

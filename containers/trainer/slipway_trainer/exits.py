@@ -34,7 +34,7 @@ Limit = tuple[bool, str, str, Any, str]
 
 
 def refused(limits: Iterable[Limit]) -> list[str]:
-    """Messages of the limits that a run is beyond. The checks before a launch say the same of it (lib/rules/model)."""
+    """Messages of the limits that a run is beyond. The checks before a launch say the same of it (lib/core/rules/model)."""
     return [f"{option}: must {must}, got {_shown(found)}; {fix}" for is_beyond, option, must, found, fix in limits if is_beyond]
 
 

@@ -37,7 +37,7 @@ def resolve_layout(parallel: Parallel, ranks: int, shape: Architecture, training
     """The layout of `ranks` ranks. Raises Settings with all factors if it is not possible.
 
     If one of `shard` and `replicate` is not given, it takes all ranks that the other degrees leave; if neither is given, the model is
-    sharded over all of them. lib/distribution/fsdp.ts implements the same rule, and a test compares the two.
+    sharded over all of them. lib/core/distribution/fsdp.ts implements the same rule, and a test compares the two.
     """
     rest = ranks // (parallel.tensor * parallel.context)
     shard = parallel.shard if parallel.shard is not None else rest // (parallel.replicate or 1)
@@ -65,7 +65,7 @@ def _product(parallel: Parallel, ranks: int) -> Limit:
 
 
 def _limits(layout: Layout, shape: Architecture, training: Training) -> Iterator[Limit]:
-    """What the degrees must divide. The checks before a launch say the same (lib/rules/model, lib/distribution/fsdp.ts)."""
+    """What the degrees must divide. The checks before a launch say the same (lib/core/rules/model, lib/core/distribution/fsdp.ts)."""
     per_pass, length = training.micro_batch_size * layout.data_ranks, training.sequence_length
     must = f"be a multiple of microBatchSize {training.micro_batch_size} x {layout.data_ranks} data-parallel ranks = {per_pass}"
     batch = training.global_batch_size

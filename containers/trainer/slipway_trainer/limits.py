@@ -1,6 +1,6 @@
 """What a backend of the trainer does not support. Does not import PyTorch.
 
-The checks before a launch refuse the same with the same words (lib/rules/model); test/rules/trainer-layout.test.ts compares both.
+The checks before a launch refuse the same with the same words (lib/core/rules/model); test/core/rules/trainer-layout.test.ts compares both.
 """
 
 from collections.abc import Iterator

@@ -29,7 +29,7 @@ def _whole_numbers(weights: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
 
 
 def read_mixture(raw: Sequence[Mapping[str, Any]], issues: list[str]) -> tuple[Phase, ...]:
-    """Parses `training.mixture` of job.json; adds errors to `issues`. lib/rules/data/mixture.ts has the same checks."""
+    """Parses `training.mixture` of job.json; adds errors to `issues`. lib/core/rules/data/mixture.ts has the same checks."""
     found: list[Phase] = []
     for number, entry in enumerate(raw):
         step, weights = entry.get("fromStep", 0), entry.get("weights")

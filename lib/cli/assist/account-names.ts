@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { isEnvironmentFileName } from '../../spec/environment/image-lock';
-import { loadEnvironment } from '../../spec/load';
+import { isEnvironmentFileName } from '../../core/config/environment/image-lock';
+import { loadEnvironment } from '../../core/config/load';
 import type { CompletionOptions, Names } from './completion';
 
 /** The shell waits for completion candidates: an account that takes longer than this contributes none. */

@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander';
-import { REGIONS } from '../../catalog/regions';
+import { REGIONS } from '../../core/catalog/regions';
 import type { CommandLine } from '../command-line';
 import { EXIT, UsageError } from '../exit';
 

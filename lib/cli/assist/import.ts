@@ -1,7 +1,17 @@
 import { existsSync } from 'node:fs';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { DescribeTrainingJobCommand, ListTagsCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
-import { clusterUsdPerHour } from '../../admission';
+import { clusterUsdPerHour } from '../../core/admission';
+import type { Descriptor } from '../../core/config/descriptor';
+import { bareIssue, type Issue } from '../../core/config/issue';
+import type { RunSpec } from '../../core/config/run-spec';
+import { planRun } from '../../core/planner/run/plan-run';
+import { quotaTable, runQuotaNeeds } from '../../core/quota';
+import { checkRun } from '../../core/rules';
+import { calling, undefinedWhenDenied } from '../aws-errors';
+import { callRegion, findDescriptor } from '../environment/environment';
+import { quotaJson, quotaRows } from '../environment/quota';
+import { EXIT, UsageError } from '../exit';
 import {
   findRequest,
   type ImportContext,
@@ -10,17 +20,7 @@ import {
   importText,
   TRAINER_CHANNEL,
   type TrainerFiles,
-} from '../../import';
-import { planRun } from '../../planner/run/plan-run';
-import { quotaTable, runQuotaNeeds } from '../../quota';
-import { checkRun } from '../../rules';
-import type { Descriptor } from '../../spec/descriptor';
-import { bareIssue, type Issue } from '../../spec/issue';
-import type { RunSpec } from '../../spec/run-spec';
-import { calling, undefinedWhenDenied } from '../aws-errors';
-import { callRegion, findDescriptor } from '../environment/environment';
-import { quotaJson, quotaRows } from '../environment/quota';
-import { EXIT, UsageError } from '../exit';
+} from '../import';
 import { type CommonOptions, isDescriptorFile, readDescriptor, readText } from '../inputs';
 import { issueLine, json, type Terminal } from '../terminal';
 

@@ -1,8 +1,8 @@
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
-import type { Descriptor } from '../../spec/descriptor';
-import { fillPlaceholders } from '../../spec/formats/places';
-import { type Issue, issue } from '../../spec/issue';
-import type { RunSpec } from '../../spec/run-spec';
+import type { Descriptor } from '../../core/config/descriptor';
+import { fillPlaceholders } from '../../core/config/formats/places';
+import { type Issue, issue } from '../../core/config/issue';
+import type { RunSpec } from '../../core/config/run-spec';
 import { isDenied } from '../aws-errors';
 
 interface Place {

@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { CloudFormationClient, GetTemplateCommand } from '@aws-sdk/client-cloudformation';
-import { QUOTA_PREFLIGHT_TYPE, quotaPreflightSchema } from '../../contracts/custom-resources';
-import type { QuotaNeed } from '../../quota';
-import { isEnvironmentFileName } from '../../spec/environment/image-lock';
-import { isEnvironmentFile, loadEnvironment } from '../../spec/load';
+import { isEnvironmentFileName } from '../../core/config/environment/image-lock';
+import { isEnvironmentFile, loadEnvironment } from '../../core/config/load';
+import { QUOTA_PREFLIGHT_TYPE, quotaPreflightSchema } from '../../core/contracts/custom-resources';
+import type { QuotaNeed } from '../../core/quota';
 import { isMissingStack, serviceError } from '../aws-errors';
 import { UsageError } from '../exit';
 

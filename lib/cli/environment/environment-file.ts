@@ -1,8 +1,8 @@
-import { type EnvironmentOnDisk, isRefused, readEnvironmentFile } from '../../environment/read-environment-file';
-import { environmentQuotaNeeds, type QuotaNeed } from '../../quota';
-import type { EnvironmentSpec } from '../../spec/environment-file';
-import { orList } from '../../spec/issue';
-import { isRunFile } from '../../spec/load';
+import type { EnvironmentSpec } from '../../core/config/environment-file';
+import { orList } from '../../core/config/issue';
+import { isRunFile } from '../../core/config/load';
+import { environmentQuotaNeeds, type QuotaNeed } from '../../core/quota';
+import { type EnvironmentOnDisk, isRefused, readEnvironmentFile } from '../../shared/environment/read-environment-file';
 import { Refusal, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { callRegion } from './environment';

@@ -1,8 +1,8 @@
 import { GetParameterCommand, GetParametersByPathCommand, SSMClient } from '@aws-sdk/client-ssm';
-import { descriptorParameter, teamsParameter } from '../../contracts/launcher';
-import type { Descriptor } from '../../spec/descriptor';
-import { orList } from '../../spec/issue';
-import { loadDescriptor } from '../../spec/load';
+import type { Descriptor } from '../../core/config/descriptor';
+import { orList } from '../../core/config/issue';
+import { loadDescriptor } from '../../core/config/load';
+import { descriptorParameter, teamsParameter } from '../../core/contracts/launcher';
 import { isDenied, serviceError } from '../aws-errors';
 import { UsageError } from '../exit';
 import { type CommonOptions, isDescriptorFile, readDescriptor } from '../inputs';

@@ -1,8 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { BatchGetImageCommand, ECRClient } from '@aws-sdk/client-ecr';
-import { publishedBaseUri } from '../../catalog/images/base-images';
-import { type EcrUri, parseEcrUri } from '../../catalog/images/ecr-uri';
-import { checkEnvironment } from '../../rules/environment';
+import { publishedBaseUri } from '../../core/catalog/images/base-images';
+import { type EcrUri, parseEcrUri } from '../../core/catalog/images/ecr-uri';
 import {
   EMPTY_LOCK,
   type ImageLock,
@@ -10,10 +9,11 @@ import {
   type LockedBase,
   loadImageLock,
   lockFileOf,
-} from '../../spec/environment/image-lock';
-import { type EnvironmentSpec, resolveEnvironments } from '../../spec/environment-file';
-import { hasErrors } from '../../spec/issue';
-import { loadEnvironment } from '../../spec/load';
+} from '../../core/config/environment/image-lock';
+import { type EnvironmentSpec, resolveEnvironments } from '../../core/config/environment-file';
+import { hasErrors } from '../../core/config/issue';
+import { loadEnvironment } from '../../core/config/load';
+import { checkEnvironment } from '../../core/rules/environment';
 import { calling } from '../aws-errors';
 import { EXIT, Refusal, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';

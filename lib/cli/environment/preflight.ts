@@ -1,11 +1,11 @@
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
-import { limitIssues, quotaIssues, withinLimits } from '../../admission';
-import { type Limits, launchOutcome, type QuotaRow, quotaTable, runQuotaNeeds, shortRows } from '../../quota';
-import type { Descriptor } from '../../spec/descriptor';
-import { textTable } from '../../spec/formats/text-table';
-import { bareIssue, hasErrors, type Issue } from '../../spec/issue';
-import { isEnvironmentFile } from '../../spec/load';
-import type { RunSpec } from '../../spec/run-spec';
+import { limitIssues, quotaIssues, withinLimits } from '../../core/admission';
+import type { Descriptor } from '../../core/config/descriptor';
+import { textTable } from '../../core/config/formats/text-table';
+import { bareIssue, hasErrors, type Issue } from '../../core/config/issue';
+import { isEnvironmentFile } from '../../core/config/load';
+import type { RunSpec } from '../../core/config/run-spec';
+import { type Limits, launchOutcome, type QuotaRow, quotaTable, runQuotaNeeds, shortRows } from '../../core/quota';
 import { calling } from '../aws-errors';
 import { EXIT, Refusal } from '../exit';
 import { type CommonOptions, readText, requireRun } from '../inputs';

@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
-import { readAppliedLimits } from '../../aws/applied-limits';
-import { readUsage } from '../../aws/live-usage';
-import { findOpenRequest, type IncreaseRequest, requestIncrease } from '../../aws/quota-increase';
+import { isEnvironmentFile } from '../../core/config/load';
 import {
   increaseCommand,
   judgeForLaunch,
@@ -13,8 +11,10 @@ import {
   quotaTable,
   runQuotaNeeds,
   shortRows,
-} from '../../quota';
-import { isEnvironmentFile } from '../../spec/load';
+} from '../../core/quota';
+import { readAppliedLimits } from '../../shared/aws/applied-limits';
+import { readUsage } from '../../shared/aws/live-usage';
+import { findOpenRequest, type IncreaseRequest, requestIncrease } from '../../shared/aws/quota-increase';
 import { ask } from '../ask';
 import { EXIT } from '../exit';
 import { type CommonOptions, readText, requireRun } from '../inputs';

@@ -1,9 +1,9 @@
 import { isCancel, type Option, select, text } from '@clack/prompts';
-import { findInstanceType, INSTANCE_TYPES, nearestInstanceTypes } from '../../catalog/instances/instances';
-import { nearest } from '../../catalog/nearest';
-import { REGIONS } from '../../catalog/regions';
-import { teamName } from '../../spec/environment/people';
-import { orList } from '../../spec/issue';
+import { findInstanceType, INSTANCE_TYPES, nearestInstanceTypes } from '../../core/catalog/instances/instances';
+import { nearest } from '../../core/catalog/nearest';
+import { REGIONS } from '../../core/catalog/regions';
+import { teamName } from '../../core/config/environment/people';
+import { orList } from '../../core/config/issue';
 import { UsageError } from '../exit';
 
 /** CI systems for which `slipway init --ci` writes a pipeline. */

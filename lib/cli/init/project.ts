@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { memoryIssues } from '../../admission';
-import { checkRun } from '../../rules';
-import { hasErrors } from '../../spec/issue';
-import { loadRun } from '../../spec/load';
+import { memoryIssues } from '../../core/admission';
+import { hasErrors } from '../../core/config/issue';
+import { loadRun } from '../../core/config/load';
+import { checkRun } from '../../core/rules';
 import { UsageError } from '../exit';
 import { packageRoot } from '../package-root';
 import { json } from '../terminal';

@@ -1,8 +1,8 @@
-import { clusterUsdPerHour, memoryIssues } from '../../admission';
+import { clusterUsdPerHour, memoryIssues } from '../../core/admission';
+import type { Descriptor } from '../../core/config/descriptor';
+import { issue } from '../../core/config/issue';
+import type { RunSpec } from '../../core/config/run-spec';
 import { usd } from '../../report/page/format';
-import type { Descriptor } from '../../spec/descriptor';
-import { issue } from '../../spec/issue';
-import type { RunSpec } from '../../spec/run-spec';
 import { ask } from '../ask';
 import { Refusal } from '../exit';
 import { findPlan } from '../plan/plan';

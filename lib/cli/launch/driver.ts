@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { sha256 } from '../../archive/archive';
-import { codeFiles } from '../../archive/code-files';
+import { sha256 } from '../../shared/archive/archive';
+import { codeFiles } from '../../shared/archive/code-files';
 import { packageRoot } from '../package-root';
 
 /** One file of driver or trainer, with its path in the archive. */

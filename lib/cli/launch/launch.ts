@@ -1,6 +1,6 @@
-import { elasticSizes } from '../../rules/compute/elastic';
-import type { Descriptor } from '../../spec/descriptor';
-import { orList } from '../../spec/issue';
+import type { Descriptor } from '../../core/config/descriptor';
+import { orList } from '../../core/config/issue';
+import { elasticSizes } from '../../core/rules/compute/elastic';
 import { findDescriptor } from '../environment/environment';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, UsageError } from '../exit';
@@ -56,7 +56,7 @@ export function startTime(text: string | undefined, now: number): string | undef
   );
 }
 
-/** The format that the control function accepts (lib/contracts/control). */
+/** The format that the control function accepts (lib/core/contracts/control). */
 const CLIENT_REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** `slipway launch FILE`: validate, preflight, show the cost, ask, upload the code, submit. */

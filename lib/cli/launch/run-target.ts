@@ -1,4 +1,4 @@
-import type { Descriptor } from '../../spec/descriptor';
+import type { Descriptor } from '../../core/config/descriptor';
 import { findDescriptor } from '../environment/environment';
 import type { CommonOptions } from '../inputs';
 

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { isArchiveInS3 } from '../../spec/code-source';
-import type { Descriptor } from '../../spec/descriptor';
-import { fillPlaceholders } from '../../spec/formats/places';
-import { bucketAndKey } from '../../spec/formats/s3-uri';
-import type { RunSpec } from '../../spec/run-spec';
+import { isArchiveInS3 } from '../../core/config/code-source';
+import type { Descriptor } from '../../core/config/descriptor';
+import { fillPlaceholders } from '../../core/config/formats/places';
+import { bucketAndKey } from '../../core/config/formats/s3-uri';
+import type { RunSpec } from '../../core/config/run-spec';
 import { calling } from '../aws-errors';
 
 /**

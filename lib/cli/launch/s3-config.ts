@@ -1,7 +1,7 @@
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { fillPlaceholders } from '../../spec/formats/places';
-import { namedConfig } from '../../spec/inline-config';
-import { loadRun } from '../../spec/load';
+import { fillPlaceholders } from '../../core/config/formats/places';
+import { namedConfig } from '../../core/config/inline-config';
+import { loadRun } from '../../core/config/load';
 import { calling } from '../aws-errors';
 import { findDescriptor, usualEnvironment } from '../environment/environment';
 import { type CommonOptions, readText } from '../inputs';

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { sha256 } from '../../archive/archive';
-import { configText } from '../../job/plan';
-import type { RunSpec } from '../../spec/run-spec';
+import type { RunSpec } from '../../core/config/run-spec';
+import { configText } from '../../core/job/plan';
+import { sha256 } from '../../shared/archive/archive';
 import { json, type Terminal } from '../terminal';
 
 /** Where passed smoke runs are recorded, relative to the working folder. */

@@ -1,8 +1,8 @@
-import { type DesiredAnswer, hasEnded, type StatusAnswer } from '../../contracts/control';
-import type { Descriptor } from '../../spec/descriptor';
-import { textTable } from '../../spec/formats/text-table';
-import type { RunSpec } from '../../spec/run-spec';
-import { needsAccelerator, type SmokePlace, smokeOverrides } from '../../spec/smoke';
+import type { Descriptor } from '../../core/config/descriptor';
+import { textTable } from '../../core/config/formats/text-table';
+import type { RunSpec } from '../../core/config/run-spec';
+import { needsAccelerator, type SmokePlace, smokeOverrides } from '../../core/config/smoke';
+import { type DesiredAnswer, hasEnded, type StatusAnswer } from '../../core/contracts/control';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, UsageError } from '../exit';
 import { type CheckedRun, requireRun, requireSupported } from '../inputs';

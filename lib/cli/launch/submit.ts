@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { IntentAnswer, StartAnswer, UploadAnswer } from '../../contracts/control';
-import type { Descriptor } from '../../spec/descriptor';
+import type { Descriptor } from '../../core/config/descriptor';
+import type { IntentAnswer, StartAnswer, UploadAnswer } from '../../core/contracts/control';
 import { ServiceError } from '../exit';
 import type { CheckedRun, CommonOptions } from '../inputs';
 import { callControl } from '../runs/control-client';

@@ -1,10 +1,10 @@
 import pc from 'picocolors';
-import { isOneType, MOST_DAYS_AHEAD, planNeeds, runOffers } from '../../planner/deadline/by-date';
-import type { Offer, Question } from '../../planner/deadline/offers';
-import type { RunPlan } from '../../planner/run/plan-run';
-import type { Descriptor } from '../../spec/descriptor';
-import { textTable } from '../../spec/formats/text-table';
-import type { RunSpec } from '../../spec/run-spec';
+import type { Descriptor } from '../../core/config/descriptor';
+import { textTable } from '../../core/config/formats/text-table';
+import type { RunSpec } from '../../core/config/run-spec';
+import { isOneType, MOST_DAYS_AHEAD, planNeeds, runOffers } from '../../core/planner/deadline/by-date';
+import type { Offer, Question } from '../../core/planner/deadline/offers';
+import type { RunPlan } from '../../core/planner/run/plan-run';
 import { attempt } from '../attempt';
 import { Refusal, UsageError } from '../exit';
 import { minute } from '../runs/progress-text';

@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs';
-import { measuredReportSchema } from '../../contracts/calibration';
+import { textTable } from '../../core/config/formats/text-table';
+import { measuredReportSchema } from '../../core/contracts/calibration';
 import {
   type Calibration,
   type CalibrationError,
   calibrate,
   calibrationError,
   type Measurement,
-} from '../../planner/run/calibration';
+} from '../../core/planner/run/calibration';
 import { assembleReport } from '../../report/read/assemble';
 import type { RunReport } from '../../report/run/run-report';
-import { textTable } from '../../spec/formats/text-table';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
 import { runTarget } from '../launch/run-target';

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { calibrationSchema } from '../../contracts/calibration';
-import type { Calibration } from '../../planner/run/calibration';
+import { calibrationSchema } from '../../core/contracts/calibration';
+import type { Calibration } from '../../core/planner/run/calibration';
 import { UsageError } from '../exit';
 
 /** In the folder `environments` below the working folder. */

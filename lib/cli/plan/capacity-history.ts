@@ -1,6 +1,6 @@
-import { eachInTurn } from '../../aws/pace';
+import type { Descriptor } from '../../core/config/descriptor';
 import { begunOf, historyOf, LOOKED_INTO } from '../../report/read/capacity-history';
-import type { Descriptor } from '../../spec/descriptor';
+import { eachInTurn } from '../../shared/aws/pace';
 import { readRuns, readStatus } from '../runs/read-status';
 
 /** Waits and interruptions of the team's newest runs on this instance type, by kind of capacity. */

@@ -1,6 +1,6 @@
-import { type StandingCost, standingCost } from '../../environment/standing-cost';
-import { cents } from '../../spec/formats/cents';
-import { textTable } from '../../spec/formats/text-table';
+import { cents } from '../../core/config/formats/cents';
+import { textTable } from '../../core/config/formats/text-table';
+import { type StandingCost, standingCost } from '../../shared/environment/standing-cost';
 import { requireEnvironment } from '../environment/environment-file';
 import { EXIT } from '../exit';
 import type { CommonOptions } from '../inputs';

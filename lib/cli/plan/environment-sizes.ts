@@ -2,9 +2,14 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { ANY_ACCOUNT, type MeasuredSize, measureTemplate, type SentTemplate } from '../../environment/template-sizes';
-import type { EnvironmentSpec } from '../../spec/environment-file';
-import { textTable } from '../../spec/formats/text-table';
+import type { EnvironmentSpec } from '../../core/config/environment-file';
+import { textTable } from '../../core/config/formats/text-table';
+import {
+  ANY_ACCOUNT,
+  type MeasuredSize,
+  measureTemplate,
+  type SentTemplate,
+} from '../../shared/environment/template-sizes';
 import { Refusal, UsageError } from '../exit';
 import { packageRoot } from '../package-root';
 

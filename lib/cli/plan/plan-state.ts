@@ -3,11 +3,11 @@ import {
   type DescribeTrainingPlanCommandOutput,
   SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
-import { freeText, namedTrainingPlans, type TrainingPlanState, trainingPlanIssues } from '../../admission';
-import { planRun } from '../../planner/run/plan-run';
-import type { Descriptor } from '../../spec/descriptor';
-import type { Issue } from '../../spec/issue';
-import type { RunSpec } from '../../spec/run-spec';
+import { freeText, namedTrainingPlans, type TrainingPlanState, trainingPlanIssues } from '../../core/admission';
+import type { Descriptor } from '../../core/config/descriptor';
+import type { Issue } from '../../core/config/issue';
+import type { RunSpec } from '../../core/config/run-spec';
+import { planRun } from '../../core/planner/run/plan-run';
 import { type Check, check, Unmet } from '../environment/checks/account-checks';
 
 /** Checks of the training plans of a run, and the resulting issues. */

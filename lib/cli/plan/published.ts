@@ -1,10 +1,10 @@
-import { PUBLISHED_RUNS, type PublishedMeasurement } from '../../catalog/published-runs';
-import type { LayoutInput } from '../../planner/layout';
-import { planLayout } from '../../planner/plan';
-import { type PlanFacts, planRun, type RunPlan } from '../../planner/run/plan-run';
+import { PUBLISHED_RUNS, type PublishedMeasurement } from '../../core/catalog/published-runs';
+import { resolveRun } from '../../core/config/resolve-run';
+import type { RunSpec } from '../../core/config/run-spec';
+import type { LayoutInput } from '../../core/planner/layout';
+import { planLayout } from '../../core/planner/plan';
+import { type PlanFacts, planRun, type RunPlan } from '../../core/planner/run/plan-run';
 import type { PublishedRun } from '../../report/plan/plan-report';
-import { resolveRun } from '../../spec/resolve-run';
-import type { RunSpec } from '../../spec/run-spec';
 
 /** Published measurements of the run's model on its instance type, each with the planner's prediction for that measurement. */
 export function publishedBeside(run: RunSpec, plan: RunPlan, facts: PlanFacts): PublishedRun[] {

@@ -1,7 +1,7 @@
-import { acceleratorCount } from '../../catalog/instances/instances';
-import { type PlanFacts, planRun } from '../../planner/run/plan-run';
+import { acceleratorCount } from '../../core/catalog/instances/instances';
+import type { RunSpec } from '../../core/config/run-spec';
+import { type PlanFacts, planRun } from '../../core/planner/run/plan-run';
 import type { ScalingPoint } from '../../report/plan/plan-report';
-import type { RunSpec } from '../../spec/run-spec';
 
 const NODES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 

@@ -1,6 +1,6 @@
-import { answersSchema } from '../../contracts/answers';
-import { LIBRARIES } from '../../distribution';
-import { jsonSchema } from '../../spec/load';
+import { jsonSchema } from '../../core/config/load';
+import { answersSchema } from '../../core/contracts/answers';
+import { LIBRARIES } from '../../core/distribution';
 import { EXIT, UsageError } from '../exit';
 import { json, type Terminal } from '../terminal';
 

@@ -1,5 +1,5 @@
-import type { SizePlan } from '../../admission';
-import { textTable } from '../../spec/formats/text-table';
+import type { SizePlan } from '../../core/admission';
+import { textTable } from '../../core/config/formats/text-table';
 
 const FITS = { fits: 'fits', tight: 'tight', oom: 'does not fit; not used' };
 const rounded = (value: number | null, digits = 0) => (value === null ? '-' : value.toFixed(digits));

@@ -5,7 +5,7 @@ import {
   type TrainingPlanOffering,
   type TrainingPlanSummary,
 } from '@aws-sdk/client-sagemaker';
-import type { ReservedPlan } from '../../planner/deadline/offers';
+import type { ReservedPlan } from '../../core/planner/deadline/offers';
 import { calling } from '../aws-errors';
 
 /** Search criteria. */

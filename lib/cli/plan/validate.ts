@@ -1,7 +1,7 @@
-import { type FileIssue, readEnvironmentFile } from '../../environment/read-environment-file';
-import { bareIssue, hasErrors } from '../../spec/issue';
-import { isEnvironmentFile } from '../../spec/load';
-import { parsePath } from '../../spec/reading/overrides';
+import { bareIssue, hasErrors } from '../../core/config/issue';
+import { isEnvironmentFile } from '../../core/config/load';
+import { parsePath } from '../../core/config/reading/overrides';
+import { type FileIssue, readEnvironmentFile } from '../../shared/environment/read-environment-file';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, checkRunFile, isDescriptorFile, readDescriptor, readText } from '../inputs';
 import { withS3Config } from '../launch/s3-config';

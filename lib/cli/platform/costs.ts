@@ -3,11 +3,11 @@ import {
   GetCostAndUsageCommand,
   type GetCostAndUsageCommandOutput,
 } from '@aws-sdk/client-cost-explorer';
-import type { AttemptAnswer, StatusAnswer } from '../../contracts/control';
+import type { Descriptor } from '../../core/config/descriptor';
+import { cents } from '../../core/config/formats/cents';
+import { textTable } from '../../core/config/formats/text-table';
+import type { AttemptAnswer, StatusAnswer } from '../../core/contracts/control';
 import { meanGpuUse, sumGpuHours } from '../../report/team/team-report';
-import type { Descriptor } from '../../spec/descriptor';
-import { cents } from '../../spec/formats/cents';
-import { textTable } from '../../spec/formats/text-table';
 import { calling } from '../aws-errors';
 import { callRegion, readDescriptors } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';

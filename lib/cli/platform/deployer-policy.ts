@@ -1,5 +1,5 @@
-import type { EnvironmentSpec } from '../../spec/environment-file';
-import { teamKeysOf } from '../../spec/team-keys';
+import type { EnvironmentSpec } from '../../core/config/environment-file';
+import { teamKeysOf } from '../../core/config/team-keys';
 import { bootstrapQualifier, DEFAULT_QUALIFIER } from '../environment/checks/bootstrap-qualifier';
 import { requireFile } from '../environment/deployed-needs';
 import { requireEnvironment } from '../environment/environment-file';

@@ -1,6 +1,6 @@
-import { REGIONS } from '../../catalog/regions';
-import { managedPolicyArn } from '../../spec/environment/company';
-import type { EnvironmentSpec } from '../../spec/environment-file';
+import { REGIONS } from '../../core/catalog/regions';
+import { managedPolicyArn } from '../../core/config/environment/company';
+import type { EnvironmentSpec } from '../../core/config/environment-file';
 
 /** A statement of a policy of the deployer. */
 export interface Statement {

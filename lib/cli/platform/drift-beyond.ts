@@ -1,9 +1,9 @@
 import { CloudWatchLogsClient, DescribeLogGroupsCommand } from '@aws-sdk/client-cloudwatch-logs';
 import { DescribeImagesCommand, ECRClient } from '@aws-sdk/client-ecr';
 import { GetFunctionConfigurationCommand, LambdaClient } from '@aws-sdk/client-lambda';
-import { JOB_LOG_GROUPS } from '../../contracts/job-log-groups';
-import { judgeForDeploy, quotaSentence } from '../../quota';
-import type { Descriptor } from '../../spec/descriptor';
+import type { Descriptor } from '../../core/config/descriptor';
+import { JOB_LOG_GROUPS } from '../../core/contracts/job-log-groups';
+import { judgeForDeploy, quotaSentence } from '../../core/quota';
 import type { Looked } from '../environment/checks/looked';
 import { checkStorage, deployedReplicaCheck } from '../environment/checks/storage-checks';
 import { deployedTemplate, needsOfStack, replicatesCheckpoints } from '../environment/deployed-needs';

@@ -6,8 +6,8 @@ import {
   DetectStackDriftCommand,
   type StackResourceDrift,
 } from '@aws-sdk/client-cloudformation';
-import { textTable } from '../../spec/formats/text-table';
-import { orList } from '../../spec/issue';
+import { textTable } from '../../core/config/formats/text-table';
+import { orList } from '../../core/config/issue';
 import { calling, isMissingStack } from '../aws-errors';
 import { environmentFileOf } from '../environment/deployed-needs';
 import { callRegion } from '../environment/environment';

@@ -1,5 +1,7 @@
-import { eachInTurn } from '../../aws/pace';
-import { hasEnded, type StatusAnswer } from '../../contracts/control';
+import type { Descriptor } from '../../core/config/descriptor';
+import { cents } from '../../core/config/formats/cents';
+import { textTable } from '../../core/config/formats/text-table';
+import { hasEnded, type StatusAnswer } from '../../core/contracts/control';
 import {
   activeRuns,
   endedRuns,
@@ -11,9 +13,7 @@ import {
   type TeamReport,
   type TeamRun,
 } from '../../report/team/team-report';
-import type { Descriptor } from '../../spec/descriptor';
-import { cents } from '../../spec/formats/cents';
-import { textTable } from '../../spec/formats/text-table';
+import { eachInTurn } from '../../shared/aws/pace';
 import { callRegion, readDescriptors } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';

@@ -1,7 +1,7 @@
 import { LambdaClient } from '@aws-sdk/client-lambda';
-import { invokeControl, isAuditable } from '../../aws/control';
-import type { ControlAnswer, ControlPayload, Refusal as RefusalAnswer } from '../../contracts/control';
-import type { Descriptor } from '../../spec/descriptor';
+import type { Descriptor } from '../../core/config/descriptor';
+import type { ControlAnswer, ControlPayload, Refusal as RefusalAnswer } from '../../core/contracts/control';
+import { invokeControl, isAuditable } from '../../shared/aws/control';
 import { calling, isDenied } from '../aws-errors';
 import { Refusal, ServiceError, UsageError } from '../exit';
 

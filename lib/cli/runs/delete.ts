@@ -1,6 +1,6 @@
-import type { DeleteAnswer } from '../../contracts/control';
+import { plainLines } from '../../core/config/formats/plain-text';
+import type { DeleteAnswer } from '../../core/contracts/control';
 import { bytes as sizeOf, usd } from '../../report/page/format';
-import { plainLines } from '../../spec/formats/plain-text';
 import { ask } from '../ask';
 import { EXIT, ServiceError } from '../exit';
 import type { CommonOptions } from '../inputs';

@@ -1,4 +1,4 @@
-import { type DesiredAnswer, hasEnded } from '../../contracts/control';
+import { type DesiredAnswer, hasEnded } from '../../core/contracts/control';
 import { EXIT, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';

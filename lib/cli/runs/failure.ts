@@ -1,6 +1,6 @@
-import type { StatusAnswer } from '../../contracts/control';
-import type { Descriptor } from '../../spec/descriptor';
-import { plainLine } from '../../spec/formats/plain-text';
+import type { Descriptor } from '../../core/config/descriptor';
+import { plainLine } from '../../core/config/formats/plain-text';
+import type { StatusAnswer } from '../../core/contracts/control';
 import { firstError } from './logs/first-error';
 import { readAttemptLog } from './logs/job-logs';
 import type { RunLine } from './logs/log-tail';

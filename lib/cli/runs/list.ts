@@ -1,6 +1,6 @@
-import { RUN_STATES, type RunState, type StatusAnswer } from '../../contracts/control';
-import { textTable } from '../../spec/formats/text-table';
-import { orList } from '../../spec/issue';
+import { textTable } from '../../core/config/formats/text-table';
+import { orList } from '../../core/config/issue';
+import { RUN_STATES, type RunState, type StatusAnswer } from '../../core/contracts/control';
 import { EXIT, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hasEnded } from '../../contracts/control';
+import { textTable } from '../../core/config/formats/text-table';
+import { hasEnded } from '../../core/contracts/control';
 import { type GpuLine, leastBusyFirst, newestGpuUse } from '../../report/read/gpu-lines';
 import { progressOf } from '../../report/read/log-lines';
 import type { ReportStep } from '../../report/run/run-report';
-import { textTable } from '../../spec/formats/text-table';
 import { EXIT } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';

@@ -1,4 +1,4 @@
-import type { NoteAnswer } from '../../contracts/control';
+import type { NoteAnswer } from '../../core/contracts/control';
 import { EXIT } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';

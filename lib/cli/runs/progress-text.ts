@@ -1,4 +1,4 @@
-import type { StatusAnswer } from '../../contracts/control';
+import type { StatusAnswer } from '../../core/contracts/control';
 
 /**
  * `12.5 %, done about 2026-11-23 04:10 UTC (80 % interval 2026-11-23 03:40 to 2026-11-23 05:30)`; '' when nothing is known. For a run

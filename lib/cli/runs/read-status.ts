@@ -1,5 +1,5 @@
-import type { ListRequest, StatusAnswer } from '../../contracts/control';
-import type { Descriptor } from '../../spec/descriptor';
+import type { Descriptor } from '../../core/config/descriptor';
+import type { ListRequest, StatusAnswer } from '../../core/contracts/control';
 import { Refusal, ServiceError } from '../exit';
 import { callControl } from './control-client';
 

@@ -1,5 +1,5 @@
-import type { ReleaseAnswer } from '../../contracts/control';
-import { plainLines } from '../../spec/formats/plain-text';
+import { plainLines } from '../../core/config/formats/plain-text';
+import type { ReleaseAnswer } from '../../core/contracts/control';
 import { EXIT } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';

@@ -1,8 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SSMClient } from '@aws-sdk/client-ssm';
-import type { ShellAnswer } from '../../contracts/control';
-import { issue } from '../../spec/issue';
+import { issue } from '../../core/config/issue';
+import type { ShellAnswer } from '../../core/contracts/control';
 import { EXIT, Refusal, ServiceError, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';

@@ -1,7 +1,7 @@
 import pc from 'picocolors';
-import type { AttemptAnswer, StatusAnswer } from '../../contracts/control';
-import type { Descriptor } from '../../spec/descriptor';
-import { plainLines } from '../../spec/formats/plain-text';
+import type { Descriptor } from '../../core/config/descriptor';
+import { plainLines } from '../../core/config/formats/plain-text';
+import type { AttemptAnswer, StatusAnswer } from '../../core/contracts/control';
 import { EXIT } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';

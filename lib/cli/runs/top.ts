@@ -1,5 +1,5 @@
-import { hasEnded, type StatusAnswer } from '../../contracts/control';
-import { textTable } from '../../spec/formats/text-table';
+import { textTable } from '../../core/config/formats/text-table';
+import { hasEnded, type StatusAnswer } from '../../core/contracts/control';
 import { EXIT } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hasEnded, type StatusAnswer } from '../../contracts/control';
-import type { Descriptor } from '../../spec/descriptor';
-import { plainLine } from '../../spec/formats/plain-text';
+import type { Descriptor } from '../../core/config/descriptor';
+import { plainLine } from '../../core/config/formats/plain-text';
+import { hasEnded, type StatusAnswer } from '../../core/contracts/control';
 import { EXIT, ServiceError } from '../exit';
 import { json, type Terminal } from '../terminal';
 import { failureText } from './failure';

@@ -3,8 +3,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { RunCdk } from '../../verify';
 import { UsageError } from '../exit';
+import type { RunCdk } from './account';
 
 /**
  * The CDK CLI of the app in this folder.

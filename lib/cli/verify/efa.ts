@@ -1,9 +1,8 @@
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { type DesiredAnswer, hasEnded } from '../../contracts/control';
-import type { Descriptor } from '../../spec/descriptor';
-import { EFA_SECONDS, type EfaObservation, type EfaWorld, type HealthEvent } from '../../verify';
+import type { Descriptor } from '../../core/config/descriptor';
+import { type DesiredAnswer, hasEnded } from '../../core/contracts/control';
 import { Refusal } from '../exit';
 import { type LaunchOptions, launch } from '../launch/launch';
 import { packageRoot } from '../package-root';
@@ -12,6 +11,7 @@ import { readAttemptLog } from '../runs/logs/job-logs';
 import { readStatus } from '../runs/read-status';
 import { follow } from '../runs/wait';
 import type { Terminal } from '../terminal';
+import { EFA_SECONDS, type EfaObservation, type EfaWorld, type HealthEvent } from './account';
 
 /** The collective of level `efa`: two hosts of the type, the environment's own image, only NCCL. */
 const runFile = (instanceType: string) =>

@@ -1,5 +1,6 @@
-import { publishedBaseUri } from '../../catalog/images/base-images';
-import type { Descriptor } from '../../spec/descriptor';
+import { publishedBaseUri } from '../../core/catalog/images/base-images';
+import type { Descriptor } from '../../core/config/descriptor';
+import { UsageError } from '../exit';
 import {
   cleanUpTraining,
   DEPLOY_PROBES,
@@ -17,8 +18,7 @@ import {
   type TrainWorld,
   trainWorld,
   VERIFY_ENVIRONMENT,
-} from '../../verify';
-import { UsageError } from '../exit';
+} from './account';
 import { cdkRunner } from './cdk';
 import { efaRun } from './efa';
 

@@ -2,8 +2,8 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { renderVerifyPage } from '../../report/render-verify-page';
 import type { VerifyReport } from '../../report/verify/verify-report';
-import { recordProblems, requireAssumption, type VerifyRecord } from '../../verify';
 import { UsageError } from '../exit';
+import { recordProblems, requireAssumption, type VerifyRecord } from './account';
 
 const FOLDER = '.slipway/verify';
 

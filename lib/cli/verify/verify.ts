@@ -1,11 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GetCallerIdentityCommand } from '@aws-sdk/client-sts';
 import pc from 'picocolors';
-import { standingCost } from '../../environment/standing-cost';
+import type { Descriptor } from '../../core/config/descriptor';
+import { resolveEnvironments } from '../../core/config/environment-file';
+import { loadEnvironment } from '../../core/config/load';
 import { usd } from '../../report/page/format';
-import type { Descriptor } from '../../spec/descriptor';
-import { resolveEnvironments } from '../../spec/environment-file';
-import { loadEnvironment } from '../../spec/load';
+import { standingCost } from '../../shared/environment/standing-cost';
+import { ask } from '../ask';
+import { calling } from '../aws-errors';
+import { callRegion, readDescriptors } from '../environment/environment';
+import { EXIT, UsageError } from '../exit';
+import { type CommonOptions, isDescriptorFile, readDescriptor } from '../inputs';
+import { pollSeconds } from '../runs/wait';
+import { json, type Terminal } from '../terminal';
 import {
   answeredIn,
   counts,
@@ -17,14 +24,7 @@ import {
   type ProbeResult,
   readWorld,
   type VerifyRecord,
-} from '../../verify';
-import { ask } from '../ask';
-import { calling } from '../aws-errors';
-import { callRegion, readDescriptors } from '../environment/environment';
-import { EXIT, UsageError } from '../exit';
-import { type CommonOptions, isDescriptorFile, readDescriptor } from '../inputs';
-import { pollSeconds } from '../runs/wait';
-import { json, type Terminal } from '../terminal';
+} from './account';
 import { type LevelOptions, type PreparedLevel, prepareLevel } from './levels';
 import { RecordFiles, readRecord } from './record-files';
 

@@ -1,4 +1,4 @@
-import { plainLine } from '../../spec/formats/plain-text';
+import { plainLine } from '../../core/config/formats/plain-text';
 import { lineageRows } from '../lineage/lineage-rows';
 import { bytes, number, percent, precise, usd } from '../page/format';
 import type { ModelFacts } from './model-facts';

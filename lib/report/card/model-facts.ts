@@ -1,4 +1,4 @@
-import { acceleratorCount } from '../../catalog/instances/instances';
+import { acceleratorCount } from '../../core/catalog/instances/instances';
 import type { Lineage } from '../lineage/lineage';
 import type { ReportCost, RunReport } from '../run/run-report';
 

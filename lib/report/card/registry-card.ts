@@ -1,4 +1,4 @@
-import { plainLine } from '../../spec/formats/plain-text';
+import { plainLine } from '../../core/config/formats/plain-text';
 import { cardFile, type ModelFacts } from './model-facts';
 
 /**

@@ -1,4 +1,4 @@
-import { formatPath } from '../../spec/issue';
+import { formatPath } from '../../core/config/issue';
 import type { ReportStep, RunReport } from '../run/run-report';
 import { type ComparedRun, comparedRun } from './compared-run';
 

@@ -1,4 +1,4 @@
-import { stepNumber } from '../../spec/formats/step-number';
+import { stepNumber } from '../../core/config/formats/step-number';
 import type { LaunchedWith } from '../compare/diff-runs';
 import type { CheckpointOrigin } from './checkpoint-origin';
 import type { LineageChannel, LineageParent, LineageRun } from './lineage';

@@ -1,4 +1,4 @@
-import { plainText } from '../../spec/formats/plain-text';
+import { plainText } from '../../core/config/formats/plain-text';
 import { Html, html, type Part } from './html';
 import { STYLE } from './style';
 

@@ -1,4 +1,4 @@
-import type { LayoutInput } from '../../planner/layout';
+import type { LayoutInput } from '../../core/planner/layout';
 import { duration, number, percent } from '../page/format';
 import { type Html, html } from '../page/html';
 import type { Section } from '../page/page';

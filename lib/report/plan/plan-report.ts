@@ -1,5 +1,5 @@
-import type { RunPlan } from '../../planner/run/plan-run';
-import type { Candidate } from '../../search/search-run';
+import type { RunPlan } from '../../core/planner/run/plan-run';
+import type { Candidate } from '../../core/search/search-run';
 
 /** The data of `slipway plan --html`. An undefined part was not computed, and the page says so. */
 export interface PlanReport {

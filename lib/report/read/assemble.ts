@@ -1,5 +1,5 @@
-import { ledger } from '../../lifecycle/ledger';
-import type { QuotaRow } from '../../quota';
+import { ledger } from '../../core/lifecycle/ledger';
+import type { QuotaRow } from '../../core/quota';
 import type { LaunchedWith } from '../compare/diff-runs';
 import { lineageRun } from '../lineage/lineage-run';
 import { median } from '../run/median';

@@ -1,5 +1,5 @@
-import { ledger } from '../../lifecycle/ledger';
-import { type CapacityHistory, NO_HISTORY } from '../../planner/deadline/course';
+import { ledger } from '../../core/lifecycle/ledger';
+import { type CapacityHistory, NO_HISTORY } from '../../core/planner/deadline/course';
 import type { RunStatus } from './assemble';
 
 /** The data used from a run: its status with timeline and configuration. */

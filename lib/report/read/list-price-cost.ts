@@ -1,4 +1,4 @@
-import { findPrice } from '../../catalog/prices/prices';
+import { findPrice } from '../../core/catalog/prices/prices';
 import type { ReportAttempt, ReportCost } from '../run/run-report';
 
 /**

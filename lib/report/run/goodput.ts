@@ -1,4 +1,4 @@
-import { CAUSES, type Cause, type Ledger } from '../../lifecycle/ledger';
+import { CAUSES, type Cause, type Ledger } from '../../core/lifecycle/ledger';
 import { duration, percent } from '../page/format';
 import { type Html, html } from '../page/html';
 import { type Section, unknown } from '../page/page';

@@ -1,4 +1,4 @@
-import type { QuotaRow } from '../../quota';
+import type { QuotaRow } from '../../core/quota';
 import { duration, number } from '../page/format';
 import { html } from '../page/html';
 import { type Section, unknown } from '../page/page';

@@ -1,5 +1,5 @@
-import type { Ledger } from '../../lifecycle/ledger';
-import type { QuotaRow } from '../../quota';
+import type { Ledger } from '../../core/lifecycle/ledger';
+import type { QuotaRow } from '../../core/quota';
 import type { LineageRun } from '../lineage/lineage';
 
 /**

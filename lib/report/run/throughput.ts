@@ -1,4 +1,4 @@
-import { acceleratorCount } from '../../catalog/instances/instances';
+import { acceleratorCount } from '../../core/catalog/instances/instances';
 import { chart, grid, xAxis, yAxis } from '../page/chart';
 import { number, percent, precise, short } from '../page/format';
 import { type Html, html } from '../page/html';

@@ -1,4 +1,4 @@
-import { isOver, type RunState } from '../../lifecycle/record';
+import { isOver, type RunState } from '../../core/lifecycle/record';
 
 /** A run on the team page. Amounts in USD from the ledger; null = not known yet. */
 export interface TeamRun {

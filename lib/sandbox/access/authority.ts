@@ -1,4 +1,4 @@
-import { REGIONS } from '../../catalog/regions';
+import { REGIONS } from '../../core/catalog/regions';
 import type { Hook, SignedRequest } from '../ministack/hook';
 import type { Service } from '../service';
 import type { ApiCall, Caller } from '../wire/api-call';

@@ -1,4 +1,4 @@
-import { findInstanceType } from '../../catalog/instances/instances';
+import { findInstanceType } from '../../core/catalog/instances/instances';
 import { DEFAULT_RUNTIME_SECONDS, instanceTypesOf } from '../sagemaker/request-rules';
 import { type TrainingJob, usedMsUntil } from '../sagemaker/training-job';
 import type { RunControl } from './run-control';

@@ -1,4 +1,4 @@
-import { JOB_LOG_GROUPS } from '../../contracts/job-log-groups';
+import { JOB_LOG_GROUPS } from '../../core/contracts/job-log-groups';
 import type { TrainingJob, TrainingRequest } from '../sagemaker/training-job';
 import { Attempt } from './attempt';
 import type { Cluster } from './cluster';

@@ -1,4 +1,4 @@
-import { instanceQuota } from '../../catalog/quotas';
+import { instanceQuota } from '../../core/catalog/quotas';
 import { ServiceError } from '../wire/service-error';
 import { type QuotaStore, TOTALS } from './quota-store';
 

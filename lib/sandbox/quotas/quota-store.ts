@@ -1,5 +1,5 @@
-import { CPU_INSTANCE_TYPES } from '../../catalog/instances/cpu-instances';
-import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, QUOTA, type QuotaUsage } from '../../catalog/quotas';
+import { CPU_INSTANCE_TYPES } from '../../core/catalog/instances/cpu-instances';
+import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, QUOTA, type QuotaUsage } from '../../core/catalog/quotas';
 
 /** A quota as the sandbox holds it. */
 export interface QuotaRow {

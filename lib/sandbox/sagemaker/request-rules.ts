@@ -1,5 +1,5 @@
 import type { Channel, ResourceConfig } from '@aws-sdk/client-sagemaker';
-import { hasLocalNvme } from '../../catalog/instances/instances';
+import { hasLocalNvme } from '../../core/catalog/instances/instances';
 import { validationError } from '../wire/service-error';
 import type { TrainingRequest } from './training-job';
 

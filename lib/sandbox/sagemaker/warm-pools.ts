@@ -1,4 +1,4 @@
-import { instanceQuota } from '../../catalog/quotas';
+import { instanceQuota } from '../../core/catalog/quotas';
 import type { QuotaStore } from '../quotas/quota-store';
 import type { JobStore } from './job-store';
 import type { TrainingJob } from './training-job';

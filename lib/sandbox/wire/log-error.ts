@@ -1,4 +1,4 @@
-import { plainText } from '../../spec/formats/plain-text';
+import { plainText } from '../../core/config/formats/plain-text';
 
 /** Prints an error of the sandbox; it may contain text of a job, such as the name of an object. */
 export const logError = (text: string): void => {

@@ -10,8 +10,8 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { check, checkIssues } from '../../../lib/cli/environment/checks/account-checks';
 import { environmentChecks } from '../../../lib/cli/environment/checks/environment-checks';
 import { missingData } from '../../../lib/cli/environment/data-places';
-import { resolveEnvironments } from '../../../lib/spec/environment-file';
-import { loadEnvironment, loadRun } from '../../../lib/spec/load';
+import { resolveEnvironments } from '../../../lib/core/config/environment-file';
+import { loadEnvironment, loadRun } from '../../../lib/core/config/load';
 import { mockClient } from '../../support/mocked-clients';
 import { BASE, DESCRIPTOR } from '../../support/runs';
 

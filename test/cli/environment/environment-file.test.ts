@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { readEnvironments } from '../../../lib/constructs/read-environments';
+import { readEnvironments } from '../../../lib/cdk/read-environments';
 import { runCli } from '../../support/run-cli';
 
 let folder: string;

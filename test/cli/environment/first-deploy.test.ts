@@ -23,7 +23,7 @@ import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { deployChecks } from '../../../lib/cli/environment/checks/first-deploy';
-import { specOf } from '../../constructs/support/app';
+import { specOf } from '../../cdk/support/app';
 import { mockClient } from '../../support/mocked-clients';
 
 const clients = {

@@ -11,8 +11,8 @@ import {
 } from '@aws-sdk/client-s3';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { deployedReplicaCheck, replicaCheck } from '../../../lib/cli/environment/checks/storage-checks';
-import { resolveEnvironments } from '../../../lib/spec/environment-file';
-import { loadEnvironment } from '../../../lib/spec/load';
+import { resolveEnvironments } from '../../../lib/core/config/environment-file';
+import { loadEnvironment } from '../../../lib/core/config/load';
 import { mockClient } from '../../support/mocked-clients';
 
 const s3 = mockClient(S3Client);

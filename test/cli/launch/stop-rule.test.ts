@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { earlyStop } from '../../../lib/cli/launch/matrix/early-stop';
 import { isLoser, parseStopRule, type Sample } from '../../../lib/cli/launch/matrix/stop-rule';
-import type { StatusAnswer } from '../../../lib/contracts/control';
-import type { Descriptor } from '../../../lib/spec/descriptor';
+import type { Descriptor } from '../../../lib/core/config/descriptor';
+import type { StatusAnswer } from '../../../lib/core/contracts/control';
 import { mockClient } from '../../support/mocked-clients';
 
 const RULE = 'loss > best * 1.1 after 500 steps';

@@ -7,8 +7,8 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { deadlineOf } from '../../../lib/cli/plan/by-date';
-import { ANSWERS } from '../../../lib/contracts/answers';
-import type { StatusAnswer } from '../../../lib/contracts/control';
+import { ANSWERS } from '../../../lib/core/contracts/answers';
+import type { StatusAnswer } from '../../../lib/core/contracts/control';
 import { historyOf } from '../../../lib/report/read/capacity-history';
 import { labEnvironment } from '../../support/lab-environment';
 import { mockClient } from '../../support/mocked-clients';

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { SYNTH_MS } from '../../constructs/support/app';
+import { SYNTH_MS } from '../../cdk/support/app';
 import { runCli } from '../../support/run-cli';
 
 /** The CDK app of the package, which `npm test` builds before it runs tests. */

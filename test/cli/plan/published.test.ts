@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { publishedBeside } from '../../../lib/cli/plan/published';
-import { planRun } from '../../../lib/planner/run/plan-run';
+import { planRun } from '../../../lib/core/planner/run/plan-run';
 import { runOf } from '../../support/runs';
 
 const FACTS = { region: 'us-west-2' };

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import { ANSWERS } from '../../../lib/contracts/answers';
+import { ANSWERS } from '../../../lib/core/contracts/answers';
 import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';
 import { DESCRIPTOR } from '../../support/runs';

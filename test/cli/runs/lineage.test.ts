@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { beforeEach, expect, test } from 'vitest';
-import { ANSWERS } from '../../../lib/contracts/answers';
+import { ANSWERS } from '../../../lib/core/contracts/answers';
 import { labEnvironment } from '../../support/lab-environment';
 import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { failureText } from '../../../lib/cli/runs/failure';
 import { LogTail } from '../../../lib/cli/runs/logs/log-tail';
 import { waitForEnd } from '../../../lib/cli/runs/wait';
-import type { StatusAnswer } from '../../../lib/contracts/control';
+import type { StatusAnswer } from '../../../lib/core/contracts/control';
 import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';
 import { DESCRIPTOR } from '../../support/runs';

@@ -22,7 +22,7 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { ANSWERS } from '../../../lib/contracts/answers';
+import { ANSWERS } from '../../../lib/core/contracts/answers';
 import { labEnvironment } from '../../support/lab-environment';
 import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';

@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { whatWasReleased } from '../../../lib/cli/runs/release';
 import { statusText } from '../../../lib/cli/runs/status';
-import type { ReleaseAnswer, StatusAnswer } from '../../../lib/contracts/control';
+import type { ReleaseAnswer, StatusAnswer } from '../../../lib/core/contracts/control';
 import { DESCRIPTOR } from '../../support/runs';
 
 const ANSWER = { runId: 'a', trainingJobName: 'research-a-a001', warmPoolStatus: null, reusedBy: null } as const;

@@ -10,7 +10,7 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import { GetServiceQuotaCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { StatusAnswer } from '../../../lib/contracts/control';
+import type { StatusAnswer } from '../../../lib/core/contracts/control';
 import type { RunReport } from '../../../lib/report/run/run-report';
 import { labEnvironment } from '../../support/lab-environment';
 import { mockClient } from '../../support/mocked-clients';

@@ -20,7 +20,7 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { beforeAll, expect, test } from 'vitest';
-import { ANSWERS } from '../../../lib/contracts/answers';
+import { ANSWERS } from '../../../lib/core/contracts/answers';
 import { adminOf, eventually } from '../../../lib/sandbox/testing';
 import type { Deployed } from '../support/deployed';
 import { ROOT } from '../support/sandbox';

@@ -23,7 +23,7 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   // Groups are tagged as they are made.
   'sagemaker:CreateModelPackageGroup': ['sagemaker:CreateModelPackageGroup', 'sagemaker:AddTags'],
   'lambda:Invoke': ['lambda:InvokeFunction'],
-  // Our transactions hold puts, and updates that add to a month (lib/handlers/shared/items.ts).
+  // Our transactions hold puts, and updates that add to a month (lib/control/shared/items.ts).
   'dynamodb:TransactWriteItems': ['dynamodb:PutItem', 'dynamodb:UpdateItem'],
   'sagemaker:CreateTrainingJob': ['sagemaker:CreateTrainingJob', 'sagemaker:AddTags', 'iam:PassRole'],
   'sagemaker:CreateProcessingJob': ['sagemaker:CreateProcessingJob', 'sagemaker:AddTags', 'iam:PassRole'],

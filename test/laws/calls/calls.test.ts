@@ -2,7 +2,7 @@
 // or by a service that acts with the role. The calls are read from the code (code-calls.ts), what they ask of IAM is written beside
 // them (handler-uses.ts, job-uses.ts, people-uses.ts), and both are held against the templates.
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { SYNTH_MS } from '../../constructs/support/app';
+import { SYNTH_MS } from '../../cdk/support/app';
 import { policiesOf } from '../../templates/laws/authorization';
 import { applies, evaluate, matches, type Statement } from '../../templates/support/policy';
 import type { Resources } from '../../templates/support/values';
@@ -23,7 +23,7 @@ const OF_THE_CDK: Readonly<Record<string, string>> = {
   waiterstatemachineRole: 'the state machine of the provider framework',
   FlowLogIAMRole: 'VPC flow logs; https://docs.aws.amazon.com/vpc/latest/userguide/flow-logs-iam-role.html',
   ImageBuildRole:
-    'CodeBuild runs docker with it: build commands are no calls of ours (test/constructs/image/image-build-spec.test.ts)',
+    'CodeBuild runs docker with it: build commands are no calls of ours (test/cdk/image/image-build-spec.test.ts)',
 };
 
 const TABLES: readonly { policy: string; uses(places: Places): Use[] }[] = [
@@ -108,7 +108,7 @@ const callsIn = (uses: readonly Use[]) => [...new Set(uses.flatMap(({ calls = []
 
 describe('the calls of the code are those of the tables', () => {
   test.each(HANDLER_ROLES.map((role) => [role.policy, role] as const))('%s', async (policy, { file, entry, uses }) => {
-    const found = await callsOf(`lib/handlers/${file}/index`, entry ?? 'handler');
+    const found = await callsOf(`lib/control/${file}/index`, entry ?? 'handler');
     expect(callsIn(uses(placesIn(templateOf(policy))))).toEqual(found);
   });
 
@@ -179,7 +179,7 @@ describe('fails', () => {
   });
 
   test('code that makes a call which no table has', async () => {
-    expect(await callsOf('lib/handlers/log-retention/index', 'handler')).toEqual([
+    expect(await callsOf('lib/control/log-retention/index', 'handler')).toEqual([
       'cloudformation:DescribeStacks',
       'logs:CreateLogGroup',
       'logs:DescribeLogGroups',

@@ -1,7 +1,7 @@
 import { Template } from 'aws-cdk-lib/assertions';
-import { EnvironmentStack } from '../../../lib/constructs';
-import { loadRun } from '../../../lib/spec/load';
-import { ENV, resourcesOf, testApp } from '../../constructs/support/app';
+import { EnvironmentStack } from '../../../lib/cdk';
+import { loadRun } from '../../../lib/core/config/load';
+import { ENV, resourcesOf, testApp } from '../../cdk/support/app';
 import { specs, synthesise } from '../../templates/support/templates';
 import { arnOf, nameOf, PINNED, type Resources, resolveValue } from '../../templates/support/values';
 import type { Places } from './use';

@@ -1,4 +1,4 @@
-import type { TemplateResource } from '../../constructs/support/app';
+import type { TemplateResource } from '../../cdk/support/app';
 import { createOnlyProperties } from './identity';
 
 export type Resources = Record<string, TemplateResource>;

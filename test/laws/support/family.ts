@@ -1,11 +1,11 @@
 import { Template } from 'aws-cdk-lib/assertions';
 import fc from 'fast-check';
-import { EnvironmentStack } from '../../../lib/constructs';
-import { OPTION_CHANGES } from '../../../lib/environment/option-changes';
-import { checkEnvironment } from '../../../lib/rules/environment';
-import { type EnvironmentSpec, resolveEnvironments } from '../../../lib/spec/environment-file';
-import { loadEnvironment } from '../../../lib/spec/load';
-import { ENV, testApp } from '../../constructs/support/app';
+import { EnvironmentStack } from '../../../lib/cdk';
+import { type EnvironmentSpec, resolveEnvironments } from '../../../lib/core/config/environment-file';
+import { loadEnvironment } from '../../../lib/core/config/load';
+import { checkEnvironment } from '../../../lib/core/rules/environment';
+import { OPTION_CHANGES } from '../../../lib/shared/environment/option-changes';
+import { ENV, testApp } from '../../cdk/support/app';
 import { onceInRun } from '../../support/once-in-run';
 import type { Resources } from './changes';
 

@@ -1,4 +1,4 @@
-import type { TemplateResource } from '../../constructs/support/app';
+import type { TemplateResource } from '../../cdk/support/app';
 import { FILE, readCreateOnly } from './create-only';
 
 /** Types whose replacement loses data, breaks what people hold a reference to, or moves the network under jobs. */

@@ -1,9 +1,9 @@
 import { paginateQuery } from '@aws-sdk/client-dynamodb';
 import { DescribeTrainingJobCommand } from '@aws-sdk/client-sagemaker';
-import { ATTEMPT_ITEM_PREFIX, EVENT_ITEM_PREFIX, RUN_ITEM } from '../../../lib/contracts/run-table';
-import { recordOf } from '../../../lib/handlers/shared/run-store';
-import type { TimelineEvent } from '../../../lib/lifecycle/action';
-import type { Attempt } from '../../../lib/lifecycle/record';
+import { recordOf } from '../../../lib/control/shared/run-store';
+import { ATTEMPT_ITEM_PREFIX, EVENT_ITEM_PREFIX, RUN_ITEM } from '../../../lib/core/contracts/run-table';
+import type { TimelineEvent } from '../../../lib/core/lifecycle/action';
+import type { Attempt } from '../../../lib/core/lifecycle/record';
 import { EPOCH_MS } from '../../../tools/simulation/core/epoch';
 import { runResult } from '../../../tools/simulation/result';
 import type { Play } from '../../../tools/simulation/simulate';

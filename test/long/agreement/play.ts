@@ -1,10 +1,10 @@
 // A scenario played on the embedded AWS. How jobs behave is the simulation's (tools/simulation/job); everything that looks at them, decides and
 // acts is the deployed product, and every service is the sandbox's.
 import { CreateTrainingJobCommand, DescribeTrainingJobCommand } from '@aws-sdk/client-sagemaker';
-import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, type QuotaUsage } from '../../../lib/catalog/quotas';
-import type { ControlAnswer, IntentAnswer } from '../../../lib/contracts/control';
-import { TICK_SECONDS } from '../../../lib/contracts/launcher';
-import { jobName } from '../../../lib/job/plan';
+import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, type QuotaUsage } from '../../../lib/core/catalog/quotas';
+import type { ControlAnswer, IntentAnswer } from '../../../lib/core/contracts/control';
+import { TICK_SECONDS } from '../../../lib/core/contracts/launcher';
+import { jobName } from '../../../lib/core/job/plan';
 import { VirtualClock } from '../../../tools/simulation/core/clock';
 import { EPOCH_MS } from '../../../tools/simulation/core/epoch';
 import { Fleet } from '../../../tools/simulation/job/fleet';

@@ -21,10 +21,10 @@ import {
 import { GetQueueAttributesCommand, PurgeQueueCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { vi } from 'vitest';
-import { controlAliasName, descriptorParameter, ENV_RUN_QUEUE_URL, TICK } from '../../../lib/contracts/launcher';
+import { type Descriptor, descriptorSchema } from '../../../lib/core/config/descriptor';
+import { controlAliasName, descriptorParameter, ENV_RUN_QUEUE_URL, TICK } from '../../../lib/core/contracts/launcher';
 import { processesMarked, sendSignal } from '../../../lib/sandbox/processes';
 import { adminOf, type SandboxAdmin } from '../../../lib/sandbox/testing';
-import { type Descriptor, descriptorSchema } from '../../../lib/spec/descriptor';
 import { isLive } from '../../../tools/simulation/job/job';
 import { ROOT, type TestSandbox, testSandbox } from '../../e2e/support/sandbox';
 

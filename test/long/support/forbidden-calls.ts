@@ -1,5 +1,5 @@
 // Thirty calls that change, spend or read data, none of which an auditor may make.
-import { controlAliasName } from '../../../lib/contracts/launcher';
+import { controlAliasName } from '../../../lib/core/contracts/launcher';
 
 /** What the calls are about. */
 export interface AuditedPlaces {

@@ -3,9 +3,9 @@ import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, truncateSync, writeFile
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { codeFiles } from '../../../lib/archive/code-files';
 import { checkRunFile } from '../../../lib/cli/inputs';
-import type { Descriptor } from '../../../lib/spec/descriptor';
+import type { Descriptor } from '../../../lib/core/config/descriptor';
+import { codeFiles } from '../../../lib/shared/archive/code-files';
 import { DESCRIPTOR } from '../../support/runs';
 
 /** Content of a file, `->` and the target of a link, or a number of bytes. */

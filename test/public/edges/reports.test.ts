@@ -1,15 +1,15 @@
 // Public reports about text that enters and leaves tools like this one: the situation of each, played here (test/public/edges.md).
 import { describe, expect, test } from 'vitest';
 import { jsonLine, plainTerminal } from '../../../lib/cli/terminal';
-import { byStep, matchesMarker } from '../../../lib/handlers/reconcile/observe/checkpoints';
+import { byStep, matchesMarker } from '../../../lib/control/reconcile/observe/checkpoints';
+import { plainLine } from '../../../lib/core/config/formats/plain-text';
+import { textTable } from '../../../lib/core/config/formats/text-table';
+import { issue } from '../../../lib/core/config/issue';
+import { loadRun } from '../../../lib/core/config/load';
+import { applyOverrides } from '../../../lib/core/config/reading/overrides';
+import { parseYaml } from '../../../lib/core/config/reading/yaml-file';
+import { checkRun } from '../../../lib/core/rules';
 import { page } from '../../../lib/report/page/page';
-import { checkRun } from '../../../lib/rules';
-import { plainLine } from '../../../lib/spec/formats/plain-text';
-import { textTable } from '../../../lib/spec/formats/text-table';
-import { issue } from '../../../lib/spec/issue';
-import { loadRun } from '../../../lib/spec/load';
-import { applyOverrides } from '../../../lib/spec/reading/overrides';
-import { parseYaml } from '../../../lib/spec/reading/yaml-file';
 import { DESCRIPTOR } from '../../support/runs';
 
 const RUN = {

@@ -1,8 +1,8 @@
 // Situations of public threads about work and data that grow; the names cite repository and thread, test/public/growth.md lists the outcomes.
 import { beforeEach, expect, test } from 'vitest';
-import { onEvent } from '../../../lib/handlers/reconcile/reconcile';
-import { RunStore } from '../../../lib/handlers/shared/run-store';
-import { type FakeWorld, fakeWorld, MINUTE } from '../../handlers/support/fake-world';
+import { onEvent } from '../../../lib/control/reconcile/reconcile';
+import { RunStore } from '../../../lib/control/shared/run-store';
+import { type FakeWorld, fakeWorld, MINUTE } from '../../control/support/fake-world';
 
 const DAY_SECONDS = 86_400;
 /** Of an invocation of reconcile, without its own reserve. */

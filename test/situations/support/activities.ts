@@ -1,11 +1,11 @@
 import { DescribeTrainingJobCommand } from '@aws-sdk/client-sagemaker';
-import { onRequest } from '../../../lib/handlers/control/control';
-import type { ControlDeps } from '../../../lib/handlers/control/deps';
-import { admitRuns } from '../../../lib/handlers/reconcile/admit-runs';
-import type { ReconcileDeps } from '../../../lib/handlers/reconcile/deps';
-import { reconcileRun } from '../../../lib/handlers/reconcile/reconcile-run';
-import { describedJob, serviceError } from '../../handlers/support/fake-sagemaker';
-import { ALIAS, type FakeWorld } from '../../handlers/support/fake-world';
+import { onRequest } from '../../../lib/control/control/control';
+import type { ControlDeps } from '../../../lib/control/control/deps';
+import { admitRuns } from '../../../lib/control/reconcile/admit-runs';
+import type { ReconcileDeps } from '../../../lib/control/reconcile/deps';
+import { reconcileRun } from '../../../lib/control/reconcile/reconcile-run';
+import { describedJob, serviceError } from '../../control/support/fake-sagemaker';
+import { ALIAS, type FakeWorld } from '../../control/support/fake-world';
 
 export type Kind = 'reconcile' | 'admit' | 'stop' | 'resume';
 

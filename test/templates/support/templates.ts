@@ -2,10 +2,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Template } from 'aws-cdk-lib/assertions';
-import { EnvironmentStack } from '../../../lib/constructs';
-import { type EnvironmentSpec, resolveEnvironments } from '../../../lib/spec/environment-file';
-import { loadEnvironment } from '../../../lib/spec/load';
-import { ENV, specOf, testApp } from '../../constructs/support/app';
+import { EnvironmentStack } from '../../../lib/cdk';
+import { type EnvironmentSpec, resolveEnvironments } from '../../../lib/core/config/environment-file';
+import { loadEnvironment } from '../../../lib/core/config/load';
+import { ENV, specOf, testApp } from '../../cdk/support/app';
 import { onceInRun } from '../../support/once-in-run';
 import type { Resources } from './values';
 

@@ -1,6 +1,6 @@
 // What a template says once CloudFormation has filled its references in, at a place where each logical id stands for a name.
-import { TemplateValues } from '../../../lib/contracts/template-values';
-import type { TemplateResource } from '../../constructs/support/app';
+import { TemplateValues } from '../../../lib/core/contracts/template-values';
+import type { TemplateResource } from '../../cdk/support/app';
 
 export const PINNED = { partition: 'aws', account: '111122223333', region: 'us-west-2', urlSuffix: 'amazonaws.com' };
 

@@ -1,4 +1,4 @@
-import type { EnvironmentSpec } from '../../../lib/spec/environment-file';
+import type { EnvironmentSpec } from '../../../lib/core/config/environment-file';
 import { Random } from '../core/random';
 import type { CallEntry, Fault, RunEntry, ScenarioFile } from '../scenario/schema';
 import { drawHostile } from './draw-hostile';

@@ -1,4 +1,4 @@
-import { hasErrors } from '../../../lib/spec/issue';
+import { hasErrors } from '../../../lib/core/config/issue';
 import type { SimulationResult } from '../result';
 import { resolveScenario, type Scenario } from '../scenario/load';
 import type { ScenarioFile } from '../scenario/schema';

@@ -1,5 +1,5 @@
-import { isEqual } from '../../../lib/lifecycle/is-equal';
-import type { RunRecord } from '../../../lib/lifecycle/record';
+import { isEqual } from '../../../lib/core/lifecycle/is-equal';
+import type { RunRecord } from '../../../lib/core/lifecycle/record';
 import type { SimJob } from '../job/job';
 import type { SimRun } from '../world/sim-run';
 import { Invariant } from './invariant';

@@ -1,5 +1,5 @@
-import { TICK_SECONDS } from '../../../lib/contracts/launcher';
-import { RUN_ITEM } from '../../../lib/contracts/run-table';
+import { TICK_SECONDS } from '../../../lib/core/contracts/launcher';
+import { RUN_ITEM } from '../../../lib/core/contracts/run-table';
 import { isLive, type SimJob } from '../job/job';
 import type { SimRun } from '../world/sim-run';
 import { Invariant, span } from './invariant';

@@ -1,4 +1,4 @@
-import type { Skip } from '../../../lib/spec/job-file';
+import type { Skip } from '../../../lib/core/config/job-file';
 import type { SimJob } from '../job/job';
 import type { SimRun } from '../world/sim-run';
 import { Invariant } from './invariant';

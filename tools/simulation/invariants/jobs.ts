@@ -1,4 +1,4 @@
-import { TICK_SECONDS } from '../../../lib/contracts/launcher';
+import { TICK_SECONDS } from '../../../lib/core/contracts/launcher';
 import type { Invocation } from '../core/invocation';
 import { isLive, type SimJob } from '../job/job';
 import type { StackCall } from '../scenario/load';

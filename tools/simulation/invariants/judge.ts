@@ -1,5 +1,5 @@
-import type { ControlAnswer } from '../../../lib/contracts/control';
-import { TICK_SECONDS } from '../../../lib/contracts/launcher';
+import type { ControlAnswer } from '../../../lib/core/contracts/control';
+import { TICK_SECONDS } from '../../../lib/core/contracts/launcher';
 import type { SimMs } from '../core/clock';
 import type { Invocation } from '../core/invocation';
 import type { SimJob } from '../job/job';

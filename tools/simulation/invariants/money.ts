@@ -1,8 +1,8 @@
-import { changedPoolUsd, warmPoolUsd } from '../../../lib/lifecycle/accounting/spend';
-import { CLASS_POLICY, STALE_LIMIT, STALE_PLATFORM_LIMIT } from '../../../lib/lifecycle/budgets';
-import { isEqual } from '../../../lib/lifecycle/is-equal';
-import { ledger } from '../../../lib/lifecycle/ledger';
-import type { EarlierPool } from '../../../lib/lifecycle/record';
+import { changedPoolUsd, warmPoolUsd } from '../../../lib/core/lifecycle/accounting/spend';
+import { CLASS_POLICY, STALE_LIMIT, STALE_PLATFORM_LIMIT } from '../../../lib/core/lifecycle/budgets';
+import { isEqual } from '../../../lib/core/lifecycle/is-equal';
+import { ledger } from '../../../lib/core/lifecycle/ledger';
+import type { EarlierPool } from '../../../lib/core/lifecycle/record';
 import type { SimMs } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';
 import { BEAT_MS } from '../job/heartbeat';

@@ -1,5 +1,5 @@
-import { TICK_SECONDS } from '../../../lib/contracts/launcher';
-import { HALF_LIFE_MS } from '../../../lib/queue/usage';
+import { TICK_SECONDS } from '../../../lib/core/contracts/launcher';
+import { HALF_LIFE_MS } from '../../../lib/core/queue/usage';
 import { isLive, type SimJob } from '../job/job';
 import type { Item } from '../services/expression';
 import { poolsOf } from '../services/limits';

@@ -1,4 +1,4 @@
-import type { ControlAnswer } from '../../../lib/contracts/control';
+import type { ControlAnswer } from '../../../lib/core/contracts/control';
 import type { SimRun } from '../world/sim-run';
 import { Invariant } from './invariant';
 import { CONTROL_NEEDS } from './jobs';

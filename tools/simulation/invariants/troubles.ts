@@ -1,4 +1,4 @@
-import { RUN_QUEUE_VISIBILITY_SECONDS, TICK_SECONDS } from '../../../lib/contracts/launcher';
+import { RUN_QUEUE_VISIBILITY_SECONDS, TICK_SECONDS } from '../../../lib/core/contracts/launcher';
 import type { SimMs } from '../core/clock';
 import { KILLED } from '../core/gateway';
 

@@ -1,4 +1,4 @@
-import type { FailureClass } from '../../../lib/lifecycle/record';
+import type { FailureClass } from '../../../lib/core/lifecycle/record';
 import { isLive, type SimJob } from '../job/job';
 
 const BY_CODE: Readonly<Record<number, FailureClass>> = {
@@ -17,7 +17,7 @@ const BY_KIND: Readonly<Record<string, FailureClass>> = {
   'host-memory': 'memory',
 };
 
-/** The service's own message about a host that ran out of memory (lib/lifecycle/classify.ts has the source). */
+/** The service's own message about a host that ran out of memory (lib/core/lifecycle/classify.ts has the source). */
 const BY_SERVICE = /OutOfMemoryError: Please use an instance type with more memory/;
 
 /** NCCL's own message about a peer that is gone, where no driver wrote a failure file (ncclGetErrorString of ncclRemoteError). */

@@ -1,7 +1,7 @@
-import { fitsMemory } from '../../../lib/admission';
-import { monthOf } from '../../../lib/lifecycle/accounting/month-spend';
-import { runOnRung, sizesToAsk } from '../../../lib/lifecycle/ladder';
-import { hostCount, requestedAlternativesOf, requestedGroupsOf } from '../../../lib/spec/resolve-run';
+import { fitsMemory } from '../../../lib/core/admission';
+import { hostCount, requestedAlternativesOf, requestedGroupsOf } from '../../../lib/core/config/resolve-run';
+import { monthOf } from '../../../lib/core/lifecycle/accounting/month-spend';
+import { runOnRung, sizesToAsk } from '../../../lib/core/lifecycle/ladder';
 import type { SimMs } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';
 import { isLive, type Shape, shapeCount } from '../job/job';

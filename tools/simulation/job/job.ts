@@ -1,5 +1,5 @@
 import type { CreateProcessingJobCommandInput, CreateTrainingJobCommandInput } from '@aws-sdk/client-sagemaker';
-import type { FailureHistory, Skip } from '../../../lib/spec/job-file';
+import type { FailureHistory, Skip } from '../../../lib/core/config/job-file';
 import type { Scheduled, SimMs } from '../core/clock';
 import type { Fault } from '../scenario/schema';
 import type { RunTruth } from './steps/run-truth';

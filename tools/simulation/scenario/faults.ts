@@ -1,4 +1,4 @@
-import { type Issue, issue, orList } from '../../../lib/spec/issue';
+import { type Issue, issue, orList } from '../../../lib/core/config/issue';
 import type { Fault } from './schema';
 
 /** For each kind of fault: the key that selects it, the other keys that it requires, and its optional keys. */

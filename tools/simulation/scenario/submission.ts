@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { ControlPayload } from '../../../lib/contracts/control';
-import { CODE_IN_IMAGE, isArchiveInS3 } from '../../../lib/spec/code-source';
-import { applyOverrides } from '../../../lib/spec/reading/overrides';
-import { parseYaml } from '../../../lib/spec/reading/yaml-file';
-import type { RunSpec } from '../../../lib/spec/run-spec';
+import { CODE_IN_IMAGE, isArchiveInS3 } from '../../../lib/core/config/code-source';
+import { applyOverrides } from '../../../lib/core/config/reading/overrides';
+import { parseYaml } from '../../../lib/core/config/reading/yaml-file';
+import type { RunSpec } from '../../../lib/core/config/run-spec';
+import type { ControlPayload } from '../../../lib/core/contracts/control';
 import { dateAt } from '../core/epoch';
 import { type Scenario, specOf } from './load';
 

@@ -5,7 +5,7 @@ import {
   instanceQuota,
   QUOTA,
   type QuotaUsage,
-} from '../../../lib/catalog/quotas';
+} from '../../../lib/core/catalog/quotas';
 import type { SimMs } from '../core/clock';
 import type { Shape } from '../job/job';
 import type { ScenarioFile } from '../scenario/schema';

@@ -3,7 +3,7 @@ import type {
   SendMessageBatchCommandInput,
   SendMessageCommandInput,
 } from '@aws-sdk/client-sqs';
-import { RUN_QUEUE_MAX_RECEIVES, RUN_QUEUE_VISIBILITY_SECONDS } from '../../../lib/contracts/launcher';
+import { RUN_QUEUE_MAX_RECEIVES, RUN_QUEUE_VISIBILITY_SECONDS } from '../../../lib/core/contracts/launcher';
 import type { SimMs, VirtualClock } from '../core/clock';
 import type { Invocation } from '../core/invocation';
 import type { Operations } from '../core/operation';

@@ -10,7 +10,7 @@ import type {
   StopTrainingJobCommandInput,
   UpdateTrainingJobCommandInput,
 } from '@aws-sdk/client-sagemaker';
-import { generalQuota, QUOTA } from '../../../lib/catalog/quotas';
+import { generalQuota, QUOTA } from '../../../lib/core/catalog/quotas';
 import type { SimMs } from '../core/clock';
 import { dateAt } from '../core/epoch';
 import type { Invocation } from '../core/invocation';

@@ -1,7 +1,7 @@
-import { baseImageContents } from '../../../lib/catalog/images/base-images';
-import { controlAliasName, descriptorParameter } from '../../../lib/contracts/launcher';
-import { type Descriptor, descriptorSchema } from '../../../lib/spec/descriptor';
-import type { EnvironmentSpec } from '../../../lib/spec/environment-file';
+import { baseImageContents } from '../../../lib/core/catalog/images/base-images';
+import { type Descriptor, descriptorSchema } from '../../../lib/core/config/descriptor';
+import type { EnvironmentSpec } from '../../../lib/core/config/environment-file';
+import { controlAliasName, descriptorParameter } from '../../../lib/core/contracts/launcher';
 
 /** Names of the resources that a stack of the environment would have created. */
 export interface Deployed {
@@ -39,7 +39,7 @@ export function deployed(spec: EnvironmentSpec): Deployed {
   };
 }
 
-/** The descriptor of each team, as the stack writes it (lib/constructs/environment-stack.ts). */
+/** The descriptor of each team, as the stack writes it (lib/cdk/environment-stack.ts). */
 export function descriptorsOf(spec: EnvironmentSpec): Map<string, Descriptor> {
   return new Map(Object.keys(spec.teams).map((team) => [team, descriptorOf(spec, team)]));
 }

@@ -1,5 +1,5 @@
-import { ASYNC_MAX_AGE_SECONDS, ASYNC_RETRIES, TICK, TICK_SECONDS } from '../../../lib/contracts/launcher';
-import { onEvent } from '../../../lib/handlers/reconcile/reconcile';
+import { onEvent } from '../../../lib/control/reconcile/reconcile';
+import { ASYNC_MAX_AGE_SECONDS, ASYNC_RETRIES, TICK, TICK_SECONDS } from '../../../lib/core/contracts/launcher';
 import type { SimMs, VirtualClock } from '../core/clock';
 import type { Invocation } from '../core/invocation';
 import type { Random } from '../core/random';

@@ -7,19 +7,19 @@ import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { SNSClient } from '@aws-sdk/client-sns';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
+import type { ControlDeps } from '../../../lib/control/control/deps';
+import type { GuardDeps } from '../../../lib/control/guards/guards';
+import type { ReconcileDeps } from '../../../lib/control/reconcile/deps';
+import type { RegisteredRunDeps } from '../../../lib/control/registered-run/registered-run';
+import { clientSettings, onceSettings } from '../../../lib/control/shared/clients';
+import { ServiceQuotaReader } from '../../../lib/control/shared/limit-reader';
+import { RunStore } from '../../../lib/control/shared/run-store';
+import type { EnvironmentSpec } from '../../../lib/core/config/environment-file';
 import {
   CONTROL_TIMEOUT_SECONDS,
   RECONCILE_TIMEOUT_SECONDS,
   REGISTERED_RUN_TIMEOUT_SECONDS,
-} from '../../../lib/contracts/launcher';
-import type { ControlDeps } from '../../../lib/handlers/control/deps';
-import type { GuardDeps } from '../../../lib/handlers/guards/guards';
-import type { ReconcileDeps } from '../../../lib/handlers/reconcile/deps';
-import type { RegisteredRunDeps } from '../../../lib/handlers/registered-run/registered-run';
-import { clientSettings, onceSettings } from '../../../lib/handlers/shared/clients';
-import { ServiceQuotaReader } from '../../../lib/handlers/shared/limit-reader';
-import { RunStore } from '../../../lib/handlers/shared/run-store';
-import type { EnvironmentSpec } from '../../../lib/spec/environment-file';
+} from '../../../lib/core/contracts/launcher';
 import type { VirtualClock } from '../core/clock';
 import { dateAt } from '../core/epoch';
 import { LambdaFunction } from '../core/functions';
@@ -28,7 +28,7 @@ import type { FunctionName, Slot } from '../core/invocation';
 import type { Random } from '../core/random';
 import type { Deployed } from './descriptors';
 
-/** Timeout of a function that sets none (lib/constructs/functions/handler-function.ts). */
+/** Timeout of a function that sets none (lib/cdk/functions/handler-function.ts). */
 const GUARDS_TIMEOUT_SECONDS = 60;
 
 /** The environment in which the functions run. */
@@ -101,7 +101,7 @@ function controlDeps(context: FunctionContext): DepsOf<ControlDeps> {
 function reconcileDeps(context: FunctionContext): DepsOf<ReconcileDeps> {
   const { clock, gateway, environment, names } = context;
   const shared = sharedDeps(context);
-  /** As in lib/handlers/shared/deadline.ts: ten seconds of the timeout are reserved. */
+  /** As in lib/control/shared/deadline.ts: ten seconds of the timeout are reserved. */
   const workLeft = ({ invocation }: Slot) =>
     Math.max(0, RECONCILE_TIMEOUT_SECONDS * 1000 - (clock.now - (invocation?.startedAt ?? clock.now)) - 10_000);
   return (slot) => ({

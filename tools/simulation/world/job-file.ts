@@ -1,5 +1,5 @@
-import { runPrefixes } from '../../../lib/job/plan';
-import type { JobFile } from '../../../lib/spec/job-file';
+import type { JobFile } from '../../../lib/core/config/job-file';
+import { runPrefixes } from '../../../lib/core/job/plan';
 import type { SimJob } from '../job/job';
 import { isPacked } from '../scenario/submission';
 import type { SimS3 } from '../services/s3';

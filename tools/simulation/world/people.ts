@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { ControlAnswer, ControlPayload, IntentAnswer } from '../../../lib/contracts/control';
-import { REGISTERED_RUN_TYPE } from '../../../lib/contracts/custom-resources';
-import { onRequest } from '../../../lib/handlers/control/control';
-import { onEvent } from '../../../lib/handlers/registered-run/registered-run';
+import { onRequest } from '../../../lib/control/control/control';
+import { onEvent } from '../../../lib/control/registered-run/registered-run';
+import type { ControlAnswer, ControlPayload, IntentAnswer } from '../../../lib/core/contracts/control';
+import { REGISTERED_RUN_TYPE } from '../../../lib/core/contracts/custom-resources';
 import type { VirtualClock } from '../core/clock';
 import { isStackCall } from '../scenario/load';
 import type { CallEntry } from '../scenario/schema';

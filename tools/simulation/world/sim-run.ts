@@ -1,8 +1,8 @@
-import { textOf } from '../../../lib/handlers/shared/items';
-import { recordOf } from '../../../lib/handlers/shared/run-store';
-import { runIdAt } from '../../../lib/job/plan';
-import type { RunRecord } from '../../../lib/lifecycle/record';
-import type { Descriptor } from '../../../lib/spec/descriptor';
+import { textOf } from '../../../lib/control/shared/items';
+import { recordOf } from '../../../lib/control/shared/run-store';
+import type { Descriptor } from '../../../lib/core/config/descriptor';
+import { runIdAt } from '../../../lib/core/job/plan';
+import type { RunRecord } from '../../../lib/core/lifecycle/record';
 import type { SimMs } from '../core/clock';
 import { dateAt } from '../core/epoch';
 import type { SimJob } from '../job/job';

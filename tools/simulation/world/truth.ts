@@ -1,7 +1,7 @@
-import { runPrefixes } from '../../../lib/job/plan';
-import type { Descriptor } from '../../../lib/spec/descriptor';
-import { fillPlaceholders } from '../../../lib/spec/formats/places';
-import type { RunSpec } from '../../../lib/spec/run-spec';
+import type { Descriptor } from '../../../lib/core/config/descriptor';
+import { fillPlaceholders } from '../../../lib/core/config/formats/places';
+import type { RunSpec } from '../../../lib/core/config/run-spec';
+import { runPrefixes } from '../../../lib/core/job/plan';
 import { type SimJob, shapeCount } from '../job/job';
 import { RunTruth } from '../job/steps/run-truth';
 import { DEFAULT_SECONDS_PER_STEP, type ScenarioRun, stepsOf } from '../scenario/load';

@@ -1,4 +1,4 @@
-import type { ControlAnswer } from '../../../lib/contracts/control';
+import type { ControlAnswer } from '../../../lib/core/contracts/control';
 import type { SimMs } from '../core/clock';
 import type { Invocation } from '../core/invocation';
 import type { SimJob } from '../job/job';

@@ -1,6 +1,6 @@
-import { instanceQuota } from '../../../lib/catalog/quotas';
-import { describeError } from '../../../lib/handlers/shared/errors';
-import type { Descriptor } from '../../../lib/spec/descriptor';
+import { describeError } from '../../../lib/control/shared/errors';
+import { instanceQuota } from '../../../lib/core/catalog/quotas';
+import type { Descriptor } from '../../../lib/core/config/descriptor';
 import { CallFaults, Kills } from '../core/call-faults';
 import { VirtualClock } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';

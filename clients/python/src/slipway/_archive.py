@@ -1,7 +1,7 @@
 """The code archive of a run: the same bytes, and so the same digest, as the command line makes of the same folder.
 
 A tar whose headers depend on names, contents and the executable bit alone, inside a gzip file that stores without compressing: zlib
-compresses differently from release to release. lib/archive writes the same format; test/clients/archive.test.ts compares the two.
+compresses differently from release to release. lib/shared/archive writes the same format; test/clients/archive.test.ts compares the two.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The files of a code folder that belong into its archive: the same as those of the command line (lib/archive/code-files.ts)."""
+"""The files of a code folder that belong into its archive: the same as those of the command line (lib/shared/archive/code-files.ts)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes text that a job or a person wrote safe for a terminal and a page, in the same way as lib/spec/formats/plain-text.ts."""
+"""Makes text that a job or a person wrote safe for a terminal and a page, in the same way as lib/core/config/formats/plain-text.ts."""
 
 from __future__ import annotations
 

@@ -3,12 +3,12 @@ import { DescribeSecurityGroupsCommand, DescribeSubnetsCommand, EC2Client } from
 import { DescribeImagesCommand, ECRClient } from '@aws-sdk/client-ecr';
 import { GetRoleCommand, IAMClient } from '@aws-sdk/client-iam';
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
-import { selfReachingGroups } from '../../../aws/network/security-groups';
-import type { Descriptor } from '../../../spec/descriptor';
-import { addressesOf } from '../../../spec/environment/existing-network';
-import { type Issue, issue } from '../../../spec/issue';
-import { requestedGroupsOf } from '../../../spec/resolve-run';
-import type { RunSpec } from '../../../spec/run-spec';
+import type { Descriptor } from '../../../core/config/descriptor';
+import { addressesOf } from '../../../core/config/environment/existing-network';
+import { type Issue, issue } from '../../../core/config/issue';
+import { requestedGroupsOf } from '../../../core/config/resolve-run';
+import type { RunSpec } from '../../../core/config/run-spec';
+import { selfReachingGroups } from '../../../shared/aws/network/security-groups';
 import { isDenied } from '../../aws-errors';
 
 /** One line of preflight: the question, the account's answer, and whether the environment can work with it. */

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { IAMClient } from '@aws-sdk/client-iam';
-import { boundaryIssues, roleStatements, uncomparedBoundary } from '../../../aws/roles/boundary';
-import { REGIONS } from '../../../catalog/regions';
-import type { TemplateResources } from '../../../contracts/template-values';
-import { managedPolicyArn } from '../../../spec/environment/company';
-import type { EnvironmentSpec } from '../../../spec/environment-file';
+import { REGIONS } from '../../../core/catalog/regions';
+import { managedPolicyArn } from '../../../core/config/environment/company';
+import type { EnvironmentSpec } from '../../../core/config/environment-file';
+import type { TemplateResources } from '../../../core/contracts/template-values';
+import { boundaryIssues, roleStatements, uncomparedBoundary } from '../../../shared/aws/roles/boundary';
 import { accountOf, type Looked, looked } from './looked';
 
 const TITLE = 'permissions boundary';

@@ -1,8 +1,8 @@
 import { type EvaluationResult, GetRoleCommand, IAMClient, paginateSimulatePrincipalPolicy } from '@aws-sdk/client-iam';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
-import { REGIONS } from '../../../catalog/regions';
-import type { EnvironmentSpec } from '../../../spec/environment-file';
-import type { Issue } from '../../../spec/issue';
+import { REGIONS } from '../../../core/catalog/regions';
+import type { EnvironmentSpec } from '../../../core/config/environment-file';
+import type { Issue } from '../../../core/config/issue';
 import { bootstrapQualifier } from './bootstrap-qualifier';
 import { accountOf, found, type Looked, looked } from './looked';
 

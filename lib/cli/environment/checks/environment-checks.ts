@@ -1,10 +1,10 @@
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
 import { EC2Client } from '@aws-sdk/client-ec2';
-import { existingNetworkIssues } from '../../../aws/network/existing-network';
-import { REGIONS } from '../../../catalog/regions';
-import { existingNetworkOf } from '../../../spec/environment/existing-network';
-import type { EnvironmentSpec } from '../../../spec/environment-file';
-import { type Issue, issue } from '../../../spec/issue';
+import { REGIONS } from '../../../core/catalog/regions';
+import { existingNetworkOf } from '../../../core/config/environment/existing-network';
+import type { EnvironmentSpec } from '../../../core/config/environment-file';
+import { type Issue, issue } from '../../../core/config/issue';
+import { existingNetworkIssues } from '../../../shared/aws/network/existing-network';
 import type { Check } from './account-checks';
 import { boundaryCheck } from './boundary-check';
 import { accountOf, type Looked, looked } from './looked';

@@ -12,9 +12,9 @@ import {
   ServiceQuotasClient,
 } from '@aws-sdk/client-service-quotas';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
-import { bucketNameOf } from '../../../contracts/storage';
-import { isPermissionSet } from '../../../spec/environment/formats';
-import type { EnvironmentSpec } from '../../../spec/environment-file';
+import { isPermissionSet } from '../../../core/config/environment/formats';
+import type { EnvironmentSpec } from '../../../core/config/environment-file';
+import { bucketNameOf } from '../../../core/contracts/storage';
 import { isMissingStack } from '../../aws-errors';
 import { bootstrapQualifier } from './bootstrap-qualifier';
 import { permissionCheck } from './deployer-permissions';

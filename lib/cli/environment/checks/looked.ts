@@ -1,7 +1,7 @@
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
-import { UNREAD_REPLICA } from '../../../aws/checkpoint-replica';
-import type { EnvironmentSpec } from '../../../spec/environment-file';
-import { hasErrors, type Issue, type IssueText, issue } from '../../../spec/issue';
+import type { EnvironmentSpec } from '../../../core/config/environment-file';
+import { hasErrors, type Issue, type IssueText, issue } from '../../../core/config/issue';
+import { UNREAD_REPLICA } from '../../../shared/aws/checkpoint-replica';
 import { type Check, check, checkIssues } from './account-checks';
 
 /** Result of checking a resource that an environment file refers to. */

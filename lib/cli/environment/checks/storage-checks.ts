@@ -1,6 +1,11 @@
 import { IAMClient } from '@aws-sdk/client-iam';
 import { KMSClient } from '@aws-sdk/client-kms';
 import { S3Client } from '@aws-sdk/client-s3';
+import { REGIONS } from '../../../core/catalog/regions';
+import type { EnvironmentSpec } from '../../../core/config/environment-file';
+import type { Issue } from '../../../core/config/issue';
+import { teamKeysOf } from '../../../core/config/team-keys';
+import { bucketNameOf } from '../../../core/contracts/storage';
 import {
   failedCopyIssues,
   type ReplicaTarget,
@@ -8,14 +13,9 @@ import {
   replicaTargetIssues,
   replicaTargetOf,
   replicationRuleIssues,
-} from '../../../aws/checkpoint-replica';
-import { type ExistingStorage, type StorageLook, storageLooks } from '../../../aws/existing-storage';
-import { newestCopy } from '../../../aws/newest-copy';
-import { REGIONS } from '../../../catalog/regions';
-import { bucketNameOf } from '../../../contracts/storage';
-import type { EnvironmentSpec } from '../../../spec/environment-file';
-import type { Issue } from '../../../spec/issue';
-import { teamKeysOf } from '../../../spec/team-keys';
+} from '../../../shared/aws/checkpoint-replica';
+import { type ExistingStorage, type StorageLook, storageLooks } from '../../../shared/aws/existing-storage';
+import { newestCopy } from '../../../shared/aws/newest-copy';
 import { undefinedWhenDenied } from '../../aws-errors';
 import { accountOf, type Looked, looked } from './looked';
 

@@ -5,9 +5,9 @@ import {
   EC2Client,
   type ServiceDetail,
 } from '@aws-sdk/client-ec2';
-import { servicesOf } from '../../../spec/environment/existing-network';
-import type { EnvironmentSpec } from '../../../spec/environment-file';
-import type { Issue } from '../../../spec/issue';
+import { servicesOf } from '../../../core/config/environment/existing-network';
+import type { EnvironmentSpec } from '../../../core/config/environment-file';
+import type { Issue } from '../../../core/config/issue';
 import { found, type Looked, looked } from './looked';
 
 /** EC2 in the region of an environment. */

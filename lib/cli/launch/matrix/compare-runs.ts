@@ -1,7 +1,7 @@
-import type { StartAnswer, StatusAnswer } from '../../../contracts/control';
+import type { Descriptor } from '../../../core/config/descriptor';
+import type { StartAnswer, StatusAnswer } from '../../../core/contracts/control';
 import { type ComparedRun, measured } from '../../../report/compare/compared-run';
 import { assembleReport } from '../../../report/read/assemble';
-import type { Descriptor } from '../../../spec/descriptor';
 import { readSources } from '../../runs/reports/report-sources';
 import type { MatrixCell } from './matrix';
 

@@ -1,5 +1,5 @@
-import { hasEnded, type StatusAnswer } from '../../../contracts/control';
-import type { Descriptor } from '../../../spec/descriptor';
+import type { Descriptor } from '../../../core/config/descriptor';
+import { hasEnded, type StatusAnswer } from '../../../core/contracts/control';
 import { ServiceError } from '../../exit';
 import { callControl } from '../../runs/control-client';
 import type { Terminal } from '../../terminal';

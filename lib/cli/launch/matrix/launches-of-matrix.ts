@@ -1,8 +1,8 @@
-import { runIdAt } from '../../../job/plan';
+import type { Descriptor } from '../../../core/config/descriptor';
+import { hasErrors } from '../../../core/config/issue';
+import { runIdAt } from '../../../core/job/plan';
+import { refuseUnsupported } from '../../../core/rules/model/support';
 import type { ComparedRun } from '../../../report/compare/compared-run';
-import { refuseUnsupported } from '../../../rules/model/support';
-import type { Descriptor } from '../../../spec/descriptor';
-import { hasErrors } from '../../../spec/issue';
 import { ask } from '../../ask';
 import { preflightRun } from '../../environment/preflight';
 import { EXIT, Refusal, UsageError } from '../../exit';

@@ -1,4 +1,4 @@
-import { parsePath } from '../../../spec/reading/overrides';
+import { parsePath } from '../../../core/config/reading/overrides';
 import { UsageError } from '../../exit';
 
 /** One run of a comparison: the options in which it differs from the others. */

@@ -1,5 +1,5 @@
 import pc from 'picocolors';
-import type { NeuronLayout, NeuronPlan } from '../../../planner/run/neuron';
+import type { NeuronLayout, NeuronPlan } from '../../../core/planner/run/neuron';
 import { memoryParts, planTable } from './plan-text';
 
 const gib = (value: number) => value.toFixed(1);

@@ -1,15 +1,15 @@
 import pc from 'picocolors';
-import { spareValues } from '../../../admission';
-import { STANDING_PRICES as PRICES } from '../../../catalog/prices/standing-prices';
-import { versionDays } from '../../../contracts/storage';
-import type { DataPlan } from '../../../planner/run/data-plan';
-import { RESTART_SECONDS, SPARE_RESTART_SECONDS } from '../../../planner/run/failures';
-import type { NeuronMemoryGiB } from '../../../planner/run/neuron';
-import type { RunPlan } from '../../../planner/run/plan-run';
-import type { SpareValue } from '../../../planner/run/spares';
+import { spareValues } from '../../../core/admission';
+import { STANDING_PRICES as PRICES } from '../../../core/catalog/prices/standing-prices';
+import { textTable } from '../../../core/config/formats/text-table';
+import type { RunSpec } from '../../../core/config/run-spec';
+import { versionDays } from '../../../core/contracts/storage';
+import type { DataPlan } from '../../../core/planner/run/data-plan';
+import { RESTART_SECONDS, SPARE_RESTART_SECONDS } from '../../../core/planner/run/failures';
+import type { NeuronMemoryGiB } from '../../../core/planner/run/neuron';
+import type { RunPlan } from '../../../core/planner/run/plan-run';
+import type { SpareValue } from '../../../core/planner/run/spares';
 import type { PlanReport } from '../../../report/plan/plan-report';
-import { textTable } from '../../../spec/formats/text-table';
-import type { RunSpec } from '../../../spec/run-spec';
 
 const GB_PER_GIB = 1.073741824;
 const DAYS_A_MONTH = 30;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type EventAnswer, type EventsAnswer, hasEnded } from '../../../contracts/control';
-import type { Descriptor } from '../../../spec/descriptor';
-import { plainLine } from '../../../spec/formats/plain-text';
+import type { Descriptor } from '../../../core/config/descriptor';
+import { plainLine } from '../../../core/config/formats/plain-text';
+import { type EventAnswer, type EventsAnswer, hasEnded } from '../../../core/contracts/control';
 import { EXIT, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
 import { RUN_ID, runTarget } from '../../launch/run-target';

@@ -1,6 +1,6 @@
-import type { LogAnswer, LogEventAnswer, StatusAnswer } from '../../../contracts/control';
+import type { Descriptor } from '../../../core/config/descriptor';
+import type { LogAnswer, LogEventAnswer, StatusAnswer } from '../../../core/contracts/control';
 import type { LogLine } from '../../../report/read/log-lines';
-import type { Descriptor } from '../../../spec/descriptor';
 import { UsageError } from '../../exit';
 import { callControl } from '../control-client';
 

@@ -1,5 +1,5 @@
-import type { LogEventAnswer, StatusAnswer } from '../../../contracts/control';
-import type { Descriptor } from '../../../spec/descriptor';
+import type { Descriptor } from '../../../core/config/descriptor';
+import type { LogEventAnswer, StatusAnswer } from '../../../core/contracts/control';
 import { readAttemptLog } from './job-logs';
 
 /** One line of a run's log. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hasEnded } from '../../../contracts/control';
-import { plainLine } from '../../../spec/formats/plain-text';
+import { plainLine } from '../../../core/config/formats/plain-text';
+import { hasEnded } from '../../../core/contracts/control';
 import { EXIT, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
 import { runTarget } from '../../launch/run-target';

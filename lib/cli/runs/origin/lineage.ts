@@ -1,8 +1,8 @@
 import pc from 'picocolors';
+import { plainLines } from '../../../core/config/formats/plain-text';
+import { textTable } from '../../../core/config/formats/text-table';
 import type { Lineage, LineageRun } from '../../../report/lineage/lineage';
 import { lineageRows } from '../../../report/lineage/lineage-rows';
-import { plainLines } from '../../../spec/formats/plain-text';
-import { textTable } from '../../../spec/formats/text-table';
 import { EXIT } from '../../exit';
 import type { CommonOptions } from '../../inputs';
 import { runTarget } from '../../launch/run-target';

@@ -1,9 +1,9 @@
+import type { Descriptor } from '../../../core/config/descriptor';
+import { fillPlaceholders } from '../../../core/config/formats/places';
 import { type CheckpointOrigin, checkpointOrigin } from '../../../report/lineage/checkpoint-origin';
 import type { Lineage, LineageRun } from '../../../report/lineage/lineage';
 import { lineageRun } from '../../../report/lineage/lineage-run';
 import { newestComplete } from '../../../report/read/checkpoint-list';
-import type { Descriptor } from '../../../spec/descriptor';
-import { fillPlaceholders } from '../../../spec/formats/places';
 import { attempt } from '../../attempt';
 import { Refusal, UsageError } from '../../exit';
 import { readStatus } from '../read-status';

@@ -1,6 +1,6 @@
 import { HeadBucketCommand, type S3Client } from '@aws-sdk/client-s3';
-import { toldRegion } from '../../../aws/told-region';
-import type { Descriptor } from '../../../spec/descriptor';
+import type { Descriptor } from '../../../core/config/descriptor';
+import { toldRegion } from '../../../shared/aws/told-region';
 import { UsageError } from '../../exit';
 import type { Destination } from './weights';
 

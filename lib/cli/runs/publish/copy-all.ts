@@ -1,6 +1,6 @@
 import type { S3Client } from '@aws-sdk/client-s3';
+import { plainLine } from '../../../core/config/formats/plain-text';
 import { bytes } from '../../../report/page/format';
-import { plainLine } from '../../../spec/formats/plain-text';
 import type { Terminal } from '../../terminal';
 import { copyWeights, type Destination, type WeightFile } from './weights';
 

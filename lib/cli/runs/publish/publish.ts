@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { DescribeTrainingJobCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
-import { hasEnded } from '../../../contracts/control';
+import type { Descriptor } from '../../../core/config/descriptor';
+import { issue } from '../../../core/config/issue';
+import { hasEnded } from '../../../core/contracts/control';
 import { modelCard } from '../../../report/card/model-card';
 import { CARDS, cardFile, type ModelFacts, modelFacts, type PublishedWeights } from '../../../report/card/model-facts';
 import { bytes } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
-import type { Descriptor } from '../../../spec/descriptor';
-import { issue } from '../../../spec/issue';
 import { calling } from '../../aws-errors';
 import { EXIT, Refusal, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';

@@ -5,9 +5,9 @@ import {
   CreateModelPackageGroupCommand,
   SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
+import type { Descriptor } from '../../../core/config/descriptor';
 import type { ModelFacts } from '../../../report/card/model-facts';
 import { registryCard } from '../../../report/card/registry-card';
-import type { Descriptor } from '../../../spec/descriptor';
 import { calling } from '../../aws-errors';
 import { UsageError } from '../../exit';
 

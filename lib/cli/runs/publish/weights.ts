@@ -8,8 +8,8 @@ import {
   type S3Client,
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3';
-import { eachInTurn } from '../../../aws/pace';
-import { parseS3Uri } from '../../../spec/formats/s3-uri';
+import { parseS3Uri } from '../../../core/config/formats/s3-uri';
+import { eachInTurn } from '../../../shared/aws/pace';
 import { calling } from '../../aws-errors';
 
 /** A file of weights in the output of the job. */

@@ -1,8 +1,8 @@
 import { GetObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3';
+import type { Descriptor } from '../../../core/config/descriptor';
+import { stepNumber } from '../../../core/config/formats/step-number';
 import { checkpointOrigin } from '../../../report/lineage/checkpoint-origin';
 import type { ListedCheckpoint } from '../../../report/read/checkpoint-list';
-import type { Descriptor } from '../../../spec/descriptor';
-import { stepNumber } from '../../../spec/formats/step-number';
 import { calling } from '../../aws-errors';
 
 const MARKER = /^step-(\d+)\/COMMITTED\.json$/;

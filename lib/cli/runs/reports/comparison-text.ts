@@ -1,6 +1,6 @@
+import { textTable } from '../../../core/config/formats/text-table';
 import type { ComparedRun } from '../../../report/compare/compared-run';
 import { orDash } from '../../../report/page/format';
-import { textTable } from '../../../spec/formats/text-table';
 
 /** Runs as rows of a table. */
 export function comparisonText(rows: readonly ComparedRun[]): string {

@@ -1,8 +1,8 @@
+import type { Descriptor } from '../../../core/config/descriptor';
+import { textTable } from '../../../core/config/formats/text-table';
+import { formatValue } from '../../../core/config/issue';
 import { diffRuns, type RunDiff, type Versions } from '../../../report/compare/diff-runs';
 import { assembleReport } from '../../../report/read/assemble';
-import type { Descriptor } from '../../../spec/descriptor';
-import { textTable } from '../../../spec/formats/text-table';
-import { formatValue } from '../../../spec/issue';
 import { EXIT, ServiceError, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
 import { runTarget } from '../../launch/run-target';

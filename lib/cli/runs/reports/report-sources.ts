@@ -4,15 +4,15 @@ import {
   type DescribeTrainingJobCommandOutput,
   SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
-import type { RunConfiguration, StatusAnswer } from '../../../contracts/control';
-import { stateGiB } from '../../../planner/plan';
-import { calibrationKey } from '../../../planner/run/calibration';
-import { planRun } from '../../../planner/run/plan-run';
-import { runQuotaNeeds } from '../../../quota';
+import type { Descriptor } from '../../../core/config/descriptor';
+import { loadRun } from '../../../core/config/load';
+import type { RunSpec } from '../../../core/config/run-spec';
+import type { RunConfiguration, StatusAnswer } from '../../../core/contracts/control';
+import { stateGiB } from '../../../core/planner/plan';
+import { calibrationKey } from '../../../core/planner/run/calibration';
+import { planRun } from '../../../core/planner/run/plan-run';
+import { runQuotaNeeds } from '../../../core/quota';
 import type { JobFacts, Read, RunSources } from '../../../report/read/assemble';
-import type { Descriptor } from '../../../spec/descriptor';
-import { loadRun } from '../../../spec/load';
-import type { RunSpec } from '../../../spec/run-spec';
 import { attempt } from '../../attempt';
 import { calling } from '../../aws-errors';
 import { quotaRows } from '../../environment/quota';

@@ -1,11 +1,11 @@
 import pc from 'picocolors';
+import { plainLines } from '../../../core/config/formats/plain-text';
+import { textTable } from '../../../core/config/formats/text-table';
 import { type ComparedRun, comparedRun } from '../../../report/compare/compared-run';
 import { lineageRows } from '../../../report/lineage/lineage-rows';
 import { orDash, usd } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
 import type { RunReport } from '../../../report/run/run-report';
-import { plainLines } from '../../../spec/formats/plain-text';
-import { textTable } from '../../../spec/formats/text-table';
 import { EXIT, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
 import { runTarget } from '../../launch/run-target';

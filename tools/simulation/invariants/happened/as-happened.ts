@@ -1,7 +1,7 @@
-import { findPrice } from '../../../../lib/catalog/prices/prices';
-import { trainedMs } from '../../../../lib/lifecycle/accounting/pauses';
-import { ON_DEMAND, partsOfRung } from '../../../../lib/lifecycle/ladder';
-import type { Attempt, FailureClass, Rung } from '../../../../lib/lifecycle/record';
+import { findPrice } from '../../../../lib/core/catalog/prices/prices';
+import { trainedMs } from '../../../../lib/core/lifecycle/accounting/pauses';
+import { ON_DEMAND, partsOfRung } from '../../../../lib/core/lifecycle/ladder';
+import type { Attempt, FailureClass, Rung } from '../../../../lib/core/lifecycle/record';
 import { EPOCH_MS } from '../../core/epoch';
 import { heldMs, type SimJob } from '../../job/job';
 import { attemptsOf, timelineOf } from '../../timeline';

@@ -1,6 +1,6 @@
-import type { TimelineEvent } from '../../../../lib/lifecycle/action';
-import { CLASS_POLICY } from '../../../../lib/lifecycle/budgets';
-import type { Attempt, Budgets } from '../../../../lib/lifecycle/record';
+import type { TimelineEvent } from '../../../../lib/core/lifecycle/action';
+import { CLASS_POLICY } from '../../../../lib/core/lifecycle/budgets';
+import type { Attempt, Budgets } from '../../../../lib/core/lifecycle/record';
 import { EPOCH_MS } from '../../core/epoch';
 import type { SimRun } from '../../world/sim-run';
 import { UNSEEN_MS } from '../invariant';

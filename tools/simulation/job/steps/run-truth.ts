@@ -1,4 +1,4 @@
-import type { RunSpec } from '../../../../lib/spec/run-spec';
+import type { RunSpec } from '../../../../lib/core/config/run-spec';
 import type { SimMs } from '../../core/clock';
 import type { S3Object } from '../../services/s3-object';
 

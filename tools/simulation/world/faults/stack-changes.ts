@@ -1,5 +1,5 @@
-import { GUARD_TYPE } from '../../../../lib/contracts/custom-resources';
-import { onEvent } from '../../../../lib/handlers/guards/guards';
+import { onEvent } from '../../../../lib/control/guards/guards';
+import { GUARD_TYPE } from '../../../../lib/core/contracts/custom-resources';
 import type { SimMs, VirtualClock } from '../../core/clock';
 import { isStackCall, type StackCall } from '../../scenario/load';
 import type { CallEntry } from '../../scenario/schema';

@@ -1,0 +1,28 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import type { DriverArchive } from '../../core/contracts/custom-resources';
+import { packageRoot } from '../package-root';
+
+/** Folders of the package whose files are in the driver channel, in one common prefix. */
+const SOURCES = ['containers/driver', 'containers/trainer'];
+const LEFT_OUT = /(^|\/)(__pycache__|\.git|\.pytest_cache|\.ruff_cache|\.venv|node_modules)(\/|$)|\.(pyc|md)$/;
+
+/** The driver and trainer files of this installation, and the hash over their names and contents (twelve hexadecimal digits). */
+export function driverArchive(root = packageRoot()): DriverArchive {
+  const files = SOURCES.flatMap((source) => filesBelow(path.join(root, source)));
+  const lines = files.map(({ name, text }) => `${name} ${sha256(text)}`).sort();
+  return { hash: sha256(lines.join('\n')).slice(0, 12), files };
+}
+
+function filesBelow(folder: string): DriverArchive['files'] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)).split(path.sep).join('/'))
+    .filter((name) => !LEFT_OUT.test(name))
+    .sort()
+    .map((name) => ({ name, text: readFileSync(path.join(folder, name), 'utf8') }));
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');

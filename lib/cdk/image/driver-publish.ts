@@ -1,0 +1,65 @@
+import { type CustomResource, Duration } from 'aws-cdk-lib';
+import type * as s3 from 'aws-cdk-lib/aws-s3';
+import { Construct } from 'constructs';
+import { DRIVER_PUBLISH_TYPE } from '../../core/contracts/custom-resources';
+import { generatedAsset } from '../functions/generated-asset';
+import { HandlerFunction } from '../functions/handler-function';
+import { HandlerResource } from '../functions/handler-resource';
+import { driverArchive } from './driver-files';
+
+/** Properties of `DriverPublish`. */
+export interface DriverPublishProps {
+  /** Bucket to which the driver is written. */
+  readonly artifactBucket: s3.IBucket;
+}
+
+/**
+ * Publishes the driver and the built-in trainer under `drivers/<hash>/` of the artifact bucket, to which no user can write. Files of
+ * earlier releases are kept: a run resumes with the driver with which it started.
+ */
+export class DriverPublish extends Construct {
+  /** `s3://.../drivers/<hash>/`. */
+  public readonly uri: string;
+  /** First 12 hexadecimal digits of the SHA-256 hash over the driver's files. */
+  public readonly hash: string;
+  /** The custom resource that writes the files. */
+  public readonly resource: CustomResource;
+
+  constructor(scope: Construct, id: string, props: DriverPublishProps) {
+    super(scope, id);
+    const archive = driverArchive();
+    const asset = generatedAsset(this, 'Archive', 'driver.json', JSON.stringify(archive));
+    const onEvent = new HandlerFunction(this, 'Function', {
+      handler: 'driver-publish',
+      description: 'Copies driver and trainer into the artifact bucket',
+      timeout: Duration.minutes(2),
+    });
+    onEvent.allow({
+      sid: 'ReadAsset',
+      actions: ['s3:GetObject'],
+      resources: [asset.bucket.arnForObjects(asset.s3ObjectKey)],
+    });
+    onEvent.allow({
+      sid: 'WriteDriver',
+      actions: ['s3:PutObject'],
+      resources: [props.artifactBucket.arnForObjects('drivers/*')],
+      wildcard: 'The files of each release lie under their hash.',
+    });
+    const key = props.artifactBucket.encryptionKey;
+    if (key) onEvent.allow({ sid: 'EncryptDriver', actions: ['kms:GenerateDataKey'], resources: [key.keyArn] });
+    const { resource } = new HandlerResource(this, 'Files', {
+      resourceType: DRIVER_PUBLISH_TYPE,
+      onEvent,
+      serviceTimeout: Duration.minutes(5),
+      properties: {
+        sourceBucket: asset.s3BucketName,
+        sourceKey: asset.s3ObjectKey,
+        bucket: props.artifactBucket.bucketName,
+        hash: archive.hash,
+      },
+    });
+    this.resource = resource;
+    this.uri = resource.getAttString('Uri');
+    this.hash = archive.hash;
+  }
+}

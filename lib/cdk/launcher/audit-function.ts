@@ -1,0 +1,71 @@
+import { Duration, Stack } from 'aws-cdk-lib';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
+import { Construct } from 'constructs';
+import {
+  CONTROL_TIMEOUT_SECONDS,
+  controlAliasName,
+  ENV_ENVIRONMENT,
+  ENV_RUN_TABLE,
+} from '../../core/contracts/launcher';
+import { auditStatements } from '../access/audit-policy';
+import { HandlerFunction } from '../functions/handler-function';
+import { type TrainingStorage, teamKeyArns } from '../storage/training-storage';
+import type { TrainingLauncher } from './training-launcher';
+
+/** Properties of `AuditFunction`. */
+export interface AuditFunctionProps {
+  /** Name of the environment. */
+  readonly environment: string;
+  /** Bucket of heartbeats, and the key of table and buckets. */
+  readonly storage: Pick<TrainingStorage, 'checkpointBucket' | 'key'> & Partial<Pick<TrainingStorage, 'teamKeys'>>;
+  /** Launcher whose runs are read; each of its teams gets an alias. */
+  readonly launcher: Pick<TrainingLauncher, 'table' | 'operationsKey' | 'aliases'>;
+}
+
+/**
+ * Answers `status`, `list`, `events` and `logs` for the runs of every team, for people who may not change anything: a separate function
+ * whose role reads the run table, heartbeats and logs of jobs, and writes only its own log. Costs nothing while it is not invoked.
+ *
+ * ```ts
+ * new AuditFunction(stack, 'Audit', { environment: 'research', storage, launcher });
+ * ```
+ */
+export class AuditFunction extends Construct {
+  /** The function; people may invoke only its aliases. */
+  public readonly function: HandlerFunction;
+  /** Its aliases, by team. */
+  public readonly aliases: Readonly<Record<string, lambda.Alias>>;
+
+  constructor(scope: Construct, id: string, { environment, storage, launcher }: AuditFunctionProps) {
+    super(scope, id);
+    this.function = new HandlerFunction(this, 'Function', {
+      handler: 'audit',
+      functionName: `slipway-${environment}-audit`,
+      description: `Slipway ${environment}: status, list, events and logs of runs, for auditors`,
+      timeout: Duration.seconds(CONTROL_TIMEOUT_SECONDS),
+      memorySize: 512,
+      encryptionKey: launcher.operationsKey,
+      environment: { [ENV_ENVIRONMENT]: environment, [ENV_RUN_TABLE]: launcher.table.tableName },
+    });
+    const { partition, account, region } = Stack.of(this);
+    const statements = auditStatements({
+      partition,
+      account,
+      region,
+      environment,
+      runTableArn: launcher.table.tableArn,
+      checkpointBucketArn: storage.checkpointBucket.bucketArn,
+      keyArn: storage.key.keyArn,
+      teamKeyArns: teamKeyArns(storage),
+      operationsKeyArn: launcher.operationsKey.keyArn,
+    });
+    for (const statement of statements) this.function.allow(statement);
+    const version = this.function.version();
+    this.aliases = Object.fromEntries(
+      Object.keys(launcher.aliases).map((team) => [
+        team,
+        new lambda.Alias(this, `Alias-${team}`, { aliasName: controlAliasName(team), version }),
+      ]),
+    );
+  }
+}

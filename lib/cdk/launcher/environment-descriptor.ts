@@ -1,0 +1,79 @@
+import { Stack } from 'aws-cdk-lib';
+import { baseImageContents } from '../../core/catalog/images/base-images';
+import type { Descriptor } from '../../core/config/descriptor';
+import type { EnvironmentSpec } from '../../core/config/environment-file';
+import type { TeamRoles, TrainingRoles } from '../access/training-roles';
+import type { DriverPublish } from '../image/driver-publish';
+import type { EnvironmentNetwork } from '../network/environment-network';
+import type { TrainingStorage } from '../storage/training-storage';
+import type { AuditFunction } from './audit-function';
+import type { TrainingLauncher } from './training-launcher';
+
+/** The parts of an environment that its descriptors refer to. */
+export interface DescribedEnvironment {
+  readonly slipwayVersion: string;
+  readonly spec: EnvironmentSpec;
+  readonly storage: TrainingStorage;
+  readonly network: EnvironmentNetwork;
+  readonly roles: TrainingRoles;
+  readonly launcher: TrainingLauncher;
+  /** Function for auditors; undefined: the environment has none. */
+  readonly audit?: AuditFunction;
+  readonly imageUri: string;
+  /** File systems by the name that run files use; undefined: all are allowed. */
+  readonly fileSystems?: Descriptor['fileSystems'];
+  readonly driver: Pick<DriverPublish, 'uri' | 'hash'>;
+}
+
+function identityOf({ spec, storage, slipwayVersion }: DescribedEnvironment, team: string) {
+  const { partition, account, region } = Stack.of(storage);
+  return { schemaVersion: 1 as const, slipwayVersion, name: spec.name, team, partition, account, region };
+}
+
+/** The descriptor of one team. Its values may be tokens; the order of its keys is the order in the SSM parameter. */
+export function descriptorOf(made: DescribedEnvironment, team: string, jobRoles: TeamRoles): Descriptor {
+  const { storage, network, image, guardrails, prices, tags, teams } = made.spec;
+  const { mlflow, budgetUsdPerMonth: usdPerMonth } = teams[team] ?? {};
+  return {
+    ...identityOf(made, team),
+    executionRoleArn: jobRoles.execution.roleArn,
+    processingRoleArn: jobRoles.processing.roleArn,
+    dataBucket: made.storage.dataBucket.bucketName,
+    checkpointBucket: made.storage.checkpointBucket.bucketName,
+    artifactBucket: made.storage.artifactBucket.bucketName,
+    ...keysOf(made, team),
+    subnetIds: made.network.subnetIds,
+    securityGroupIds: made.network.securityGroupIds,
+    subnets: made.network.subnets,
+    network: { mode: network.mode, packages: network.packages, wheels: network.wheels },
+    fileSystems: made.fileSystems,
+    external: (storage.external ?? []).map(({ s3, access }) => (access === 'read-write' ? { s3, access } : { s3 })),
+    writableData: made.roles.writableData(team),
+    mlflow,
+    hubs: storage.hubs,
+    credentialsProviders: image.credentialsProviders,
+    trainingImageUri: made.imageUri,
+    image: image.uri ? undefined : baseImageContents(image.base),
+    prices,
+    budget: usdPerMonth === undefined ? undefined : { usdPerMonth },
+    tags: noneOf(tags),
+    secretsPrefix: made.roles.secretsPrefix(team),
+    runTableName: made.launcher.table.tableName,
+    guardrails,
+    ...aliasesOf(made, team),
+    driver: { uri: made.driver.uri, hash: made.driver.hash },
+  };
+}
+
+const keysOf = ({ storage }: DescribedEnvironment, team: string) => ({
+  kmsKeyArn: storage.key.keyArn,
+  teamKeyArn: storage.teamKeys[team]?.keyArn,
+});
+
+const aliasesOf = ({ launcher, audit }: DescribedEnvironment, team: string) => ({
+  controlAliasArn: launcher.aliases[team]?.functionArn,
+  auditAliasArn: audit?.aliases[team]?.functionArn,
+});
+
+/** Undefined for an empty record, so that it does not appear in the template. */
+const noneOf = <T extends object>(record: T): T | undefined => (Object.keys(record).length === 0 ? undefined : record);

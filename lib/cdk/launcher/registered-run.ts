@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto';
+import { CfnOutput, type CustomResource, Duration } from 'aws-cdk-lib';
+import type * as lambda from 'aws-cdk-lib/aws-lambda';
+import type { Asset } from 'aws-cdk-lib/aws-s3-assets';
+import { Construct } from 'constructs';
+import { REGISTERED_RUN_TYPE } from '../../core/contracts/custom-resources';
+import { REGISTERED_RUN_TIMEOUT_SECONDS } from '../../core/contracts/launcher';
+import type { Archive } from '../../shared/archive/archive';
+import { generatedAsset } from '../functions/generated-asset';
+import { HandlerFunction } from '../functions/handler-function';
+import { HandlerResource } from '../functions/handler-resource';
+
+/** Properties of `RegisteredRun`. */
+export interface RegisteredRunProps {
+  /** Name of the run, as in its file. */
+  readonly runName: string;
+  /** Text of the run file. */
+  readonly runFile: string;
+  /** Archive of its custom code. @default - the run has none */
+  readonly code?: Archive;
+  /** Alias of the launcher's control function for the run's team. */
+  readonly alias: lambda.IAlias;
+}
+
+/**
+ * A run that the deploy submits when its file or its code has changed: `submit: on-change`. It must depend on everything else. Once
+ * submitted it is a run like any other, and costs what its instances cost.
+ */
+export class RegisteredRun extends Construct {
+  /** The custom resource that submits the run. */
+  public readonly resource: CustomResource;
+
+  constructor(scope: Construct, id: string, props: RegisteredRunProps) {
+    super(scope, id);
+    const { runName, runFile, code, alias } = props;
+    const fileAsset = generatedAsset(this, 'File', 'run.yaml', runFile);
+    const codeAsset = code && generatedAsset(this, 'Code', 'code.tar.gz', code.bytes);
+    const onEvent = this.makeHandler(runName, alias, [fileAsset, ...(codeAsset ? [codeAsset] : [])]);
+    const { resource } = new HandlerResource(this, 'Run', {
+      resourceType: REGISTERED_RUN_TYPE,
+      onEvent,
+      asksForStack: true,
+      serviceTimeout: Duration.minutes(6),
+      properties: {
+        controlAliasArn: alias.functionArn,
+        hash: createHash('sha256')
+          .update(`${runFile}\n${code?.sha256 ?? ''}`)
+          .digest('hex'),
+        assetBucket: fileAsset.s3BucketName,
+        runFileKey: fileAsset.s3ObjectKey,
+        ...(codeAsset && { codeKey: codeAsset.s3ObjectKey, codeSha256: code.sha256 }),
+      },
+    });
+    this.resource = resource;
+    new CfnOutput(this, 'Id', {
+      value: resource.getAttString('RunId'),
+      description: `Run of ${runName} that the deploy submitted`,
+    });
+  }
+
+  private makeHandler(runName: string, alias: lambda.IAlias, assets: readonly Asset[]): HandlerFunction {
+    const onEvent = new HandlerFunction(this, 'Function', {
+      handler: 'registered-run',
+      description: `Submits run ${runName} when it has changed`,
+      timeout: Duration.seconds(REGISTERED_RUN_TIMEOUT_SECONDS),
+    });
+    onEvent.allow({ sid: 'SubmitRun', actions: ['lambda:InvokeFunction'], resources: [alias.functionArn] });
+    onEvent.allow({
+      sid: 'ReadRunFiles',
+      actions: ['s3:GetObject'],
+      resources: assets.map((asset) => asset.bucket.arnForObjects(asset.s3ObjectKey)),
+    });
+    return onEvent;
+  }
+}

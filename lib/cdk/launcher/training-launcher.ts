@@ -1,0 +1,288 @@
+import { Duration, Stack } from 'aws-cdk-lib';
+import type * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
+import * as iam from 'aws-cdk-lib/aws-iam';
+import type * as kms from 'aws-cdk-lib/aws-kms';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
+import type * as sns from 'aws-cdk-lib/aws-sns';
+import * as sqs from 'aws-cdk-lib/aws-sqs';
+import { Construct } from 'constructs';
+import {
+  DEFAULT_RUN_RETENTION_DAYS,
+  type EnvironmentSpec,
+  type Notifications,
+} from '../../core/config/environment-file';
+import {
+  ASYNC_MAX_AGE_SECONDS,
+  ASYNC_RETRIES,
+  CONTROL_TIMEOUT_SECONDS,
+  controlAliasName,
+  ENV_CHAT_TOPICS,
+  ENV_ENVIRONMENT,
+  ENV_NOTIFICATION_TOPIC_ARN,
+  ENV_PREEMPTION,
+  ENV_RUN_QUEUE_URL,
+  ENV_RUN_RETENTION_DAYS,
+  ENV_RUN_TABLE,
+  ENV_TEAM_SHARES,
+  RECONCILE_TIMEOUT_SECONDS,
+  RUN_QUEUE_MAX_RECEIVES,
+  RUN_QUEUE_VISIBILITY_SECONDS,
+} from '../../core/contracts/launcher';
+import { ENV_METRIC_TEAMS, ENV_QUOTA_METRIC } from '../../core/contracts/team-metrics';
+import type { JobGuardrails } from '../access/job-guardrails';
+import { controlStatements, type LauncherContext, reconcileStatements } from '../access/launcher-policy';
+import { type JobRoles, passableArns } from '../access/training-roles';
+import { acknowledge } from '../acknowledge';
+import { HandlerFunction } from '../functions/handler-function';
+import { ChatChannel } from '../operations/chat-channel';
+import { notificationTopic } from '../operations/notification-topic';
+import { OperationsKey } from '../operations/operations-key';
+import { runTable } from '../storage/run-table';
+import { type TrainingStorage, teamKeyArns } from '../storage/training-storage';
+import { feedReconcile } from './reconcile-events';
+
+/** Properties of `TrainingLauncher`. */
+export interface TrainingLauncherProps {
+  /** Name of the environment, which is the prefix of the names of jobs, functions and table. */
+  readonly environment: string;
+  /** Buckets of code, checkpoints and results, and their key. */
+  readonly storage: Pick<TrainingStorage, 'checkpointBucket' | 'artifactBucket' | 'key'> &
+    Partial<Pick<TrainingStorage, 'teamKeys'>>;
+  /** Roles of the jobs: those of `TrainingRoles`, or existing ones. */
+  readonly roles: JobRoles;
+  /** Guardrails that IAM enforces for every job. @default - only tags, key and network */
+  readonly guardrails?: EnvironmentSpec['guardrails'];
+  /** Queue share by team. */
+  readonly shares: Readonly<Record<string, number>>;
+  /** Times of preemption. @default - 15 minutes of waiting, an hour of training, four hours of protection */
+  readonly preemption?: EnvironmentSpec['queue']['preemption'];
+  /** Key of notifications, queues, and the functions' logs and environment variables: that of an `OperationsKey`. @default - a new key */
+  readonly operationsKey?: kms.IKey;
+  /** Email addresses for notices of all runs. @default - none */
+  readonly notificationEmails?: readonly string[];
+  /** Slack channel for notices of all runs and for alarms. @default - none */
+  readonly slackChannel?: Notifications['slackChannel'];
+  /** Recipients of notices about a team's runs, by team. @default - none */
+  readonly teamNotifications?: Readonly<Record<string, Notifications>>;
+  /** Teams whose metrics reconcile writes, for `TeamDashboard`. @default - none */
+  readonly dashboardTeams?: readonly string[];
+  /**
+   * Percentage of an instance quota from which a notice reports the quota, its use and its limit. Reconcile then also writes the metric
+   * that `quotaAlarmPercent` of `Observability` reads. @default - neither
+   */
+  readonly quotaAlarmPercent?: number;
+  /** Whether the run table is retained when the stack is deleted. @default true */
+  readonly retain?: boolean;
+  /** Whether to adopt the run table of an earlier stack. @default false */
+  readonly adopt?: boolean;
+  /** Days after the end of a run until its items in the run table expire; 0 keeps them indefinitely. @default 400 */
+  readonly runRetentionDays?: number;
+  /** Whether deletion protection is enabled for the run table. @default false */
+  readonly tableDeletionProtection?: boolean;
+}
+
+/**
+ * Launches training jobs and supervises runs: `control`, which people invoke through one alias per team and which only writes intents, and
+ * `reconcile`, the only function that creates and stops jobs. Costs cents a month without runs.
+ */
+export class TrainingLauncher extends Construct {
+  /** Table of runs, attempts and events. */
+  public readonly table: dynamodb.ITable;
+  /** Key of queues, topics, logs and environment variables. */
+  public readonly operationsKey: kms.IKey;
+  /** Topic of notices and alarms. */
+  public readonly topic: sns.Topic;
+  /** Topics for chat channels: that of the environment under the empty name, those of teams under their names. */
+  public readonly chatTopics: Readonly<Record<string, sns.Topic>>;
+  /** FIFO queue with one message group per run. */
+  public readonly queue: sqs.Queue;
+  /** Messages of runs that failed five times. */
+  public readonly runDeadLetters: sqs.Queue;
+  /** Events that did not reach reconcile. */
+  public readonly eventDeadLetters: sqs.Queue;
+  /** Function that people call, through one alias per team. */
+  public readonly control: HandlerFunction;
+  /** The only function that creates, observes and stops jobs. */
+  public readonly reconcile: HandlerFunction;
+  /** The aliases of control, by team. */
+  public readonly aliases: Readonly<Record<string, lambda.Alias>>;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    private readonly props: TrainingLauncherProps,
+  ) {
+    super(scope, id);
+    this.table = runTable(this, 'Runs', {
+      tableName: runTableName(props.environment),
+      key: props.storage.key,
+      retain: props.retain ?? true,
+      adopt: props.adopt ?? false,
+      deletionProtection: props.tableDeletionProtection ?? false,
+    });
+    this.operationsKey =
+      props.operationsKey ??
+      new OperationsKey(this, 'Key', { description: `Slipway ${props.environment}: operations` }).key;
+    this.topic = notificationTopic(this, 'Notifications', {
+      environment: props.environment,
+      key: this.operationsKey,
+      emails: props.notificationEmails ?? [],
+      teams: props.teamNotifications ?? {},
+    });
+    this.chatTopics = this.makeChatChannels();
+    this.runDeadLetters = this.makeQueue('RunDeadLetters', true);
+    this.eventDeadLetters = this.makeQueue('EventDeadLetters', false);
+    acknowledge(this.eventDeadLetters, {
+      id: 'AwsSolutions-SQS3',
+      reason: 'It is the dead-letter queue of the event rules and of asynchronous invocations.',
+    });
+    this.queue = this.makeQueue('RunQueue', true, this.runDeadLetters);
+    this.control = this.makeControl();
+    this.aliases = this.makeAliases();
+    this.reconcile = this.makeReconcile();
+    feedReconcile(this, {
+      environment: props.environment,
+      reconcile: this.reconcile.function,
+      queue: this.queue,
+      undelivered: this.eventDeadLetters,
+    });
+  }
+
+  /** Allows `grantee` to start, stop and read the runs of one team. */
+  grantLaunch(team: string, grantee: iam.IGrantable): iam.Grant {
+    const alias = this.aliases[team];
+    if (!alias)
+      throw new Error(`${this.node.path}: team must be one of ${Object.keys(this.aliases).join(', ')}, got ${team}`);
+    return iam.Grant.addToPrincipal({ grantee, actions: ['lambda:InvokeFunction'], resourceArns: [alias.functionArn] });
+  }
+
+  private makeChatChannels(): Record<string, sns.Topic> {
+    const { environment, slackChannel, teamNotifications = {} } = this.props;
+    const shared = { environment, encryptionKey: this.operationsKey };
+    const ofTeams = Object.entries(teamNotifications).flatMap(([team, { slackChannel: channel }]) =>
+      channel ? [[team, new ChatChannel(this, `Chat-${team}`, { ...shared, team, ...channel }).topic] as const] : [],
+    );
+    const all = slackChannel && new ChatChannel(this, 'Chat', { ...shared, ...slackChannel, alarms: this.topic }).topic;
+    return { ...(all && { '': all }), ...Object.fromEntries(ofTeams) };
+  }
+
+  private makeQueue(id: string, fifo: boolean, deadLetters?: sqs.Queue): sqs.Queue {
+    return new sqs.Queue(this, id, {
+      fifo: fifo || undefined,
+      encryption: sqs.QueueEncryption.KMS,
+      encryptionMasterKey: this.operationsKey,
+      enforceSSL: true,
+      visibilityTimeout: Duration.seconds(RUN_QUEUE_VISIBILITY_SECONDS),
+      retentionPeriod: Duration.days(14),
+      deadLetterQueue: deadLetters && { queue: deadLetters, maxReceiveCount: RUN_QUEUE_MAX_RECEIVES },
+    });
+  }
+
+  private makeControl(): HandlerFunction {
+    const control = new HandlerFunction(this, 'Control', {
+      handler: 'control',
+      functionName: `slipway-${this.props.environment}-control`,
+      description: `Slipway ${this.props.environment}: start, stop, resume, status and logs of runs`,
+      timeout: Duration.seconds(CONTROL_TIMEOUT_SECONDS),
+      memorySize: 512,
+      encryptionKey: this.operationsKey,
+      environment: this.sharedEnvironment(),
+    });
+    for (const statement of controlStatements(this.context(), this.props.guardrails?.allowRemoteDebug))
+      control.allow(statement);
+    return control;
+  }
+
+  private makeAliases(): Record<string, lambda.Alias> {
+    const version = this.control.version();
+    return Object.fromEntries(
+      Object.keys(this.props.roles.teams).map((team) => [
+        team,
+        new lambda.Alias(this, `Alias-${team}`, { aliasName: controlAliasName(team), version }),
+      ]),
+    );
+  }
+
+  private makeReconcile(): HandlerFunction {
+    const reconcile = new HandlerFunction(this, 'Reconcile', {
+      handler: 'reconcile',
+      functionName: `slipway-${this.props.environment}-reconcile`,
+      description: `Slipway ${this.props.environment}: creates, watches and stops the jobs of runs`,
+      timeout: Duration.seconds(RECONCILE_TIMEOUT_SECONDS),
+      memorySize: 512,
+      encryptionKey: this.operationsKey,
+      environment: {
+        ...this.sharedEnvironment(),
+        [ENV_NOTIFICATION_TOPIC_ARN]: this.topic.topicArn,
+        [ENV_TEAM_SHARES]: JSON.stringify(this.props.shares),
+        ...(Object.keys(this.chatTopics).length > 0 && {
+          [ENV_CHAT_TOPICS]: Stack.of(this).toJsonString(
+            Object.fromEntries(Object.entries(this.chatTopics).map(([name, topic]) => [name, topic.topicArn])),
+          ),
+        }),
+        ...(this.props.dashboardTeams?.length && {
+          [ENV_METRIC_TEAMS]: JSON.stringify(this.props.dashboardTeams),
+        }),
+        ...(this.props.quotaAlarmPercent && { [ENV_QUOTA_METRIC]: String(this.props.quotaAlarmPercent) }),
+        ...(this.props.preemption && { [ENV_PREEMPTION]: JSON.stringify(this.props.preemption) }),
+      },
+    });
+    const statements = reconcileStatements(this.context(), {
+      passableRoleArns: passableArns(this.props.roles),
+      topicArns: [this.topic, ...Object.values(this.chatTopics)].map((topic) => topic.topicArn),
+      guardrails: this.guardrails(),
+      undeliveredArn: this.eventDeadLetters.queueArn,
+    });
+    for (const statement of statements) reconcile.allow(statement);
+    // The CDK's own dead-letter queue would grant more than sending.
+    const resource = reconcile.function.node.defaultChild as lambda.CfnFunction;
+    resource.deadLetterConfig = { targetArn: this.eventDeadLetters.queueArn };
+    reconcile.function.configureAsyncInvoke({
+      maxEventAge: Duration.seconds(ASYNC_MAX_AGE_SECONDS),
+      retryAttempts: ASYNC_RETRIES,
+    });
+    return reconcile;
+  }
+
+  private guardrails(): JobGuardrails {
+    const { environment, roles, storage } = this.props;
+    return {
+      environment,
+      teams: Object.keys(roles.teams),
+      keyArns: [storage.key.keyArn, ...teamKeyArns(storage)],
+      subnetIds: roles.subnetIds,
+      securityGroupIds: roles.securityGroupIds,
+      rails: this.props.guardrails ?? {},
+    };
+  }
+
+  private sharedEnvironment(): Record<string, string> {
+    return {
+      [ENV_ENVIRONMENT]: this.props.environment,
+      [ENV_RUN_TABLE]: this.table.tableName,
+      [ENV_RUN_QUEUE_URL]: this.queue.queueUrl,
+      [ENV_RUN_RETENTION_DAYS]: String(this.props.runRetentionDays ?? DEFAULT_RUN_RETENTION_DAYS),
+    };
+  }
+
+  private context(): LauncherContext {
+    const { partition, region, account } = Stack.of(this);
+    const { storage, environment } = this.props;
+    return {
+      partition,
+      region,
+      account,
+      environment,
+      runTableArn: this.table.tableArn,
+      queueArn: this.queue.queueArn,
+      checkpointBucketArn: storage.checkpointBucket.bucketArn,
+      artifactBucketArn: storage.artifactBucket.bucketArn,
+      keyArn: storage.key.keyArn,
+      teamKeyArns: teamKeyArns(storage),
+      operationsKeyArn: this.operationsKey.keyArn,
+    };
+  }
+}
+
+/** Name of the run table of an environment. */
+export const runTableName = (environment: string): string => `slipway-${environment}-runs`;

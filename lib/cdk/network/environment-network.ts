@@ -1,0 +1,75 @@
+import { Stack } from 'aws-cdk-lib';
+import type * as kms from 'aws-cdk-lib/aws-kms';
+import { Construct, type IConstruct, type IDependable } from 'constructs';
+import { existingNetworkOf } from '../../core/config/environment/existing-network';
+import { mlflowServers } from '../../core/config/environment/mlflow-servers';
+import type { EnvironmentSpec } from '../../core/config/environment-file';
+import { ExistingNetwork } from './existing-network';
+import { TrainingNetwork } from './training-network';
+
+/** The network of an environment file: created, existing, or none. */
+export class EnvironmentNetwork extends Construct {
+  /** Empty: jobs run without a VPC. */
+  public readonly subnetIds: string[];
+  /** Security groups of jobs. */
+  public readonly securityGroupIds: string[];
+  /** Subnets with their zone ids; undefined when these are not known. */
+  public readonly subnets?: { id: string; zoneId: string }[];
+
+  /** The check of an existing network; undefined when the stack creates the network, or there is none. */
+  public readonly check?: IDependable;
+
+  private readonly zoneIds: readonly string[];
+  private readonly made?: TrainingNetwork;
+
+  /** @param operationsKey key of the flow logs */
+  constructor(scope: Construct, id: string, spec: EnvironmentSpec, operationsKey?: kms.IKey) {
+    super(scope, id);
+    const { mode, availabilityZoneIds } = spec.network;
+    this.zoneIds = availabilityZoneIds === 'all' ? [] : availabilityZoneIds;
+    if (mode === 'vpc-locked' || mode === 'vpc-nat') {
+      const made = this.make(spec, mode, operationsKey);
+      this.subnetIds = made.subnetIds;
+      this.securityGroupIds = made.securityGroupIds;
+      this.subnets = made.subnets;
+      this.made = made;
+    } else {
+      const named = existingNetworkOf(spec, Stack.of(this).account);
+      this.subnetIds = named?.subnetIds ?? [];
+      this.securityGroupIds = named?.securityGroupIds ?? [];
+      if (named) this.check = new ExistingNetwork(this, 'Existing', named);
+    }
+  }
+
+  /** The subnet in a zone, if zones were given by id. */
+  subnetOfZone(zoneId: string): string | undefined {
+    return this.made?.subnetOfZone[zoneId]?.subnetId;
+  }
+
+  /** The VPC, subnet and security group that a file system in a zone uses. */
+  partsIn(zoneId: string): IConstruct[] {
+    const subnet = this.made?.subnetOfZone[zoneId];
+    return this.made && subnet ? [this.made.vpc, subnet, this.made.securityGroup] : [];
+  }
+
+  private make(spec: EnvironmentSpec, mode: 'vpc-locked' | 'vpc-nat', encryptionKey?: kms.IKey): TrainingNetwork {
+    const places = [...(spec.storage.external ?? []).map(({ s3 }) => s3), spec.network.wheels ?? ''].filter(Boolean);
+    return new TrainingNetwork(this, 'Vpc', {
+      prefix: `slipway-${spec.name}`,
+      mode,
+      cidr: spec.network.cidr,
+      availabilityZoneIds: this.zoneIds.length > 0 ? this.zoneIds : undefined,
+      subnetOrder: spec.network.subnetOrder,
+      endpoints: spec.network.endpoints,
+      retain: spec.storage.retain,
+      encryptionKey,
+      foreignBucketArns: places.map(
+        (s3) => `arn:${Stack.of(this).partition}:s3:::${s3.replace(/^s3:\/\//, '').split('/')[0]}`,
+      ),
+      usesCodeArtifact: spec.network.packages === 'codeartifact',
+      allowsRemoteDebug: spec.guardrails.allowRemoteDebug,
+      mlflowServers: mlflowServers(spec.teams),
+      usesHubs: (spec.storage.hubs ?? []).length > 0,
+    });
+  }
+}

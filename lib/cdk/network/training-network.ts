@@ -1,0 +1,174 @@
+import { Fn, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import * as ec2 from 'aws-cdk-lib/aws-ec2';
+import type * as kms from 'aws-cdk-lib/aws-kms';
+import * as logs from 'aws-cdk-lib/aws-logs';
+import { Construct } from 'constructs';
+import { DEFAULT_VPC_CIDR, subnetPlan } from '../../core/catalog/subnet-plan';
+import { isDeployed } from '../embedded-aws';
+import { endpointServices, interfaceEndpointPolicy, s3EndpointPolicy } from './network-endpoints';
+import { regionalZones } from './regional-zones';
+import { addNat, jobSubnets } from './training-subnets';
+
+/** Properties of `TrainingNetwork`. */
+export interface TrainingNetworkProps {
+  /** Prefix of names, `slipway-research`. */
+  readonly prefix: string;
+  /**
+   * vpc-locked: isolated subnets and endpoints, no internet access; vpc-nat: private subnets behind one NAT gateway. @default 'vpc-locked'
+   */
+  readonly mode?: 'vpc-locked' | 'vpc-nat';
+  /** Address range of the VPC, /16 to /21; each zone gets an eighth. @default '10.64.0.0/16' */
+  readonly cidr?: string;
+  /** Zone ids (usw2-az2). @default - all zones of the Region, as the CDK looks them up for the stack */
+  readonly availabilityZoneIds?: readonly string[];
+  /**
+   * Zone ids or names in the order in which version 0.1.0 numbered the subnets, so that a network of that version keeps its subnets. With
+   * an empty list the subnets are replaced by those of a new VPC. @default - address ranges by zone
+   */
+  readonly subnetOrder?: readonly string[];
+  /** ARNs of buckets of other accounts that jobs may access through the S3 endpoint. @default - none */
+  readonly foreignBucketArns?: readonly string[];
+  /** Whether jobs read models of SageMaker hubs, which are in buckets of AWS. @default false */
+  readonly usesHubs?: boolean;
+  /** ARNs of MLflow tracking servers to which jobs log; a locked network gets an endpoint for them. @default - none */
+  readonly mlflowServers?: readonly string[];
+  /** Whether `requirements` are installed from CodeArtifact, which needs two more endpoints. @default false */
+  readonly usesCodeArtifact?: boolean;
+  /** Whether remote debug sessions are allowed, which need the Session Manager endpoint. @default false */
+  readonly allowsRemoteDebug?: boolean;
+  /**
+   * Key of the flow logs, which are then deleted with the stack: that of an `OperationsKey`. @default - the default encryption of
+   * CloudWatch Logs
+   */
+  readonly encryptionKey?: kms.IKey;
+  /** Whether flow logs without a key of their own are retained when the stack is deleted. @default true */
+  readonly retain?: boolean;
+  /** Services besides S3 that scripts call, by the name of their endpoint, such as `sts`. @default - none */
+  readonly endpoints?: readonly string[];
+}
+
+/**
+ * VPC for training jobs. There are subnets in all zones, because few zones have GPU capacity and a job can only be placed where there is a
+ * subnet; the address range of a zone depends only on that zone. SageMaker itself pulls the image and sends logs and metrics, so a locked
+ * network needs only the S3 gateway endpoint, which is free, and the interface endpoints that are configured.
+ *
+ * ```ts
+ * const network = new TrainingNetwork(this, 'Network', { prefix: 'slipway-research' });
+ * ```
+ */
+export class TrainingNetwork extends Construct {
+  /** VPC of jobs. */
+  public readonly vpc: ec2.Vpc;
+  /** Security group of every job: all traffic to and from itself, which EFA needs, and outbound HTTPS. */
+  public readonly securityGroup: ec2.SecurityGroup;
+  /** Subnets of jobs, one per zone. */
+  public readonly subnetIds: string[];
+  /** The subnets, by zone as it was given. */
+  public readonly subnetOfZone: Readonly<Record<string, ec2.ISubnet>>;
+  /** Security groups of jobs: only `securityGroup`. */
+  public readonly securityGroupIds: string[];
+  /** Subnets with their zone ids. */
+  public readonly subnets: { id: string; zoneId: string }[];
+
+  constructor(scope: Construct, id: string, props: TrainingNetworkProps) {
+    super(scope, id);
+    const isLocked = (props.mode ?? 'vpc-locked') === 'vpc-locked';
+    const { zones, vpcId } = this.placeOf(props);
+    const cidr = props.cidr ?? DEFAULT_VPC_CIDR;
+    const plan = subnetPlan(zones, props.subnetOrder, cidr);
+    this.vpc = this.makeVpc(vpcId, cidr);
+    const hasNat = !isLocked && isDeployed(this, 'natGateway');
+    const chosen = jobSubnets(this.vpc, plan, !hasNat);
+    if (hasNat) addNat(this.vpc, plan, chosen);
+    this.securityGroup = this.makeSecurityGroup(props.prefix);
+    this.addEndpoints(isLocked, chosen, props);
+    if (isDeployed(this, 'flowLogs')) this.addFlowLog(props.retain ?? true, props.encryptionKey);
+    this.subnetIds = chosen.map((subnet) => subnet.subnetId);
+    this.subnetOfZone = Object.fromEntries(
+      plan.flatMap(({ zone }, i) => (chosen[i] ? [[zone, chosen[i]] as const] : [])),
+    );
+    this.securityGroupIds = [this.securityGroup.securityGroupId];
+    this.subnets = chosen.map((subnet) => ({ id: subnet.subnetId, zoneId: cfnSubnet(subnet).attrAvailabilityZoneId }));
+  }
+
+  /**
+   * Zones, and the construct id of the VPC. Subnets by zone id are in another VPC than subnets by zone name: both use the same address
+   * ranges, and a subnet cannot be changed from one to the other, so a change between them creates a new VPC beside the old one.
+   */
+  private placeOf(props: TrainingNetworkProps): { zones: readonly string[]; vpcId: string } {
+    const { region } = Stack.of(this);
+    const { availabilityZoneIds: ids, subnetOrder: order } = props;
+    const isFirst = order === undefined ? ids === undefined : order.length > 0;
+    const all = isDeployed(this, 'zones') ? regionalZones(Stack.of(this)) : [`${region}a`, `${region}b`];
+    return { zones: ids ?? all, vpcId: isFirst ? 'Vpc' : 'VpcByZone' };
+  }
+
+  private makeVpc(id: string, cidr: string): ec2.Vpc {
+    return new ec2.Vpc(this, id, {
+      ipAddresses: ec2.IpAddresses.cidr(cidr),
+      // The subnets are created separately; a token prevents the construct from looking up zones.
+      availabilityZones: [Fn.select(0, Fn.getAzs())],
+      subnetConfiguration: [],
+      natGateways: 0,
+      restrictDefaultSecurityGroup: isDeployed(this, 'defaultGroup'),
+    });
+  }
+
+  /**
+   * EFA requires rules that name the security group itself, in both directions: an address range is not sufficient. The construct silently
+   * drops a group's rule for itself if the group allows all outbound traffic, so that is disabled here.
+   */
+  private makeSecurityGroup(prefix: string): ec2.SecurityGroup {
+    const group = new ec2.SecurityGroup(this, 'JobGroup', {
+      vpc: this.vpc,
+      description: `${prefix}: training jobs`,
+      allowAllOutbound: false,
+    });
+    if (isDeployed(this, 'rulesForItself'))
+      group.connections.allowInternally(ec2.Port.allTraffic(), 'EFA, NCCL and Lustre within a job');
+    // Isolated subnets have no routes except to endpoints; using the id of the S3 prefix list would need a look-up.
+    group.addEgressRule(ec2.Peer.anyIpv4(), ec2.Port.tcp(443), 'S3 and interface endpoints');
+    return group;
+  }
+
+  private addEndpoints(isLocked: boolean, subnets: readonly ec2.ISubnet[], props: TrainingNetworkProps): void {
+    const selected = { subnets: [...subnets] };
+    const s3 = this.vpc.addGatewayEndpoint('S3', {
+      service: ec2.GatewayVpcEndpointAwsService.S3,
+      subnets: [selected],
+    });
+    for (const statement of s3EndpointPolicy(Stack.of(this), props.foreignBucketArns ?? [], props.usesHubs))
+      s3.addToPolicy(statement);
+    const services = Object.entries(endpointServices(props));
+    if (!isLocked || services.length === 0) return;
+    const group = new ec2.SecurityGroup(this, 'EndpointGroup', {
+      vpc: this.vpc,
+      description: `${props.prefix}: interface endpoints`,
+      allowAllOutbound: false,
+    });
+    group.addIngressRule(ec2.Peer.ipv4(props.cidr ?? DEFAULT_VPC_CIDR), ec2.Port.tcp(443), 'HTTPS from jobs');
+    for (const [name, service] of services) {
+      const options = { service, open: false, securityGroups: [group], subnets: selected };
+      const endpoint = this.vpc.addInterfaceEndpoint(name, options);
+      const policy = interfaceEndpointPolicy(Stack.of(this), name, props.mlflowServers);
+      for (const statement of policy) endpoint.addToPolicy(statement);
+    }
+  }
+
+  private addFlowLog(retain: boolean, encryptionKey?: kms.IKey): void {
+    const logGroup = new logs.LogGroup(this, 'FlowLogs', {
+      retention: logs.RetentionDays.THREE_MONTHS,
+      // A log group is unreadable without its key, so a log group with a key of the stack is deleted with the stack.
+      removalPolicy: retain && !encryptionKey ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+      encryptionKey,
+    });
+    this.vpc.addFlowLog('FlowLog', {
+      destination: ec2.FlowLogDestination.toCloudWatchLogs(logGroup),
+      trafficType: ec2.FlowLogTrafficType.REJECT,
+    });
+  }
+}
+
+function cfnSubnet(subnet: ec2.ISubnet): ec2.CfnSubnet {
+  return subnet.node.defaultChild as ec2.CfnSubnet;
+}

@@ -1,0 +1,88 @@
+import { type CustomResource, Duration, Stack } from 'aws-cdk-lib';
+import { Construct } from 'constructs';
+import { GUARD_TYPE } from '../../core/contracts/custom-resources';
+import { ENV_RUN_TABLE } from '../../core/contracts/launcher';
+import { ACTIVE_INDEX, CLOSED_ITEM } from '../../core/contracts/run-table';
+import type { ExactStatement } from '../access/statement';
+import { HandlerFunction } from '../functions/handler-function';
+import { HandlerResource } from '../functions/handler-resource';
+
+/** Properties of the guards of a stack. */
+export interface GuardProps {
+  /** Name of the environment. */
+  readonly environment: string;
+  /** A name and not a reference, because the guard must neither depend on the table nor be deleted before it. */
+  readonly runTableName: string;
+  /** Properties that an update may not change while runs are live; every value as text. */
+  readonly guarded: Readonly<Record<string, string>>;
+}
+
+/**
+ * Rejects the deletion of the stack, or the replacement of role, network or key, while runs are live. Role, network and key must depend on
+ * `replaceGuard`, and `deleteGuard` must depend on everything, so that a deletion calls it first.
+ */
+export class Guards extends Construct {
+  /** Custom resource on which everything depends that no update may replace while runs are live. */
+  public readonly replaceGuard: CustomResource;
+  /** Custom resource that depends on everything, so that a deletion calls it first. */
+  public readonly deleteGuard: CustomResource;
+
+  constructor(scope: Construct, id: string, props: GuardProps) {
+    super(scope, id);
+    this.replaceGuard = this.guard('Replace', props, { guards: 'replace', ...props.guarded });
+    this.deleteGuard = this.guard('Delete', props, { guards: 'delete' });
+  }
+
+  /** Separate functions: the delete guard depends on everything, the replace guard on nothing. */
+  private guard(id: string, props: GuardProps, properties: Record<string, string>): CustomResource {
+    const scope = new Construct(this, id);
+    const onEvent = new HandlerFunction(scope, 'Function', {
+      handler: 'guards',
+      description: `Refuses to ${id.toLowerCase()} under live runs`,
+      environment: { [ENV_RUN_TABLE]: props.runTableName },
+    });
+    for (const statement of guardStatements(Stack.of(this), props.runTableName, properties.guards === 'delete'))
+      onEvent.allow(statement);
+    return new HandlerResource(scope, 'Guard', {
+      resourceType: GUARD_TYPE,
+      onEvent,
+      asksForStack: true,
+      serviceTimeout: Duration.minutes(3),
+      properties: { environment: props.environment, ...properties },
+    }).resource;
+  }
+}
+
+/** A guard lists live runs and jobs; the delete guard also closes the environment, so that no run starts after it. */
+function guardStatements(stack: Stack, runTableName: string, closes: boolean): ExactStatement[] {
+  const { partition, region, account } = stack;
+  const table = `arn:${partition}:dynamodb:${region}:${account}:table/${runTableName}`;
+  const close = {
+    sid: 'CloseEnvironment',
+    actions: ['dynamodb:PutItem'],
+    resources: [table],
+    conditions: { 'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': [CLOSED_ITEM] } },
+  };
+  return [
+    { sid: 'ListActiveRuns', actions: ['dynamodb:Query'], resources: [`${table}/index/${ACTIVE_INDEX}`] },
+    ...(closes ? [close] : []),
+    {
+      sid: 'ReadRunTable',
+      actions: ['kms:Decrypt'],
+      resources: [`arn:${partition}:kms:${region}:${account}:key/*`],
+      conditions: {
+        StringEquals: {
+          'kms:ViaService': `dynamodb.${region}.${stack.urlSuffix}`,
+          'kms:EncryptionContext:aws:dynamodb:tableName': runTableName,
+        },
+      },
+      wildcard: "The key is made after the guard; the condition holds it to this table's.",
+    },
+    {
+      sid: 'ListLiveJobs',
+      actions: ['sagemaker:ListTrainingJobs', 'sagemaker:ListProcessingJobs'],
+      resources: ['*'],
+      wildcard: 'Listing jobs has no resource type.',
+    },
+  ];
+}

@@ -1,0 +1,185 @@
+import { Duration, Stack } from 'aws-cdk-lib';
+import * as cloudwatch from 'aws-cdk-lib/aws-cloudwatch';
+import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
+import type * as sqs from 'aws-cdk-lib/aws-sqs';
+import { Construct } from 'constructs';
+import { LOG_RETENTION_TYPE } from '../../core/contracts/custom-resources';
+import { METRIC_NAMESPACE, QUOTA_METRIC } from '../../core/contracts/team-metrics';
+import { logGroupArns, SHARED_LOG_GROUPS } from '../access/log-group-arns';
+import { deployLogGroupName, HandlerFunction } from '../functions/handler-function';
+import { HandlerResource } from '../functions/handler-resource';
+import type { TrainingLauncher } from '../launcher/training-launcher';
+import { jobHostMetric } from './job-host-metric';
+
+const SHARED_RETENTION_DAYS = 365;
+const RUNBOOK = 'docs/environment.md';
+
+/** Properties of `Observability`. */
+export interface ObservabilityProps {
+  /** Name of the environment, by which the metrics of its jobs are selected. */
+  readonly environment: string;
+  /** Launcher whose functions and queues are monitored, and whose topic receives the alarms. */
+  readonly launcher: TrainingLauncher;
+  /** Dead-letter queue of the other functions. @default - they have none */
+  readonly failedInvocations?: sqs.IQueue;
+  /**
+   * Percentage of an instance quota at which an alarm is raised; the launcher must write the metric (its `quotaAlarmPercent`). @default -
+   * no alarm
+   */
+  readonly quotaAlarmPercent?: number;
+}
+
+/**
+ * One dashboard, one alarm for each condition that needs a person (sent to the launcher's topic), and a retention for SageMaker's shared
+ * log groups and the log group of the stack's deploys if they have none. Costs about 4 USD a month. The description of each alarm names its
+ * section of the runbook.
+ */
+export class Observability extends Construct {
+  /** The dashboard, `slipway-<environment>-<region>`. */
+  public readonly dashboard: cloudwatch.Dashboard;
+  /** The alarms. */
+  public readonly alarms: cloudwatch.Alarm[];
+
+  constructor(
+    scope: Construct,
+    id: string,
+    private readonly props: ObservabilityProps,
+  ) {
+    super(scope, id);
+    this.alarms = this.makeAlarms();
+    const action = new SnsAction(props.launcher.topic);
+    for (const alarm of this.alarms) {
+      alarm.addAlarmAction(action);
+      alarm.addOkAction(action);
+    }
+    this.dashboard = this.makeDashboard();
+    this.setLogRetention();
+  }
+
+  private makeAlarms(): cloudwatch.Alarm[] {
+    const { launcher, failedInvocations } = this.props;
+    const every = { period: Duration.minutes(5), statistic: 'Sum' };
+    return [
+      this.alarm('ReconcileErrors', 'reconcile-errors', launcher.reconcile.function.metricErrors(every), 3),
+      this.alarm('ControlErrors', 'control-errors', launcher.control.function.metricErrors(every), 1),
+      this.alarm('RunDeadLetters', 'run-dead-letters', depth(launcher.runDeadLetters), 1),
+      this.alarm('EventDeadLetters', 'event-dead-letters', depth(launcher.eventDeadLetters), 1),
+      ...(failedInvocations
+        ? [this.alarm('FailedInvocations', 'failed-invocations', depth(failedInvocations), 1)]
+        : []),
+      ...this.quotaAlarm(),
+      // Monitors the schedule itself: no invocation at all means that the schedule is disabled.
+      new cloudwatch.Alarm(this, 'NoTicks', {
+        alarmDescription: this.describe('no-ticks'),
+        metric: launcher.reconcile.function.metricInvocations({ period: Duration.minutes(15), statistic: 'Sum' }),
+        threshold: 1,
+        evaluationPeriods: 1,
+        comparisonOperator: cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
+        treatMissingData: cloudwatch.TreatMissingData.BREACHING,
+      }),
+    ];
+  }
+
+  private alarm(id: string, anchor: string, metric: cloudwatch.IMetric, periods: number): cloudwatch.Alarm {
+    return new cloudwatch.Alarm(this, id, {
+      alarmDescription: this.describe(anchor),
+      metric,
+      threshold: 1,
+      evaluationPeriods: periods,
+      comparisonOperator: cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+      treatMissingData: cloudwatch.TreatMissingData.NOT_BREACHING,
+    });
+  }
+
+  private quotaAlarm(): cloudwatch.Alarm[] {
+    const { environment, quotaAlarmPercent: threshold } = this.props;
+    if (threshold === undefined) return [];
+    return [
+      new cloudwatch.Alarm(this, 'QuotaUse', {
+        alarmDescription: this.describe('quota-use'),
+        metric: new cloudwatch.Metric({
+          namespace: METRIC_NAMESPACE,
+          metricName: QUOTA_METRIC,
+          dimensionsMap: { Environment: environment },
+          statistic: 'Maximum',
+          period: Duration.minutes(5),
+        }),
+        threshold,
+        // The metric has one value about every five minutes: a period without a value must not end an alarm that the next value would raise
+        // again.
+        evaluationPeriods: 2,
+        datapointsToAlarm: 1,
+        comparisonOperator: cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+        treatMissingData: cloudwatch.TreatMissingData.NOT_BREACHING,
+      }),
+    ];
+  }
+
+  private describe(anchor: string): string {
+    return `Slipway ${this.props.environment}: ${anchor.replaceAll('-', ' ')}; see ${RUNBOOK}#alarm-${anchor}`;
+  }
+
+  private makeDashboard(): cloudwatch.Dashboard {
+    const { environment, launcher } = this.props;
+    const graph = (title: string, left: cloudwatch.IMetric[]) =>
+      new cloudwatch.GraphWidget({ title, left, width: 12, period: Duration.minutes(5) });
+    return new cloudwatch.Dashboard(this, 'Dashboard', {
+      dashboardName: `slipway-${environment}-${Stack.of(this).region}`,
+      widgets: [
+        [new cloudwatch.AlarmStatusWidget({ title: 'Alarms', alarms: this.alarms, width: 24, height: 3 })],
+        [
+          graph('GPU utilisation by instance', [jobHostMetric(environment, 'GPUUtilization')]),
+          graph('GPU memory by instance', [jobHostMetric(environment, 'GPUMemoryUtilization')]),
+        ],
+        [
+          graph('Reconcile', [
+            launcher.reconcile.function.metricInvocations(),
+            launcher.reconcile.function.metricErrors(),
+            launcher.reconcile.function.metricDuration(),
+          ]),
+          graph('Queues', [depth(launcher.queue), depth(launcher.runDeadLetters), depth(launcher.eventDeadLetters)]),
+        ],
+      ],
+    });
+  }
+
+  private setLogRetention(): void {
+    const onEvent = new HandlerFunction(this, 'LogRetention', {
+      handler: 'log-retention',
+      description: 'Gives SageMaker log groups a retention where none is set',
+    });
+    const logGroupNames = [...SHARED_LOG_GROUPS, deployLogGroupName(this)];
+    onEvent.allow({
+      sid: 'FindSharedLogGroups',
+      actions: ['logs:DescribeLogGroups'],
+      resources: ['*'],
+      wildcard: 'Listing log groups names none of them.',
+    });
+    const wildcard = 'A few log groups: actions on a group are judged with the ending :*.';
+    onEvent.allow({
+      sid: 'MakeSharedLogGroups',
+      actions: ['logs:CreateLogGroup'],
+      resources: logGroupArns(Stack.of(this), SHARED_LOG_GROUPS),
+      wildcard,
+    });
+    onEvent.allow({
+      sid: 'SetRetention',
+      actions: ['logs:PutRetentionPolicy'],
+      resources: logGroupArns(Stack.of(this), logGroupNames),
+      wildcard,
+    });
+    new HandlerResource(this, 'SharedLogs', {
+      resourceType: LOG_RETENTION_TYPE,
+      onEvent,
+      asksForStack: true,
+      serviceTimeout: Duration.minutes(3),
+      properties: {
+        logGroupNames: JSON.stringify(logGroupNames),
+        retentionDays: String(SHARED_RETENTION_DAYS),
+      },
+    });
+  }
+}
+
+const depth = (queue: sqs.IQueue): cloudwatch.Metric =>
+  queue.metricApproximateNumberOfMessagesVisible({ period: Duration.minutes(5), statistic: 'Maximum' });

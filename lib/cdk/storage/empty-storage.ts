@@ -1,0 +1,69 @@
+import { type CustomResource, Duration, Stack } from 'aws-cdk-lib';
+import type * as s3 from 'aws-cdk-lib/aws-s3';
+import { Construct } from 'constructs';
+import { EMPTY_STORAGE_TYPE } from '../../core/contracts/custom-resources';
+import { HandlerFunction } from '../functions/handler-function';
+import { HandlerResource } from '../functions/handler-resource';
+
+/** Properties of `EmptyStorage`. */
+export interface EmptyStorageProps {
+  /** Buckets that the same stack creates. */
+  readonly buckets: readonly s3.Bucket[];
+  /** The bucket with a replication rule, which is removed if the bucket is retained, because the rule's role is deleted. @default - none */
+  readonly replicated?: s3.IBucket;
+  /** Whether they are retained: then they are emptied only while the creation of the stack is rolled back. */
+  readonly retain: boolean;
+}
+
+/**
+ * Empties buckets before CloudFormation deletes them, because it cannot delete a bucket that contains objects. Everything that writes to
+ * the buckets must depend on it, so that it is called after the last write.
+ */
+export class EmptyStorage extends Construct {
+  public readonly resource: CustomResource;
+
+  constructor(scope: Construct, id: string, props: EmptyStorageProps) {
+    super(scope, id);
+    const onEvent = new HandlerFunction(this, 'Function', {
+      handler: 'empty-storage',
+      description: 'Empties buckets that are about to be deleted with their stack',
+      timeout: Duration.minutes(14),
+      memorySize: 512,
+    });
+    this.grant(onEvent, props.buckets, props.replicated);
+    this.resource = new HandlerResource(this, 'Empty', {
+      resourceType: EMPTY_STORAGE_TYPE,
+      onEvent,
+      asksForStack: true,
+      serviceTimeout: Duration.minutes(15),
+      properties: {
+        bucketNames: Stack.of(this).toJsonString(props.buckets.map(({ bucketName }) => bucketName)),
+        when: props.retain ? 'rollback' : 'always',
+        ...(props.replicated && { replicated: props.replicated.bucketName }),
+      },
+    }).resource;
+    // Deleted before the buckets and their policies.
+    this.resource.node.addDependency(...props.buckets);
+  }
+
+  private grant(onEvent: HandlerFunction, buckets: readonly s3.Bucket[], replicated?: s3.IBucket): void {
+    onEvent.allow({
+      sid: 'ListAndCloseBuckets',
+      actions: ['s3:ListBucketVersions', 's3:GetBucketPolicy', 's3:PutBucketPolicy'],
+      resources: buckets.map(({ bucketArn }) => bucketArn),
+    });
+    if (replicated)
+      // DeleteBucketReplication has no action of its own: docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucketReplication.html, 2026-11-23.
+      onEvent.allow({
+        sid: 'RemoveReplicationRule',
+        actions: ['s3:PutReplicationConfiguration'],
+        resources: [replicated.bucketArn],
+      });
+    onEvent.allow({
+      sid: 'EmptyBuckets',
+      actions: ['s3:DeleteObject', 's3:DeleteObjectVersion'],
+      resources: buckets.map((bucket) => bucket.arnForObjects('*')),
+      wildcard: 'Every object goes, when the bucket goes.',
+    });
+  }
+}

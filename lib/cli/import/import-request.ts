@@ -1,0 +1,96 @@
+import { CODE_IN_IMAGE } from '../../core/config/code-source';
+import type { Descriptor } from '../../core/config/descriptor';
+import { bareIssue, type Issue } from '../../core/config/issue';
+import { loadRun } from '../../core/config/load';
+import type { RunSpec } from '../../core/config/run-spec';
+import { trainingJobRequest } from '../../core/job/training-request';
+import { type NotCarried, notCarriedBy } from './differences';
+import type { Drafted } from './draft';
+import { draftOf } from './from-request';
+import { regionOfImage } from './image';
+import type { TrainerFiles } from './model-trainer';
+import type { ForeignRequest } from './read-request';
+import { runFileText } from './write';
+
+/** A run file that was created from an existing job. */
+export interface Imported {
+  /** YAML; values that were not imported are comments. */
+  runFile: string;
+  notCarried: NotCarried[];
+  /** Schema errors of the file, which prevent further checks. */
+  issues: Issue[];
+  run?: RunSpec;
+  region: string;
+}
+
+/**
+ * The source, and the environment to compare with; without an environment, all values that an environment determines are listed as
+ * differences.
+ */
+export interface ImportContext {
+  /** Source as given by the user: a job, an ARN or a file. */
+  source: string;
+  descriptor?: Descriptor;
+  region?: string;
+  /** Files with the script and distribution of an SDK v3 job. @default - not known */
+  trainerFiles?: TrainerFiles;
+}
+
+/** The run file of a CreateTrainingJob request. */
+export function importRequest(request: ForeignRequest, context: ImportContext): Imported {
+  const drafted = draftOf(request, context.trainerFiles);
+  const region = context.region ?? context.descriptor?.region ?? regionOf(request) ?? 'us-west-2';
+  const { value: run } = loadRun(runFileText(drafted.draft, [], context.source));
+  const remade = run ? trainingJobRequest(planOf(run, region, context.descriptor)) : {};
+  const compared = run ? notCarriedBy(request, remade) : [];
+  return finish(drafted, [...drafted.remarks, ...compared], context, region);
+}
+
+/** The run file for a draft that is not based on a request: a recipe or a command line. */
+export function importDraft(drafted: Drafted, context: ImportContext): Imported {
+  const region = context.region ?? context.descriptor?.region ?? 'us-west-2';
+  return finish(drafted, drafted.remarks, context, region);
+}
+
+function finish({ draft }: Drafted, notCarried: NotCarried[], { source }: ImportContext, region: string): Imported {
+  const runFile = runFileText(draft, notCarried, source);
+  const loaded = loadRun(runFile);
+  return { runFile, notCarried, issues: loaded.issues.map(bareIssue), run: loaded.value, region };
+}
+
+function regionOf({ RoleArn: _role, AlgorithmSpecification, ...request }: ForeignRequest): string | undefined {
+  const plan = /^arn:aws[a-z-]*:sagemaker:([a-z0-9-]+):/.exec(request.ResourceConfig?.TrainingPlanArn ?? '')?.[1];
+  return regionOfImage(AlgorithmSpecification?.TrainingImage ?? '') ?? plan;
+}
+
+/** An environment without settings, so that all values from an environment are reported as differences. */
+const NO_ENVIRONMENT: Descriptor = {
+  schemaVersion: 1,
+  name: 'imported',
+  team: 'imported',
+  partition: 'aws',
+  account: '000000000000',
+  region: 'us-west-2',
+  executionRoleArn: 'arn:aws:iam::000000000000:role/imported',
+  dataBucket: 'imported-data',
+  checkpointBucket: 'imported-checkpoints',
+  artifactBucket: 'imported-artifacts',
+  subnetIds: [],
+  securityGroupIds: [],
+};
+
+function planOf(run: RunSpec, region: string, descriptor = NO_ENVIRONMENT): Parameters<typeof trainingJobRequest>[0] {
+  const { source, sha256 = null, builtin } = run.code;
+  return {
+    run,
+    descriptor,
+    region,
+    runId: run.name,
+    attempt: 1,
+    ...(!builtin && source !== CODE_IN_IMAGE && { code: { uri: source, sha256 } }),
+    driver: { uri: `s3://${descriptor.artifactBucket}/drivers/`, hash: '' },
+    configHash: '',
+    resumeFrom: '',
+    restartSecret: '',
+  };
+}

@@ -1,0 +1,134 @@
+import {
+  DescribeTrainingJobCommand,
+  type DescribeTrainingJobCommandOutput,
+  UpdateTrainingJobCommand,
+} from '@aws-sdk/client-sagemaker';
+import { StartSessionCommand, type StartSessionCommandInput } from '@aws-sdk/client-ssm';
+import { type Issue, issue } from '../../core/config/issue';
+import type { Refusal, ShellAnswer, ShellRequest } from '../../core/contracts/control';
+import { noteEvent } from '../../core/lifecycle/intent';
+import { isOver, type RunRecord } from '../../core/lifecycle/record';
+import { isNamed } from '../shared/custom-resource';
+import { readDescriptor } from '../shared/descriptors';
+import { changeRun } from './change-run';
+import type { ControlDeps } from './deps';
+import { findOwnRun, refusal } from './own-run';
+
+/** Documentation of target format, statuses and permissions. */
+const PAGE = 'https://docs.aws.amazon.com/sagemaker/latest/dg/train-remote-debugging.html';
+/** AWS document that runs one command in a terminal. */
+const COMMAND_DOCUMENT = 'AWS-StartInteractiveCommand';
+
+/**
+ * Opens a Session Manager session on a host of a run of this team, and enables remote debugging if the run did not.
+ *
+ * People have no permission to start sessions themselves: the target of a session is named after the job, and the name of a job does not
+ * show which team it belongs to. The answer contains a token that is valid for this one session. While the agent of the host is not
+ * connected, the answer says so, and the caller asks again.
+ */
+export async function openShell(
+  deps: ControlDeps,
+  team: string,
+  request: ShellRequest,
+): Promise<ShellAnswer | Refusal> {
+  const own = await findOwnRun(deps, team, request.runId);
+  if ('ok' in own) return own;
+  const { guardrails } = await readDescriptor(deps, team);
+  const wrong = runIssue(own, guardrails?.allowRemoteDebug === true, deps.environment);
+  if (wrong) return refusal(wrong);
+  const job = await deps.sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: own.attempt?.jobName }));
+  const unfit = jobIssue(job, request.host, own.runId);
+  if (unfit) return refusal(unfit);
+  await enableRemoteDebug(deps, own, job);
+  return startSession(deps, own, request, job.TrainingJobName ?? '');
+}
+
+/** Why no shell can be opened on any host of the run; undefined when it can. */
+function runIssue(run: RunRecord, isAllowed: boolean, environment: string): Issue | undefined {
+  const at = { got: `${run.runId}, ${run.state}` };
+  if (run.kind !== 'training')
+    return issue('shell/kind', 'error', '', {
+      must: 'must be a training run: the API has no remote debugging for processing jobs',
+      got: run.runId,
+      fix: `read its log with slipway logs ${run.runId}`,
+    });
+  if (!isAllowed)
+    return issue('shell/guardrail', 'error', 'guardrails.allowRemoteDebug', {
+      must: `must be true in environment ${environment}: a shell has the credentials of the team's role`,
+      fix: 'ask the platform team to set it and deploy',
+    });
+  if (isOver(run) || run.attempt?.phase !== 'created')
+    return issue('shell/not-running', 'error', '', { must: 'must have a live job', ...at, fix: 'see slipway status' });
+  return undefined;
+}
+
+function jobIssue(job: DescribeTrainingJobCommandOutput, host: number, runId: string): Issue | undefined {
+  if (job.SecondaryStatus !== 'Training' && job.SecondaryStatus !== 'Downloading')
+    return issue('shell/not-running', 'error', '', {
+      must: 'must have a job in Training: only then do its containers take sessions',
+      got: `${runId}, ${job.SecondaryStatus}`,
+      fix: 'try again when slipway status shows Training',
+    });
+  if (job.EnableNetworkIsolation)
+    return issue('shell/isolation', 'error', 'network.isolation', {
+      must: 'must be false for a shell: an isolated container cannot reach Systems Manager',
+      got: true,
+      fix: `read its log with slipway logs ${runId}`,
+    });
+  const hosts = hostsOf(job);
+  if (host <= hosts) return undefined;
+  return issue('shell/host', 'error', '--node', {
+    must: `must be 1 to ${hosts}`,
+    got: host,
+    fix: 'choose one of them',
+  });
+}
+
+function hostsOf({ ResourceConfig: config }: DescribeTrainingJobCommandOutput): number {
+  const groups = config?.InstanceGroups ?? [];
+  return config?.InstanceCount ?? groups.reduce((sum, group) => sum + (group.InstanceCount ?? 0), 0);
+}
+
+/** UpdateTrainingJob accepts this change while the job is Downloading or Training. */
+async function enableRemoteDebug(
+  deps: ControlDeps,
+  run: RunRecord,
+  job: DescribeTrainingJobCommandOutput,
+): Promise<void> {
+  if (job.RemoteDebugConfig?.EnableRemoteDebug) return;
+  const change = { TrainingJobName: job.TrainingJobName, RemoteDebugConfig: { EnableRemoteDebug: true } };
+  await deps.sagemaker.send(new UpdateTrainingJobCommand(change));
+  const text = `remote debugging was turned on for ${job.TrainingJobName}, for slipway shell of team ${run.team}`;
+  await changeRun(deps, run, (r) => noteEvent(r, 'remote-debug-enabled', text, deps.now().getTime()));
+}
+
+async function startSession(
+  deps: ControlDeps,
+  run: RunRecord,
+  { host, command }: ShellRequest,
+  trainingJobName: string,
+): Promise<ShellAnswer | Refusal> {
+  const input: StartSessionCommandInput = {
+    Target: `sagemaker-training-job:${trainingJobName}_algo-${host}`,
+    ...(command !== undefined && { DocumentName: COMMAND_DOCUMENT, Parameters: { command: [command] } }),
+    Reason: `slipway shell: run ${run.runId}, team ${run.team}`,
+  };
+  const shared = { ok: true as const, runId: run.runId, trainingJobName, request: input };
+  try {
+    const { SessionId = '', StreamUrl = '', TokenValue = '' } = await deps.ssm.send(new StartSessionCommand(input));
+    const text = `a shell was opened into algo-${host} of ${trainingJobName} for team ${run.team}: session ${SessionId}`;
+    await changeRun(deps, run, (r) => noteEvent(r, 'shell-opened', text, deps.now().getTime()));
+    return { ...shared, session: { SessionId, StreamUrl, TokenValue } };
+  } catch (error) {
+    if (isNamed(error, 'TargetNotConnected')) return { ...shared, session: null };
+    if (isNamed(error, 'AccessDeniedException', 'InvalidDocument')) return refusal(sessionIssue(error));
+    throw error;
+  }
+}
+
+const sessionIssue = (error: unknown) =>
+  issue('shell/session', 'error', '', {
+    must: 'must be a host that Systems Manager opens a session into',
+    got: (error as Error).message,
+    fix: `compare with ${PAGE}`,
+  });

@@ -1,0 +1,127 @@
+import { PutObjectCommand } from '@aws-sdk/client-s3';
+import type { Descriptor } from '../../../core/config/descriptor';
+import { bucketAndKey, parseS3Uri } from '../../../core/config/formats/s3-uri';
+import { type Issue, issue } from '../../../core/config/issue';
+import type { RunSpec } from '../../../core/config/run-spec';
+import type { IntentAnswer, Refusal, StartRequest, UploadAnswer } from '../../../core/contracts/control';
+import { runIdAt, runPrefixes } from '../../../core/job/plan';
+import { teamKeyEncryption } from '../../../core/job/team-key';
+import { event } from '../../../core/lifecycle/timeline';
+import { readDescriptor } from '../../shared/descriptors';
+import type { RunIntent } from '../../shared/items';
+import { UnreadableItem } from '../../shared/stored';
+import type { ControlDeps } from '../deps';
+import { budgetRefusal, closedRefusal, refusal, unreadableIssue } from '../own-run';
+import { checkStart } from './check-run';
+import { findLiveTwin } from './live-twin';
+import { intentOf, recordOf } from './new-intent';
+
+/** Run ids are based on the time in seconds; this many taken ids in a row for one name indicate an error of the caller. */
+const MOST_ID_TRIES = 30;
+
+/** First call of a start: repeats all checks, stores the intent, and answers with the upload URLs. */
+export async function startRun(
+  deps: ControlDeps,
+  team: string,
+  request: StartRequest,
+): Promise<IntentAnswer | Refusal> {
+  const known = await deps.store.findRequest(team, request.clientRequestId);
+  if (known) return repeatStart(deps, team, known);
+  const descriptor = await readDescriptor(deps, team);
+  const { run, issues, quota } = await checkStart(request, descriptor, deps.region, deps.limits);
+  const others = run ? [...sizeIssues(run), ...(await otherRunIssues(deps, team, run))] : [];
+  if (!run || others.length > 0) return { ok: false, issues: [...issues, ...others], quota };
+  const twin = await findLiveTwin(deps, team, request, run);
+  if (twin) return repeatStart(deps, team, twin);
+  const refused = (await closedRefusal(deps)) ?? (await budgetRefusal(deps, team));
+  if (refused) return refused;
+  const made = await writeIntent(deps, team, request, { run, descriptor });
+  if (!made) return refusal(issue('run-id/taken', 'error', '', takenText(request.runId ?? run.name)));
+  await deps.s3.send(
+    new PutObjectCommand({
+      ...bucketAndKey(`${runPrefixes({ descriptor, runId: made.runId, attempt: 0 }).artifacts}run.yaml`),
+      Body: request.runFile,
+      ...teamKeyEncryption(descriptor),
+    }),
+  );
+  return { ok: true, runId: made.runId, uploads: await uploadsOf(deps, made.intent, descriptor), issues, quota };
+}
+
+const takenText = (got: string) => ({
+  must: 'must be a run id that is free',
+  got,
+  fix: 'leave --run-id out, or use another one',
+});
+
+/** The same request again, because its answer was lost: returns the same run with fresh URLs. */
+async function repeatStart(deps: ControlDeps, team: string, runId: string): Promise<IntentAnswer> {
+  const intent = await deps.store.findIntent(runId);
+  if (!intent) throw new Error(`run ${runId} has no intent in the run table`);
+  const uploads = await uploadsOf(deps, intent, await readDescriptor(deps, team));
+  return { ok: true, runId, uploads, issues: [], quota: [] };
+}
+
+async function writeIntent(
+  deps: ControlDeps,
+  team: string,
+  request: StartRequest,
+  { run, descriptor }: { run: RunSpec; descriptor: Descriptor },
+): Promise<{ runId: string; intent: RunIntent } | undefined> {
+  const now = deps.now();
+  const { prices, guardrails } = descriptor;
+  const pricing = { prices, guardrails };
+  for (let tries = 0; tries < MOST_ID_TRIES; tries++) {
+    const runId = request.runId ?? runIdAt(run.name, new Date(now.getTime() + tries * 1000));
+    const intent = intentOf(deps, run, request, { descriptor, runId });
+    const record = recordOf(deps, run, { ...request, ...pricing, runId, team }, now.getTime());
+    const line = event(now.getTime(), 'run-intended', `start asked by team ${team}`, { configHash: record.configHash });
+    if (await deps.store.create(record, intent, request.clientRequestId, line)) return { runId, intent };
+    // The write may have succeeded although its answer was lost: in that case the request is known now.
+    const known = await deps.store.findRequest(team, request.clientRequestId);
+    const own = known === undefined ? undefined : await deps.store.findIntent(known);
+    if (known !== undefined && own) return { runId: known, intent: own };
+    if (request.runId) return undefined;
+  }
+  return undefined;
+}
+
+async function uploadsOf(deps: ControlDeps, intent: RunIntent, { teamKeyArn }: Descriptor): Promise<UploadAnswer[]> {
+  const { code } = intent;
+  if (!code || code.sha256 === null || code.bytes === null) return [];
+  const place = parseS3Uri(code.uri);
+  const signed = await deps.presign(place, { sha256: code.sha256, bytes: code.bytes, teamKeyArn });
+  return [{ key: place.key, sha256: code.sha256, ...signed }];
+}
+
+/** An item of the run table has at most 400 KB; the record of the run and what is added later stay far below. */
+const MAX_STORED_BYTES = 350_000;
+
+function sizeIssues(run: RunSpec): Issue[] {
+  const bytes = Buffer.byteLength(JSON.stringify(run));
+  if (bytes <= MAX_STORED_BYTES) return [];
+  const text = { must: `must have at most ${MAX_STORED_BYTES} bytes once its defaults are filled in`, got: bytes };
+  return [
+    issue('run-file/size', 'error', 'run file', { ...text, fix: 'move long values into files of the code folder' }),
+  ];
+}
+
+/** Runs that this run refers to must belong to the same team. */
+async function otherRunIssues(deps: ControlDeps, team: string, run: RunSpec): Promise<Issue[]> {
+  const { startFrom } = run.checkpoints;
+  const named = [
+    ...run.after.map((id, i) => ({ path: `after[${i}]`, id })).filter(({ id }) => !id.startsWith('latest:')),
+    ...(startFrom && !startFrom.startsWith('s3://') ? [{ path: 'checkpoints.startFrom', id: startFrom }] : []),
+  ];
+  const found = await Promise.all(named.map(async (run) => ({ ...run, other: await deps.store.findOther(run.id) })));
+  return found.flatMap(({ path, id, other }) => {
+    if (other?.team !== team)
+      return [
+        issue('run/unknown', 'error', path, {
+          must: `must be a run of team ${team}`,
+          got: id,
+          fix: 'see slipway list',
+        }),
+      ];
+    return other instanceof UnreadableItem ? [unreadableIssue(path, other)] : [];
+  });
+}

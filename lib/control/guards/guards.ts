@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto';
+import { type DynamoDBClient, PutItemCommand, paginateQuery } from '@aws-sdk/client-dynamodb';
+import { paginateListProcessingJobs, paginateListTrainingJobs, type SageMakerClient } from '@aws-sdk/client-sagemaker';
+import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
+import { type GuardProperties, guardSchema } from '../../core/contracts/custom-resources';
+import {
+  ACTIVE_INDEX,
+  ACTIVE_INDEX_PARTITION_KEY,
+  ACTIVE_VALUE,
+  CLOSED_ATTRIBUTE,
+  CLOSED_ITEM,
+  POOL_ONLY_ATTRIBUTE,
+  RUN_TABLE_PARTITION_KEY,
+  RUN_TABLE_SORT_KEY,
+  TEAM_INDEX_PARTITION_KEY,
+} from '../../core/contracts/run-table';
+import { isNamed, parseProperties } from '../shared/custom-resource';
+import { type Change, changeOf } from './changes';
+
+/** Clients that the guards use. */
+export interface GuardDeps {
+  dynamo: DynamoDBClient;
+  sagemaker: SageMakerClient;
+  tableName: string;
+  now(): Date;
+  sleep(milliseconds: number): Promise<void>;
+}
+
+/** Time between closing the environment and reading its runs: a start that was already in progress appears in the index by then. */
+const SETTLE_MS = 10_000;
+
+/** No job is older than this: it waits for capacity for at most 28 days, and runs for at most 28 days (docs/facts/training-job.md). */
+const OLDEST_JOB_MS = 60 * 86_400_000;
+
+/** Number of runs that an error message names. */
+const NAMED = 5;
+
+/**
+ * Rejects changes that would affect a live run: `delete` rejects the deletion of the stack; `replace` rejects an update that replaces role,
+ * network or key, removes a team or a zone, or gives a team its first key of its own. It also rejects, with or without live runs, updates
+ * at which CloudFormation could only fail halfway (`changes.ts`).
+ *
+ * No run starts while the stack is being deleted: the delete guard closes the environment before it reads the runs, and reopens it when it
+ * rejects the deletion, and when a stack is created on a retained table. The answer is based on the run table and on SageMaker itself, so
+ * that a job whose table is gone still counts.
+ * After a rejected update CloudFormation sends another one that returns to the deployed state. The physical id contains the last accepted
+ * properties, so that this rollback is recognised. That of an update which was accepted and failed later is not: `acceptingRollback` does. A rejected deletion leaves the stack in DELETE_FAILED, from which it
+ * can only be deleted: termination protection prevents it from getting there.
+ */
+export async function onEvent(deps: GuardDeps, event: CdkCustomResourceEvent): Promise<CdkCustomResourceResponse> {
+  const properties = parseProperties(guardSchema, event);
+  const PhysicalResourceId = idOf(properties);
+  const isAsked =
+    properties.guards === 'delete' ? event.RequestType === 'Delete' : isNewUpdate(event, PhysicalResourceId);
+  if (properties.guards === 'delete') await close(deps, isAsked);
+  if (!isAsked) return { PhysicalResourceId };
+  if (properties.guards === 'delete') await deps.sleep(SETTLE_MS);
+  const change =
+    event.RequestType === 'Update' ? changeOf(guardSchema.parse(event.OldResourceProperties), properties) : DELETION;
+  if (!change) return { PhysicalResourceId };
+  const live = new Set([
+    ...(await activeRuns(deps, change.teams)),
+    ...(change.teams ? [] : await liveJobs(deps, properties.environment)),
+  ]);
+  if (live.size > 0) {
+    if (properties.guards === 'delete') await close(deps, false);
+    throw new Error(refusal(change.what, [...live]));
+  }
+  return { PhysicalResourceId };
+}
+
+/** The response to an accepted event: the id contains the properties, so that only they are recognised as accepted later. */
+export const accepted = (event: CdkCustomResourceEvent): CdkCustomResourceResponse => ({
+  PhysicalResourceId: idOf(parseProperties(guardSchema, event)),
+});
+
+/** Records whether runs may start, for control to read. */
+async function close({ dynamo, tableName }: GuardDeps, isClosed: boolean): Promise<void> {
+  const Item = {
+    [RUN_TABLE_PARTITION_KEY]: { S: CLOSED_ITEM },
+    [RUN_TABLE_SORT_KEY]: { S: CLOSED_ITEM },
+    [CLOSED_ATTRIBUTE]: { BOOL: isClosed },
+  };
+  try {
+    await dynamo.send(new PutItemCommand({ TableName: tableName, Item }));
+  } catch (error) {
+    // Without a table no run can start.
+    if (!isNamed(error, 'ResourceNotFoundException')) throw error;
+  }
+}
+
+const DELETION: Change = { what: 'this deletion' };
+
+/** A rollback to the deployed state is an update too, and is recognised by its id. */
+const isNewUpdate = (event: CdkCustomResourceEvent, id: string): boolean =>
+  event.RequestType === 'Update' && event.PhysicalResourceId !== id;
+
+function idOf(properties: GuardProperties): string {
+  const { guards, environment, fingerprint } = properties;
+  const id = `${guards}-guard-${environment}`;
+  if (guards === 'delete' || !fingerprint) return id;
+  const { teams, zones, storage, movedSubnets, repository, keyArn, teamKeys } = properties;
+  // Version 0.1.0 put only the fingerprint into the id, and its id must not change.
+  if (!storage) return `${id}-${fingerprint}`;
+  // The ids of versions that did not have these three properties must not change either.
+  const later = [repository, keyArn, teamKeys].filter((value) => value !== undefined);
+  const all = JSON.stringify([fingerprint, teams, zones, storage, movedSubnets, ...later]);
+  return `${id}-${createHash('sha256').update(all).digest('hex').slice(0, 16)}`;
+}
+
+function refusal(what: string, live: string[]): string {
+  const more = live.length > NAMED ? ` and ${live.length - NAMED} more` : '';
+  return `${what} must not hit live runs, got ${live.slice(0, NAMED).join(', ')}${more}; stop them (slipway stop RUN) or wait, then try again`;
+}
+
+/** Ids in the index of active runs; none when the table or its index does not exist (yet, or any more). */
+async function activeRuns({ dynamo, tableName }: GuardDeps, teams?: readonly string[]): Promise<string[]> {
+  const query = {
+    TableName: tableName,
+    IndexName: ACTIVE_INDEX,
+    KeyConditionExpression: '#k = :v',
+    ExpressionAttributeNames: { '#k': ACTIVE_INDEX_PARTITION_KEY },
+    ExpressionAttributeValues: { ':v': { S: ACTIVE_VALUE } },
+  };
+  try {
+    const found: string[] = [];
+    for await (const { Items = [] } of paginateQuery({ client: dynamo }, query)) {
+      const counted = Items.filter(
+        (item) =>
+          !item[POOL_ONLY_ATTRIBUTE]?.BOOL && (!teams || teams.includes(item[TEAM_INDEX_PARTITION_KEY]?.S ?? '')),
+      );
+      found.push(...counted.flatMap((item) => item[RUN_TABLE_PARTITION_KEY]?.S ?? []));
+    }
+    return found;
+  } catch (error) {
+    if (isNamed(error, 'ResourceNotFoundException')) return [];
+    throw error;
+  }
+}
+
+/**
+ * Jobs of the environment that have not ended; jobs that are being stopped still use role, network and key. Reads all pages: the service
+ * splits the list into pages before it filters by status, so that the first page may be empty although later ones have matches.
+ */
+async function liveJobs({ sagemaker, now }: GuardDeps, environment: string): Promise<string[]> {
+  const prefix = `${environment}-`;
+  const CreationTimeAfter = new Date(now().getTime() - OLDEST_JOB_MS);
+  const found: (string | undefined)[] = [];
+  for (const StatusEquals of ['InProgress', 'Stopping'] as const) {
+    const input = { NameContains: prefix, StatusEquals, CreationTimeAfter, MaxResults: 100 };
+    for await (const { TrainingJobSummaries = [] } of paginateListTrainingJobs({ client: sagemaker }, input))
+      found.push(...TrainingJobSummaries.map((job) => job.TrainingJobName));
+    for await (const { ProcessingJobSummaries = [] } of paginateListProcessingJobs({ client: sagemaker }, input))
+      found.push(...ProcessingJobSummaries.map((job) => job.ProcessingJobName));
+  }
+  return found.flatMap((name) => (name?.startsWith(prefix) ? [name] : []));
+}

@@ -1,0 +1,148 @@
+import { isDeepStrictEqual } from 'node:util';
+import { admitRun } from '../../core/lifecycle/intent';
+import { mayGrow } from '../../core/lifecycle/phases/grow';
+import type { RunRecord } from '../../core/lifecycle/record';
+import type { Admission } from '../../core/queue/admit';
+import { advanceUsage, NO_USAGE, type QueueUsage } from '../../core/queue/usage';
+import { describeError } from '../shared/errors';
+import type { QueueDocument } from '../shared/items';
+import { holdsCapacity, isQueued } from '../shared/queue-runs';
+import type { ReconcileDeps } from './deps';
+import { announce } from './effects/apply-effects';
+import { wake } from './queue/ask-to-leave';
+import { isolateFailure } from './queue/isolate-failure';
+import { makeRoom } from './queue/make-room';
+import { heldNow, planPass } from './queue/plan-pass';
+import { poolsOf } from './queue/queue-pools';
+import { readAgain } from './queue/read-again';
+import { growNow, keepRoom, takeRoomBack } from './queue/resize';
+import { needsOf } from './queue/run-needs';
+import { teamHolds } from './queue/team-holds';
+import { type AwaitedRuns, awaitedRuns, tellBlocked } from './queue/waits-for';
+import { reportUnreadable } from './unreadable-items';
+
+/**
+ * Starts waiting runs of all teams, as far as capacity allows. Messages of this kind share one group of the FIFO queue, so that two passes
+ * never count the same free instances; in any case the service enforces its own limit.
+ * @param changed a run whose newest state may not be in the index of active runs yet
+ */
+export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<void> {
+  const active = await newest(deps, await deps.store.active(), changed);
+  const queued = active.filter(isQueued);
+  const holding = active.filter(holdsCapacity);
+  const needs = await needsOf(deps, [...queued, ...holding]);
+  if (needs.unreadable.length > 0) await reportUnreadable(deps, 'INTENT', needs.unreadable);
+  const waiting = queued.filter(({ runId }) => !needs.unreadable.some((item) => item.runId === runId));
+  const queue = await rememberedQueue(deps);
+  const usage = queue?.usage;
+  const started = deps.now().getTime();
+  if (queue) await rememberUsage(deps, { before: queue, held: heldNow(holding, needs), now: started });
+  if (waiting.length === 0 && !holding.some((run) => mayGrow(run, started))) return;
+  const pools = await poolsOf(deps, active, needs.all);
+  const awaited = await awaitedRuns(deps, waiting);
+  const holds = await teamHolds(deps, active);
+  const now = deps.now().getTime();
+  const { input, admission, room } = planPass(deps, { waiting, holding, needs, usage, pools, awaited, holds, now });
+  if (!(await takeRoomBack(deps, room))) return;
+  await startOrWait(deps, waiting, { ...admission, awaited, now, places: await createPlaces(deps, admission, now) });
+  // Newly admitted runs count as holding their instances from the next pass on.
+  if (admission.admitted.length === 0) await makeRoom(deps, input, holding, needs);
+  await keepRoom(deps, room);
+  await growNow(deps, holding, room);
+}
+
+/** Admits the runs that may start, and records for the others why they wait. */
+async function startOrWait(
+  deps: ReconcileDeps,
+  waiting: readonly RunRecord[],
+  { admitted, sizes, waits, awaited, now, places }: Admission & { awaited: AwaitedRuns; now: number; places: Places },
+): Promise<void> {
+  const reasons = new Map(waits.map(({ runId, why }) => [runId, why]));
+  const starting = new Set(admitted);
+  for (const run of waiting) {
+    const why = reasons.get(run.runId);
+    await isolateFailure(deps, run, async () => {
+      const notBefore = places.get(run.runId);
+      const placed = notBefore === undefined ? run : { ...run, notBefore: Math.max(run.notBefore ?? 0, notBefore) };
+      if (starting.has(run.runId)) await letStart(deps, placed, now, sizes[run.runId]);
+      if (why) await sayWhy(deps, await tellBlocked(deps, run, awaited, now), why);
+    });
+  }
+}
+
+/** When the first create call of each admitted run may be made, if not at once. */
+type Places = ReadonlyMap<string, number>;
+
+/**
+ * CreateTrainingJob takes one call a second of an account and Region. Calls of a burst that come together are throttled, and their repeats
+ * throttle others, so that each admitted run gets a place of its own a little further apart than that.
+ */
+const CREATE_EVERY_MS = 1250;
+
+/** Only passes of the queue give places, and these never run concurrently. */
+async function createPlaces(deps: ReconcileDeps, { admitted }: Admission, now: number): Promise<Places> {
+  if (admitted.length === 0) return new Map();
+  const queue = await rememberedQueue(deps);
+  if (!queue) return new Map();
+  const first = Math.max(now, queue.nextCreateAt ?? now);
+  const places = admitted.map((runId, i): [string, number] => [runId, first + i * CREATE_EVERY_MS]);
+  await deps.store.saveQueue({ ...queue, nextCreateAt: first + admitted.length * CREATE_EVERY_MS });
+  return new Map(places.filter(([, at]) => at > now + CREATE_EVERY_MS));
+}
+
+/** Undefined when it cannot be read: the queue continues, and all teams count as equal in this pass. */
+async function rememberedQueue(deps: ReconcileDeps): Promise<QueueDocument | undefined> {
+  try {
+    return (await deps.store.findQueue()) ?? { usage: NO_USAGE, shares: deps.shares };
+  } catch (error) {
+    deps.log('error', 'what the teams have used could not be read', { error: describeError(error) });
+    return undefined;
+  }
+}
+
+/** Written only when the held instances change: otherwise the next reader computes the same use. */
+async function rememberUsage(
+  deps: ReconcileDeps,
+  { before, held, now }: { before: QueueDocument; held: QueueUsage['held']; now: number },
+): Promise<void> {
+  if (isDeepStrictEqual(before.usage.held, held)) return;
+  try {
+    await deps.store.saveQueue({ ...before, usage: advanceUsage(before.usage, held, now), shares: deps.shares });
+  } catch (error) {
+    deps.log('warn', 'what the teams have used was not written', { error: describeError(error) });
+  }
+}
+
+/**
+ * The index is eventually consistent, so runs that may start are read again from the table. Runs that hold capacity are used as the index
+ * shows them, except elastic runs, whose number of instances differs between attempts. A waiting run that cannot be read does not start.
+ */
+async function newest(deps: ReconcileDeps, listed: readonly RunRecord[], changed?: string): Promise<RunRecord[]> {
+  const isAsked = (run: RunRecord) => mayHaveChanged(run) || run.runId === changed;
+  const asked = new Set(listed.filter(isAsked).map(({ runId }) => runId));
+  if (changed !== undefined) asked.add(changed);
+  const seen = await readAgain(deps, [...asked]);
+  const known = listed.map((run) => {
+    if (!asked.has(run.runId)) return run;
+    return seen.has(run.runId) ? seen.get(run.runId) : { ...run, confirmed: false };
+  });
+  const isListed = listed.some((run) => run.runId === changed);
+  const late = changed === undefined || isListed ? undefined : seen.get(changed);
+  return [...known, late].filter((run) => run !== undefined);
+}
+
+/** Whether the capacity that the run holds or waits for may differ from what the index shows. */
+export const mayHaveChanged = (run: RunRecord): boolean => isQueued(run) || run.policy.pendingSeconds !== undefined;
+
+async function letStart(deps: ReconcileDeps, run: RunRecord, now: number, rungId?: string): Promise<void> {
+  const { record, events } = admitRun(run, 'admitted by the queue', now, rungId);
+  if (!(await deps.store.save(record, run, events))) return;
+  await announce(deps, run, record);
+  await wake(deps, record);
+}
+
+/** Records why a run waits, for `list`; an unchanged reason is not written again. */
+async function sayWhy(deps: ReconcileDeps, run: RunRecord, why: string): Promise<void> {
+  if (run.reason === why) return;
+  await deps.store.save({ ...run, reason: why, version: run.version + 1 }, run, []);
+}

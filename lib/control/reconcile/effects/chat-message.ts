@@ -1,0 +1,52 @@
+import { plainLine } from '../../../core/config/formats/plain-text';
+import type { Notice, RunRecord } from '../../../core/lifecycle/record';
+
+/** A message may have 256 KiB; chat applications truncate titles that are longer than this. */
+const MOST_TITLE = 250;
+
+/** The displayed content, and the keys that identify a message and its thread. */
+interface CustomNotification {
+  id?: string;
+  content: { title: string; description: string; nextSteps: readonly string[]; keywords: readonly string[] };
+  metadata?: object;
+}
+
+/**
+ * A message in the format of Amazon Q Developer in chat applications, which drops any other format.
+ * https://docs.aws.amazon.com/chatbot/latest/adminguide/custom-notifs.html (2026-11-22)
+ */
+export const customNotification = (message: CustomNotification): string =>
+  JSON.stringify({
+    version: '1.0',
+    source: 'custom',
+    ...message,
+    content: { textType: 'client-markdown', ...message.content },
+  });
+
+/** Message for a notice of a run. All notices of a run are in one thread. */
+export function chatMessage(record: RunRecord, notice: Notice): string {
+  const { runId, team, environment, state, attempt, committed } = record;
+  return customNotification({
+    id: `${runId}/${plainLine(notice.id)}`,
+    content: {
+      title: plain(notice.text),
+      description: [
+        `team ${team}, environment ${environment}, state ${state}`,
+        attempt ? `job ${attempt.jobName}` : 'no job yet',
+        committed ? `committed step ${committed.step}` : 'nothing committed yet',
+      ].join('\n'),
+      nextSteps: [`Read docs/runbooks/${notice.runbook}.md`, `slipway events ${runId}`],
+      keywords: [notice.alert, team, environment],
+    },
+    metadata: {
+      threadId: runId,
+      summary: plain(notice.text),
+      eventType: notice.alert,
+      additionalContext: { run: runId, team, environment, runbook: notice.runbook },
+    },
+  });
+}
+
+/** These characters start mentions and links in Slack's markdown, and a reason may contain text of the user's program. */
+const plain = (text: string): string =>
+  plainLine(plainLine(text).replace(/[<>]/g, '').replace(/&/g, 'and'), MOST_TITLE);

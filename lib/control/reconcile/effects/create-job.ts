@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto';
+import { PutObjectCommand } from '@aws-sdk/client-s3';
+import { CreateProcessingJobCommand, CreateTrainingJobCommand } from '@aws-sdk/client-sagemaker';
+import { withFittingAlternatives } from '../../../core/admission';
+import { bucketAndKey } from '../../../core/config/formats/s3-uri';
+import { startsByDriver } from '../../../core/config/resolve-run';
+import type { RunSpec } from '../../../core/config/run-spec';
+import { jobFile } from '../../../core/job/job-file';
+import { type JobPlan, runPrefixes } from '../../../core/job/plan';
+import { processingJobRequest } from '../../../core/job/processing-request';
+import { teamKeyEncryption } from '../../../core/job/team-key';
+import { trainingJobRequest } from '../../../core/job/training-request';
+import { failureHistory } from '../../../core/lifecycle/accounting/restarts';
+import type { Effect } from '../../../core/lifecycle/action';
+import { runOnRung } from '../../../core/lifecycle/ladder';
+import type { CreateOutcome } from '../../../core/lifecycle/observed';
+import type { Checkpoint } from '../../../core/lifecycle/record';
+import { describeError } from '../../shared/errors';
+import type { ReconcileDeps } from '../deps';
+import type { LocatedRun, WholeRun } from '../observe/subject';
+import { createOutcomeOf } from './create-outcome';
+
+type CreateEffect = Extract<Effect, { do: 'create' }>;
+
+/** Writes job.json and makes the only create call of this round. Every outcome is returned as an observation, never as an exception. */
+export async function createJob(deps: ReconcileDeps, subject: WholeRun, effect: CreateEffect): Promise<CreateOutcome> {
+  const { descriptor, descriptorError } = subject;
+  // No call was made; a later round tries again.
+  if (!descriptor) return { kind: 'throttled', error: `the descriptor: ${descriptorError}` };
+  const plan = { ...planOf(deps, { ...subject, descriptor }, effect), ...(await historyOf(deps, subject, effect)) };
+  const written = await writeJobFile(deps, plan);
+  if (written) return written;
+  try {
+    if (plan.run.kind === 'processing') {
+      const { ProcessingJobArn } = await deps.sagemakerOnce.send(
+        new CreateProcessingJobCommand(processingJobRequest(plan)),
+      );
+      return { kind: 'accepted', arn: ProcessingJobArn ?? '' };
+    }
+    const { TrainingJobArn } = await deps.sagemakerOnce.send(new CreateTrainingJobCommand(trainingJobRequest(plan)));
+    return { kind: 'accepted', arn: TrainingJobArn ?? '' };
+  } catch (error) {
+    return createOutcomeOf(error);
+  }
+}
+
+/** Only the driver reads job.json. If the file cannot be written, this counts as a refusal before anything was created. */
+async function writeJobFile(deps: ReconcileDeps, plan: JobPlan): Promise<CreateOutcome | undefined> {
+  if (!startsByDriver(plan.run)) return undefined;
+  const place = bucketAndKey(`${runPrefixes(plan).job}job.json`);
+  try {
+    const Body = `${JSON.stringify(jobFile(plan), null, 2)}\n`;
+    await deps.s3.send(
+      new PutObjectCommand({ ...place, Body, ContentType: 'application/json', ...teamKeyEncryption(plan.descriptor) }),
+    );
+    return undefined;
+  } catch (error) {
+    const outcome = createOutcomeOf(error);
+    // Nothing was created, so a write with an unknown outcome is simply repeated in a later round.
+    return outcome.kind === 'refused' ? outcome : { kind: 'throttled', error: `job.json: ${describeError(error)}` };
+  }
+}
+
+async function historyOf(
+  deps: ReconcileDeps,
+  { record }: WholeRun,
+  effect: CreateEffect,
+): Promise<Pick<JobPlan, 'history'>> {
+  if (effect.attempt === 1) return {};
+  return { history: failureHistory(await deps.store.attempts(record.runId), record) };
+}
+
+/** Code, driver, image and spec are those of the run; role, network and buckets come from the current descriptor. */
+export function planOf(deps: Pick<ReconcileDeps, 'region'>, subject: LocatedRun, effect: CreateEffect): JobPlan {
+  const { record, intent, descriptor } = subject;
+  const run = withFittingAlternatives(runOnRung(intent.spec, effect.rungId), deps.region);
+  return {
+    run,
+    descriptor: { ...descriptor, trainingImageUri: intent.trainingImageUri ?? descriptor.trainingImageUri },
+    region: deps.region,
+    runId: record.runId,
+    attempt: effect.attempt,
+    ...(intent.code && { code: { uri: intent.code.uri, sha256: intent.code.sha256 } }),
+    driver: intent.driver,
+    configHash: record.configHash,
+    resumeFrom: resumeAddress(run, effect.resumeFrom),
+    ...(record.skips && { skips: record.skips }),
+    ...(record.rollback && { rollback: record.rollback }),
+    restartSecret: createHash('sha256').update(`${intent.secret}/${record.runId}/${effect.attempt}`).digest('hex'),
+  };
+}
+
+/** Where the container finds the checkpoint: in S3, or below the local path to which the service restores the prefix. */
+function resumeAddress(run: RunSpec, from: Checkpoint | null): string {
+  if (!from) return '';
+  const uri = from.uri.replace(/\/$/, '');
+  if (run.checkpoints.mode !== 'managed') return uri;
+  return `${run.checkpoints.localPath.replace(/\/$/, '')}/${uri.slice(uri.lastIndexOf('/') + 1)}`;
+}

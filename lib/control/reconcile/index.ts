@@ -1,0 +1,85 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Logger } from '@aws-lambda-powertools/logger';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { S3Client } from '@aws-sdk/client-s3';
+import { SageMakerClient } from '@aws-sdk/client-sagemaker';
+import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
+import { SNSClient } from '@aws-sdk/client-sns';
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { SSMClient } from '@aws-sdk/client-ssm';
+import { requireEnv } from '../../core/contracts/env';
+import {
+  chatTopicsSchema,
+  ENV_CHAT_TOPICS,
+  ENV_ENVIRONMENT,
+  ENV_EVENT_BUS_NAME,
+  ENV_NOTIFICATION_TOPIC_ARN,
+  ENV_PREEMPTION,
+  ENV_RUN_QUEUE_URL,
+  ENV_RUN_RETENTION_DAYS,
+  ENV_RUN_TABLE,
+  ENV_TEAM_SHARES,
+  preemptionSchema,
+  teamSharesSchema,
+} from '../../core/contracts/launcher';
+import { ENV_METRIC_TEAMS, ENV_QUOTA_METRIC, metricTeamsSchema } from '../../core/contracts/team-metrics';
+import { clientSettings, onceSettings, s3Settings } from '../shared/clients';
+import { Deadline, type InvocationContext, LAST_RESERVE_MS } from '../shared/deadline';
+import { ServiceQuotaReader } from '../shared/limit-reader';
+import { RunStore } from '../shared/run-store';
+import type { ReconcileDeps } from './deps';
+import { onEvent } from './reconcile';
+
+/** Clients and names from the function's environment variables. Throws when one is missing. */
+export function reconcileDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): ReconcileDeps {
+  const logger = new Logger({ serviceName: 'slipway-reconcile' });
+  const clock = { now: () => Date.now(), sleep: (ms: number) => sleep(ms) };
+  const tableName = requireEnv(env, ENV_RUN_TABLE);
+  return {
+    environment: requireEnv(env, ENV_ENVIRONMENT),
+    region: requireEnv(env, 'AWS_REGION'),
+    queueUrl: requireEnv(env, ENV_RUN_QUEUE_URL),
+    topicArn: requireEnv(env, ENV_NOTIFICATION_TOPIC_ARN),
+    eventBusName: env[ENV_EVENT_BUS_NAME] || 'default',
+    shares: teamSharesSchema.parse(JSON.parse(env[ENV_TEAM_SHARES] || '{}')),
+    chatTopics: chatTopicsSchema.parse(JSON.parse(env[ENV_CHAT_TOPICS] || '{}')),
+    ...metricsOf(env),
+    preemption: preemptionSchema.parse(JSON.parse(env[ENV_PREEMPTION] || 'null')) ?? undefined,
+    sagemaker: deadline.limit(new SageMakerClient(clientSettings)),
+    sagemakerOnce: deadline.limit(new SageMakerClient(onceSettings)),
+    s3: deadline.limit(new S3Client(s3Settings(env))),
+    ssm: deadline.limit(new SSMClient(clientSettings)),
+    sqs: deadline.limit(new SQSClient(clientSettings), LAST_RESERVE_MS),
+    sns: deadline.limit(new SNSClient(clientSettings)),
+    events: deadline.limit(new EventBridgeClient(clientSettings)),
+    store: new RunStore(
+      deadline.limit(new DynamoDBClient(clientSettings)),
+      tableName,
+      Number(env[ENV_RUN_RETENTION_DAYS] ?? 0),
+    ),
+    limits: new ServiceQuotaReader(deadline.limit(new ServiceQuotasClient(clientSettings)), clock),
+    now: () => new Date(),
+    sleep: clock.sleep,
+    remainingMs: deadline.remainingMs,
+    log: (level, message, details) => logger[level](message, details),
+  };
+}
+
+/** Metric lines are written to stdout directly: `console.log` of the Lambda runtime would prepend a time and an id. */
+function metricsOf(env: NodeJS.ProcessEnv): Pick<ReconcileDeps, 'metrics'> {
+  const teams = metricTeamsSchema.parse(JSON.parse(env[ENV_METRIC_TEAMS] || '[]'));
+  const quotaPercent = Number(env[ENV_QUOTA_METRIC]) || undefined;
+  if (teams.length === 0 && !quotaPercent) return {};
+  return { metrics: { teams, quotaPercent, write: (line) => void process.stdout.write(`${line}\n`) } };
+}
+
+const deadline = new Deadline();
+let deps: ReconcileDeps | undefined;
+
+/** Entry point of the reconcile function. */
+export const handler = (event: unknown, context?: InvocationContext) => {
+  deadline.begin(context);
+  deps ??= reconcileDeps(process.env, deadline);
+  return onEvent(deps, event);
+};

@@ -1,0 +1,268 @@
+import type { S3Client } from '@aws-sdk/client-s3';
+import { z } from 'zod';
+import { matchesGlob } from '../../../core/config/formats/glob';
+import { MAX_STEP, stepNumber } from '../../../core/config/formats/step-number';
+import type { CheckpointObservation } from '../../../core/lifecycle/observed';
+import { type Checkpoint, checkpointKey } from '../../../core/lifecycle/record';
+import { readObject } from '../../../shared/aws/read-object';
+import { describeError } from '../../shared/errors';
+import { type Folder, listFolder } from './folders';
+
+/** Name of the object that marks a checkpoint as complete; it is written last. */
+export const MARKER = 'COMMITTED.json';
+/** `checkpoints.keep` is 3 by default. */
+const ENOUGH = 3;
+/** A marker lists every object of its checkpoint, 40 to a hundred bytes each. */
+const MAX_MARKER_BYTES = 8 * 1024 * 1024;
+/** More objects than such a marker lists. */
+const MAX_OBJECTS = 250_000;
+/** Number of newest folders without a marker in which a running job may be saving: their objects are listed for the newest write. */
+const SAVING = 3;
+
+type Listed = Extract<CheckpointObservation, { kind: 'listed' }>;
+
+/** Number of folders that are listed at the same time. */
+export const AT_ONCE = 20;
+
+/** Which checkpoints to look for below a prefix. */
+export interface CheckpointSearch {
+  /**
+   * Glob for the marker of a custom script (`checkpoints.committedMarker`); the checkpoint's other objects are not known and not checked.
+   */
+  marker?: string;
+  /** Keys of checkpoints that could not be read: they are listed, but do not count towards `enough`. @default none */
+  bad?: readonly string[];
+  /** How many complete checkpoints to find. @default 3, so that another one can be tried when the newest proves unreadable */
+  enough?: number;
+  /** The only folder to look at. @default - all folders of steps */
+  only?: string;
+  /** A checkpoint that an earlier pass found complete: if it is still the newest, it is not read again. @default none */
+  known?: Checkpoint | null;
+}
+
+/**
+ * The newest complete checkpoints below a prefix: COMMITTED.json exists, and every object that it lists exists with the listed size. Lists
+ * the folders once, then makes one read and one list call for each of the newest until enough are complete, so that the number of calls
+ * does not depend on how many checkpoints a run has kept.
+ */
+export async function listCheckpoints(
+  s3: S3Client,
+  prefixUri: string,
+  search: CheckpointSearch = {},
+): Promise<CheckpointObservation> {
+  try {
+    if (search.marker !== undefined) return await marked(s3, prefixUri, search.marker, search);
+    return await committed(s3, prefixUri, search);
+  } catch (error) {
+    return { kind: 'unreadable', error: describeError(error) };
+  }
+}
+
+const NO_OBJECTS = { objects: new Map(), newestWriteAt: 0 };
+
+async function committed(s3: S3Client, prefixUri: string, search: CheckpointSearch): Promise<Listed> {
+  const { only } = search;
+  const top = only === undefined ? await listFolder(s3, prefixUri) : { ...NO_OBJECTS, folders: [only] };
+  const found = new CommittedSearch(prefixUri, search, top);
+  let incomplete = 0;
+  for (let uri = found.next(); uri !== undefined; uri = found.next()) {
+    const folder = await listFolder(s3, uri, { deep: true, most: MAX_OBJECTS });
+    const text = await markerOf(s3, uri, folder);
+    found.add(uri, folder, text);
+    if (text === undefined && ++incomplete >= SAVING)
+      await found.skip(async (next) => (await markersIn(s3, next, '', [MARKER])).length === 0);
+  }
+  return found.listed;
+}
+
+/** The text of a folder's marker, empty when it is too large; undefined when there is none. */
+async function markerOf(s3: S3Client, folderUri: string, { objects }: Folder): Promise<string | undefined> {
+  const listed = objects.get(MARKER);
+  if (!listed || listed.bytes > MAX_MARKER_BYTES) return listed && '';
+  return (await readObject(s3, `${folderUri}${MARKER}`, MAX_MARKER_BYTES)).text;
+}
+
+/** Searches for the newest complete checkpoints, one folder at a time. */
+export class CommittedSearch {
+  private readonly folders: string[];
+  private readonly found: Listed = { kind: 'listed', committed: [], torn: [] };
+  private readonly committedAt: Record<string, number> = {};
+  private newestWriteAt: number;
+  private readonly isKnown: boolean;
+
+  /** @param top one level of the prefix, as listed */
+  constructor(
+    private readonly prefixUri: string,
+    private readonly search: CheckpointSearch,
+    top: Folder,
+  ) {
+    const { known } = search;
+    this.folders = byStep(top.folders);
+    this.newestWriteAt = top.newestWriteAt;
+    const [newest] = this.folders;
+    this.isKnown = known != null && newest !== undefined && known.uri === `${prefixUri}${newest}`;
+    if (known && this.isKnown) this.found.committed.push(known);
+  }
+
+  /** URI of the next folder to list recursively; undefined when enough checkpoints are found. */
+  next(): string | undefined {
+    const { bad = [], enough = ENOUGH } = this.search;
+    if (this.isKnown || this.found.committed.filter((c) => !bad.includes(checkpointKey(c))).length >= enough)
+      return undefined;
+    const folder = this.folders.shift();
+    return folder === undefined ? undefined : `${this.prefixUri}${folder}`;
+  }
+
+  /** Leaves out the next folders for which `isIncomplete`, up to the first one that is not. */
+  async skip(isIncomplete: (uri: string) => Promise<boolean>): Promise<void> {
+    while (this.folders.length > 0) {
+      const some = this.folders.splice(0, AT_ONCE);
+      const incomplete = await Promise.all(some.map((folder) => isIncomplete(`${this.prefixUri}${folder}`)));
+      const kept = some.slice(incomplete.includes(false) ? incomplete.indexOf(false) : some.length);
+      this.folders.unshift(...kept);
+      if (kept.length > 0) return;
+    }
+  }
+
+  /** @param text of the folder's marker; undefined when it has none */
+  add(uri: string, { objects, newestWriteAt }: Folder, text: string | undefined): void {
+    this.newestWriteAt = Math.max(this.newestWriteAt, newestWriteAt);
+    const own = objects.get(MARKER);
+    if (!own || text === undefined) return;
+    const verdict = judgeMarker(uri, text, objects);
+    if (typeof verdict === 'string') this.found.torn.push({ uri, why: verdict });
+    else {
+      this.found.committed.push({ uri, ...verdict });
+      this.committedAt[uri] = own.writtenAt;
+    }
+  }
+
+  get listed(): Listed {
+    const { newestWriteAt, committedAt } = this;
+    return this.isKnown ? this.found : { ...this.found, newestWriteAt, committedAt };
+  }
+}
+
+/** Folders `step-<n>/`, newest first. */
+export const byStep = (folders: readonly string[]): string[] =>
+  folders
+    .flatMap((folder) => {
+      const step = stepNumber(/^step-(\d+)\/$/.exec(folder)?.[1]);
+      return step === undefined ? [] : [{ step, folder }];
+    })
+    .sort((a, b) => b.step - a.step)
+    .map(({ folder }) => folder);
+
+const markerSchema = z.object({
+  step: z.int().min(0).max(MAX_STEP),
+  attempt: z.int().min(0).max(9999).nullish(),
+  objects: z.array(z.object({ key: z.string().max(1024), bytes: z.number() })),
+});
+
+/** Step and writing attempt of a complete checkpoint, or why it is incomplete. */
+function judgeMarker(
+  uri: string,
+  text: string,
+  objects: Folder['objects'],
+): Pick<Checkpoint, 'step' | 'attempt'> | string {
+  const marker = parseMarker(text);
+  if (!marker) return `${MARKER} cannot be read`;
+  if (!uri.endsWith(`/step-${marker.step}/`)) return `${MARKER} names step ${marker.step}`;
+  const wrong = marker.objects.filter(({ key, bytes }) => objects.get(key)?.bytes !== bytes);
+  if (wrong.length === 0) return { step: marker.step, attempt: marker.attempt ?? null };
+  const names = wrong.slice(0, 3).map((o) => o.key);
+  return `${wrong.length} objects are missing or have another size (${names.join(', ')})`;
+}
+
+function parseMarker(text: string): z.infer<typeof markerSchema> | undefined {
+  try {
+    return markerSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+type Marked = Checkpoint & { at: number };
+
+/**
+ * Checkpoints of a custom script: the folder of each object that matches the glob; the step is the first number in its path. Lists only
+ * folders that the glob can match, those with the highest steps first, until enough are found.
+ */
+async function marked(
+  s3: S3Client,
+  prefixUri: string,
+  marker: string,
+  { bad = [], enough = ENOUGH }: CheckpointSearch,
+): Promise<Listed> {
+  const segments = marker.split('/');
+  const numbered: { folder: string; step: number; rest: string[] }[] = [];
+  let others = [''];
+  for (const [depth, segment] of segments.slice(0, -1).entries()) {
+    const folders = await matchingFolders(s3, prefixUri, others, segment);
+    const rest = segments.slice(depth + 1);
+    for (const folder of folders.filter((f) => /\d/.test(f))) {
+      const step = stepIn(folder);
+      if (step !== undefined) numbered.push({ folder, step, rest });
+    }
+    others = folders.filter((f) => !/\d/.test(f));
+  }
+  const last = segments.slice(-1);
+  const found: Marked[] = [];
+  for (const folder of others) found.push(...(await markersIn(s3, prefixUri, folder, last)));
+  numbered.sort((a, b) => b.step - a.step);
+  const isUsable = (c: Marked) => c.step >= (numbered[0]?.step ?? 0) && !bad.includes(checkpointKey(c));
+  while (numbered.length > 0 && new Set(found.filter(isUsable).map((c) => c.step)).size < enough) {
+    const some = numbered.splice(0, ENOUGH);
+    const below = await Promise.all(some.map(({ folder, rest }) => markersIn(s3, prefixUri, folder, rest)));
+    found.push(...below.flat());
+  }
+  return listedOf(found);
+}
+
+function listedOf(found: Marked[]): Listed {
+  found.sort((a, b) => b.step - a.step);
+  return {
+    kind: 'listed',
+    committed: found.map(({ at: _, ...checkpoint }) => checkpoint),
+    torn: [],
+    newestWriteAt: Math.max(0, ...found.map((f) => f.at)),
+    committedAt: Object.fromEntries(found.map((f) => [f.uri, f.at])),
+  };
+}
+
+const stepIn = (path: string): number | undefined => stepNumber(/\d+/.exec(path)?.[0] ?? '0');
+
+/** Markers below a folder of the prefix that match the segments of a glob. */
+export async function markersIn(
+  s3: S3Client,
+  prefixUri: string,
+  folder: string,
+  [glob = '', ...rest]: readonly string[],
+): Promise<Marked[]> {
+  const uri = `${prefixUri}${folder}`;
+  if (rest.length > 0) {
+    const folders = await matchingFolders(s3, prefixUri, [folder], glob);
+    return (await Promise.all(folders.map((below) => markersIn(s3, prefixUri, below, rest)))).flat();
+  }
+  const { objects } = await listFolder(s3, uri, { startsWith: literal(glob) });
+  return [...objects].flatMap(([name, { writtenAt }]) => {
+    const step = stepIn(`${folder}${name}`);
+    return step === undefined || !matchesMarker(glob, name) ? [] : [{ uri, step, attempt: null, at: writtenAt }];
+  });
+}
+
+/** The text before the first wildcard. */
+const literal = (glob: string): string => glob.split('*')[0] ?? '';
+
+/** Folders one level below `parents` whose last name matches the pattern. */
+async function matchingFolders(s3: S3Client, prefixUri: string, parents: readonly string[], glob: string) {
+  const found: string[] = [];
+  for (const parent of parents) {
+    const { folders } = await listFolder(s3, `${prefixUri}${parent}`, { startsWith: literal(glob) });
+    found.push(...folders.filter((f) => matchesMarker(glob, f.slice(0, -1))).map((f) => `${parent}${f}`));
+  }
+  return found;
+}
+
+/** `*` matches anything within one folder. */
+export const matchesMarker = (glob: string, name: string): boolean => matchesGlob(glob, name, { separator: '/' });

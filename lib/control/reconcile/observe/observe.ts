@@ -1,0 +1,164 @@
+import { isWithin } from '../../../core/config/formats/places';
+import { keptPool } from '../../../core/lifecycle/accounting/spend';
+import { isDueForListing, isSteady } from '../../../core/lifecycle/health/look';
+import { type CheckpointObservation, NOTHING_OBSERVED, type Observed } from '../../../core/lifecycle/observed';
+import { isInDoubt } from '../../../core/lifecycle/phases/launch';
+import { isPoolDue } from '../../../core/lifecycle/phases/settle-pool';
+import {
+  type Attempt,
+  isOver,
+  type JobFiles,
+  liveAttempt,
+  type PoolAttempt,
+  type RunRecord,
+} from '../../../core/lifecycle/record';
+import { type HeartbeatReading, readHeartbeat } from '../../shared/heartbeat';
+import { UnreadableItem } from '../../shared/stored';
+import type { ReconcileDeps } from '../deps';
+import { listCheckpoints } from './checkpoints';
+import { describeJob, isLiveJob } from './describe';
+import { findStart } from './find-start';
+import { choosesRung, rungsThatCannotStart } from './rungs';
+import { isLocated, jobFilesOf, ownFolders, type Subject, type WholeRun } from './subject';
+
+/** Results of an earlier round of the same invocation. */
+export type EffectResults = Pick<Observed, 'create' | 'published' | 'stopAnswer'>;
+
+/**
+ * Observes everything that a decision on this run may depend on, and nothing else.
+ * @returns undefined when the intent of the run is needed and the table does not contain it
+ */
+export async function observe(
+  deps: ReconcileDeps,
+  subject: Subject,
+  results: EffectResults,
+): Promise<Observed | undefined> {
+  const { record } = subject;
+  const nothing = { ...NOTHING_OBSERVED, ...results };
+  if (isOver(record))
+    return { ...nothing, ...(isPoolDue(record, deps.now().getTime()) && (await observePools(deps, record))) };
+  const attempt = liveAttempt(record);
+  const job =
+    attempt?.over ??
+    (attempt && !isAccepted(results) ? await describeJob(deps.sagemaker, record, attempt) : nothing.job);
+  const isLive = isLiveJob(job);
+  const launches = mayLaunch(record, attempt);
+  const choosesOne = choosesRung(record, launches, attempt?.phase === 'intent' || (job.kind === 'present' && !isLive));
+  const files = attempt?.phase === 'created' ? attempt.files : undefined;
+  if (files && (isLive || job.kind === 'unreadable'))
+    return { ...nothing, job, ...(await observeJob(deps, record, job, files)) };
+  if (!attempt && !launches && !choosesOne) return nothing;
+  const whole = await wholeIfReadable(subject);
+  // A stop needs nothing but the job's name.
+  if (!whole)
+    return attempt && { ...nothing, job, checkpoints: { kind: 'unreadable', error: 'the intent of the run' } };
+  const [seen, startFrom, rungs, pool] = await Promise.all([
+    observeFiles(deps, whole, job),
+    launches && isLocated(whole) ? findStart(deps, whole) : undefined,
+    choosesOne ? rungsThatCannotStart(deps, whole) : undefined,
+    launches ? observePools(deps, record) : {},
+  ]);
+  return { ...nothing, job, ...seen, startFrom, ...rungs, ...pool };
+}
+
+async function wholeIfReadable(subject: Subject): Promise<WholeRun | undefined> {
+  try {
+    return await subject.whole();
+  } catch (error) {
+    if (error instanceof UnreadableItem) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * A job shows how long its warm pool was kept: read for a finished run once its pools should have ended, and for any other run before its
+ * next attempt.
+ */
+async function observePools(
+  { sagemaker }: ReconcileDeps,
+  record: RunRecord,
+): Promise<Pick<Observed, 'lastJob' | 'earlierJobs'>> {
+  const { attempt, earlierPools = [] } = record;
+  if (!attempt) return {};
+  const pool = keptPool(record);
+  // An attempt after the one that left the pool may have ended without a job.
+  const describe = (of?: PoolAttempt) => describeJob(sagemaker, record, { ...attempt, ...of, phase: 'ended' });
+  const [lastJob, earlier] = await Promise.all([
+    pool && !pool.isFinal ? describe(pool.attempt) : undefined,
+    Promise.all(earlierPools.map(async ({ attempt: of }) => [of.number, await describe(of)] as const)),
+  ]);
+  return {
+    ...(lastJob && { lastJob }),
+    ...(earlier.length > 0 && { earlierJobs: Object.fromEntries(earlier) }),
+  };
+}
+
+/** Describe might not return a new job yet; the answer of the create call is better evidence. */
+const isAccepted = (results: EffectResults): boolean => results.create?.kind === 'accepted';
+
+const mayLaunch = (record: RunRecord, attempt: Attempt | undefined): boolean =>
+  attempt === undefined && record.admitted && record.desired === 'run';
+
+/** Where a job writes; a string is the reason why that is not known. */
+type Place = JobFiles | string;
+
+/** Observations made in S3. */
+type InS3 = HeartbeatReading & Pick<Observed, 'checkpoints' | 'files'>;
+
+/** Reads S3 for a job that is known to belong to the run, for one that may have run without being observed, and before the next attempt. */
+async function observeFiles(deps: ReconcileDeps, whole: WholeRun, job: Observed['job']): Promise<InS3> {
+  const { record } = whole;
+  const attempt = liveAttempt(record);
+  const place = isLocated(whole) ? jobFilesOf(whole) : `the descriptor: ${whole.descriptorError}`;
+  if (attempt?.phase === 'created') {
+    const seen = await observeJob(deps, record, job, attempt.files ?? place);
+    return { ...seen, ...(typeof place !== 'string' && { files: place }) };
+  }
+  if (job.kind !== 'absent' && !mayLaunch(record, attempt)) return { checkpoints: NOTHING_OBSERVED.checkpoints };
+  const [beat, checkpoints] = await Promise.all([
+    attempt && isInDoubt(attempt) && typeof place !== 'string' ? readHeartbeat(deps.s3, place.heartbeat) : {},
+    ownCheckpoints(deps, record, place, false),
+  ]);
+  const isEmpty = checkpoints.kind === 'unreadable' && typeof place !== 'string' && hasNoneYet(whole);
+  return { ...beat, checkpoints: isEmpty ? { kind: 'listed', committed: [], torn: [] } : checkpoints };
+}
+
+/** Heartbeat and checkpoints of a job. */
+async function observeJob(
+  deps: ReconcileDeps,
+  record: RunRecord,
+  job: Observed['job'],
+  place: Place,
+): Promise<HeartbeatReading & Pick<Observed, 'checkpoints'>> {
+  const isLive = isLiveJob(job);
+  const mayWait = isLive && !isDueForListing(record, job, deps.now().getTime());
+  const list = () => ownCheckpoints(deps, record, place, isLive);
+  const [beat, listed] = await Promise.all([
+    typeof place === 'string' ? { heartbeatError: place } : readHeartbeat(deps.s3, place.heartbeat),
+    mayWait ? NOTHING_OBSERVED.checkpoints : list(),
+  ]);
+  // Without a heartbeat, the time of the last write is the only sign of life.
+  const checkpoints = mayWait && !('heartbeat' in beat) ? await list() : listed;
+  return { ...beat, checkpoints };
+}
+
+/** While a job is live only its newest commit matters; the next attempt may need an older one. */
+async function ownCheckpoints(
+  deps: ReconcileDeps,
+  record: RunRecord,
+  place: Place,
+  isLive: boolean,
+): Promise<CheckpointObservation> {
+  if (typeof place === 'string') return { kind: 'unreadable', error: place };
+  const { marker, prefix } = place.checkpoints ?? {};
+  // A record of an earlier version may name the prefix of another team.
+  if (prefix === undefined || !isWithin(prefix, ownFolders(place).team))
+    return { kind: 'listed', committed: [], torn: [] };
+  const { badCheckpoints: bad, committed } = record;
+  const live = { enough: 1, ...(isSteady(record) && { known: committed }) };
+  return listCheckpoints(deps.s3, prefix, { marker, bad, ...(isLive && live) });
+}
+
+/** Before the first attempt of a run, nothing has been written to its own prefix, so a failed listing cannot cause any work to be lost. */
+const hasNoneYet = ({ record, intent }: WholeRun): boolean =>
+  record.attempt === undefined && record.committed === null && intent.spec.checkpoints.s3.includes('{runId}');

@@ -1,0 +1,96 @@
+import { DescribeTrainingJobCommand, paginateListTrainingJobs, type SageMakerClient } from '@aws-sdk/client-sagemaker';
+import { type JobInstances, quotaUsage } from '../../../core/quota';
+import { trainingInstances } from '../../../shared/aws/live-usage';
+import type { ReconcileDeps } from '../deps';
+
+/** ListTrainingJobs accepts about two calls per second for the whole account. */
+const PAGE_PAUSE_MS = 500;
+/** Passes of the queue within one minute share one list. */
+const LIST_CACHE_MS = 60_000;
+/** Number of unknown jobs that one pass describes, and how many in parallel: after a cold start the next passes describe the rest. */
+const MOST_DESCRIBES = 100;
+const AT_ONCE = 5;
+/** With less time left than this, a pass continues with what it knows. */
+const LEAST_MS = 40_000;
+
+/** The instances of a job never change while it is live. One cache per client, so that it ends with the process. */
+interface Cache {
+  shapes: Map<string, JobInstances>;
+  names: readonly string[];
+  listedAt: number;
+}
+const caches = new WeakMap<SageMakerClient, Cache>();
+
+type Deps = Pick<ReconcileDeps, 'sagemaker' | 'now' | 'sleep' | 'remainingMs' | 'log'>;
+
+/**
+ * Instances that training jobs of others use, by quota name. A job that has not been described yet counts as zero: the service refuses what
+ * exceeds the quota, and the run waits again.
+ * @param ours names of jobs that the queue counts itself
+ */
+export async function othersUsage(deps: Deps, ours: ReadonlySet<string>): Promise<Map<string, number>> {
+  const now = deps.now().getTime();
+  if (!isListed(deps, now)) keepLiveJobs(deps, await liveJobs(deps), now);
+  const cache = cacheOf(deps);
+  const unknown = unknownJobs(cache.names, cache, ours);
+  if (unknown.length > MOST_DESCRIBES)
+    deps.log('info', 'jobs of others are not all known yet', { unknown: unknown.length });
+  await describeAll(deps, unknown.slice(0, MOST_DESCRIBES), cache.shapes);
+  return usageOf(cache.names, cache, ours);
+}
+
+/** Whether the process has a list of live jobs that is new enough for a pass. */
+export const isListed = (deps: Pick<Deps, 'sagemaker'>, now: number): boolean =>
+  Math.abs(now - cacheOf(deps).listedAt) < LIST_CACHE_MS;
+
+/**
+ * Keeps a list of live jobs for the passes of the next minute. Jobs that are over are forgotten.
+ * @param at when the service was asked, epoch milliseconds
+ */
+export function keepLiveJobs(deps: Pick<Deps, 'sagemaker'>, names: readonly string[], at: number): void {
+  const cache = cacheOf(deps);
+  cache.names = names;
+  cache.listedAt = at;
+  const live = new Set(names);
+  for (const name of cache.shapes.keys()) if (!live.has(name)) cache.shapes.delete(name);
+}
+
+function cacheOf({ sagemaker }: Pick<Deps, 'sagemaker'>): Cache {
+  const cache = caches.get(sagemaker) ?? { shapes: new Map<string, JobInstances>(), names: [], listedAt: 0 };
+  caches.set(sagemaker, cache);
+  return cache;
+}
+
+const unknownJobs = (names: readonly string[], { shapes }: Cache, ours: ReadonlySet<string>): string[] =>
+  names.filter((name) => !ours.has(name) && !shapes.has(name));
+
+const usageOf = (names: readonly string[], { shapes }: Cache, ours: ReadonlySet<string>): Map<string, number> =>
+  quotaUsage(names.flatMap((name) => (ours.has(name) ? [] : (shapes.get(name) ?? []))));
+
+/** What of ListTrainingJobs counts. */
+export const LIVE_JOBS = { StatusEquals: 'InProgress', MaxResults: 100 } as const;
+
+async function liveJobs(deps: Deps): Promise<string[]> {
+  const names: string[] = [];
+  const pages = paginateListTrainingJobs({ client: deps.sagemaker }, { ...LIVE_JOBS });
+  for await (const { TrainingJobSummaries = [], NextToken } of pages) {
+    for (const { TrainingJobName } of TrainingJobSummaries) if (TrainingJobName) names.push(TrainingJobName);
+    if (NextToken && remaining(deps) < LEAST_MS) break;
+    if (NextToken) await deps.sleep(PAGE_PAUSE_MS);
+  }
+  return names;
+}
+
+async function describeAll(deps: Deps, names: readonly string[], shapes: Map<string, JobInstances>): Promise<void> {
+  const waiting = [...names];
+  const work = async () => {
+    for (let name = waiting.shift(); name !== undefined && remaining(deps) >= LEAST_MS; name = waiting.shift()) {
+      const job = await deps.sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: name }));
+      // It counts for as long as the list contains it.
+      shapes.set(name, { ...trainingInstances(job), status: 'InProgress' });
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+}
+
+const remaining = ({ remainingMs }: Deps): number => remainingMs?.() ?? Number.POSITIVE_INFINITY;

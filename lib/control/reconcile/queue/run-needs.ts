@@ -1,0 +1,167 @@
+import { fitsMemory } from '../../../core/admission';
+import { INTENT_ITEM } from '../../../core/contracts/run-table';
+import { instancesOn, partsOfRung, runOnRung } from '../../../core/lifecycle/ladder';
+import type { RunRecord } from '../../../core/lifecycle/record';
+import { ENVIRONMENT_POOL, type PoolNeeds, type QueueSize } from '../../../core/queue/run';
+import { neededToStart, type QuotaNeed, quotaUsage, runQuotaNeeds } from '../../../core/quota';
+import { describeError } from '../../shared/errors';
+import type { RunIntent } from '../../shared/items';
+import { instancesOfJob } from '../../shared/queue-runs';
+import { UnreadableItem } from '../../shared/stored';
+import type { ReconcileDeps } from '../deps';
+import { isolateFailure } from './isolate-failure';
+
+/** Needs of one run by rung. null = the run does not fit into the memory of the rung. */
+type NeedsByRung = ReadonlyMap<string, QuotaNeed[] | null>;
+/** Needs by rung, by run id: an intent never changes. */
+type NeedsByRun = ReadonlyMap<string, NeedsByRung>;
+
+/** One cache per store. */
+const needsCache = new WeakMap<object, NeedsByRun>();
+
+/** The same needs by pool: each pass of the queue needs those of every run. */
+const poolsOf = new WeakMap<readonly QuotaNeed[], PoolNeeds>();
+
+/** What a run requested or held when it was last asked for: each pass of the queue asks for every run several times. */
+const poolsOfRun = new WeakMap<RunRecord, { rungId: string; byRung: NeedsByRung | undefined; pools: PoolNeeds }>();
+
+/** How many instances of each pool the runs need, on the rungs that the queue may choose for them. */
+export class RunNeeds {
+  /** @param unreadable intents from which nothing can be computed: these runs must not start */
+  constructor(
+    private readonly found: NeedsByRun,
+    readonly unreadable: readonly UnreadableItem[] = [],
+  ) {}
+
+  /** Each quota that any run needs, once: a thousand runs need the same few quotas. */
+  get all(): QuotaNeed[] {
+    const byQuota = new Map<string, QuotaNeed>();
+    for (const byRung of this.found.values())
+      for (const needs of byRung.values())
+        for (const need of needs ?? []) if (!byQuota.has(need.name)) byQuota.set(need.name, need);
+    return [...byQuota.values()];
+  }
+
+  /**
+   * What a run requests or holds. Until the service has chosen among alternatives, all of them count; afterwards only the chosen one does.
+   * If the intent of a run cannot be read, only its number of instances is known, and the service decides.
+   */
+  of(run: RunRecord, rungId = run.rungId): PoolNeeds {
+    const byRung = this.found.get(run.runId);
+    const known = poolsOfRun.get(run);
+    if (known?.byRung === byRung && known?.rungId === rungId) return known.pools;
+    const needs = byRung?.get(rungId) ?? [];
+    const pools = hasChosen(run, rungId) ? needsOfJob(needs, run) : needsOfRung(needs, instancesOn(run, rungId));
+    poolsOfRun.set(run, { rungId, byRung, pools });
+    return pools;
+  }
+
+  /** The given rungs on which the run fits into GPU memory, as sizes for the queue. */
+  sizes(run: RunRecord, rungIds: readonly string[]): QueueSize[] {
+    const byRung = this.found.get(run.runId);
+    return rungIds.flatMap((rungId) => {
+      if (!byRung?.get(rungId)) return [];
+      const needs = this.of(run, rungId);
+      return [{ rungId, needs, instances: needs[ENVIRONMENT_POOL] ?? 0 }];
+    });
+  }
+}
+
+function needsOfRung(needs: readonly QuotaNeed[], instances: number): PoolNeeds {
+  const known = poolsOf.get(needs);
+  if (known?.[ENVIRONMENT_POOL] === instances) return known;
+  const pools = {
+    ...Object.fromEntries(needs.map((need) => [need.name, need.needed])),
+    [ENVIRONMENT_POOL]: instances,
+  };
+  poolsOf.set(needs, pools);
+  return pools;
+}
+
+/** The service has chosen among alternatives for the run's live job. */
+const hasChosen = ({ admitted, attempt }: RunRecord, rungId: string): boolean =>
+  admitted && attempt?.phase === 'created' && attempt.rungId === rungId && attempt.selected !== undefined;
+
+/** The part of the alternatives' needs that applies to the actual job: the quotas against which its instances count. */
+function needsOfJob(needs: readonly QuotaNeed[], run: RunRecord): PoolNeeds {
+  const job = instancesOfJob(run);
+  const used = quotaUsage(job ? [job] : []);
+  const held = needs.flatMap(({ name }): [string, number][] => {
+    const count = used.get(name);
+    return count === undefined ? [] : [[name, count]];
+  });
+  const instances = job?.instances.reduce((sum, { count }) => sum + count, 0) ?? 0;
+  return { ...Object.fromEntries(held), [ENVIRONMENT_POOL]: instances };
+}
+
+/** Instances that each run needs from each pool, derived from its intent. */
+export async function needsOf(deps: ReconcileDeps, runs: readonly RunRecord[]): Promise<RunNeeds> {
+  const found = new Map<string, NeedsByRung>();
+  const unreadable: UnreadableItem[] = [];
+  const read = async (run: RunRecord) => {
+    const needs = knownNeeds(deps.store, run) ?? (await readNeeds(deps, run));
+    if (needs instanceof UnreadableItem) unreadable.push(needs);
+    else found.set(run.runId, needs);
+  };
+  await Promise.all(runs.map(read));
+  // Only active runs are kept, so that the cache does not grow.
+  needsCache.set(deps.store, found);
+  return new RunNeeds(found, unreadable);
+}
+
+const NOTHING: NeedsByRung = new Map();
+
+/** Needs that an earlier pass computed for the run; undefined when a rung is missing. */
+function knownNeeds(store: object, run: RunRecord): NeedsByRung | undefined {
+  const before = needsCache.get(store)?.get(run.runId);
+  const isWhole = before !== undefined && rungsOf(run).every((rungId) => before.has(rungId));
+  return isWhole ? before : undefined;
+}
+
+/** An elastic run may get any size of its kind of capacity. */
+function rungsOf({ policy, rungId }: RunRecord): string[] {
+  if (policy.pendingSeconds === undefined) return [rungId];
+  const { kind } = partsOfRung(rungId);
+  return policy.ladder.flatMap(({ id }) => (partsOfRung(id).kind === kind ? [id] : []));
+}
+
+/** Empty for a run whose intent could not be fetched now: the service decides whether there is capacity for it. */
+async function readNeeds(deps: ReconcileDeps, run: RunRecord): Promise<NeedsByRung | UnreadableItem> {
+  const intent = await isolateFailure(deps, run, () => intentOrProblem(deps, run));
+  if (!intent || intent instanceof UnreadableItem) return intent ?? NOTHING;
+  try {
+    const needsOn = (rungId: string) => needsOnRung(intent, rungId, rungId === run.rungId, deps.region);
+    return new Map(rungsOf(run).map((rungId) => [rungId, needsOn(rungId)]));
+  } catch (error) {
+    return new UnreadableItem(run.runId, run.team, INTENT_ITEM, describeError(error));
+  }
+}
+
+async function intentOrProblem(
+  { store }: ReconcileDeps,
+  run: RunRecord,
+): Promise<RunIntent | UnreadableItem | undefined> {
+  try {
+    return await store.findIntent(run.runId);
+  } catch (error) {
+    if (error instanceof UnreadableItem) return error;
+    throw error;
+  }
+}
+
+/** Cache by intent: the needs follow from the intent alone. */
+const needsOfIntent = new WeakMap<RunIntent, Map<string, QuotaNeed[] | null>>();
+
+/** @returns null when the run does not fit into the memory of a rung other than its current one */
+function needsOnRung(intent: RunIntent, rungId: string, isOwn: boolean, region: string): QuotaNeed[] | null {
+  const found = needsOfIntent.get(intent) ?? new Map<string, QuotaNeed[] | null>();
+  needsOfIntent.set(intent, found);
+  const key = `${rungId}/${isOwn}`;
+  const known = found.get(key);
+  if (known !== undefined) return known;
+  const spec = runOnRung(intent.spec, rungId);
+  const fits = isOwn || fitsMemory(spec, region);
+  const needs = fits ? neededToStart(runQuotaNeeds(spec)).filter((need) => need.kind === 'pool') : null;
+  found.set(key, needs);
+  return needs;
+}

@@ -1,0 +1,184 @@
+import { isWithin } from '../../core/config/formats/places';
+import type { Action, Effect } from '../../core/lifecycle/action';
+import { type Backoff, backoffSeconds } from '../../core/lifecycle/backoff';
+import { decide } from '../../core/lifecycle/decide';
+import { isWorthWriting } from '../../core/lifecycle/health/look';
+import type { CreateOutcome, Observed } from '../../core/lifecycle/observed';
+import { type Attempt, type EpochMs, isOver, type JobFiles, type RunRecord } from '../../core/lifecycle/record';
+import { describeError } from '../shared/errors';
+import { sendMessage } from '../shared/queue';
+import type { ReconcileDeps } from './deps';
+import { announce, applyEffects } from './effects/apply-effects';
+import { tagLeftovers } from './observe/leftovers';
+import { type EffectResults, observe } from './observe/observe';
+import { checkpointPrefix, isLocated, jobFilesOf, ownFolders, readSubject, type Subject } from './observe/subject';
+
+/**
+ * Number of pauses within one invocation after a create call with an unknown outcome: 42 s together, longer than the service's reads lag
+ * behind.
+ */
+const MOST_PAUSES = 3;
+const PAUSE: Backoff = { firstSeconds: 8, mostSeconds: 28 };
+const DOUBTFUL: readonly CreateOutcome['kind'][] = ['doubtful', 'throttled', 'exists'];
+
+/** One round may take this long, because it waits for the answer of its create call. */
+const ROUND_MS = 40_000;
+
+/**
+ * Enough for the end of an attempt, the choice of a checkpoint, create, adoption, first observation and notices; anything else waits for
+ * the next tick.
+ */
+const MOST_ROUNDS = 16;
+
+/**
+ * Advances one run as far as possible now: observe, decide, save, act, and repeat until there is nothing left to do. Safe to call at any
+ * time, any number of times and concurrently: if another invocation has written the run in the meantime, this decision is discarded and the
+ * run is read again.
+ * @returns milliseconds until its first create call is due, if that is soon; otherwise undefined
+ */
+export async function reconcileRun(deps: ReconcileDeps, runId: string): Promise<number | undefined> {
+  let carried: EffectResults = { published: [] };
+  const doubt = { open: false, pauses: 0 };
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    if (round > 0 && remainingMs(deps) < ROUND_MS) break;
+    const subject = await readSubject(deps, runId);
+    const observed = subject && (await observe(deps, subject, carried));
+    if (!subject || !observed) {
+      deps.log('warn', 'no such run', { runId });
+      return undefined;
+    }
+    const actions = wanted(subject.record, observed, deps.now().getTime());
+    const done = await carryOut(deps, subject, actions);
+    if (done !== 'lost-race' && isSettled(actions, observed, deps.now().getTime())) return undefined;
+    carried = typeof done === 'string' ? { published: [] } : done;
+    // A write whose answer was lost looks like a lost race, but its effect was not carried out.
+    if (done === 'lost-race') doubt.open = true;
+    if (carried.create) doubt.open = DOUBTFUL.includes(carried.create.kind);
+    if (done === 'nothing-more' && !(await pauseInDoubt(deps, subject.record, doubt)))
+      return untilCreate(subject.record, deps.now().getTime());
+  }
+  deps.log('info', 'left for the next tick', { runId });
+  return undefined;
+}
+
+/** Later than this the next tick comes first. */
+const SOON_MS = 300_000;
+
+/** Only for the first create call, which the queue has given a place: a run that was refused waits for the ticks. */
+function untilCreate({ admitted, attempt, desired, notBefore = 0 }: RunRecord, now: EpochMs): number | undefined {
+  const waitMs = notBefore - now;
+  const isPaced = admitted && attempt === undefined && desired === 'run';
+  return isPaced && waitMs > 0 && waitMs <= SOON_MS ? waitMs : undefined;
+}
+
+/** The decided actions, without a write that would only record newer steps. */
+export function wanted(record: RunRecord, observed: Observed, now: EpochMs): Action[] {
+  const actions = decide(record, observed, now);
+  const [save] = actions;
+  const isAlone = actions.length === 1 && save?.do === 'save' && save.events.length === 0;
+  return isAlone && !isWorthWriting(record, save.record) ? [] : actions;
+}
+
+/**
+ * Whether the actions were only a write after which the same observation requires nothing more, so that another round would repeat this
+ * one.
+ */
+export function isSettled(actions: readonly Action[], observed: Observed, now: EpochMs): boolean {
+  const [save, ...effects] = actions;
+  const isFresh = observed.create === undefined && observed.published.length === 0 && !observed.stopAnswer;
+  return isFresh && save?.do === 'save' && effects.length === 0 && wanted(save.record, observed, now).length === 0;
+}
+
+/**
+ * After a create call that was throttled or whose answer was lost, pauses for seconds instead of waiting for the next tick. Only this run
+ * waits, because it has its own message group.
+ * @returns false when there is nothing to wait for
+ */
+async function pauseInDoubt(
+  deps: ReconcileDeps,
+  record: RunRecord,
+  doubt: { open: boolean; pauses: number },
+): Promise<boolean> {
+  if (!doubt.open || record.attempt?.phase !== 'intent' || doubt.pauses === MOST_PAUSES) return false;
+  const pauseMs = backoffSeconds(PAUSE, doubt.pauses + 1, record.runId) * 1000;
+  if (remainingMs(deps) < pauseMs + ROUND_MS) return false;
+  doubt.pauses += 1;
+  doubt.open = false;
+  await deps.sleep(pauseMs);
+  return true;
+}
+
+const remainingMs = (deps: ReconcileDeps): number => deps.remainingMs?.() ?? Number.POSITIVE_INFINITY;
+
+async function carryOut(
+  deps: ReconcileDeps,
+  subject: Subject,
+  actions: readonly Action[],
+): Promise<EffectResults | 'nothing-more' | 'lost-race'> {
+  const save = actions.find((a) => a.do === 'save');
+  if (save) {
+    // Before the write: if the invocation dies between the two, this is repeated, whereas a run that is over is not processed again.
+    if (isOver(save.record) && !isOver(subject.record)) await markLeftovers(deps, subject);
+    if (!(await deps.store.save(save.record, subject.record, save.events))) return 'lost-race';
+    for (const line of save.events)
+      deps.log('info', line.text, { runId: save.record.runId, what: line.what, ...line.evidence });
+    await announce(deps, subject.record, save.record);
+    if (freesCapacity(subject.record, save.record)) {
+      const { runId, version } = save.record;
+      await sendMessage(deps.sqs, deps.queueUrl, { kind: 'admit', runId }, `${runId}/${version}`);
+    }
+  }
+  const effects = actions.filter((a): a is Effect => a.do !== 'save');
+  const carried = await applyEffects(deps, { ...subject, record: save?.record ?? subject.record }, effects);
+  const isUndescribed = subject.record.attempt?.undescribedSince !== undefined;
+  const hasLearnt =
+    carried.create !== undefined || carried.published.length > 0 || (isUndescribed && carried.stopAnswer !== undefined);
+  return save || hasLearnt ? carried : 'nothing-more';
+}
+
+/**
+ * Lets what the run left uncommitted expire, below its own prefix alone: in a prefix that runs share, another run may be saving. If it
+ * fails, the only cost is storage; the run is not kept open for it.
+ */
+async function markLeftovers(deps: ReconcileDeps, subject: Subject): Promise<void> {
+  const { record } = subject;
+  const { runId } = record;
+  try {
+    const files = record.attempt && (await filesOf(subject, record.attempt));
+    const visible = files?.checkpoints;
+    if (!visible || !isWithin(visible.prefix, ownFolders(files).run)) return;
+    if (await isShared(deps, subject, visible.prefix)) return;
+    const { found, tagged } = await tagLeftovers(deps, visible.prefix, visible.marker);
+    if (found > 0) deps.log('info', 'objects of uncommitted checkpoints will expire', { runId, found, tagged });
+  } catch (error) {
+    deps.log('warn', 'uncommitted checkpoints were not tagged', { runId, error: describeError(error) });
+  }
+}
+
+/** Whether another run of the team that is not over keeps its checkpoints in the prefix, or may do so. */
+async function isShared(deps: ReconcileDeps, subject: Subject, prefix: string): Promise<boolean> {
+  const { runId, team } = subject.record;
+  const others = (await deps.store.active()).filter((run) => run.runId !== runId && run.team === team && !isOver(run));
+  for (const other of others) {
+    const theirs = other.attempt?.files?.checkpoints?.prefix ?? (await futurePrefix(deps, subject, other));
+    if (theirs !== undefined && (isWithin(theirs, prefix) || isWithin(prefix, theirs))) return true;
+  }
+  return false;
+}
+
+/** Where a run of the same team will keep its checkpoints. */
+async function futurePrefix(deps: ReconcileDeps, subject: Subject, record: RunRecord): Promise<string | undefined> {
+  const [whole, intent] = await Promise.all([subject.whole(), deps.store.findIntent(record.runId)]);
+  if (!whole || !isLocated(whole)) throw new Error(`the descriptor: ${whole?.descriptorError ?? 'it was not read'}`);
+  return intent && checkpointPrefix({ record, intent, descriptor: whole.descriptor });
+}
+
+/** Where its last job wrote. */
+async function filesOf(subject: Subject, { files }: Attempt): Promise<JobFiles | undefined> {
+  const whole = files ? undefined : await subject.whole();
+  return whole && isLocated(whole) ? jobFilesOf(whole) : files;
+}
+
+/** A run that ended or went back to the queue may make room for another run. */
+export const freesCapacity = (before: RunRecord, after: RunRecord): boolean =>
+  (isOver(after) && !isOver(before)) || (before.admitted && !after.admitted);

@@ -1,0 +1,69 @@
+import { TICK_SECONDS } from '../../core/contracts/launcher';
+import { METRIC_NAMESPACE, TEAM_DIMENSIONS, TEAM_METRICS, type TeamMetric } from '../../core/contracts/team-metrics';
+import type { RunRecord } from '../../core/lifecycle/record';
+import { describeError } from '../shared/errors';
+import { isQueued, runningRun, usesInstances } from '../shared/queue-runs';
+import { teamSpendUsd } from '../shared/team-budget';
+import type { ReconcileDeps } from './deps';
+
+/** Number of a team's newest runs that are searched for failures since the last tick. */
+const NEWEST_RUNS = 100;
+
+/**
+ * Writes the metrics of the teams that have a dashboard, one line each in CloudWatch's embedded metric format, which needs no call and no
+ * permission besides logging. Values that cannot be read are left out until the next tick.
+ * @param active all runs that are not over
+ */
+export async function writeTeamMetrics(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<void> {
+  const { metrics } = deps;
+  for (const team of metrics?.teams ?? []) {
+    try {
+      metrics?.write(metricLine(deps, team, await valuesOf(deps, team, active)));
+    } catch (error) {
+      deps.log('warn', 'metrics of a team were not written', { team, error: describeError(error) });
+    }
+  }
+}
+
+async function valuesOf(
+  deps: ReconcileDeps,
+  team: string,
+  active: readonly RunRecord[],
+): Promise<Record<TeamMetric, number>> {
+  const own = active.filter((run) => run.team === team);
+  const training = own.filter(usesInstances);
+  const { from, to } = windowBefore(deps.now().getTime());
+  const newest = await deps.store.ofTeam(team, NEWEST_RUNS);
+  return {
+    RunsTraining: training.length,
+    RunsWaiting: own.filter(isQueued).length,
+    InstancesHeld: training.reduce((sum, run) => sum + runningRun(run, {}).instances, 0),
+    SpendMonthUsd: Math.round((await teamSpendUsd(deps, team, active)) * 100) / 100,
+    RunsFailed: newest.filter(({ state, endedAt = 0 }) => state === 'failed' && endedAt >= from && endedAt < to).length,
+  };
+}
+
+/** The last complete interval of five minutes: every moment belongs to exactly one window, whichever second the schedule fires at. */
+function windowBefore(now: number): { from: number; to: number } {
+  const length = TICK_SECONDS * 1000;
+  const to = Math.floor(now / length) * length;
+  return { from: to - length, to };
+}
+
+/** https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html, 2026-11-23. */
+function metricLine(
+  { environment, now }: ReconcileDeps,
+  team: string,
+  values: Readonly<Record<TeamMetric, number>>,
+): string {
+  const Metrics = Object.entries(TEAM_METRICS).map(([Name, Unit]) => ({ Name, Unit }));
+  return JSON.stringify({
+    _aws: {
+      Timestamp: now().getTime(),
+      CloudWatchMetrics: [{ Namespace: METRIC_NAMESPACE, Dimensions: [TEAM_DIMENSIONS], Metrics }],
+    },
+    Environment: environment,
+    Team: team,
+    ...values,
+  });
+}

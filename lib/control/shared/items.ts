@@ -1,0 +1,205 @@
+import type { AttributeValue, TransactWriteItem } from '@aws-sdk/client-dynamodb';
+import type { RunSpec } from '../../core/config/run-spec';
+import {
+  ACTIVE_INDEX_PARTITION_KEY,
+  ACTIVE_VALUE,
+  attemptItem,
+  CLOSED_ITEM,
+  eventItem,
+  INTENT_ITEM,
+  MONTH_USD_ATTRIBUTE,
+  monthKey,
+  POOL_ONLY_ATTRIBUTE,
+  QUEUE_ITEM,
+  type QUOTAS_ITEM,
+  REQUEST_ITEM,
+  RUN_ITEM,
+  RUN_TABLE_PARTITION_KEY,
+  RUN_TABLE_SORT_KEY,
+  requestKey,
+  TEAM_INDEX_PARTITION_KEY,
+  TEAM_INDEX_SORT_KEY,
+  type UNREADABLE_ITEM,
+} from '../../core/contracts/run-table';
+import type { TimelineEvent } from '../../core/lifecycle/action';
+import { waitsForPoolAlone } from '../../core/lifecycle/phases/settle-pool';
+import { type Attempt, isOver, type RunRecord } from '../../core/lifecycle/record';
+import type { QueueUsage } from '../../core/queue/usage';
+
+/** An item of the run table in DynamoDB's attribute format. */
+export type Item = Record<string, AttributeValue>;
+
+/** The inputs from which a run is created. Written once, together with the run, and never changed. */
+export interface RunIntent {
+  spec: RunSpec;
+  /** Location and expected hash of the code archive; null for built-in code. */
+  code: { uri: string; sha256: string | null; bytes: number | null } | null;
+  driver: { uri: string; hash: string };
+  /** Random; the restart secret of each attempt is derived from it. */
+  secret: string;
+  /** The image that the environment had built when the run was created. */
+  trainingImageUri: string | null;
+}
+
+/**
+ * Version of the documents that this code writes, stored in the attribute `schema`. Documents of 0.1.0 have none. Fields are only ever
+ * added: an older control plane ignores them, and `migrate.ts` fills in fields that an older version did not write.
+ */
+export const ITEM_SCHEMA = 2;
+
+const text = (value: string): AttributeValue => ({ S: value });
+const number = (value: number): AttributeValue => ({ N: String(value) });
+const key = (runId: string, item: string): Item => ({
+  [RUN_TABLE_PARTITION_KEY]: text(runId),
+  [RUN_TABLE_SORT_KEY]: text(item),
+});
+
+/** Key of the RUN item. */
+export const runKey = (runId: string): Item => key(runId, RUN_ITEM);
+/** Key of the intent item. */
+export const intentKey = (runId: string): Item => key(runId, INTENT_ITEM);
+/** Key of the queue's own item. */
+export const queueKey: Item = key(QUEUE_ITEM, QUEUE_ITEM);
+/** Items with the subjects of which people were notified. */
+export type NotifiedItem = typeof QUOTAS_ITEM | typeof UNREADABLE_ITEM;
+/** Key of such an item. */
+export const notifiedKey = (item: NotifiedItem): Item => key(item, item);
+/** Key of the item that says whether the stack is being deleted. */
+export const closedKey: Item = key(CLOSED_ITEM, CLOSED_ITEM);
+/** Key of the item of a client's request. */
+export const requestItemKey = (team: string, id: string): Item => key(requestKey(team, id), REQUEST_ITEM);
+
+/** Key of the spend of a team in a month (`2026-11`). */
+export const monthItemKey = (team: string, month: string): Item => key(monthKey(team), month);
+
+const documentAttributes = (document: unknown): Item => ({
+  schema: number(ITEM_SCHEMA),
+  document: text(JSON.stringify(document)),
+});
+
+/**
+ * The RUN item. The document is the record as JSON; values that indexes, conditions and people in the console need are separate attributes.
+ * A run leaves the index of active runs when it is over, no notice is pending, and the cost of its warm pool is known.
+ */
+export function runItem(record: RunRecord): Item {
+  const isPoolOnly = waitsForPoolAlone(record);
+  const isActive = !isOver(record) || record.outbox.length > 0 || isPoolOnly;
+  const item: Item = {
+    [RUN_TABLE_PARTITION_KEY]: text(record.runId),
+    [RUN_TABLE_SORT_KEY]: text(RUN_ITEM),
+    version: number(record.version),
+    state: text(record.state),
+    desired: text(record.desired),
+    runName: text(record.name),
+    [TEAM_INDEX_PARTITION_KEY]: text(record.team),
+    [TEAM_INDEX_SORT_KEY]: text(new Date(record.createdAt).toISOString()),
+    ...documentAttributes(record),
+  };
+  if (isActive) item[ACTIVE_INDEX_PARTITION_KEY] = text(ACTIVE_VALUE);
+  if (isPoolOnly) item[POOL_ONLY_ATTRIBUTE] = { BOOL: true };
+  return item;
+}
+
+/** The intent item. */
+export const intentItem = (runId: string, intent: RunIntent): Item => ({
+  ...intentKey(runId),
+  ...documentAttributes(intent),
+});
+
+/**
+ * A start that repeats a client request id finds the run of the first start, however late: CloudFormation repeats the request of a
+ * registered run when it rolls an update back, possibly months later. The item is kept as long as the run.
+ */
+export const requestItem = (team: string, id: string, runId: string): Item => ({
+  ...requestItemKey(team, id),
+  madeRun: text(runId),
+});
+
+/** State that the queue keeps between two passes, and the shares that other readers need to compute the same order. */
+export interface QueueDocument {
+  usage: QueueUsage;
+  /** When the next create call may be made, epoch milliseconds. @default - now */
+  nextCreateAt?: number;
+  shares: Readonly<Record<string, number>>;
+}
+
+/** The item of the queue. */
+export const queueItem = (queue: QueueDocument): Item => ({ ...queueKey, ...documentAttributes(queue) });
+
+/** The item with the subjects of which people were notified. */
+export const notifiedItem = (item: NotifiedItem, names: readonly string[]): Item => ({
+  ...notifiedKey(item),
+  ...documentAttributes(names),
+});
+
+/** The item of an attempt, as last observed. */
+export const attemptItemOf = (runId: string, attempt: Attempt): Item => ({
+  ...key(runId, attemptItem(attempt.number)),
+  ...documentAttributes(attempt),
+});
+
+/** The item of one timeline event. */
+export const eventItemOf = (runId: string, version: number, place: number, line: TimelineEvent): Item => ({
+  ...key(runId, eventItem(new Date(line.at).toISOString(), version, place)),
+  ...documentAttributes(line),
+});
+
+/** The text of an item's document. */
+export function textOf(item: Item): string {
+  if (item.document?.S) return item.document.S;
+  throw new Error(`item ${JSON.stringify(item[RUN_TABLE_SORT_KEY])} of the run table has no document`);
+}
+
+/** A transaction may contain 100 items; more events than this in one decision indicate a bug. */
+const MOST_EVENTS = 90;
+
+/** A changed run, and the timeline events of the change. */
+interface RunChange {
+  record: RunRecord;
+  events: readonly TimelineEvent[];
+}
+
+/** The items of a changed run: the run, its attempt, and its timeline events. */
+export function itemsOf({ record, events }: RunChange): { run: Item; others: Item[] } {
+  const { runId, attempt, version } = record;
+  return {
+    run: runItem(record),
+    others: [
+      ...(attempt ? [attemptItemOf(runId, attempt)] : []),
+      ...events.slice(0, MOST_EVENTS).map((line, place) => eventItemOf(runId, version, place, line)),
+    ],
+  };
+}
+
+/**
+ * The writes of a changed run. The first one is conditional on the version with which the run was read, so that what the change costs is
+ * added to the months of the team exactly once.
+ */
+export function writesOf(
+  TableName: string,
+  [Item, ...others]: readonly Item[],
+  before: RunRecord,
+  booked: ReadonlyMap<string, number>,
+): TransactWriteItem[] {
+  const run: TransactWriteItem = {
+    Put: {
+      TableName,
+      Item,
+      ConditionExpression: '#version = :previous',
+      ExpressionAttributeNames: { '#version': 'version' },
+      ExpressionAttributeValues: { ':previous': { N: String(before.version) } },
+    },
+  };
+  const months = [...booked].map(([month, usd]) => addToMonth(TableName, monthItemKey(before.team, month), usd));
+  return [run, ...others.map((Item) => ({ Put: { TableName, Item } })), ...months];
+}
+
+const addToMonth = (TableName: string, Key: Item, usd: number): TransactWriteItem => ({
+  Update: {
+    TableName,
+    Key,
+    UpdateExpression: 'ADD #usd :usd',
+    ExpressionAttributeNames: { '#usd': MONTH_USD_ATTRIBUTE },
+    ExpressionAttributeValues: { ':usd': { N: usd.toFixed(6) } },
+  },
+});

@@ -1,0 +1,358 @@
+import {
+  type DynamoDBClient,
+  GetItemCommand,
+  paginateQuery,
+  QueryCommand,
+  type QueryCommandInput,
+  type TransactionCanceledException,
+  type TransactWriteItem,
+  TransactWriteItemsCommand,
+} from '@aws-sdk/client-dynamodb';
+import {
+  ACTIVE_INDEX,
+  ACTIVE_INDEX_PARTITION_KEY,
+  ACTIVE_VALUE,
+  ATTEMPT_ITEM_PREFIX,
+  CLOSED_ATTRIBUTE,
+  EVENT_ITEM_PREFIX,
+  MONTH_USD_ATTRIBUTE,
+  RUN_TABLE_PARTITION_KEY,
+  RUN_TABLE_SORT_KEY,
+  TEAM_INDEX,
+  TEAM_INDEX_PARTITION_KEY,
+} from '../../core/contracts/run-table';
+import { bookedUsd } from '../../core/lifecycle/accounting/month-spend';
+import type { TimelineEvent } from '../../core/lifecycle/action';
+import type { Attempt, RunRecord } from '../../core/lifecycle/record';
+import { changedItems, expiring, expiryOf } from './expiry';
+import {
+  closedKey,
+  eventItemOf,
+  type Item,
+  intentItem,
+  intentKey,
+  itemsOf,
+  monthItemKey,
+  type NotifiedItem,
+  notifiedItem,
+  notifiedKey,
+  type QueueDocument,
+  queueItem,
+  queueKey,
+  type RunIntent,
+  requestItem,
+  requestItemKey,
+  runItem,
+  runKey,
+  textOf,
+  writesOf,
+} from './items';
+import { remember } from './remember';
+import { findAttempt, findLine, findNames, findQueueDocument, readIntent, readRecord, UnreadableItem } from './stored';
+
+/** Number of intents that a process keeps, about 15 KB each; the oldest is dropped first. */
+const MOST_INTENTS = 2000;
+
+/** Number of items in one transaction, which may have 4 MB. */
+const MOST_EXPIRING = 25;
+
+/** Parses the record in a document of the table. The result is shared and must not be changed. */
+export const recordOf = remember(readRecord);
+
+/** Runs from the last listing in this process, by id. */
+type Listed = ReadonlyMap<string, { text: string; record: RunRecord }>;
+
+/** The run id of an item. */
+export const idOf = (item: Item): string => item[RUN_TABLE_PARTITION_KEY]?.S ?? '';
+
+/** Reads an item. Throws UnreadableItem when its content is not what this version or an earlier one writes. */
+function readItem<T>(item: Item, read: (item: Item) => T): T {
+  try {
+    return read(item);
+  } catch (error) {
+    const { message } = error as Error;
+    const name = item[RUN_TABLE_SORT_KEY]?.S ?? '';
+    throw new UnreadableItem(idOf(item), item[TEAM_INDEX_PARTITION_KEY]?.S ?? '', name, message.slice(0, 300));
+  }
+}
+
+/** The record of a RUN item, which belongs to the run and the team that the item names. */
+function recordIn(item: Item): RunRecord {
+  const record = recordOf(textOf(item));
+  if (record.runId === idOf(item) && record.team === item[TEAM_INDEX_PARTITION_KEY]?.S) return record;
+  throw new Error('its run or team is not that of the item');
+}
+
+const intentOf = remember(readIntent);
+/** Passes of the queue read the same document repeatedly while nothing starts or ends. The result is shared and must not be changed. */
+const queueOf = remember(findQueueDocument, 10);
+
+/**
+ * The run table. Every write is conditional: a new run requires that its id and request id are unused, a changed run requires the version
+ * with which it was read. Reads of one run are consistent; the two indexes are eventually consistent and only list candidates.
+ */
+export class RunStore {
+  /** RUN items that the last listing of active runs could not read. */
+  unreadable: readonly UnreadableItem[] = [];
+  private readonly intents = new Map<string, RunIntent>();
+  private listed: Listed = new Map();
+
+  constructor(
+    readonly dynamodb: DynamoDBClient,
+    readonly tableName: string,
+    /** How long the items of a run that is over are kept. @default - indefinitely */
+    private readonly retentionDays = 0,
+  ) {}
+
+  /** The run with that id. Throws UnreadableItem when its item cannot be read. */
+  async find(runId: string): Promise<RunRecord | undefined> {
+    const item = await this.get(runKey(runId));
+    return item && readItem(item, recordIn);
+  }
+
+  /** Another run that a run refers to. An unreadable one stops nothing that only refers to it. */
+  async findOther(runId: string): Promise<RunRecord | UnreadableItem | undefined> {
+    try {
+      return await this.find(runId);
+    } catch (error) {
+      if (error instanceof UnreadableItem) return error;
+      throw error;
+    }
+  }
+
+  /** The intent of a run. It never changes, so a process reads it once. Throws UnreadableItem when its item cannot be read. */
+  async findIntent(runId: string): Promise<RunIntent | undefined> {
+    const known = this.intents.get(runId);
+    if (known) return known;
+    const item = await this.get(intentKey(runId));
+    if (!item) return undefined;
+    const intent = readItem(item, (it) => intentOf(textOf(it)));
+    this.intents.set(runId, intent);
+    if (this.intents.size > MOST_INTENTS) this.intents.delete(this.intents.keys().next().value as string);
+    return intent;
+  }
+
+  /** The run that an earlier start with this request id created. */
+  async findRequest(team: string, clientRequestId: string): Promise<string | undefined> {
+    return (await this.get(requestItemKey(team, clientRequestId)))?.madeRun?.S;
+  }
+
+  /** @returns false when the run id or the request id is already used */
+  create(record: RunRecord, intent: RunIntent, clientRequestId: string, line: TimelineEvent): Promise<boolean> {
+    const items = [
+      runItem(record),
+      intentItem(record.runId, intent),
+      requestItem(record.team, clientRequestId, record.runId),
+      eventItemOf(record.runId, record.version, 0, line),
+    ];
+    const isFree = `attribute_not_exists(${RUN_TABLE_PARTITION_KEY})`;
+    return this.write(items.map((Item) => ({ Put: { TableName: this.tableName, Item, ConditionExpression: isFree } })));
+  }
+
+  /**
+   * Writes a changed run, and books what the change costs for its team.
+   * @param before the run as it was read
+   * @returns false if another invocation has written the run since then
+   */
+  async save(record: RunRecord, before: RunRecord, events: readonly TimelineEvent[]): Promise<boolean> {
+    const expiry = expiryOf(record, this.retentionDays);
+    const isChanged = expiry !== expiryOf(before, this.retentionDays);
+    if (isChanged && !(await this.expireItems(record, expiry))) return false;
+    const { run, others } = itemsOf({ record, events });
+    recordOf.keep(textOf(run), record);
+    const items = [run, ...others].map((item) => expiring(item, record, expiry));
+    const isSaved = await this.write(writesOf(this.tableName, items, before, bookedUsd(before, record)));
+    if (!isSaved && isChanged && expiry !== undefined) await this.expireItems(before, undefined);
+    return isSaved;
+  }
+
+  /**
+   * Sets or removes the expiry of the items that the next write of the run does not contain. Called before that write, so that no item of a
+   * run that continues expires. If the invocation ends here, the next one continues with the remaining items.
+   * @returns false if an item was being written
+   */
+  private async expireItems(record: RunRecord, expiry: number | undefined): Promise<boolean> {
+    const all = await this.query({
+      ConsistentRead: true,
+      KeyConditionExpression: '#run = :run',
+      ExpressionAttributeNames: { '#run': RUN_TABLE_PARTITION_KEY },
+      ExpressionAttributeValues: { ':run': { S: record.runId } },
+    });
+    const items = changedItems(all, record, expiry);
+    for (let from = 0; from < items.length; from += MOST_EXPIRING) {
+      const some = items.slice(from, from + MOST_EXPIRING);
+      if (!(await this.write(some.map((Item) => ({ Put: { TableName: this.tableName, Item } }))))) return false;
+    }
+    return true;
+  }
+
+  /** What is booked for the runs of a team in a month (`2026-11`), USD. */
+  async findMonthUsd(team: string, month: string): Promise<number> {
+    return Number((await this.get(monthItemKey(team, month)))?.[MONTH_USD_ATTRIBUTE]?.N ?? 0);
+  }
+
+  /** Whether the stack is being deleted. */
+  async isClosed(): Promise<boolean> {
+    return (await this.get(closedKey))?.[CLOSED_ATTRIBUTE]?.BOOL === true;
+  }
+
+  /** State of the queue; undefined before its first pass. */
+  async findQueue(): Promise<QueueDocument | undefined> {
+    const item = await this.get(queueKey);
+    return item && queueOf(item.document?.S ?? '');
+  }
+
+  /** Only queue passes write it, and these never run concurrently. */
+  async saveQueue(queue: QueueDocument): Promise<void> {
+    await this.write([{ Put: { TableName: this.tableName, Item: queueItem(queue) } }]);
+  }
+
+  /** Subjects of which people were notified: the state of a notice about something other than one run. */
+  async findNotified(item: NotifiedItem): Promise<string[]> {
+    return findNames((await this.get(notifiedKey(item)))?.document?.S ?? '') ?? [];
+  }
+
+  /** Written after the notice was sent, so that a notice may be sent twice but is never lost. */
+  async saveNotified(item: NotifiedItem, names: readonly string[]): Promise<void> {
+    await this.write([{ Put: { TableName: this.tableName, Item: notifiedItem(item, names) } }]);
+  }
+
+  /** Runs that are not over, according to the index. Items that cannot be read are in `unreadable` then, and stop no other run. */
+  async active(): Promise<RunRecord[]> {
+    const listed = new Map<string, { text: string; record: RunRecord }>();
+    const unreadable: UnreadableItem[] = [];
+    const records = readable(await this.query(ACTIVE_QUERY), unreadable, (item) => {
+      // Of a thousand active runs most are the same as in the previous listing, and are not parsed again.
+      const text = textOf(item);
+      const id = idOf(item);
+      const known = this.listed.get(id);
+      const now = known?.text === text ? known : { text, record: recordIn(item) };
+      listed.set(id, now);
+      return now.record;
+    });
+    this.listed = listed;
+    this.unreadable = unreadable;
+    return records;
+  }
+
+  /** The newest runs of a team, newest first. */
+  async ofTeam(team: string, limit: number): Promise<RunRecord[]> {
+    const items = await this.query(
+      {
+        IndexName: TEAM_INDEX,
+        KeyConditionExpression: '#key = :value',
+        ExpressionAttributeNames: { '#key': TEAM_INDEX_PARTITION_KEY },
+        ExpressionAttributeValues: { ':value': { S: team } },
+        ScanIndexForward: false,
+        Limit: limit,
+      },
+      limit,
+    );
+    return readable(items, [], recordIn);
+  }
+
+  /** All attempts of a run, oldest first. */
+  async attempts(runId: string): Promise<Attempt[]> {
+    return (await this.query(this.partOf(runId, ATTEMPT_ITEM_PREFIX))).flatMap(
+      (item) => findAttempt(item.document?.S ?? '') ?? [],
+    );
+  }
+
+  /** All timeline events of a run, oldest first. */
+  async timeline(runId: string): Promise<TimelineEvent[]> {
+    return (await this.query(this.partOf(runId, EVENT_ITEM_PREFIX))).flatMap(
+      (item) => findLine(item.document?.S ?? '') ?? [],
+    );
+  }
+
+  /**
+   * Timeline events of a run from a position on, oldest first, each with its own position.
+   * @param from a time (inclusive), or the position of an event (exclusive); empty = from the beginning
+   */
+  async timelinePage(runId: string, from: string, limit: number): Promise<{ cursor: string; line: TimelineEvent }[]> {
+    const { Items } = await this.dynamodb.send(
+      new QueryCommand({
+        TableName: this.tableName,
+        ConsistentRead: true,
+        KeyConditionExpression: '#run = :run AND #item BETWEEN :from AND :to',
+        ExpressionAttributeNames: { '#run': RUN_TABLE_PARTITION_KEY, '#item': RUN_TABLE_SORT_KEY },
+        ExpressionAttributeValues: {
+          ':run': { S: runId },
+          // `!` sorts before every character that can follow, so the query starts just after this position.
+          ':from': { S: `${EVENT_ITEM_PREFIX}${from.includes('#') ? `${from}!` : from}` },
+          ':to': { S: `${EVENT_ITEM_PREFIX}~` },
+        },
+        Limit: limit,
+      }),
+    );
+    return (Items ?? []).flatMap((item) => {
+      const line = findLine(item.document?.S ?? '');
+      return line ? [{ cursor: (item[RUN_TABLE_SORT_KEY]?.S ?? '').slice(EVENT_ITEM_PREFIX.length), line }] : [];
+    });
+  }
+
+  private partOf(runId: string, prefix: string): Partial<QueryCommandInput> {
+    return {
+      ConsistentRead: true,
+      KeyConditionExpression: '#run = :run AND begins_with(#item, :prefix)',
+      ExpressionAttributeNames: { '#run': RUN_TABLE_PARTITION_KEY, '#item': RUN_TABLE_SORT_KEY },
+      ExpressionAttributeValues: { ':run': { S: runId }, ':prefix': { S: prefix } },
+    };
+  }
+
+  private async get(Key: Item): Promise<Item | undefined> {
+    const command = new GetItemCommand({ TableName: this.tableName, Key, ConsistentRead: true });
+    return (await this.dynamodb.send(command)).Item;
+  }
+
+  /** @param most number of items to return; a page also ends at 1 MB. @default - all */
+  private async query(input: Partial<QueryCommandInput>, most = Number.POSITIVE_INFINITY): Promise<Item[]> {
+    const found: Item[] = [];
+    const pages = paginateQuery({ client: this.dynamodb }, { TableName: this.tableName, ...input });
+    for await (const page of pages) {
+      found.push(...(page.Items ?? []));
+      if (found.length >= most) break;
+    }
+    return found.slice(0, most);
+  }
+
+  private async write(TransactItems: TransactWriteItem[]): Promise<boolean> {
+    try {
+      await this.dynamodb.send(new TransactWriteItemsCommand({ TransactItems }));
+      return true;
+    } catch (error) {
+      if (isLostRace(error)) return false;
+      throw error;
+    }
+  }
+}
+
+/** Runs by id, from RUN items; those that cannot be read are left out. */
+export const runsIn = (items: readonly Item[]): Map<string, RunRecord> =>
+  new Map(readable(items, [], (item) => [idOf(item), recordIn(item)] as const));
+
+/** Reads items, and adds those that cannot be read to `unreadable`. */
+function readable<T>(items: readonly Item[], unreadable: UnreadableItem[], read: (item: Item) => T): T[] {
+  return items.flatMap((item) => {
+    try {
+      return [readItem(item, read)];
+    } catch (error) {
+      unreadable.push(error as UnreadableItem);
+      return [];
+    }
+  });
+}
+
+/** Query for the runs that are not over. */
+const ACTIVE_QUERY: Partial<QueryCommandInput> = {
+  IndexName: ACTIVE_INDEX,
+  KeyConditionExpression: '#key = :value',
+  ExpressionAttributeNames: { '#key': ACTIVE_INDEX_PARTITION_KEY },
+  ExpressionAttributeValues: { ':value': { S: ACTIVE_VALUE } },
+};
+
+/** Only a TransactionCanceledException has reasons. */
+function isLostRace(error: unknown): boolean {
+  const { CancellationReasons: reasons = [] } = error as Partial<TransactionCanceledException>;
+  return reasons.some((r) => r.Code === 'ConditionalCheckFailed' || r.Code === 'TransactionConflict');
+}

@@ -1,0 +1,162 @@
+import { type Issue, issue } from '../config/issue';
+import { hostCount, requestedAlternativesOf, requestedGroupsOf } from '../config/resolve-run';
+import type { RunSpec } from '../config/run-spec';
+import { elasticSizes } from '../rules/compute/elastic';
+
+/** The result of DescribeTrainingPlan, as far as a launch depends on it. Times are milliseconds since 1970. */
+export interface TrainingPlanState {
+  arn: string;
+  status: 'Pending' | 'Active' | 'Scheduled' | 'Expired' | 'Failed';
+  /** Instance types of its reserved capacity. */
+  instanceTypes: string[];
+  /** Allowed uses: `training-job`, `hyperpod-cluster`, `endpoint`. */
+  targets: string[];
+  totalInstances: number;
+  /** Number of instances that no job holds now. */
+  freeInstances: number;
+  unhealthyInstances: number;
+  /** Number of instances that the service reserves to replace broken ones; one per UltraServer unless the plan specifies otherwise. */
+  spareInstances: number;
+  ultraServers: number;
+  startsAt?: number;
+  endsAt?: number;
+}
+
+/** A plan that a run names, with the path of the option in the run file. */
+export interface NamedTrainingPlan {
+  path: string;
+  arn: string;
+  instanceType: string;
+  instanceCount: number;
+  /** Sizes of an elastic run, largest first. @default - the number of instances is fixed */
+  sizes?: readonly number[];
+}
+
+/** The training plans of a run: that of the job, and those of its alternatives. */
+export function namedTrainingPlans(run: RunSpec): NamedTrainingPlan[] {
+  const { compute } = run;
+  const sizes = compute.elastic && { sizes: elasticSizes(run) };
+  const own = compute.trainingPlanArn && {
+    path: 'compute.trainingPlanArn',
+    arn: compute.trainingPlanArn,
+    instanceType: compute.instanceType || (compute.instanceGroups[0]?.instanceType ?? ''),
+    instanceCount: hostCount(requestedGroupsOf(compute)),
+    ...sizes,
+  };
+  const others = requestedAlternativesOf(compute).flatMap(({ trainingPlanArn: arn, ...asked }, i) =>
+    arn ? [{ path: `compute.alternatives[${i}].trainingPlanArn`, arn, ...asked, ...sizes }] : [],
+  );
+  return [...(own ? [own] : []), ...others];
+}
+
+/**
+ * Issues that a training plan causes for a launch now: an error if waiting does not help, a warning if the job would wait or be cut off.
+ * @param hours duration of the run according to its plan; undefined: not known
+ */
+export function trainingPlanIssues(
+  named: NamedTrainingPlan,
+  state: TrainingPlanState,
+  { now, hours }: { now: number; hours?: number },
+): Issue[] {
+  return [
+    ...unusable(named, state),
+    ...(isOver(state) ? [] : [...sizes(named, state), ...times(named, state, now, hours)]),
+  ];
+}
+
+const isOver = ({ status }: TrainingPlanState): boolean => status === 'Expired' || status === 'Failed';
+
+const rule = 'preflight/training-plan';
+const OTHER_PLAN = 'name another plan (aws sagemaker list-training-plans), or remove it';
+
+function unusable({ path, instanceType }: NamedTrainingPlan, state: TrainingPlanState): Issue[] {
+  return [
+    ...(isOver(state)
+      ? [issue(rule, 'error', path, { must: 'must be active or scheduled', got: state.status, fix: OTHER_PLAN })]
+      : []),
+    ...(state.targets.includes('training-job')
+      ? []
+      : [
+          issue(rule, 'error', path, { must: 'must be a plan for training jobs', got: state.targets, fix: OTHER_PLAN }),
+        ]),
+    ...(state.instanceTypes.includes(instanceType)
+      ? []
+      : [
+          issue(rule, 'error', path, {
+            must: `must contain ${instanceType}`,
+            got: state.instanceTypes,
+            fix: `${OTHER_PLAN}, or use its instance type`,
+          }),
+        ]),
+  ];
+}
+
+function sizes(named: NamedTrainingPlan, state: TrainingPlanState): Issue[] {
+  const { path, instanceCount } = named;
+  if (instanceCount > state.totalInstances)
+    return [
+      issue(rule, 'error', path, {
+        must: `must contain the ${instanceCount} instances of the job`,
+        got: `${state.totalInstances} in all`,
+        fix: smallerSize(named, state),
+      }),
+    ];
+  if (state.status !== 'Active' || instanceCount <= state.freeInstances) return [];
+  return [
+    issue(rule, 'warning', path, {
+      must: `must have ${instanceCount} free instances to start at once`,
+      got: freeText(state),
+      fix:
+        instanceCount > state.totalInstances - state.spareInstances
+          ? 'use fewer instances: the service keeps the spare ones of UltraServers'
+          : 'the job waits until other jobs of the plan end',
+    }),
+  ];
+}
+
+/**
+ * The remedy when a plan is too small. An elastic run starts with its largest size; it is not documented whether SageMaker would refuse
+ * that permanently or only for the moment, so the run file must use the size of the plan.
+ */
+function smallerSize({ sizes: all = [] }: NamedTrainingPlan, { totalInstances }: TrainingPlanState): string {
+  const [largest, ...smaller] = all.filter((size) => size <= totalInstances);
+  if (largest === undefined) return 'lower the number of instances, or name a larger plan';
+  const count = smaller.length > 0 ? `compute.instanceCount.max to ${largest}` : `compute.instanceCount to ${largest}`;
+  return `set ${count}, the largest size that the plan holds, or name a larger plan`;
+}
+
+function times({ path }: NamedTrainingPlan, state: TrainingPlanState, now: number, hours?: number): Issue[] {
+  const { startsAt, endsAt } = state;
+  const from = Math.max(now, startsAt ?? now);
+  const left = endsAt === undefined ? undefined : (endsAt - from) / 3_600_000;
+  const day = (time: number) => `${new Date(time).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+  return [
+    ...(startsAt !== undefined && startsAt > now
+      ? [
+          issue(rule, 'warning', path, {
+            must: 'must have begun for the job to start at once',
+            got: `a start at ${day(startsAt)}`,
+            fix: 'the job waits until then',
+          }),
+        ]
+      : []),
+    ...(hours !== undefined && left !== undefined && endsAt !== undefined && hours > left
+      ? [
+          issue(rule, 'warning', path, {
+            must: `must last for the ${hours.toFixed(1)} hours that the run takes by its plan`,
+            got: `${Math.max(0, left).toFixed(1)} hours until ${day(endsAt)}`,
+            fix: 'the job ends with the training plan, and the run waits from its newest checkpoint for capacity; extend the training plan, or use more instances',
+          }),
+        ]
+      : []),
+  ];
+}
+
+/** `34 of 36 instances free, 2 spare, 2 UltraServers`. */
+export function freeText(state: TrainingPlanState): string {
+  return [
+    `${state.freeInstances} of ${state.totalInstances} instances free`,
+    ...(state.unhealthyInstances > 0 ? [`${state.unhealthyInstances} unhealthy`] : []),
+    ...(state.ultraServers > 0 ? [`${state.spareInstances} spare`, `${state.ultraServers} UltraServers`] : []),
+  ].join(', ');
+}

@@ -1,0 +1,228 @@
+import { z } from 'zod';
+import { sha256 } from '../config/formats/sha256';
+import { MAX_CHARACTERS, MAX_OVERRIDES } from '../config/reading/limits';
+import { lineageSchema } from './lineage';
+
+/** Payloads of the control function. They never contain the team: it comes from the alias that was invoked. */
+
+export const RUN_STATES = [
+  'queued',
+  'submitting',
+  'pending',
+  'running',
+  'stopping',
+  'resuming',
+  'completed',
+  'failed',
+  'stopped',
+] as const;
+
+const runId = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?$/, 'must be a run id such as pretrain-261101090000');
+
+/** One archive that the caller will upload, identified by its digest. */
+const upload = z.strictObject({
+  sha256,
+  bytes: z
+    .int()
+    .min(1)
+    .max(5 * 1024 ** 3),
+});
+
+const noteText = z.string().min(1).max(1000);
+
+const intent = z.strictObject({
+  action: z.literal('start'),
+  /** Text of the run file; control parses and checks it again and does not trust results from the client. */
+  runFile: z.string().min(1).max(MAX_CHARACTERS.runFile),
+  /** `--set` overrides, in order. */
+  overrides: z.array(z.string().max(MAX_CHARACTERS.override)).max(MAX_OVERRIDES).default([]),
+  /** Digest of the code archive; absent when the run has no custom code. */
+  code: upload.optional(),
+  requirements: upload.optional(),
+  /** Idempotency token: a repeated start with the same id returns the run that the first one created. */
+  clientRequestId: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1-64 letters, digits, hyphens or underscores'),
+  runId: runId.optional(),
+  /** Earliest start time; absent = as soon as capacity is available. */
+  startAt: z.iso.datetime({ precision: 3 }).optional(),
+  /** Free text by which users can find the run later. */
+  note: noteText.optional(),
+  /** The caller accepts that the price is unknown. */
+  acceptsUnknownPrice: z.boolean().default(false),
+  confirm: z.literal(false).optional(),
+});
+
+/** Second call of a start: the uploads are complete. */
+const confirmation = z.strictObject({ action: z.literal('start'), runId, confirm: z.literal(true) });
+const stop = z.strictObject({ action: z.literal('stop'), runId, reason: z.string().max(512).optional() });
+const resume = z.strictObject({ action: z.literal('resume'), runId });
+/** Ends the warm pool of the last job of the run. */
+const release = z.strictObject({ action: z.literal('release'), runId });
+/** Deletes the files of a run that is over; without `confirm` it only says what there is. */
+const deletion = z.strictObject({ action: z.literal('delete'), runId, confirm: z.boolean().default(false) });
+const status = z.strictObject({
+  action: z.literal('status'),
+  runId,
+  timeline: z.boolean().default(false),
+  /** Whether the answer includes the configuration of the run. */
+  configuration: z.boolean().default(false),
+});
+const list = z.strictObject({
+  action: z.literal('list'),
+  limit: z.int().min(1).max(200).default(50),
+  /** Only return runs in one of these states. */
+  states: z.array(z.enum(RUN_STATES)).max(RUN_STATES.length).optional(),
+  /** Only return runs with all of these tags: `key` or `key=value`. */
+  tags: z.array(z.string().min(1).max(512)).max(10).optional(),
+  /** Only return runs whose id, name, note, reason or tags contain this text (case-insensitive). */
+  search: z.string().min(1).max(256).optional(),
+});
+const note = z.strictObject({ action: z.literal('note'), runId, text: noteText });
+
+/** One page of the log of one attempt. */
+const logs = z.strictObject({
+  action: z.literal('logs'),
+  runId,
+  /** Number of the attempt, from 1. */
+  attempt: z.int().min(1).max(99_999),
+  /** Only return lines of this host: 2 for `algo-2`. */
+  host: z.int().min(1).max(9999).optional(),
+  /** Epoch milliseconds; older lines are omitted. */
+  since: z.int().min(0).optional(),
+  /** Only return structured lines of driver and trainer, which reports are built from. */
+  progressOnly: z.boolean().default(false),
+  /** `nextToken` of the previous page. */
+  nextToken: z.string().max(8192).optional(),
+});
+
+/** One page of the timeline of a run, or of the team's runs. */
+const events = z.strictObject({
+  action: z.literal('events'),
+  /** Absent = all runs of the team that are live or ended after `since`. */
+  runId: runId.optional(),
+  /** ISO time of the oldest line. */
+  since: z.iso.datetime({ precision: 3 }).optional(),
+  /** `next` of the previous page. */
+  after: z
+    .string()
+    .max(100)
+    .regex(/^\d{4}-\d\d-\d\dT[\d:.]+Z#[\d.]+$/, 'must be the value of next from the previous page')
+    .optional(),
+  limit: z.int().min(1).max(500).default(200),
+});
+
+/** Session on one host of a live run. */
+const shell = z.strictObject({
+  action: z.literal('shell'),
+  runId,
+  /** 2 for `algo-2`. */
+  host: z.int().min(1).max(9999).default(1),
+  /** A command to run instead of an interactive shell; Session Manager passes it to the shell of the container. */
+  command: z.string().min(1).max(4096).optional(),
+});
+
+/** A run file and its overrides, as in `start`. */
+const runText = { runFile: intent.shape.runFile, overrides: intent.shape.overrides };
+/** Checks schema and rules; writes nothing. */
+const validate = z.strictObject({ action: z.literal('validate'), ...runText });
+const time = z.iso.datetime({ precision: 3 });
+/** A training plan that the caller has read with its own permissions, because control has none for it. */
+const trainingPlan = z.strictObject({
+  kind: z.enum(['training-plan-on-offer', 'own-training-plan']),
+  id: z.string().max(256),
+  /** Time ranges in which its instances are available. */
+  blocks: z.array(z.strictObject({ from: time, to: time })).max(50),
+  instances: z.int().min(0),
+  /** Total price if bought now; 0 if already paid, null = the price is not in USD. */
+  usd: z.number().min(0).nullable(),
+  note: z.string().max(512).optional(),
+});
+/** Estimates memory, speed, time and cost; writes nothing. */
+const plan = z.strictObject({
+  action: z.literal('plan'),
+  ...runText,
+  /** Requests all offers with which the run ends by this time instead. */
+  by: time.optional(),
+  trainingPlans: z.array(trainingPlan).max(200).default([]),
+});
+
+const jobName = z.string().min(1).max(63);
+/**
+ * Fields from DescribeTrainingJob. The caller sends them because control cannot read weights, and a card contains only what the caller is
+ * allowed to see.
+ */
+const job = z.strictObject({
+  trainingJobName: jobName,
+  instances: z.array(z.strictObject({ instanceType: z.string().max(64), count: z.int().min(0) })).max(16),
+  isSpot: z.boolean(),
+  billableSeconds: z.number().min(0).nullable(),
+});
+/** Renders the model card of a run from data that the caller has read with its own permissions; writes nothing. */
+const card = z.strictObject({
+  action: z.literal('card'),
+  runId,
+  /** Destination of the weights. */
+  weights: z.strictObject({
+    uri: z.string().max(2048),
+    files: z.array(z.strictObject({ name: z.string().min(1).max(1024), bytes: z.int().min(0) })).max(10_000),
+  }),
+  /** Progress lines that a card is built from: first and last step, first step of each attempt, newest evaluation, newest EFA verdict. */
+  lines: z
+    .array(z.strictObject({ at: time, attempt: z.int().min(1), message: z.string().max(300_000) }))
+    .max(100_000)
+    .nullable(),
+  /** null = the jobs could not be described. */
+  jobs: z.array(job).max(100_000).nullable(),
+  lineage: lineageSchema,
+});
+
+/** Schema of every payload of the control function. Unknown fields are rejected; the error names the field for the action in question. */
+export const controlRequestSchema = z.discriminatedUnion('action', [
+  z.discriminatedUnion('confirm', [confirmation, intent]),
+  stop,
+  resume,
+  release,
+  deletion,
+  status,
+  list,
+  logs,
+  events,
+  shell,
+  note,
+  validate,
+  plan,
+  card,
+]);
+/** The payloads that change nothing and contain no run file: the only ones that the alias `audit` accepts. */
+export const readRequestSchema = z.discriminatedUnion('action', [status, list, events, logs]);
+/** Actions of those payloads. */
+export const READ_ACTIONS: readonly string[] = readRequestSchema.options.map(({ shape }) => shape.action.value);
+
+/** A read-only payload. */
+export type ReadRequest = z.output<typeof readRequestSchema>;
+/** Request to check schema and rules of a run file. */
+export type ValidateRequest = z.output<typeof validate>;
+/** Request to estimate memory, speed, time and cost of a run file. */
+export type PlanRequest = z.output<typeof plan>;
+/** Request for the model card of a run. */
+export type CardRequest = z.output<typeof card>;
+/** A payload with defaults applied. */
+export type ControlRequest = z.output<typeof controlRequestSchema>;
+/** First call of a start: the run to start and the uploads that will follow. */
+export type StartRequest = z.output<typeof intent>;
+/** Second call of a start: the uploads are in S3. */
+export type ConfirmRequest = z.output<typeof confirmation>;
+/** Request to delete the files of a run. */
+export type DeleteRequest = z.output<typeof deletion>;
+/** Request for one page of the log of one attempt. */
+export type LogRequest = z.output<typeof logs>;
+/** Request for runs of the team, newest first. */
+export type ListRequest = z.output<typeof list>;
+/** Request for a session on one host of a live run. */
+export type ShellRequest = z.output<typeof shell>;
+/** A payload as written by the caller: fields with a default may be omitted. */
+export type ControlPayload = z.input<typeof controlRequestSchema>;
+
+/** State of a run as displayed to users; the last three are final. */
+export type RunState = (typeof RUN_STATES)[number];

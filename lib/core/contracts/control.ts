@@ -1,0 +1,294 @@
+import type { Issue } from '../config/issue';
+import type { RunState } from './control-requests';
+
+/** Answers of the control function; its payloads are defined in control-requests.ts. */
+export * from './control-requests';
+
+/** The state that the user requested for a run: `stop` applies until `resume`. */
+export type DesiredState = 'run' | 'stop';
+
+const ENDED: readonly (RunState | undefined)[] = ['completed', 'failed', 'stopped'];
+
+/** Whether the run is completed, failed or stopped; a failed or stopped run can be resumed. */
+export const hasEnded = ({ state }: { readonly state?: RunState }): boolean => ENDED.includes(state);
+
+/** A PUT request that the caller must make before it confirms; the presigned URL is valid only for these headers and this digest. */
+export interface UploadAnswer {
+  key: string;
+  url: string;
+  headers: Record<string, string>;
+  sha256: string;
+}
+
+/** One quota that a run needs, in the quota's unit; `limit` and `inUse` are null when they could not be read. */
+export interface QuotaAnswer {
+  code: string;
+  name: string;
+  needed: number;
+  limit: number | null;
+  inUse: number | null;
+  verdict: 'enough' | 'short' | 'unknown';
+}
+
+/** One SageMaker job of a run. Times are ISO 8601, steps count from 1. */
+export interface AttemptAnswer {
+  trainingJobName: string;
+  status: string;
+  secondaryStatus: string;
+  firstStep: number | null;
+  lastStep: number | null;
+  reason: string;
+  startedAt: string | null;
+  endedAt: string | null;
+  /** Number of instances that was requested or that the service selected; not set by older launchers. */
+  instanceCount?: number;
+  /** GPU hours allocated to the attempt; 0 without GPUs. Absent for unknown instance types; not set by older launchers. */
+  gpuHours?: number;
+  /** Mean utilisation of its GPUs, 0 to 100; absent when no host reports it. */
+  gpuUtilizationPercent?: number;
+}
+
+/** One timeline entry of a run: time (ISO 8601), description and the underlying values. */
+export interface TimelineAnswer {
+  at: string;
+  what: string;
+  text: string;
+  evidence: Record<string, unknown>;
+}
+
+/** One line of the timeline of a run. */
+export interface EventAnswer extends TimelineAnswer {
+  runId: string;
+  /** Position in chronological order. */
+  cursor: string;
+}
+
+/** One page of timelines. */
+export interface EventsAnswer {
+  /** Oldest first. */
+  events: EventAnswer[];
+  /** Cursor of the next page; null at the end. */
+  next: string | null;
+}
+
+/** A run as shown by `status` and `list`. Amounts are in USD and times in ISO 8601; null = not known yet. */
+export interface StatusAnswer {
+  runId: string;
+  name: string;
+  team: string;
+  state: RunState;
+  desiredState: DesiredState;
+  reason: string;
+  /** Number of the newest attempt; null before the first attempt. Not set by older launchers. */
+  attempt?: number | null;
+  /** All attempts in `status`; only the newest in `list`. */
+  attempts: AttemptAnswer[];
+  committedStep: number | null;
+  step: number | null;
+  /** When the driver recorded that step, by the host's clock; null when not known. */
+  stepAt?: string | null;
+  loss: number | null;
+  goodput: number | null;
+  /** Share of completed steps in percent; null when the run file sets no number of steps. Absent in `list` and from older launchers. */
+  progressPercent?: number | null;
+  /** Expected end, from the speed and failures of the run; null before the first step and after the end. */
+  etaAt?: string | null;
+  /** 80 % interval of the end time. */
+  etaInterval80?: [string, string] | null;
+  /** Number of interruptions, from which the interval is computed; 0 = the default rate applies. Absent when `progressPercent` is. */
+  interruptions?: number;
+  spendUsd: number | null;
+  /** Absent when the run has none; `left` is null until a job reports it. */
+  spareInstances?: { left: number | null; of: number };
+  queuePosition: number | null;
+  /** Request to the live job to save and exit; `isRead` is true once its driver has confirmed it. Absent = no request. */
+  handOver?: { why: 'preempted' | 'resized'; at: string; isRead: boolean };
+  /** Warm pool of the last job, which is billed until it ends. Absent = none. */
+  warmPool?: { until: string; usdPerHour: number | null };
+  /** Tags of the run file. Absent when there are none, like the next four fields. */
+  tags?: Record<string, string>;
+  /** Note written by a user. */
+  note?: string;
+  /** Runs that must be completed before it starts. */
+  after?: string[];
+  /** Whether another run may preempt it. */
+  preemptible?: boolean;
+  configuration?: RunConfiguration;
+  timeline?: TimelineAnswer[];
+  /** Number of oldest timeline lines that did not fit into the answer. @default 0 */
+  timelineOmitted?: number;
+}
+
+/** The configuration that all attempts of a run share. */
+export interface RunConfiguration {
+  /** The run file with its overrides and defaults. */
+  spec: Record<string, unknown>;
+  /** Digest of the code archive; null for built-in code. */
+  codeSha256: string | null;
+  /** Hash of driver and built-in trainer. */
+  driverHash: string;
+  /** The environment's image at the time of the launch. */
+  trainingImageUri: string | null;
+}
+
+/** A rejected request. It is a regular answer, not a function error: exit code 1 of the command line. */
+export interface Refusal {
+  ok: false;
+  issues: Issue[];
+  quota?: QuotaAnswer[];
+}
+
+/** A start was accepted: the caller must make these uploads and then confirm. */
+export interface IntentAnswer {
+  ok: true;
+  runId: string;
+  uploads: UploadAnswer[];
+  issues: Issue[];
+  quota: QuotaAnswer[];
+}
+
+/** The run is queued, or its job was created immediately. */
+export interface StartAnswer {
+  ok: true;
+  runId: string;
+  state: RunState;
+  queuePosition: number | null;
+  trainingJobName: string | null;
+  trainingJobArn: string | null;
+}
+
+/** The answer to `stop` and `resume`. */
+export interface DesiredAnswer {
+  ok: true;
+  runId: string;
+  desiredState: DesiredState;
+  /** State of the run when the request arrived. Like `changed`, not set by older launchers. */
+  state?: RunState;
+  /** False when the request had no effect: the run had ended, or the same state was already requested. */
+  changed?: boolean;
+}
+
+/** Result of releasing the warm pool of a run's last job. */
+export interface ReleaseAnswer {
+  ok: true;
+  runId: string;
+  /** null = the run has had no training job. */
+  trainingJobName: string | null;
+  /** Whether this call ended it. */
+  released: boolean;
+  /** Status before the call; null when the job has no warm pool. */
+  warmPoolStatus: string | null;
+  /** The job that has reused it; null if none. */
+  reusedBy: string | null;
+  /** Cost of the remaining time; null when the price is not known. */
+  savedUsd: number | null;
+}
+
+/** The files of a run below its own prefixes, and how many of them this call deleted. */
+export interface DeleteAnswer {
+  ok: true;
+  runId: string;
+  /** What is left now. */
+  places: { uri: string; objects: number; bytes: number }[];
+  /** False when there are more objects than one call counts. */
+  isWhole: boolean;
+  /** Storage of what is left, USD per month; null when the price is not known in the Region. */
+  usdPerMonth: number | null;
+  /** Where the run also wrote, which is not deleted: other runs may use it. */
+  kept: string[];
+  deleted: number;
+}
+
+/** The note as stored. */
+export interface NoteAnswer {
+  ok: true;
+  runId: string;
+  note: string;
+}
+
+/** One line of a job's log. */
+export interface LogEventAnswer {
+  /** Identifies the event across repeated reads. */
+  id: string;
+  /** ISO 8601. */
+  at: string;
+  /** `algo-1`; '' when the stream name does not contain it. */
+  host: string;
+  message: string;
+}
+
+/** A session that is ready for the caller. The token is a secret: it grants access to the shell. */
+export interface ShellAnswer {
+  ok: true;
+  runId: string;
+  trainingJobName: string;
+  /** Input of StartSession, which session-manager-plugin requires in addition to the response. */
+  request: { Target?: string; DocumentName?: string; Parameters?: Record<string, string[]>; Reason?: string };
+  /** Null until the host is connected to Session Manager. */
+  session: { SessionId: string; StreamUrl: string; TokenValue: string } | null;
+}
+
+/** Also returned for an invalid file: `ok` means that the check was made. */
+export interface ValidateAnswer {
+  ok: true;
+  isValid: boolean;
+  issues: Issue[];
+  /** `code.source` of the run, which the caller archives if it is a folder; null when the file could not be read. */
+  codeSource: string | null;
+}
+
+/** The output of `slipway plan --json`; this module does not depend on the planner. */
+export interface PlanAnswer {
+  ok: true;
+  plan: { fits: string };
+}
+
+/**
+ * The offers of `slipway plan --by --json`, and the requirements for training plans that the caller may search for and send with the next
+ * call.
+ */
+export interface DatePlanAnswer {
+  ok: true;
+  byDate: { by: string; offers: object[] };
+  /** null for clusters of several instance types. */
+  needs: { instanceType: string; instances: number; hours: number } | null;
+}
+
+/** The model card of a run, as written by `slipway publish`. */
+export interface CardAnswer {
+  ok: true;
+  /** File name, in the folder of the weights. */
+  file: string;
+  /** Markdown. */
+  card: string;
+  /** `ModelCard.ModelCardContent` of a version in the model registry: JSON. */
+  registryCard: string;
+}
+
+/** A page may be empty even if more pages follow. */
+export interface LogAnswer {
+  ok: true;
+  runId: string;
+  trainingJobName: string;
+  events: LogEventAnswer[];
+  nextToken?: string;
+}
+
+/** Every answer of the control function; `ok: false` means that the request was rejected. */
+export type ControlAnswer =
+  | LogAnswer
+  | ShellAnswer
+  | NoteAnswer
+  | ReleaseAnswer
+  | DeleteAnswer
+  | ({ ok: true } & EventsAnswer)
+  | Refusal
+  | ValidateAnswer
+  | PlanAnswer
+  | DatePlanAnswer
+  | CardAnswer
+  | IntentAnswer
+  | StartAnswer
+  | DesiredAnswer
+  | ({ ok: true } & StatusAnswer)
+  | { ok: true; runs: StatusAnswer[] };

@@ -1,0 +1,120 @@
+import { z } from 'zod';
+
+/**
+ * The interface between the construct TrainingLauncher and the functions `control` and `reconcile`: environment variables, the alias of a
+ * team, and the three kinds of events that invoke reconcile.
+ */
+
+/** Interval at which reconcile reads the actual state, independent of events. */
+export const TICK_SECONDS = 300;
+/** Timeout of `control`. */
+export const CONTROL_TIMEOUT_SECONDS = 60;
+/** Timeout of reconcile, which observes runs sequentially within one invocation. */
+export const RECONCILE_TIMEOUT_SECONDS = 120;
+/** The FIFO queue: Lambda recommends a visibility timeout of six times the function timeout. */
+export const RUN_QUEUE_VISIBILITY_SECONDS = 6 * RECONCILE_TIMEOUT_SECONDS;
+/** A message that failed this many times is moved to the dead-letter queue. */
+export const RUN_QUEUE_MAX_RECEIVES = 5;
+/** Messages per invocation: with one, a slow run does not delay others. */
+export const RUN_QUEUE_BATCH_SIZE = 1;
+/** Ticks and job events invoke reconcile asynchronously: Lambda retries a failed invocation this many times. */
+export const ASYNC_RETRIES = 2;
+/** Age at which Lambda drops an asynchronous event; the next tick compensates for it. */
+export const ASYNC_MAX_AGE_SECONDS = 3600;
+/** Time that CloudFormation waits for a registered run, and the timeout of the function that submits it. */
+export const REGISTERED_RUN_TIMEOUT_SECONDS = 300;
+
+/** Both: name of the environment (`research`). */
+export const ENV_ENVIRONMENT = 'SLIPWAY_ENVIRONMENT';
+/** Both: name of the run table. */
+export const ENV_RUN_TABLE = 'SLIPWAY_RUN_TABLE';
+/** Both: URL of the FIFO queue with one message per run. */
+export const ENV_RUN_QUEUE_URL = 'SLIPWAY_RUN_QUEUE_URL';
+/** Reconcile: ARN of the topic that users subscribe to. */
+export const ENV_NOTIFICATION_TOPIC_ARN = 'SLIPWAY_NOTIFICATION_TOPIC_ARN';
+/** Reconcile: name of the event bus for Slipway's events (`default` when not set). */
+export const ENV_EVENT_BUS_NAME = 'SLIPWAY_EVENT_BUS_NAME';
+/** Reconcile: queue shares as JSON, `{"nlp": 2, "speech": 1}`; 1 for a team that is not listed. */
+export const ENV_TEAM_SHARES = 'SLIPWAY_TEAM_SHARES';
+/** Content of `ENV_TEAM_SHARES`: queue shares by team. */
+export const teamSharesSchema = z.record(z.string(), z.number().positive());
+
+/** Reconcile: topic ARNs for chat channels as JSON, by team name; the empty name is for the environment. */
+export const ENV_CHAT_TOPICS = 'SLIPWAY_CHAT_TOPICS';
+/** Content of `ENV_CHAT_TOPICS`: topic ARNs by team. */
+export const chatTopicsSchema = z.record(z.string(), z.string());
+
+/** Reconcile: times of preemption as JSON, `{"afterMinutes": 15, ...}`; defaults are in lib/core/config/environment/preemption-times.ts. */
+export const ENV_PREEMPTION = 'SLIPWAY_PREEMPTION';
+/** Days for which the run table keeps the items of a run that is over; 0 or absent = indefinitely. */
+export const ENV_RUN_RETENTION_DAYS = 'SLIPWAY_RUN_RETENTION_DAYS';
+/** Content of `ENV_PREEMPTION`, in minutes; null disables preemption. */
+export const preemptionSchema = z
+  .object({
+    afterMinutes: z.number().nonnegative(),
+    leastTrainingMinutes: z.number().nonnegative(),
+    protectedMinutes: z.number().nonnegative(),
+  })
+  .nullable();
+
+/** Alias of `control` for one team; the function derives the team only from it. */
+export const controlAliasName = (team: string): string => `team-${team}`;
+
+/** The team of an invocation; undefined when the function was not invoked through a team's alias. */
+export function findTeamOfAlias(invokedFunctionArn: string): string | undefined {
+  return /^arn:[a-z-]+:lambda:[a-z0-9-]+:\d{12}:function:[A-Za-z0-9_-]+:team-([a-z][a-z0-9]{0,11})$/.exec(
+    invokedFunctionArn,
+  )?.[1];
+}
+
+/** SSM parameter with the team names of an environment, a StringList that every persona of the environment may read. */
+export const teamsParameter = (environment: string): string => `/slipway/environments/${environment}`;
+
+/** SSM parameter with the descriptor of a team. */
+export const descriptorParameter = (environment: string, team: string): string =>
+  `/slipway/environments/${environment}/${team}`;
+
+/** Source of Slipway's events on the bus; the detail type is `Slipway Run State Change`. */
+export const EVENT_SOURCE = 'slipway';
+/** Detail type of Slipway's events. */
+export const EVENT_DETAIL_TYPE = 'Slipway Run State Change';
+
+/** Input of the schedule (every 5 minutes): correctness relies on the tick; events only reduce the delay. */
+export const TICK = { slipway: 'tick' } as const;
+/** Event of the schedule. */
+export const tickSchema = z.looseObject({ slipway: z.literal('tick') });
+
+/**
+ * EventBridge events `SageMaker Training Job State Change` and the equivalent for processing jobs: only the name is used, all other values
+ * are read from the service.
+ */
+export const jobEventSchema = z.looseObject({
+  source: z.string(),
+  'detail-type': z.string(),
+  detail: z.looseObject({ TrainingJobName: z.string().optional(), ProcessingJobName: z.string().optional() }),
+});
+
+/** Body of a message in the FIFO queue. Message group: the run id, or `ADMIT_GROUP`. */
+export const runMessageSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('run'), runId: z.string().min(1) }),
+  // The run whose state has just changed: the index of active runs is eventually consistent.
+  z.object({ kind: z.literal('admit'), runId: z.string().min(1).optional() }),
+]);
+/** Parsed body of a message in the FIFO queue. */
+export type RunMessage = z.output<typeof runMessageSchema>;
+/** Message group of admission passes: they run one at a time. */
+export const ADMIT_GROUP = 'admit';
+/** Message group of a message: messages of one group are processed sequentially. */
+export const messageGroup = (message: RunMessage): string => (message.kind === 'run' ? message.runId : ADMIT_GROUP);
+
+/** Lambda's event of the queue; failed messages are returned as `batchItemFailures`. */
+export const queueEventSchema = z.object({
+  Records: z.array(
+    z.object({
+      messageId: z.string(),
+      body: z.string(),
+      receiptHandle: z.string().optional(),
+      eventSource: z.literal('aws:sqs'),
+    }),
+  ),
+});

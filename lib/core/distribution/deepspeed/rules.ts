@@ -1,0 +1,266 @@
+import { nearest } from '../../catalog/nearest';
+import { orList } from '../../config/issue';
+import { worldSize } from '../../config/resolve-run';
+import { type Finding, type Rule, rulesAbout, when } from '../../config/rule';
+import type { RunSpec } from '../../config/run-spec';
+import { bf16Findings, contradictsPrecision, nearestMultiple, parameterPath } from '../parameters';
+
+const SOURCE = 'https://www.deepspeed.ai/docs/config-json/';
+
+/** Top-level keys of the DeepSpeed configuration. Source: deepspeed.ai/docs/config-json, retrieved 2026-11-20. */
+const KEYS: readonly string[] = [
+  'train_batch_size',
+  'train_micro_batch_size_per_gpu',
+  'gradient_accumulation_steps',
+  'optimizer',
+  'scheduler',
+  'communication_data_type',
+  'seq_parallel_communication_data_type',
+  'prescale_gradients',
+  'gradient_predivide_factor',
+  'sparse_gradients',
+  'fp16',
+  'bf16',
+  'bfloat16',
+  'amp',
+  'gradient_clipping',
+  'zero_optimization',
+  'zero_allow_untested_optimizer',
+  'zero_force_ds_cpu_optimizer',
+  'aio',
+  'steps_per_print',
+  'wall_clock_breakdown',
+  'dump_state',
+  'flops_profiler',
+  'autotuning',
+  'activation_checkpointing',
+  'sparse_attention',
+  'data_efficiency',
+  'curriculum_learning',
+  'elasticity',
+  'tensorboard',
+  'wandb',
+  'comet',
+  'csv_monitor',
+  'comms_logger',
+  'compression_training',
+  'checkpoint',
+  'data_types',
+  'dist_backend',
+  'pipeline',
+  'hybrid_engine',
+  'compile',
+  'tensor_parallel',
+  'memory_breakdown',
+  'nebula',
+  'sequence_parallel_size',
+  'dataloader_drop_last',
+  'disable_allgather',
+  'gradient_accumulation_dtype',
+  'use_data_before_expert_parallel_parallelism',
+  'timers',
+  'eigenvalue',
+  'progressive_layer_drop',
+  'quantize_training',
+  'monitor_config',
+  'torch_autocast',
+  'weight_quantization',
+];
+
+interface View {
+  stage?: number;
+  zero: Record<string, unknown>;
+  batch(key: string): number | undefined;
+  isOn(section: string): boolean | undefined;
+}
+
+const section = (value: unknown): Record<string, unknown> =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+
+/** The parts of the configuration that rules and layout read; `auto` and absent values are undefined. */
+export function deepspeedConfig(run: RunSpec): View {
+  const given = run.distribution.parameters;
+  const zero = section(given.zero_optimization);
+  const number = (value: unknown) => (typeof value === 'number' ? value : undefined);
+  const enabled = (name: string) => {
+    const value = section(given[name]).enabled;
+    return typeof value === 'boolean' ? value : undefined;
+  };
+  return { stage: number(zero.stage), zero, batch: (key) => number(given[key]), isOn: enabled };
+}
+
+const OFFLOAD_DEVICES = ['none', 'cpu', 'nvme'];
+
+const rule = rulesAbout((run) => (run.distribution.library === 'deepspeed' ? deepspeedConfig(run) : undefined));
+
+function batchFindings(run: RunSpec, view: View): Finding[] {
+  const world = worldSize(run);
+  const [train, micro, accumulation] = [
+    'train_batch_size',
+    'train_micro_batch_size_per_gpu',
+    'gradient_accumulation_steps',
+  ].map(view.batch);
+  if (train === undefined || micro === undefined)
+    return train === undefined ? [] : notMultiple(train, world, accumulation ?? 1);
+  const expected = micro * (accumulation ?? 1) * world;
+  const fits = accumulation === undefined ? train % (micro * world) === 0 : train === expected;
+  if (fits) return [];
+  return [
+    {
+      path: parameterPath('train_batch_size'),
+      must: `must be train_micro_batch_size_per_gpu ${micro} x gradient_accumulation_steps ${accumulation ?? 'n'} x ${world} ranks${accumulation ? ` = ${expected}` : ''}`,
+      got: train,
+      fix: `use ${accumulation ? expected : nearestMultiple(train, micro * world)}, or auto`,
+    },
+  ];
+}
+
+function notMultiple(train: number, world: number, accumulation: number): Finding[] {
+  const unit = world * accumulation;
+  return when(train % unit !== 0, {
+    path: parameterPath('train_batch_size'),
+    must: `must be a multiple of the ${world} ranks${accumulation > 1 ? ` x gradient_accumulation_steps ${accumulation} = ${unit}` : ''}`,
+    got: train,
+    fix: `use ${nearestMultiple(train, unit)}`,
+  });
+}
+
+function conflict(key: string, ours: number | undefined, view: View, name: string): Finding[] {
+  const theirs = view.batch(key);
+  return when(ours !== undefined && theirs !== undefined && ours !== theirs, {
+    path: parameterPath(key),
+    must: `must agree with training.${name} ${ours}`,
+    got: theirs,
+    fix: 'write "auto", or one of the two',
+  });
+}
+
+/** Rules for runs with `library: deepspeed`. */
+export const DEEPSPEED_RULES: readonly Rule[] = [
+  rule({
+    id: 'deepspeed/stage',
+    level: 'error',
+    isLocal: true,
+    what: 'zero_optimization.stage is 0, 1, 2 or 3.',
+    why: 'Otherwise DeepSpeed fails in initialize().',
+    source: SOURCE,
+    find: (_run, { zero }) =>
+      when('stage' in zero && ![0, 1, 2, 3].includes(zero.stage as number), {
+        path: parameterPath('zero_optimization.stage'),
+        must: 'must be 0, 1, 2 or 3',
+        got: zero.stage,
+        fix: 'use 3 to shard parameters, gradients and optimizer',
+      }),
+  }),
+  rule({
+    id: 'deepspeed/keys',
+    level: 'warning',
+    what: 'The keys are those of the DeepSpeed configuration.',
+    why: 'DeepSpeed ignores a misspelled key.',
+    source: SOURCE,
+    find: (run) =>
+      Object.keys(run.distribution.parameters)
+        .filter((key) => !KEYS.includes(key))
+        .map((key) => ({
+          path: parameterPath(key),
+          must: 'must be a key of the DeepSpeed configuration',
+          got: key,
+          fix: `use ${nearest(key, KEYS, 2).join(' or ')}, or remove it`,
+        })),
+  }),
+  rule({
+    id: 'deepspeed/batch',
+    level: 'error',
+    what: 'train_batch_size = train_micro_batch_size_per_gpu x gradient_accumulation_steps x ranks.',
+    why: 'DeepSpeed asserts this at the start.',
+    source: SOURCE,
+    find: batchFindings,
+  }),
+  rule({
+    id: 'deepspeed/conflict',
+    level: 'error',
+    what: 'Settings that are also in `training` have the same value.',
+    why: 'Otherwise one of the two would be ignored.',
+    source: SOURCE,
+    find: (run, view) => {
+      const written = run.written.training ?? {};
+      const precision = view.isOn('bf16') ? 'bf16' : view.isOn('fp16') ? 'fp16' : undefined;
+      return [
+        ...conflict('train_batch_size', written.globalBatchSize, view, 'globalBatchSize'),
+        ...conflict('train_micro_batch_size_per_gpu', written.microBatchSize, view, 'microBatchSize'),
+        ...when(contradictsPrecision(written.precision, precision), {
+          path: parameterPath(`${precision}.enabled`),
+          must: `must agree with training.precision ${written.precision}`,
+          got: true,
+          fix: 'write one of the two',
+        }),
+      ];
+    },
+  }),
+  rule({
+    id: 'deepspeed/precision',
+    level: 'error',
+    what: 'bf16 and fp16 are not both enabled, and the GPUs support bf16 if it is enabled.',
+    why: 'DeepSpeed rejects both cases.',
+    source: SOURCE,
+    find: (run, view) => [
+      ...when(view.isOn('bf16') === true && view.isOn('fp16') === true, {
+        path: parameterPath('fp16.enabled'),
+        must: 'must be false when bf16 is enabled',
+        got: true,
+        fix: 'keep one of the two',
+      }),
+      ...(view.isOn('bf16') ? bf16Findings(run, 'bf16.enabled') : []),
+    ],
+  }),
+  rule({
+    id: 'deepspeed/offload',
+    level: 'error',
+    what: 'offload_param requires stage 3, offload_optimizer stage 1 or higher; the target is cpu or nvme.',
+    why: 'Otherwise there is nothing to offload.',
+    source: SOURCE,
+    find: (_run, { stage, zero }) => {
+      const device = (key: string) => section(zero[key]).device;
+      const asks = (key: string) => key in zero && device(key) !== 'none';
+      return [
+        ...when(asks('offload_param') && stage !== undefined && stage < 3, {
+          path: parameterPath('zero_optimization.offload_param'),
+          must: 'must be used with stage 3',
+          got: `stage ${stage}`,
+          fix: 'use stage 3, or remove it',
+        }),
+        ...when(asks('offload_optimizer') && stage === 0, {
+          path: parameterPath('zero_optimization.offload_optimizer'),
+          must: 'must be used with stage 1, 2 or 3',
+          got: 'stage 0',
+          fix: 'use stage 1 or higher, or remove it',
+        }),
+        ...['offload_param', 'offload_optimizer'].flatMap((key) =>
+          when(asks(key) && !OFFLOAD_DEVICES.includes(String(device(key) ?? 'cpu')), {
+            path: parameterPath(`zero_optimization.${key}.device`),
+            must: `must be ${orList(OFFLOAD_DEVICES)}`,
+            got: device(key),
+            fix: 'use cpu',
+          }),
+        ),
+      ];
+    },
+  }),
+  rule({
+    id: 'deepspeed/backend',
+    level: 'error',
+    what: 'dist_backend agrees with distribution.collectives.',
+    why: 'Otherwise the script would use a backend that was not checked.',
+    source: SOURCE,
+    find: (run) => {
+      const backend = run.distribution.parameters.dist_backend;
+      const { collectives, collectivesAuto } = run.distribution;
+      return when(typeof backend === 'string' && backend !== collectives && !(collectivesAuto && backend === 'nccl'), {
+        path: parameterPath('dist_backend'),
+        must: `must agree with distribution.collectives ${collectives}`,
+        got: backend,
+        fix: `set distribution.collectives ${backend}, or remove it`,
+      });
+    },
+  }),
+];

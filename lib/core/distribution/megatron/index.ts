@@ -1,0 +1,27 @@
+import type { RunSpec } from '../../config/run-spec';
+import { flagArguments, type ParallelLayout, strategy } from '../strategy';
+import { torchrunHyperparameters } from '../torchrun';
+import { flag, megatronSizes } from './flags';
+import { MEGATRON_RULES } from './rules';
+
+/** data parallel = world / (tp * pp * cp); experts are divided among the data-parallel ranks. */
+function layout(run: RunSpec): ParallelLayout | undefined {
+  const { world, tensor, pipeline, context, expert } = megatronSizes(run);
+  const data = world / (tensor * pipeline * context);
+  if (!Number.isInteger(data)) return undefined;
+  const distributedOptimizer = flag(run, 'use-distributed-optimizer')?.value === true;
+  const shard = distributedOptimizer ? data : 1;
+  return { worldSize: world, tensor, pipeline, context, expert, shard, replicate: data / shard, dataParallel: data };
+}
+
+/** Megatron-LM, with flags generated from the run file. */
+export const megatron = strategy({
+  name: 'megatron',
+  summary: 'Megatron-LM (and Megatron-DeepSpeed) under torchrun; its parallel sizes are flags',
+  libraries: ['megatron'],
+  matches: (library, launcher) => library === 'megatron' && launcher === 'torchrun',
+  layout,
+  hyperparameters: (run) => ({ ...torchrunHyperparameters(run), ...run.distribution.parameters }),
+  arguments: (run) => flagArguments(run.distribution.parameters),
+  rules: MEGATRON_RULES,
+});

@@ -1,0 +1,134 @@
+import { findInstanceType } from '../../catalog/instances/instances';
+import { guide } from '../../config/formats/aws-pages';
+import { orList } from '../../config/issue';
+import { type Rule, when } from '../../config/rule';
+import { compareVersions, pytorchOfImage } from '../image-version';
+import { divisorsUpTo, parameterPath } from '../parameters';
+import { SMP_V1_API, smpV1Rule } from './parameters';
+
+/** Rules about the degrees of SMP v1 in relation to each other and to the cluster. */
+export const SMP_V1_DEGREE_RULES: readonly Rule[] = [
+  smpV1Rule({
+    id: 'smp-v1/partitions-twice',
+    level: 'error',
+    what: 'partitions and pipeline_parallel_degree are two names of one parameter.',
+    why: 'Two different values contradict each other.',
+    source: SMP_V1_API,
+    find: (run, { has }) =>
+      when(
+        has('partitions') &&
+          has('pipeline_parallel_degree') &&
+          run.distribution.parameters.partitions !== run.distribution.parameters.pipeline_parallel_degree,
+        {
+          path: parameterPath('partitions'),
+          must: `must equal pipeline_parallel_degree ${run.distribution.parameters.pipeline_parallel_degree}`,
+          got: run.distribution.parameters.partitions,
+          fix: 'write pipeline_parallel_degree alone',
+        },
+      ),
+  }),
+  smpV1Rule({
+    id: 'smp-v1/degrees',
+    level: 'error',
+    what: 'pipeline x tensor divides the world size; the sharded data parallel degree divides the quotient.',
+    why: 'Otherwise the library cannot create its process groups.',
+    source: guide('model-parallel-core-features'),
+    find: (_run, { world, pipeline, tensor, shard }) => {
+      if (world % (pipeline * tensor) !== 0) {
+        return [
+          {
+            path: parameterPath(pipeline > 1 ? 'pipeline_parallel_degree' : 'tensor_parallel_degree'),
+            must: `must make pipeline x tensor a divisor of the world size ${world}`,
+            got: `${pipeline} x ${tensor}`,
+            fix: `use degrees whose product is ${orList(divisorsUpTo(world, 64))}`,
+          },
+        ];
+      }
+      const replicas = world / (pipeline * tensor);
+      return when(shard > 1 && replicas % shard !== 0, {
+        path: parameterPath('sharded_data_parallel_degree'),
+        must: `must divide the ${replicas} data-parallel ranks`,
+        got: shard,
+        fix: `use ${orList(divisorsUpTo(replicas, 1024).slice(-6))}`,
+      });
+    },
+  }),
+  smpV1Rule({
+    id: 'smp-v1/tensor-needs-ddp',
+    level: 'error',
+    what: 'Tensor parallelism and sharded data parallelism need ddp: true.',
+    why: 'The default is false, with which the library fails at the start.',
+    source: SMP_V1_API,
+    find: (_run, { tensor, shard, isOn }) =>
+      when((tensor > 1 || shard > 1) && !isOn('ddp'), {
+        path: parameterPath('ddp'),
+        must: `must be true with ${tensor > 1 ? `tensor_parallel_degree ${tensor}` : `sharded_data_parallel_degree ${shard}`}`,
+        got: false,
+        fix: 'add ddp: true',
+      }),
+  }),
+  smpV1Rule({
+    id: 'smp-v1/tensor-within-node',
+    level: 'error',
+    what: 'Tensor parallelism stays inside one instance; a power of two is recommended.',
+    why: 'Across instances, tensor parallelism is slow; degrees that are not a power of two are not recommended.',
+    source: guide('model-parallel-best-practices'),
+    find: (run, { tensor }) => {
+      const gpus = findInstanceType(run.compute.instanceType)?.accelerator?.count ?? run.distribution.processesPerHost;
+      if (tensor > gpus)
+        return [
+          {
+            path: parameterPath('tensor_parallel_degree'),
+            must: `must be at most the ${gpus} GPUs of one instance`,
+            got: tensor,
+            fix: `use ${orList(divisorsUpTo(gpus, gpus))}`,
+          },
+        ];
+      const power = (tensor & (tensor - 1)) === 0;
+      return when(!power, {
+        path: parameterPath('tensor_parallel_degree'),
+        level: 'warning',
+        must: 'must be a power of two to be recommended',
+        got: tensor,
+        fix: 'use 1, 2, 4 or 8',
+      });
+    },
+  }),
+  smpV1Rule({
+    id: 'smp-v1/sharded-data-parallel',
+    level: 'error',
+    what: 'Sharded data parallelism excludes pipeline parallelism and optimizer state sharding; with tensor parallelism it requires prescaled_batch and PyTorch 1.13.1.',
+    why: 'The library rejects the combination.',
+    source: guide('model-parallel-extended-features-pytorch-sharded-data-parallelism'),
+    find: (run, { shard, pipeline, tensor, isOn }) => {
+      if (shard <= 1) return [];
+      const version = pytorchOfImage(run);
+      return [
+        ...when(pipeline > 1, {
+          path: parameterPath('pipeline_parallel_degree'),
+          must: `must be 1 with sharded_data_parallel_degree ${shard}`,
+          got: pipeline,
+          fix: 'use one of the two',
+        }),
+        ...when(isOn('shard_optimizer_state'), {
+          path: parameterPath('shard_optimizer_state'),
+          must: 'must be false with sharded data parallelism',
+          got: true,
+          fix: 'remove it: the optimizer state is sharded already',
+        }),
+        ...when(tensor > 1 && !isOn('prescaled_batch'), {
+          path: parameterPath('prescaled_batch'),
+          must: 'must be true with sharded data parallelism and tensor parallelism',
+          got: run.distribution.parameters.prescaled_batch ?? false,
+          fix: 'add prescaled_batch: true',
+        }),
+        ...when(tensor > 1 && version !== undefined && compareVersions(version, '1.13.1') < 0, {
+          path: 'image.version',
+          must: 'must be 1.13.1 or 2.0.0 for sharded data parallelism with tensor parallelism',
+          got: version,
+          fix: 'use version "1.13.1"',
+        }),
+      ];
+    },
+  }),
+];

@@ -1,0 +1,121 @@
+import { SMP_V1_BY_PYTORCH, SMP_V1_INSTANCE_TYPES } from '../../catalog/images/smddp';
+import { guide } from '../../config/formats/aws-pages';
+import { orList } from '../../config/issue';
+import { type Rule, when } from '../../config/rule';
+import { compareVersions, pytorchOfImage } from '../image-version';
+import { parameterFindings, parameterPath } from '../parameters';
+import { trainingTypes } from '../strategy';
+import { SMP_V1_API, SMP_V1_PARAMETERS, SMP_V1_SINCE, smpV1Rule } from './parameters';
+
+/** Rules about the platform of SMP v1: launcher, collectives, instance types and images. */
+export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
+  smpV1Rule({
+    id: 'smp-v1/parameters',
+    level: 'error',
+    isLocal: true,
+    what: 'distribution.parameters contains only SMP v1 parameters, each with a valid type and range.',
+    why: 'The SDK checks only some parameters; the library checks the others after the instances have started.',
+    source: SMP_V1_API,
+    find: (run) => parameterFindings(run.distribution.parameters, SMP_V1_PARAMETERS, { library: 'SMP v1' }),
+  }),
+  smpV1Rule({
+    id: 'smp-v1/launcher',
+    level: 'error',
+    what: 'SMP v1 requires launcher mpi and the toolkit contract.',
+    why: 'The library gets its ranks from MPI and its configuration from the toolkit.',
+    source: guide('model-parallel-sm-sdk'),
+    find: (run) => [
+      ...when(run.distribution.launcher !== 'mpi', {
+        path: 'distribution.launcher',
+        must: 'must be mpi for smp-v1',
+        got: run.distribution.launcher,
+        fix: 'use mpi',
+      }),
+      ...when(run.distribution.contract !== 'toolkit', {
+        path: 'distribution.contract',
+        must: 'must be toolkit for smp-v1',
+        got: run.distribution.contract,
+        fix: 'use toolkit',
+      }),
+    ],
+  }),
+  smpV1Rule({
+    id: 'smp-v1/collectives',
+    level: 'error',
+    what: 'The SageMaker model parallel and data parallel libraries are not enabled together.',
+    why: 'SMP v1 enables SMDDP AllGather itself where possible.',
+    source: guide('model-parallel-sm-sdk'),
+    find: (run) =>
+      when(run.distribution.collectives === 'smddp', {
+        path: 'distribution.collectives',
+        must: 'must not be smddp with smp-v1',
+        got: 'smddp',
+        fix: 'leave it out',
+      }),
+  }),
+  smpV1Rule({
+    id: 'smp-v1/instance-type',
+    level: 'error',
+    what: `SMP v1 runs on ${orList(SMP_V1_INSTANCE_TYPES)}.`,
+    why: 'The SDK rejects P5 and later types, and the library does not support them.',
+    source: guide('distributed-model-parallel-support'),
+    find: (run) =>
+      trainingTypes(run)
+        .filter(({ type }) => type !== '' && !SMP_V1_INSTANCE_TYPES.includes(type))
+        .map(({ path, type }) => ({
+          path,
+          must: `must be one of ${orList(SMP_V1_INSTANCE_TYPES)} for smp-v1`,
+          got: type,
+          fix: 'use one of them, or another library',
+        })),
+  }),
+  smpV1Rule({
+    id: 'smp-v1/pytorch',
+    level: 'error',
+    what: 'SMP v1 is included in images with PyTorch 1.8.1 to 2.0.0.',
+    why: 'Later images do not contain it.',
+    source: guide('distributed-model-parallel-support'),
+    find: (run) => {
+      const version = pytorchOfImage(run);
+      const choices = orList(Object.keys(SMP_V1_BY_PYTORCH));
+      return [
+        ...when(run.image.kind === 'smp', {
+          path: 'image.kind',
+          must: 'must be dlc, huggingface, uri or environment for smp-v1',
+          got: 'smp',
+          fix: 'use kind dlc, version "1.13.1"; the smp images carry SMP v2',
+        }),
+        ...when(run.image.kind !== 'smp' && version !== undefined && !(version in SMP_V1_BY_PYTORCH), {
+          path: run.image.kind === 'uri' ? 'image.uri' : 'image.version',
+          must: `must carry PyTorch ${choices} for smp-v1`,
+          got: run.image.version ?? version,
+          fix: 'use kind dlc, version "1.13.1" or "2.0.0"',
+        }),
+      ];
+    },
+  }),
+  smpV1Rule({
+    id: 'smp-v1/release',
+    level: 'error',
+    what: 'The SMP v1 release in the image supports every parameter.',
+    why: 'An older release fails on the unknown parameter after the instances have started.',
+    source: SMP_V1_API,
+    find: (run) => {
+      const pytorch = pytorchOfImage(run) ?? '';
+      const release = SMP_V1_BY_PYTORCH[pytorch];
+      if (release === undefined) return [];
+      return Object.entries(run.distribution.parameters).flatMap(([key, value]) => {
+        const since = SMP_V1_SINCE[key];
+        if (since === undefined || value === false || value === 1 || compareVersions(release, since) >= 0) return [];
+        return [
+          {
+            path: parameterPath(key),
+            must: `must have SMP v1 ${since} or newer; the image of PyTorch ${pytorch} carries ${release}`,
+            got: value,
+            fix: 'use kind dlc, version "1.13.1" or "2.0.0"',
+          },
+        ];
+      });
+    },
+  }),
+];

@@ -1,0 +1,124 @@
+import { SMDDP_INSTANCE_TYPES } from '../../catalog/images/smddp';
+import { modelParameters } from '../../catalog/model/parameters';
+import { guide } from '../../config/formats/aws-pages';
+import { hostCount, trainingGroupsOf } from '../../config/resolve-run';
+import { type Rule, when } from '../../config/rule';
+import { parameterPath } from '../parameters';
+import { trainingInstanceTypes } from '../strategy';
+import { smpV2Rule } from './parameters';
+
+const SOURCE = guide('model-parallel-best-practices-v2');
+
+/** From this size on, the initialised weights of all ranks no longer fit into host memory. */
+const DELAYED_INIT_PARAMETERS = 60e9;
+/** Thresholds, in tokens, for a sequence that AWS calls long, and for a batch that harms convergence. */
+const LONG_SEQUENCE = 8192;
+const LARGE_BATCH_TOKENS = 4e6;
+
+/** AWS's best practices for SMP v2, in AWS's order. All are informational. */
+export const SMP_V2_ADVICE: readonly Rule[] = [
+  smpV2Rule({
+    id: 'smp-v2/advice-precision',
+    level: 'info',
+    mayAcknowledge: true,
+    what: 'Use mixed precision, preferably bf16.',
+    why: 'fp32 doubles memory and traffic; fp16 requires loss scaling.',
+    source: SOURCE,
+    find: ({ training: { precision } }) =>
+      when(precision === 'fp32' || precision === 'fp16', {
+        path: 'training.precision',
+        must: 'is best bf16',
+        got: precision,
+        fix: 'use bf16',
+      }),
+  }),
+  smpV2Rule({
+    id: 'smp-v2/advice-collectives',
+    level: 'info',
+    mayAcknowledge: true,
+    what: 'Use SMDDP on several P4d or P4de instances, except with tensor parallelism and shard degree 1.',
+    why: 'On these instances, its AllGather is more efficient than that of NCCL.',
+    source: SOURCE,
+    find: (run, { shard, tensor }) => {
+      const served = trainingInstanceTypes(run).every((type) => SMDDP_INSTANCE_TYPES.includes(type));
+      const excluded = shard === 1 && tensor > 1;
+      return when(
+        served && hostCount(trainingGroupsOf(run)) > 1 && !excluded && run.distribution.collectives === 'nccl',
+        {
+          path: 'distribution.collectives',
+          must: 'is best smddp on several ml.p4d or ml.p4de',
+          got: 'nccl',
+          fix: 'try smddp, with init_process_group("smddp") before torch.sagemaker.init()',
+        },
+      );
+    },
+  }),
+  smpV2Rule({
+    id: 'smp-v2/advice-delayed-init',
+    level: 'info',
+    mayAcknowledge: true,
+    what: 'Use delayed initialization for models above about 60 billion parameters.',
+    why: 'Otherwise every rank would load the whole model into host memory; this can fail with 20 to 40 billion parameters.',
+    source: guide('model-parallel-core-features-v2-delayed-param-init'),
+    find: (run) => {
+      const parameters = run.model ? modelParameters(run.model.architecture) : 0;
+      return when(!run.code.builtin && parameters > DELAYED_INIT_PARAMETERS, {
+        path: 'model',
+        must: 'is best initialised with delay (DelayedParamIniter) in the script',
+        got: `${Math.round(parameters / 1e9)} billion parameters`,
+        fix: 'build the model on the meta device',
+      });
+    },
+  }),
+  smpV2Rule({
+    id: 'smp-v2/advice-checkpointing',
+    level: 'info',
+    mayAcknowledge: true,
+    what: 'Enable activation checkpointing.',
+    why: 'It saves much memory for little time; without it, SMP activation offloading has no effect.',
+    source: SOURCE,
+    find: ({ written }) =>
+      when(written.training?.activationCheckpointing === 'none', {
+        path: 'training.activationCheckpointing',
+        must: 'is best selective or full with SMP',
+        got: 'none',
+        fix: 'use full',
+      }),
+  }),
+  smpV2Rule({
+    id: 'smp-v2/advice-shard-degree',
+    level: 'info',
+    mayAcknowledge: true,
+    what: 'Use the lowest hybrid_shard_degree that fits into memory, and try activation offloading before increasing it.',
+    why: 'A larger shard group increases network traffic; cache flush warnings indicate that it is too small.',
+    source: SOURCE,
+    find: (run, { shard, tensor, expert, world }) => {
+      const offloads = run.training.activationOffload || run.distribution.parameters.sm_activation_offloading === true;
+      const isWhole = world > run.distribution.processesPerHost && Math.max(1, shard) * tensor * expert === world;
+      return when(isWhole && !offloads, {
+        path: parameterPath('hybrid_shard_degree'),
+        must: 'is best the lowest degree that fits',
+        got: `${shard}, every rank`,
+        fix: 'try a lower one, or sm_activation_offloading first',
+      });
+    },
+  }),
+  smpV2Rule({
+    id: 'smp-v2/advice-tensor',
+    level: 'info',
+    mayAcknowledge: true,
+    what: 'Use tensor parallelism last, when the global batch size or the context length is too large without it.',
+    why: 'It adds traffic to every layer. Adding more techniques than a model needs does not usually help.',
+    source: SOURCE,
+    find: ({ training: { sequenceLength, microBatchSize = 1 } }, { tensor, context, world }) => {
+      const without = (world / context) * microBatchSize * (sequenceLength ?? 0);
+      const isNeeded = sequenceLength === undefined || sequenceLength >= LONG_SEQUENCE || without > LARGE_BATCH_TOKENS;
+      return when(tensor > 1 && !isNeeded, {
+        path: parameterPath('tensor_parallel_degree'),
+        must: 'is best 1 below a context of 8192 and a batch of 4 million tokens',
+        got: tensor,
+        fix: 'use 1 if the model fits without it',
+      });
+    },
+  }),
+];

@@ -1,0 +1,38 @@
+import { guide } from '../../config/formats/aws-pages';
+import { worldSize } from '../../config/resolve-run';
+import { rulesAbout } from '../../config/rule';
+import type { RunSpec } from '../../config/run-spec';
+import type { ParameterKind } from '../parameters';
+import { degree } from '../strategy';
+
+/** AWS's reference of the settings of SMP v2. */
+export const SMP_V2_REFERENCE = guide('distributed-model-parallel-v2-reference');
+/** AWS's release notes for SMP v2. */
+export const SMP_V2_RELEASE_NOTES = guide('model-parallel-release-notes');
+
+/** All parameters of SMP v2; the reference page says that the list is complete. */
+export const SMP_V2_PARAMETERS: Readonly<Record<string, ParameterKind>> = {
+  hybrid_shard_degree: { type: 'int', min: 0 },
+  sm_activation_offloading: { type: 'bool' },
+  activation_loading_horizon: { type: 'int', min: 1 },
+  fsdp_cache_flush_warnings: { type: 'bool' },
+  allow_empty_shards: { type: 'bool' },
+  tensor_parallel_degree: { type: 'int', min: 1 },
+  context_parallel_degree: { type: 'int', min: 1 },
+  expert_parallel_degree: { type: 'int', min: 1 },
+  random_seed: { type: 'int', min: 0 },
+};
+
+/** The given degrees; 0 or absent means the default of the reference page. */
+export function smpV2Degrees(run: RunSpec) {
+  return {
+    shard: degree(run, 'hybrid_shard_degree', 0),
+    tensor: degree(run, 'tensor_parallel_degree', 1),
+    context: degree(run, 'context_parallel_degree', 1),
+    expert: degree(run, 'expert_parallel_degree', 1),
+    world: worldSize(run),
+  };
+}
+
+/** Makes a rule of SMP v2. */
+export const smpV2Rule = rulesAbout((run) => (run.distribution.library === 'smp-v2' ? smpV2Degrees(run) : undefined));

@@ -1,0 +1,118 @@
+import { SMP_V2_INSTANCE_TYPES } from '../../catalog/images/smddp';
+import { SMP_REGIONS } from '../../catalog/images/smp-releases';
+import { guide } from '../../config/formats/aws-pages';
+import { orList } from '../../config/issue';
+import { type Finding, type Rule, regionOf, when } from '../../config/rule';
+import type { RunSpec } from '../../config/run-spec';
+import { compareVersions } from '../image-version';
+import { parameterPath } from '../parameters';
+import { degree, trainingTypes } from '../strategy';
+import { SMP_V2_RELEASE_NOTES, smpV2Rule } from './parameters';
+
+/** `image.version` of a run on an SMP image. */
+const smpImageVersion = ({ image }: RunSpec) => (image.kind === 'smp' ? image.version : undefined);
+
+/** Finding when the SMP image is older than the lowest PyTorch version with a feature. */
+function needsRelease(run: RunSpec, parameter: string, pytorch: string, smp: string): Finding[] {
+  const version = smpImageVersion(run);
+  if (degree(run, parameter, 1) <= 1 || !version || compareVersions(version, pytorch) >= 0) return [];
+  return [
+    {
+      path: parameterPath(parameter),
+      must: `must have SMP ${smp} (the image of PyTorch ${pytorch}) or newer`,
+      got: `image.version ${version}`,
+      fix: `use image.version "2.5.1"`,
+    },
+  ];
+}
+
+/** Rules about the platform of SMP v2: instance types, images, regions, launcher and releases. */
+export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
+  smpV2Rule({
+    id: 'smp-v2/instance-type',
+    level: 'error',
+    what: 'SMP v2 runs on ml.p4d.24xlarge, ml.p4de.24xlarge, ml.p5.48xlarge and ml.p5e.48xlarge only.',
+    why: 'The library supports no other types, and the SDKs do not check this.',
+    source: guide('distributed-model-parallel-support-v2'),
+    find: (run) =>
+      trainingTypes(run)
+        .filter(({ type }) => type !== '' && !SMP_V2_INSTANCE_TYPES.includes(type))
+        .map(({ path, type }) => ({
+          path,
+          must: `must be one of ${orList(SMP_V2_INSTANCE_TYPES)} for smp-v2`,
+          got: type,
+          fix: 'use one of them, or distribution.library fsdp',
+        })),
+  }),
+  smpV2Rule({
+    id: 'smp-v2/image',
+    level: 'error',
+    what: 'SMP v2 runs in SMP images (image.kind smp), in a custom image, or in an environment image that contains SMP.',
+    why: 'The PyTorch and Hugging Face images do not contain torch.sagemaker; the Hugging Face estimator drops mp_parameters.',
+    source: SMP_V2_RELEASE_NOTES,
+    find: (run) =>
+      when(run.image.kind === 'dlc' || run.image.kind === 'huggingface', {
+        path: 'image.kind',
+        must: 'must be smp, uri or environment for smp-v2',
+        got: run.image.kind,
+        fix: 'use kind smp, version "2.5.1"',
+      }),
+  }),
+  smpV2Rule({
+    id: 'smp-v2/region',
+    level: 'error',
+    what: 'SMP images are available in 17 regions.',
+    why: 'In other regions, the image cannot be pulled.',
+    source: guide('distributed-model-parallel-support-v2'),
+    find: (run, _degrees, context) => {
+      const region = regionOf(context);
+      return when(run.image.kind === 'smp' && !!region && !SMP_REGIONS.includes(region), {
+        path: 'image.kind',
+        must: `must be available in the region; SMP images are in ${orList([...SMP_REGIONS])}`,
+        got: region,
+        fix: 'use one of these regions, or another library',
+      });
+    },
+  }),
+  smpV2Rule({
+    id: 'smp-v2/launcher',
+    level: 'error',
+    what: 'SMP v2 requires torchrun.',
+    why: 'MPI is the launcher of SMP v1.',
+    source: guide('model-parallel-use-api-v2'),
+    find: (run) =>
+      when(run.distribution.launcher !== 'torchrun', {
+        path: 'distribution.launcher',
+        must: 'must be torchrun for smp-v2',
+        got: run.distribution.launcher,
+        fix: 'use torchrun',
+      }),
+  }),
+  smpV2Rule({
+    id: 'smp-v2/context-release',
+    level: 'error',
+    what: 'Context parallelism requires SMP 2.5.0 or later, expert parallelism SMP 2.3.0 or later.',
+    why: 'Older images do not support the parameter.',
+    source: SMP_V2_RELEASE_NOTES,
+    find: (run) => [
+      ...needsRelease(run, 'context_parallel_degree', '2.3.1', '2.5.0'),
+      ...needsRelease(run, 'expert_parallel_degree', '2.2.0', '2.3.0'),
+    ],
+  }),
+  smpV2Rule({
+    id: 'smp-v2/fp8-release',
+    level: 'error',
+    what: 'FP8 requires SMP 2.2.0 or later.',
+    why: 'SMP does not support FP8 with the TransformerEngine of older images.',
+    source: guide('model-parallel-core-features-v2-mixed-precision'),
+    find: (run) => {
+      const version = smpImageVersion(run);
+      return when(run.training.precision === 'fp8' && version !== undefined && compareVersions(version, '2.2.0') < 0, {
+        path: 'training.precision',
+        must: 'must be bf16 before SMP 2.2.0 (the image of PyTorch 2.2.0)',
+        got: `fp8 with image.version ${version}`,
+        fix: 'use bf16, or image.version "2.5.1"',
+      });
+    },
+  }),
+];

@@ -1,0 +1,114 @@
+import { fillPlaceholders } from '../config/formats/places';
+import type { JobFile } from '../config/job-file';
+import { healthCheckOf } from '../config/resolve-run';
+import type { RunSpec } from '../config/run-spec';
+import { findStrategy } from '../distribution';
+import { resolvedDeepspeedConfig } from '../distribution/deepspeed';
+import { flagArguments } from '../distribution/strategy';
+import { type JobPlan, runPrefixes } from './plan';
+
+/** Number of times per hour that the driver of the first host may restart all processes in place before the job ends. */
+const RESTARTS_IN_PLACE = 3;
+
+function checkpointUri(plan: JobPlan): string {
+  const { mode, s3, localPath, channel } = plan.run.checkpoints;
+  if (mode === 'direct') return fillPlaceholders(s3, plan);
+  if (mode === 'managed') return localPath;
+  return mode === 'fsx' ? `/opt/ml/input/data/${channel}/runs/${plan.descriptor.team}/${plan.runId}` : '';
+}
+
+/** Observability options for the built-in trainer; custom code decides itself where it sends its metrics. */
+function observingArguments({ code, observability: { tensorBoard, mlflow, wandb, profiler } }: RunSpec): string[] {
+  if (code.builtin !== 'builtin') return [];
+  const asked = {
+    '--tensorboard': tensorBoard,
+    '--mlflow': mlflow,
+    '--wandb': wandb,
+    '--profile': profiler === 'pytorch',
+  };
+  return Object.entries(asked).flatMap(([flag, wanted]) => (wanted ? [flag] : []));
+}
+
+/** The section `tokenizer` as arguments of the tokenise step. */
+function tokenizerArguments({ code, tokenizer = {} }: RunSpec): string[] {
+  if (code.builtin !== 'builtin-tokenize') return [];
+  return flagArguments({
+    ...(tokenizer.chatTemplate !== undefined && { 'chat-template': tokenizer.chatTemplate }),
+    ...(tokenizer.trainOn !== undefined && { 'train-on': tokenizer.trainOn }),
+  });
+}
+
+/** An isolated container cannot access S3, and the role of processing jobs cannot write checkpoints. */
+const mayBeat = (run: RunSpec): boolean => run.kind === 'training' && !run.network.isolation;
+
+/** An isolated container cannot read anything: it only gets SIGTERM. */
+const mayBeAsked = (run: RunSpec): boolean =>
+  (run.preemptible === true || run.compute.elastic !== undefined) && !run.network.isolation;
+
+/** Arguments of the program: those of the strategy, then the user's, then those from sections of the run file. */
+function programArguments(run: RunSpec): string[] {
+  return [
+    ...(findStrategy(run)?.arguments(run) ?? []),
+    ...flagArguments(run.code.arguments),
+    ...observingArguments(run),
+    ...tokenizerArguments(run),
+  ];
+}
+
+function distributionSection(run: RunSpec): JobFile['distribution'] {
+  const { library, collectives, parameters } = run.distribution;
+  return { library, collectives, parameters: library === 'deepspeed' ? resolvedDeepspeedConfig(run) : parameters };
+}
+
+function checkpointsSection(plan: JobPlan): JobFile['checkpoints'] {
+  const { mode, keep, intervalMinutes } = plan.run.checkpoints;
+  return {
+    mode,
+    uri: checkpointUri(plan),
+    resumeFrom: plan.resumeFrom,
+    keep,
+    intervalMinutes,
+    ...(plan.history && { history: plan.history }),
+    ...(plan.rollback && { rollback: plan.rollback }),
+  };
+}
+
+/** job.json of one attempt: docs/reference/runtime.md. */
+export function jobFile(plan: JobPlan): JobFile {
+  const { run, descriptor } = plan;
+  return {
+    schema: 1,
+    environment: descriptor.name,
+    runId: plan.runId,
+    attempt: plan.attempt,
+    team: descriptor.team,
+    configHash: plan.configHash,
+    launcher: run.distribution.launcher,
+    processesPerHost: run.distribution.processesPerHost,
+    entryPoint: run.code.entryPoint,
+    arguments: programArguments(run),
+    env: { ...findStrategy(run)?.environment(run), ...run.environmentVariables },
+    userPinned: Object.keys(run.environmentVariables),
+    ...(run.secrets && { secrets: run.secrets }),
+    efa: run.network.efa,
+    efaVariables: run.network.efaVariables,
+    instanceGroups: run.compute.instanceGroups,
+    trainingGroups: run.distribution.instanceGroups,
+    mpiOptions: run.distribution.mpiOptions,
+    distribution: distributionSection(run),
+    training: plan.skips ? { ...run.training, skips: plan.skips } : run.training,
+    model: run.model?.architecture ?? null,
+    weights: run.model?.weights ? 'weights' : null,
+    checkpoints: checkpointsSection(plan),
+    progress: run.progress,
+    digests: { code: plan.code?.sha256 ?? null, requirements: null },
+    requirements: run.code.requirements ?? null,
+    maxRuntimeSeconds: run.limits.maxRuntimeSeconds,
+    heartbeatUri: mayBeat(run) ? runPrefixes(plan).heartbeat : null,
+    ...(mayBeAsked(run) && { handOverUri: runPrefixes(plan).handOver }),
+    restartsInPlace: RESTARTS_IN_PLACE,
+    spareInstances: run.compute.spareInstances,
+    healthCheck: healthCheckOf(run),
+    restartSecret: plan.restartSecret,
+  };
+}

@@ -1,0 +1,120 @@
+import type { CreateProcessingJobCommandInput, ProcessingInput } from '@aws-sdk/client-sagemaker';
+import { fillPlaceholders } from '../config/formats/places';
+import type { ChannelSpec, RunSpec } from '../config/run-spec';
+import { writingKey } from '../config/team-keys';
+import { imageUri } from './image';
+import { type JobPlan, jobName, runPrefixes } from './plan';
+import { teamKeyVariable } from './team-key';
+import { hasEbsVolumes, tags } from './training-request';
+
+const BASE = '/opt/ml/processing';
+const CONTAINER_ARGUMENTS = ['-c', 'exec bash "${SAGEMAKER_BASE_DIR:-/opt/ml}/processing/input/driver/launch.sh"'];
+
+/** Default EBS volume of a processing instance, GiB. */
+const DEFAULT_VOLUME_GIB = 100;
+/** Maximum runtime of a processing job, seconds. */
+const MAX_RUNTIME_SECONDS = 777_600;
+
+/** The CreateProcessingJob request of one attempt. */
+export function processingJobRequest(plan: JobPlan): CreateProcessingJobCommandInput {
+  const { run, descriptor } = plan;
+  return {
+    ProcessingJobName: jobName(descriptor.name, plan.runId, plan.attempt),
+    RoleArn: descriptor.processingRoleArn ?? descriptor.executionRoleArn,
+    AppSpecification: {
+      ImageUri: imageUri(run, plan.region, descriptor.trainingImageUri),
+      ContainerEntrypoint: ['/bin/bash'],
+      ContainerArguments: CONTAINER_ARGUMENTS,
+    },
+    Environment: {
+      SLIPWAY_RUN_ID: plan.runId,
+      SLIPWAY_ATTEMPT: String(plan.attempt),
+      ...teamKeyVariable(descriptor),
+      ...run.environmentVariables,
+    },
+    ProcessingInputs: [
+      ...run.data.map((c) => dataInput(c, plan)),
+      ownInput('driver', plan.driver.uri),
+      ownInput('job', runPrefixes(plan).job),
+      ...(plan.code ? [ownInput('code', plan.code.uri)] : []),
+    ],
+    ProcessingOutputConfig: outputConfig(plan),
+    ProcessingResources: {
+      ClusterConfig: {
+        ...instances(run.compute),
+        VolumeSizeInGB: run.compute.volumeSizeGiB ?? DEFAULT_VOLUME_GIB,
+        ...(hasEbsVolumes(run.compute) && { VolumeKmsKeyId: writingKey(descriptor) }),
+      },
+    },
+    StoppingCondition: { MaxRuntimeInSeconds: Math.min(run.limits.maxRuntimeSeconds, MAX_RUNTIME_SECONDS) },
+    ...networkConfig(plan),
+    Tags: tags(plan),
+  };
+}
+
+function outputConfig(plan: JobPlan): CreateProcessingJobCommandInput['ProcessingOutputConfig'] {
+  const output = {
+    S3Uri: fillPlaceholders(plan.run.output?.s3 ?? '', plan),
+    LocalPath: `${BASE}/output`,
+    S3UploadMode: 'Continuous' as const,
+  };
+  return { Outputs: [{ OutputName: 'output', S3Output: output }], KmsKeyId: writingKey(plan.descriptor) };
+}
+
+/** Omitted when no network option is used. */
+function networkConfig({ run, descriptor }: JobPlan): Pick<CreateProcessingJobCommandInput, 'NetworkConfig'> {
+  const { isolation, interContainerEncryption } = run.network;
+  const inVpc = descriptor.subnetIds.length > 0;
+  if (!isolation && !interContainerEncryption && !inVpc) return {};
+  return {
+    NetworkConfig: {
+      EnableNetworkIsolation: isolation,
+      EnableInterContainerTrafficEncryption: interContainerEncryption,
+      ...(inVpc && { VpcConfig: { Subnets: descriptor.subnetIds, SecurityGroupIds: descriptor.securityGroupIds } }),
+    },
+  };
+}
+
+type ClusterConfig = NonNullable<NonNullable<CreateProcessingJobCommandInput['ProcessingResources']>['ClusterConfig']>;
+
+/** One type, or the preferred types in order; the count is either on each of them or once for all. */
+function instances({
+  instanceType,
+  instanceCount,
+  alternatives,
+}: RunSpec['compute']): Pick<ClusterConfig, 'InstanceType' | 'InstanceCount' | 'InstancePreferences'> {
+  const typed = (type: string) => type as ClusterConfig['InstanceType'];
+  if (alternatives.length === 0) return { InstanceType: typed(instanceType), InstanceCount: instanceCount };
+  const onEach = alternatives.some((a) => a.instanceCount !== undefined);
+  const InstancePreferences = [{ instanceType, instanceCount }, ...alternatives].map((a) => ({
+    InstanceType: typed(a.instanceType),
+    ...(onEach && { InstanceCount: a.instanceCount ?? instanceCount }),
+  }));
+  return { InstancePreferences, ...(!onEach && { InstanceCount: instanceCount }) };
+}
+
+function dataInput(spec: ChannelSpec, plan: JobPlan): ProcessingInput {
+  return {
+    InputName: spec.channel,
+    S3Input: {
+      S3Uri: fillPlaceholders(spec.s3 ?? '', plan),
+      LocalPath: `${BASE}/input/${spec.channel}`,
+      S3DataType: spec.s3DataType === 'ManifestFile' ? 'ManifestFile' : 'S3Prefix',
+      S3InputMode: spec.inputMode === 'Pipe' ? 'Pipe' : 'File',
+      S3DataDistributionType: spec.s3DataDistribution ?? 'FullyReplicated',
+    },
+  };
+}
+
+function ownInput(name: string, uri: string): ProcessingInput {
+  return {
+    InputName: name,
+    S3Input: {
+      S3Uri: uri,
+      LocalPath: `${BASE}/input/${name}`,
+      S3DataType: 'S3Prefix',
+      S3InputMode: 'File',
+      S3DataDistributionType: 'FullyReplicated',
+    },
+  };
+}

@@ -1,0 +1,220 @@
+import { rungWithId } from '../ladder';
+import type { JobObservation } from '../observed';
+import type { PresentJob } from '../present-job';
+import type { Attempt, EpochMs, RunRecord, WarmPool } from '../record';
+import { trainedMs } from './pauses';
+
+/**
+ * Time that the containers have after StopTrainingJob: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StopTrainingJob.html
+ */
+export const STOP_MS = 120_000;
+/** The driver writes a heartbeat every minute until training ends. */
+export const BEAT_MS = 60_000;
+/** From one look to the next, and from StopTrainingJob to the end of the job. */
+const LEAD_SECONDS = 300 + STOP_MS / 1000;
+
+/**
+ * Expected share of the on-demand price for spot when neither the catalog nor an ended attempt shows it: the one SageMaker spot price that
+ * was seen is 0.38 of on-demand (lib/core/catalog/prices/capacity-prices.ts). Only figures of live attempts depend on it; ended attempts use the
+ * billed time.
+ */
+export const SPOT_SHARE = 0.4;
+
+/** USD per hour of the attempt's cluster: that of the rung, or of the alternative that the service chose. */
+function rateOf(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>): number | null {
+  const rung = rungWithId(record, attempt.rungId);
+  const { selected } = attempt;
+  const chosen = selected && rung?.alternatives?.find((a) => a.instanceType === selected.instanceType);
+  return (chosen ? chosen.usdPerHour : rung?.usdPerHour) ?? null;
+}
+
+/** The same before the service reports billed time: for spot this is an estimate, learned from the run's own ended attempts. */
+export function expectedRate(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>): number | null {
+  const rate = rateOf(record, attempt);
+  const rung = rungWithId(record, attempt.rungId);
+  if (rate === null || rung?.usage !== 'spot') return rate;
+  if (record.spotShare !== undefined) return rate * record.spotShare;
+  return rung.expectedUsdPerHour ?? rate * SPOT_SHARE;
+}
+
+/**
+ * Cost of an attempt, USD; null = the price is not known. Billing starts with training, is by the second, and pauses during an
+ * interruption.
+ * @param billableSeconds billed seconds per instance as the service reports them, once the job is over
+ */
+export function attemptCostUsd(
+  record: RunRecord,
+  attempt: Attempt,
+  until: EpochMs,
+  billableSeconds?: number,
+): number | null {
+  const rate = billableSeconds === undefined ? expectedRate(record, attempt) : rateOf(record, attempt);
+  if (rate === null) return null;
+  return (rate * (billableSeconds ?? Math.ceil(trainedMs(attempt, until) / 1000))) / 3600;
+}
+
+/** What the attempt has cost so far, USD, although its end is not booked yet. */
+export const liveCostUsd = (record: RunRecord, attempt: Attempt, now: EpochMs): number | null =>
+  attemptCostUsd(record, attempt, billedUntil(attempt, now), attempt.over?.billableSeconds);
+
+/**
+ * Until when the job of an attempt that is not booked yet is taken to be billed: until its end where that was seen, or until it was first missing. Of a job that cannot be described, a stop that was accepted is the end; if it
+ * was over already, its last heartbeat is.
+ */
+export function billedUntil({ over, absentSince, undescribedSince, stop, progress }: Attempt, now: EpochMs): EpochMs {
+  if (over) return Math.min(now, over.endedAt ?? now);
+  if (absentSince !== undefined) return Math.min(now, absentSince);
+  if (undescribedSince === undefined || !stop) return now;
+  if (stop.isTooLate) return Math.min(now, (progress?.beatAt ?? stop.at) + BEAT_MS);
+  return stop.acceptedAt === undefined ? now : Math.min(now, stop.acceptedAt + STOP_MS);
+}
+
+/** Share of the on-demand price that was billed for an ended spot attempt; undefined when it cannot be determined. */
+export function billedShare(
+  record: RunRecord,
+  attempt: Attempt,
+  endedAt: EpochMs,
+  billableSeconds: number | undefined,
+): number | undefined {
+  const trained = trainedMs(attempt, endedAt) / 1000;
+  const isSpot = rungWithId(record, attempt.rungId)?.usage === 'spot';
+  if (!isSpot || billableSeconds === undefined || trained < 600) return record.spotShare;
+  return Math.min(1, billableSeconds / trained);
+}
+
+/** The warm pool that the last attempt left, whether or not the run is over; the pool may have ended since. */
+export const keptPool = ({ warmPool, leftPool }: RunRecord): WarmPool | undefined => warmPool ?? leftPool;
+
+/** Cost of the last attempt's warm pool until `until`, USD; 0 without one. */
+export function warmPoolUsd(pool: WarmPool | undefined, until: EpochMs): number | null {
+  if (!pool) return 0;
+  if (pool.usdPerHour === null) return null;
+  const seconds = Math.max(0, Math.min(until, pool.until) - pool.since) / 1000;
+  return (pool.usdPerHour * seconds) / 3600;
+}
+
+/**
+ * Cost of a run until now, USD: ended attempts, the live one, and the warm pool that waits for the next one; null = a price is not known.
+ */
+export function runSpendUsd(record: RunRecord, now: EpochMs): number | null {
+  const { attempt } = record;
+  const live = attempt?.phase === 'created' ? liveCostUsd(record, attempt, now) : 0;
+  return addUsd(endedUsd(record, now), live);
+}
+
+/** The same without the live attempt. */
+export const endedUsd = ({ spentUsd, warmPool }: RunRecord, now: EpochMs): number | null =>
+  addUsd(spentUsd, warmPoolUsd(warmPool, now));
+
+/** Difference in USD when a pool that is booked until one time ended at another; null where the price is not known. */
+export function changedPoolUsd(pool: WarmPool, booked: EpochMs, ended: EpochMs): number | null {
+  const before = warmPoolUsd(pool, booked);
+  const after = warmPoolUsd({ ...pool, until: ended }, ended);
+  return before === null || after === null ? null : after - before;
+}
+
+/** The spend of a finished run, corrected for a warm pool that ended at `until` instead. */
+export function rebookPool(
+  record: RunRecord,
+  pool: WarmPool,
+  until: EpochMs,
+): Pick<RunRecord, 'spentUsd' | 'leftPool'> {
+  const leftPool = { ...pool, until, isFinal: true };
+  return { spentUsd: addUsd(record.spentUsd, changedPoolUsd(pool, pool.until, until) ?? 0), leftPool };
+}
+
+/** The warm pool that a job leaves when it ends; undefined when the service keeps none. */
+export function leftPool(
+  record: RunRecord,
+  attempt: Attempt,
+  job: PresentJob,
+  endedAt: EpochMs,
+): RunRecord['warmPool'] {
+  const keepAlive = record.policy.keepAliveSeconds ?? 0;
+  if (!job.warmPool || keepAlive === 0) return undefined;
+  const { isKept, retainedSeconds } = job.warmPool;
+  const until = endedAt + (isKept ? keepAlive : retainedSeconds) * 1000;
+  const { number, jobName } = attempt;
+  return {
+    attempt: { number, jobName },
+    usdPerHour: rateOf(record, attempt),
+    since: endedAt,
+    until,
+    ...(!isKept && { isFinal: true }),
+  };
+}
+
+/** When the pool ended, from what the service reports for the job; undefined while it is kept, or when nothing is reported. */
+export function keptPoolUntil({ since }: WarmPool, job: JobObservation): EpochMs | undefined {
+  if (job.kind !== 'present' || job.identity !== 'ours' || !job.warmPool || job.warmPool.isKept) return undefined;
+  return since + job.warmPool.retainedSeconds * 1000;
+}
+
+/** The sum; null when either is not known. */
+export function addUsd(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? null : a + b;
+}
+
+/** Whether the run is within its cap. */
+export type SpendVerdict = { kind: 'within' } | { kind: 'stop'; text: string };
+
+/**
+ * Whether the spend cap ends the attempt now. The attempt ends at a checkpoint if it can: when a newer committed step was just observed and
+ * the next interval would exceed the cap. Otherwise it ends just before the cap. The warm pool that its job will leave counts as spent.
+ * @param newCommit a newer committed step was seen in this observation
+ */
+export function judgeSpend(record: RunRecord, attempt: Attempt, newCommit: boolean, now: EpochMs): SpendVerdict {
+  const cap = record.policy.maxCostUsd;
+  const rate = expectedRate(record, attempt);
+  const soFar = addUsd(record.spentUsd, attemptCostUsd(record, attempt, now));
+  if (cap === null || rate === null || soFar === null) return { kind: 'within' };
+  const committed = soFar + futurePoolUsd(record, attempt);
+  const after = (seconds: number) => committed + (rate * seconds) / 3600;
+  const spent = `spent ${dollars(soFar)} of ${capText(record)}`;
+  if (committed >= cap) return { kind: 'stop', text: `${spent}; stopped` };
+  if (newCommit && after(record.policy.checkpointIntervalSeconds + LEAD_SECONDS) > cap) {
+    return {
+      kind: 'stop',
+      text: `${spent}, and the time to the next checkpoint would cross it; stopped after a checkpoint`,
+    };
+  }
+  if (after(LEAD_SECONDS) > cap)
+    return { kind: 'stop', text: `${spent}, which it would cross before it could be stopped later; stopped` };
+  return { kind: 'within' };
+}
+
+/** Cost of the warm pool that the job of the attempt will leave, USD; 0 without one, or without a price. */
+function futurePoolUsd(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>): number {
+  return ((rateOf(record, attempt) ?? 0) * (record.policy.keepAliveSeconds ?? 0)) / 3600;
+}
+
+const capText = ({ policy: { costCapFrom, maxCostUsd } }: RunRecord): string =>
+  `${costCapFrom ?? 'limits.maxCostUsd'} ${dollars(maxCostUsd ?? 0)}`;
+
+/**
+ * Projected cost of the run at its last step, USD: the cost so far, and the remaining steps at the speed of the last minutes. Undefined
+ * while a price, the number of steps or the speed is not known.
+ */
+export function projectedUsd(record: RunRecord, attempt: Attempt, now: EpochMs): number | undefined {
+  const { totalSteps } = record.policy;
+  const { step, vitals } = attempt.progress ?? {};
+  const rate = expectedRate(record, attempt);
+  const soFar = addUsd(record.spentUsd, attemptCostUsd(record, attempt, now));
+  if (totalSteps === undefined || step === undefined || step === null || rate === null || soFar === null)
+    return undefined;
+  if (!vitals?.stepsPerHour) return undefined;
+  return soFar + (rate * Math.max(0, totalSteps - step)) / vitals.stepsPerHour;
+}
+
+/** Why no further attempt may start; undefined when the cap still covers one checkpoint interval and the warm pool after it. */
+export function spendRefusal(record: RunRecord, rungId: string, now: EpochMs): string | undefined {
+  const cap = record.policy.maxCostUsd;
+  const rate = expectedRate(record, { rungId });
+  const soFar = endedUsd(record, now);
+  if (cap === null || rate === null || soFar === null) return undefined;
+  const least = (rate * record.policy.checkpointIntervalSeconds) / 3600 + futurePoolUsd(record, { rungId });
+  if (soFar + least <= cap) return undefined;
+  return `spent ${dollars(soFar)} of ${capText(record)}; another attempt would not reach a checkpoint within it`;
+}
+
+const dollars = (usd: number): string => `$${usd.toFixed(2)}`;

@@ -1,0 +1,211 @@
+import { findCapacityPrice } from '../catalog/prices/capacity-prices';
+import { findPrice } from '../catalog/prices/prices';
+import { hostCount, onInstances, requestedAlternativesOf, requestedGroupsOf, totalSteps } from '../config/resolve-run';
+import type { RunSpec } from '../config/run-spec';
+import type { Observed } from './observed';
+import type { Attempt, Rung, RunPolicy, RunRecord } from './record';
+
+/** Id of the first rung: the capacity that the run file requests. */
+export const AS_WRITTEN = 'as-written';
+/** Id of the on-demand rung that follows spot. */
+export const ON_DEMAND = 'on-demand';
+
+type OwnPrices = Readonly<Record<string, number>>;
+
+/**
+ * The ways in which a run may ask for capacity, in order. `compute.alternatives` are not separate rungs: the service tries them itself
+ * within one job (InstancePreferences). For an elastic run the smaller sizes come first; a spot run that finds no capacity within
+ * `limits.maxWaitSeconds` then switches to on-demand.
+ * @param sizes of an elastic run, largest first
+ * @param ownPrices negotiated USD per instance-hour of the environment
+ */
+export function ladderOf(
+  run: RunSpec,
+  region: string,
+  ownPrices: OwnPrices = {},
+  sizes: readonly number[] = [],
+): Rung[] {
+  const kinds = run.compute.capacity === 'spot' ? [AS_WRITTEN, ON_DEMAND] : [AS_WRITTEN];
+  const counts = sizes.length > 0 ? sizes : [run.compute.instanceCount];
+  const ids = kinds.flatMap((kind) =>
+    counts.map((count) => (count === run.compute.instanceCount ? kind : `${kind}@${count}`)),
+  );
+  return ids.map((id) => rungOf(id, runOnRung(run, id), region, ownPrices));
+}
+
+function rungOf(id: string, run: RunSpec, region: string, ownPrices: OwnPrices): Rung {
+  const instances = requestedGroupsOf(run.compute).map(({ instanceType, instanceCount }) => ({
+    instanceType,
+    instanceCount,
+  }));
+  const usage = usageOf(run);
+  const priceOf = (as: Rung['usage'] | 'spot-expected') => (type: string) => instancePrice(as, type, region, ownPrices);
+  const usdPerHour = clusterPrice(instances, priceOf(usage));
+  const alternatives = alternativesOf(run).map(({ usage: as, ...cluster }) => ({
+    ...cluster,
+    usdPerHour: clusterPrice([cluster], priceOf(as)),
+  }));
+  return {
+    id,
+    instances,
+    usage,
+    usdPerHour,
+    ...(alternatives.length > 0 && { alternatives }),
+    ...(usage === 'spot' && { expectedUsdPerHour: clusterPrice(instances, priceOf('spot-expected')) }),
+  };
+}
+
+function alternativesOf({ compute }: RunSpec) {
+  return requestedAlternativesOf(compute).map(({ instanceType, instanceCount, trainingPlanArn }) => ({
+    instanceType,
+    instanceCount,
+    usage: trainingPlanArn ? ('training-plan' as const) : ('training' as const),
+  }));
+}
+
+function usageOf(run: RunSpec): Rung['usage'] {
+  if (run.kind === 'processing') return 'processing';
+  return run.compute.capacity === 'on-demand' ? 'training' : run.compute.capacity;
+}
+
+/** USD per instance-hour. For spot this is the on-demand price, because the billed time that the service reports is already discounted. */
+function instancePrice(
+  usage: Rung['usage'] | 'spot-expected',
+  instanceType: string,
+  region: string,
+  own: OwnPrices,
+): number | undefined {
+  if (usage === 'spot-expected') return findCapacityPrice('spot', instanceType, region)?.usdPerHour;
+  const plan = usage === 'training-plan' && own[instanceType] === undefined;
+  const seen = plan ? findCapacityPrice('training-plan', instanceType, region) : undefined;
+  return (seen ?? findPrice(instanceType, region, own))?.usdPerHour;
+}
+
+function clusterPrice(
+  instances: Rung['instances'],
+  priceOf: (instanceType: string) => number | undefined,
+): number | null {
+  const prices = instances.map((i) => ({ count: i.instanceCount, price: priceOf(i.instanceType) }));
+  return prices.reduce<number | null>(
+    (sum, { count, price }) => (sum === null || price === undefined ? null : sum + count * price),
+    0,
+  );
+}
+
+/**
+ * Instances of an attempt's job: what the service chose, otherwise what its rung requests. Undefined for a rung that the run no longer has.
+ */
+export const instancesOfAttempt = (
+  record: Pick<RunRecord, 'policy'>,
+  { selected, rungId }: Pick<Attempt, 'selected' | 'rungId'>,
+): Rung['instances'] | undefined => (selected ? [selected] : rungWithId(record, rungId)?.instances);
+
+/** Kind of capacity and number of instances of a rung: `on-demand@4`. Without a number, it is the maximum of the run file. */
+export function partsOfRung(rungId: string): { kind: string; instances?: number } {
+  const [kind = '', count] = rungId.split('@');
+  return count === undefined ? { kind } : { kind, instances: Number(count) };
+}
+
+/**
+ * How long an elastic run waits for the instances of one size before it asks for fewer. The service accepts 1,800 s and more; older
+ * versions of its API model had a minimum of 7,200.
+ */
+export const ELASTIC_PENDING_SECONDS = 7200;
+
+/** The run spec with the capacity of one rung. */
+export function runOnRung(run: RunSpec, rungId: string): RunSpec {
+  const { kind, instances } = partsOfRung(rungId);
+  const sized = instances === undefined ? run : onInstances(run, instances);
+  const { maxPendingSeconds = ELASTIC_PENDING_SECONDS } = run.limits;
+  // Spot has its own limit on waiting, MaxWaitTimeInSeconds.
+  const isSpot = run.compute.capacity === 'spot' && kind !== ON_DEMAND;
+  const patient =
+    run.compute.elastic && !isSpot
+      ? {
+          ...sized,
+          limits: { ...sized.limits, maxPendingSeconds: Math.min(maxPendingSeconds, ELASTIC_PENDING_SECONDS) },
+        }
+      : sized;
+  if (kind !== ON_DEMAND) return patient;
+  return {
+    ...patient,
+    compute: { ...patient.compute, capacity: 'on-demand' },
+    limits: { ...patient.limits, maxWaitSeconds: undefined },
+  };
+}
+
+/** The rung with that id; undefined when the run's policy has none. */
+export const rungWithId = ({ policy }: Pick<RunRecord, 'policy'>, rungId: string): Rung | undefined =>
+  policy.ladder.find(({ id }) => id === rungId);
+
+/** Number of instances of the rung, including spare hosts; 0 for a rung that the run does not have. */
+export const instancesOn = (record: Pick<RunRecord, 'policy'>, rungId: string): number =>
+  hostCount(rungWithId(record, rungId)?.instances ?? []);
+
+/** The rungs that the queue may choose from for the run's kind of capacity: the current one, and the smaller ones after it. */
+export function sizesToAsk({ policy: { ladder }, rungId }: Pick<RunRecord, 'policy' | 'rungId'>): Rung[] {
+  const { kind } = partsOfRung(rungId);
+  const at = ladder.findIndex((rung) => rung.id === rungId);
+  return ladder.filter((rung, i) => i >= at && partsOfRung(rung.id).kind === kind);
+}
+
+/** The largest size for the run's kind of capacity. */
+export const largestRung = ({ policy: { ladder }, rungId }: Pick<RunRecord, 'policy' | 'rungId'>): string =>
+  ladder.find((rung) => partsOfRung(rung.id).kind === partsOfRung(rungId).kind)?.id ?? rungId;
+
+/** Rungs on which no attempt can start now: the memory check rejects them, or they need more than the applied quota. */
+export const unusableRungs = ({ rungsThatDoNotFit, rungsAboveQuota = [] }: Observed): string[] => [
+  ...rungsThatDoNotFit,
+  ...rungsAboveQuota,
+];
+
+/** The rung to use after a capacity failure: the next usable one, wrapping around to the first; the same one when no other is usable. */
+export function rungAfterCapacityFailure(record: RunRecord, unusable: readonly string[]): string {
+  const { ladder } = record.policy;
+  const at = ladder.findIndex((r) => r.id === record.rungId);
+  const others = [...ladder.slice(at + 1), ...ladder.slice(0, Math.max(0, at))];
+  return others.find((r) => !unusable.includes(r.id))?.id ?? record.rungId;
+}
+
+const AUTO_INTERVAL_SECONDS = 1800;
+const DEFAULT_CAPACITY_BUDGET_SECONDS = 7 * 86_400;
+
+/**
+ * The parts of a run file that `decide` needs, fixed when the run is created.
+ * @param sizes of an elastic run, largest first
+ */
+export function policyOf(
+  run: RunSpec,
+  region: string,
+  ownPrices: Readonly<Record<string, number>> = {},
+  sizes: readonly number[] = [],
+): RunPolicy {
+  const { checkpoints, limits, progress } = run;
+  const steps = totalSteps(run.training);
+  const builtin = run.code.builtin !== undefined;
+  const interval = checkpoints.intervalMinutes === 'auto' ? AUTO_INTERVAL_SECONDS : checkpoints.intervalMinutes * 60;
+  const isOnS3 = checkpoints.mode === 'direct' || checkpoints.mode === 'managed';
+  return {
+    maxAttempts: limits.maxAttempts,
+    maxRuntimeSeconds: limits.maxRuntimeSeconds,
+    maxCostUsd: limits.maxCostUsd ?? null,
+    capacityBudgetSeconds: limits.maxPendingSeconds ?? DEFAULT_CAPACITY_BUDGET_SECONDS,
+    startupMinutes: progress.startupMinutes,
+    silenceMinutes: progress.silenceMinutes,
+    seesSteps: builtin || progress.stepRegex !== undefined,
+    seesCommits: isOnS3 && (builtin || checkpoints.committedMarker !== undefined),
+    keepsCheckpoints: checkpoints.mode !== 'none',
+    beats: run.kind === 'training' && run.distribution.contract === 'entrypoint' && !run.network.isolation,
+    checkpointIntervalSeconds: interval,
+    ladder: ladderOf(run, region, ownPrices, sizes),
+    ...(run.compute.elastic && {
+      pendingSeconds: Math.min(limits.maxPendingSeconds ?? ELASTIC_PENDING_SECONDS, ELASTIC_PENDING_SECONDS),
+    }),
+    ...(run.compute.keepAliveSeconds > 0 && { keepAliveSeconds: run.compute.keepAliveSeconds }),
+    ...(run.compute.spareInstances > 0 && { spareInstances: run.compute.spareInstances }),
+    ...(steps !== undefined && { totalSteps: steps }),
+    ...(run.preemptible && { preemptible: true }),
+    // An argument of the built-in trainer. Custom code may have an argument of the same name with another meaning.
+    ...(builtin && run.code.arguments['loss-policy'] === 'rollback' && { lossPolicy: 'rollback' as const }),
+  };
+}

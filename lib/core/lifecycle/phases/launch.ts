@@ -1,0 +1,283 @@
+import { spendRefusal } from '../accounting/spend';
+import { changeAttempt, type Effect, type Move, move, NO_MOVE } from '../action';
+import { CLASS_POLICY, judge } from '../budgets';
+import { rungAfterCapacityFailure, unusableRungs } from '../ladder';
+import type { CreateOutcome, Observed } from '../observed';
+import { type Attempt, type Checkpoint, type EpochMs, isWaiting, type RunRecord } from '../record';
+import { chooseResume } from '../resuming/resume';
+import type { JobSituation, Situation } from '../situation';
+import { event, notice } from '../timeline';
+import { failRun, stopRun } from './end-run';
+import { vanished } from './finish';
+import { poolAsSeen, takenPool } from './settle-pool';
+import { madeProgress } from './watch';
+
+/** The service is eventually consistent: an absent job is believed to be absent only this long after the last create. */
+const CONSISTENCY_PAUSE_MS = 5000;
+/** Describe may not yet return a job that was accepted this recently. */
+export const SETTLE_MS = 600_000;
+/** A job that existed and is not found any more is requested again after this time before it counts as deleted. */
+export const SECOND_LOOK_MS = 60_000;
+/** A stop waits this long for a create call without an answer: the job might still appear. */
+const DOUBT_MS = 300_000;
+const THROTTLED_PAUSE_MS = 2000;
+/** Many creates at once are throttled for minutes; this many creates of one job over this long are reported to a person. */
+const CREATES_ALARM = 10;
+const CREATES_ALARM_MS = 3_600_000;
+
+/** `<environment>-<runId>-a001`; the same as in lib/core/job, which this module may not import (a test compares the two). */
+export function attemptJobName(environment: string, runId: string, attempt: number): string {
+  return `${environment}-${runId}-a${String(attempt).padStart(3, '0')}`;
+}
+
+/** Prepares a new attempt: its number, name, rung and checkpoint are stored before anything is created. */
+export function intendAttempt(record: RunRecord, observed: Observed, now: EpochMs): Move {
+  const refusal = spendRefusal(record, record.rungId, now);
+  if (refusal) return failRun(record, now, { why: refusal, runbook: 'spend' });
+  if (observed.rungsThatDoNotFit.includes(record.rungId)) {
+    return failRun(record, now, { why: `the memory check refuses ${record.rungId}`, runbook: 'memory' });
+  }
+  const choice = chooseResume(record, observed);
+  if (choice.kind === 'refuse') return failRun(record, now, { why: choice.why, runbook: 'checkpoint' });
+  if (choice.kind === 'wait') return waitForCheckpoints(record, choice.why, now);
+  const resumeFrom = choice.kind === 'from' ? choice.checkpoint : null;
+  const number = (record.attempt?.number ?? 0) + 1;
+  const attempt = newAttempt(record, number, resumeFrom, now);
+  const from = fromWhere(record, resumeFrom, number);
+  const passedOver = choice.kind === 'from' ? choice.passedOver : [];
+  return move({
+    changes: {
+      attempt,
+      state: number === 1 ? 'submitting' : 'resuming',
+      reason: `attempt ${number} ${from}`,
+      ...poolAsSeen(record, observed),
+    },
+    events: [
+      event(now, 'attempt-intended', `attempt ${number} will start ${from} as ${attempt.jobName}`, {
+        resumeFrom,
+        passedOver,
+        rung: attempt.rungId,
+      }),
+    ],
+    effects: [createEffect(attempt)],
+  });
+}
+
+/** What a script finds by itself under /opt/ml/checkpoints is not known here. */
+function fromWhere({ policy }: RunRecord, resumeFrom: Checkpoint | null, number: number): string {
+  if (resumeFrom) return `from step ${resumeFrom.step}`;
+  return policy.seesCommits || number === 1
+    ? 'from the beginning'
+    : 'from what the script finds of its own checkpoints';
+}
+
+function newAttempt(record: RunRecord, number: number, resumeFrom: Checkpoint | null, now: EpochMs): Attempt {
+  return {
+    number,
+    jobName: attemptJobName(record.environment, record.runId, number),
+    phase: 'intent',
+    rungId: record.rungId,
+    resumeFrom,
+    intentAt: now,
+    createTries: 1,
+    lastCreateAt: now,
+    status: '',
+    secondaryStatus: '',
+    committedAtStart: resumeFrom?.step ?? null,
+    firstStep: null,
+    lastStep: null,
+    reason: '',
+    costUsd: null,
+  };
+}
+
+const createEffect = (attempt: Attempt): Effect => ({
+  do: 'create',
+  jobName: attempt.jobName,
+  attempt: attempt.number,
+  rungId: attempt.rungId,
+  resumeFrom: attempt.resumeFrom,
+  evidence: { tries: attempt.createTries },
+});
+
+function waitForCheckpoints(record: RunRecord, why: string, now: EpochMs): Move {
+  const alert = notice(record, now, {
+    alert: 'checkpoints-unreadable',
+    about: String(record.attempt?.number ?? 0),
+    text: why,
+    runbook: 'checkpoint',
+  });
+  return move({ notices: [alert] });
+}
+
+/**
+ * Settles an attempt whose job may or may not exist: its name is fixed, and the answer to the create call is missing or ambiguous. The name
+ * is never changed to avoid an error; Describe decides, and a job that it returns is adopted only if its tags are ours.
+ */
+export function settleIntent(situation: Situation): Move {
+  const { job, create } = situation.observed;
+  if (job.kind === 'present') return settlePresent({ ...situation, job });
+  if (create) return settleOutcome(situation, create);
+  return job.kind === 'absent' ? settleAbsent(situation) : NO_MOVE;
+}
+
+function settlePresent(situation: JobSituation): Move {
+  const { record, attempt, job, now } = situation;
+  if (job.identity === 'ours') return adopt(situation, 'job-adopted', { arn: job.arn, jobCreatedAt: job.createdAt });
+  if (job.identity === 'unread') return cannotTell(record, attempt, now);
+  const why = `a job named ${attempt.jobName} exists that is not this attempt's; it was left alone`;
+  const failed = failRun(record, now, {
+    why,
+    runbook: 'collision',
+    evidence: { arn: job.arn, createdAt: job.createdAt },
+  });
+  // The attempt ends with the run: a resume uses the next name.
+  return endUncreated(record, { ...attempt, failureClass: 'collision' }, failed, now);
+}
+
+function settleAbsent(situation: Situation): Move {
+  const { record, attempt, now } = situation;
+  const sinceCreate = now - (attempt.lastCreateAt ?? 0);
+  const hasRun = didRun(situation);
+  if (record.desired === 'stop' && hasRun !== true) {
+    // A run that is back in the queue had its create call refused, so no job can appear any more.
+    if (record.state !== 'queued' && sinceCreate < DOUBT_MS) return NO_MOVE;
+    return endUncreated(record, attempt, stopRun('stopped before a job was created', now), now);
+  }
+  if (sinceCreate < CONSISTENCY_PAUSE_MS) return NO_MOVE;
+  if (hasRun === undefined) return NO_MOVE;
+  if (!hasRun) return createAgain(record, attempt, now);
+  // A single Describe that does not find the job may be stale, so a second one must agree.
+  if (attempt.absentSince === undefined) return move({ changes: changeAttempt(record, { absentSince: now }) });
+  const isSure = now - attempt.absentSince >= SECOND_LOOK_MS && sinceCreate >= SETTLE_MS;
+  // The job was deleted, and its name is not used again.
+  return isSure ? vanished(situation) : NO_MOVE;
+}
+
+/**
+ * Whether the attempt's job ran although no create call was answered and Describe does not find it: it left a heartbeat or a commit.
+ * Undefined when its commits cannot be observed now.
+ */
+const didRun = (situation: Situation): boolean | undefined =>
+  situation.observed.heartbeat?.attempt === situation.attempt.number || madeProgress(situation);
+
+function cannotTell(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
+  const text = `a job named ${attempt.jobName} exists, but its tags cannot be read to see whose it is`;
+  return move({
+    notices: [notice(record, now, { alert: 'tags-unreadable', about: attempt.jobName, text, runbook: 'access' })],
+  });
+}
+
+function createAgain(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
+  const again = { ...attempt, createTries: attempt.createTries + 1, lastCreateAt: now };
+  return move({
+    changes: { attempt: again },
+    events: [
+      event(now, 'create-again', `no job named ${attempt.jobName} exists; creating it under the same name`, {
+        tries: again.createTries,
+      }),
+    ],
+    effects: [createEffect(again)],
+    notices:
+      again.createTries >= CREATES_ALARM && now - attempt.intentAt >= CREATES_ALARM_MS
+        ? [
+            notice(record, now, {
+              alert: 'create-keeps-failing',
+              about: attempt.jobName,
+              text: `${again.createTries} creates gave no job`,
+              runbook: 'platform',
+            }),
+          ]
+        : [],
+  });
+}
+
+function settleOutcome(situation: Situation, outcome: CreateOutcome): Move {
+  const { record, attempt, observed, now } = situation;
+  // An earlier create call whose answer was lost may have made the job: a refusal of this one does not show that there is none.
+  const isAbsent = observed.job.kind === 'absent';
+  switch (outcome.kind) {
+    case 'accepted':
+      return adopt(situation, 'job-created', { arn: outcome.arn });
+    case 'limit':
+      return isAbsent ? waitForQuota(situation, outcome.error) : NO_MOVE;
+    case 'refused': {
+      if (!isAbsent) return NO_MOVE;
+      const { failureClass, error } = outcome;
+      const { runbook } = CLASS_POLICY[failureClass];
+      const failed = failRun(record, now, { why: `create was refused: ${error}`, runbook, evidence: { failureClass } });
+      return endUncreated(record, { ...attempt, failureClass }, failed, now);
+    }
+    case 'throttled':
+      return isWaiting(record, now) ? NO_MOVE : move({ changes: { notBefore: now + THROTTLED_PAUSE_MS } });
+    default:
+      // Ambiguous, or the name is taken: the next Describe decides.
+      return NO_MOVE;
+  }
+}
+
+function adopt(
+  { record, attempt, now }: Situation,
+  what: 'job-adopted' | 'job-created',
+  { arn, jobCreatedAt }: { arn: string; jobCreatedAt?: EpochMs },
+): Move {
+  const text =
+    what === 'job-created'
+      ? `job ${attempt.jobName} was created`
+      : `job ${attempt.jobName} exists and its tags are ours; adopted`;
+  return move({
+    changes: {
+      ...changeAttempt(record, {
+        phase: 'created',
+        jobArn: arn,
+        jobCreatedAt,
+        acceptedAt: now,
+        absentSince: undefined,
+      }),
+      state: attempt.number === 1 ? 'pending' : 'resuming',
+      ...takenPool(record, Math.min(now, jobCreatedAt ?? now)),
+    },
+    events: [event(now, what, text, { arn, tries: attempt.createTries })],
+  });
+}
+
+/** A job of the attempt may exist although it was not observed. Its size is then fixed, and it is not created on another rung. */
+export const isInDoubt = ({ phase, createTries, unmadeTries = 0 }: Attempt): boolean =>
+  phase === 'intent' && unmadeTries < createTries;
+
+/** The quota is used up: the run goes back to the queue. This uses up no attempt, and the attempt keeps its name. */
+function waitForQuota({ record, attempt, observed, now }: Situation, error: string): Move {
+  const verdict = { failureClass: 'capacity' as const, reason: `quota is used up: ${error}`, signature: 'quota' };
+  const { budgets, next } = judge(record, verdict, { madeProgress: false, trained: false }, now);
+  if (next.kind === 'fail')
+    return endUncreated(record, attempt, failRun(record, now, { why: next.why, runbook: next.runbook }), now);
+  // An earlier create call without an answer may still have made a job on this rung: a later observation decides
+  // (lib/core/lifecycle/phases/wait.ts).
+  const { createTries, unmadeTries = 0 } = attempt;
+  const isUnmade = unmadeTries === createTries - 1;
+  const rungId = isUnmade ? rungAfterCapacityFailure(record, unusableRungs(observed)) : record.rungId;
+  return move({
+    changes: {
+      ...changeAttempt(record, { rungId, ...(isUnmade && { unmadeTries: createTries }) }),
+      rungId,
+      budgets,
+      state: 'queued',
+      admitted: false,
+      notBefore: now + next.delaySeconds * 1000,
+      reason: verdict.reason,
+    },
+    events: [
+      event(now, 'quota-wait', verdict.reason, { tries: budgets.capacityTries, delaySeconds: next.delaySeconds }),
+    ],
+  });
+}
+
+/** Ends an attempt that never had a job together with its run. */
+export function endUncreated(record: RunRecord, attempt: Attempt, ending: Move, now: EpochMs): Move {
+  const reason = ending.changes.reason ?? attempt.reason;
+  const { failureClass } = attempt;
+  return {
+    ...ending,
+    changes: { ...changeAttempt(record, { phase: 'ended', endedAt: now, reason, failureClass }), ...ending.changes },
+  };
+}

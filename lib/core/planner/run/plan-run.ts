@@ -1,0 +1,190 @@
+import { activeParameterCount, parameterCount } from '../../catalog/model/parameters';
+import type { Issue } from '../../config/issue';
+import { issue } from '../../config/issue';
+import type { RunSpec } from '../../config/run-spec';
+import type { LayoutInput } from '../layout';
+import { tokensPerStep, worldSizeOf } from '../layout';
+import type { MemoryGiB } from '../memory/memory';
+import { type Fits, type LayoutPlan, PLANNER_CONSTANTS, type PlannerConstants, planLayout } from '../plan';
+import type { StepSeconds } from '../time/step-time';
+import { type Advice, adviceFor } from './advice';
+import { type Calibration, calibratedInterval, calibrationKey, type Efficiency } from './calibration';
+import { type PriceFacts, type RunCost, runCost } from './cost';
+import { type CheckpointPlan, checkpointPlan, expectedGoodput } from './failures';
+import { layoutOfRun } from './layout-of-run';
+import { sparesOf } from './spares';
+
+/** What a plan needs to know about the environment into which the run is launched. */
+export interface PlanFacts extends PriceFacts {
+  /** Measurements of the environment's own runs. */
+  calibration?: Calibration;
+}
+
+/** Bounds of an 80 % interval. */
+export type Interval = [low: number, high: number];
+
+/** The output of `slipway plan --json`; the screen and the page are rendered from it. */
+export interface RunPlan {
+  fits: Fits;
+  /** GiB by component on the fullest GPU, their total, and the available GiB. */
+  memoryGiB: MemoryGiB & { available: number };
+  stepSeconds: number;
+  tokensPerSecond: number;
+  tokensPerSecondPerGpu: number;
+  modelTflopsPerGpu: number;
+  hardwareTflopsPerGpu: number;
+  mfu: number;
+  parameters: number;
+  /** Parameters without the experts that do not process a token. */
+  activeParameters: number;
+  /** Steps and tokens of the whole run; null when the run gives neither. */
+  steps: number | null;
+  tokens: number | null;
+  /** Training hours without failures; null when the run has no end. */
+  hours: number | null;
+  /** The same including saves, failures and restarts. */
+  wallHours: number | null;
+  /** Cost of the whole run by kind of capacity, USD; null = no price known, see `note`. */
+  usd: RunCost;
+  interval80: {
+    tokensPerSecondPerGpu: Interval;
+    stepSeconds: Interval;
+    hours: Interval | null;
+    usd: Interval | null;
+  };
+  breakdown: StepSeconds;
+  checkpoint: CheckpointPlan;
+  /** Share of the wall time spent on kept steps. */
+  goodput: number;
+  gpus: number;
+  microBatches: number;
+  layout: LayoutInput;
+  /** Corrections learned from measured runs; absent without a calibration of this accelerator, library and precision. */
+  calibration?: Efficiency;
+  assumptions: string[];
+  advice: Advice[];
+}
+
+/** The plan of a run, or the issues that prevent it. */
+export function planRun(run: RunSpec, facts: PlanFacts): RunPlan | Issue[] {
+  const mapped = layoutOfRun(run);
+  if (Array.isArray(mapped)) return mapped;
+  const { layout, assumptions } = mapped;
+  const { library } = run.distribution;
+  const k = constantsAfter(facts.calibration, library);
+  const atPlannedSpeed = planLayout(layout, k);
+  if (typeof atPlannedSpeed === 'string') {
+    return [
+      issue('plan/layout', 'error', 'distribution.parameters', {
+        must: 'must describe a layout that can run',
+        got: atPlannedSpeed,
+        fix: 'change the degrees or the batch sizes',
+      }),
+    ];
+  }
+  const efficiency = efficiencyFor(facts.calibration, layout, library);
+  const plan = efficiency ? scaledPlan(atPlannedSpeed, efficiency) : atPlannedSpeed;
+  return {
+    ...describe(run, facts, layout, plan),
+    ...(efficiency && { calibration: efficiency }),
+    assumptions,
+    // Advice compares layouts with the same calibration key, so the measured speed scales all of them equally.
+    advice: adviceFor(layout, atPlannedSpeed, library, k).map((a) => atSpeed(a, efficiency?.speed ?? 1)),
+  };
+}
+
+const atSpeed = (advice: Advice, speed: number): Advice => ({
+  ...advice,
+  stepSeconds: advice.stepSeconds / speed,
+  tokensPerSecondPerGpu: advice.tokensPerSecondPerGpu * speed,
+});
+
+/** The planner's constants, corrected by the measured memory of the environment's runs. */
+export const constantsAfter = (calibration: Calibration | undefined, library: string): PlannerConstants =>
+  calibration
+    ? { ...PLANNER_CONSTANTS, memoryFactor: (l) => efficiencyFor(calibration, l, library)?.memory?.factor ?? 1 }
+    : PLANNER_CONSTANTS;
+
+/** The calibration of a layout from measured runs; undefined when there was none like it. */
+export const efficiencyFor = (
+  calibration: Calibration | undefined,
+  layout: LayoutInput,
+  library: string,
+): Efficiency | undefined => calibration?.efficiencies[calibrationKey(layout, library)];
+
+/** The plan scaled to the measured speed: every part of a step is scaled by the same factor. */
+function scaledPlan(plan: LayoutPlan, efficiency: Efficiency): LayoutPlan {
+  const parts = Object.entries(plan.step).map(([name, seconds]) => [name, seconds / efficiency.speed]);
+  const tokensPerSecondPerGpu = plan.tokensPerSecondPerGpu * efficiency.speed;
+  return {
+    ...plan,
+    step: Object.fromEntries(parts) as unknown as StepSeconds,
+    tokensPerSecondPerGpu,
+    modelTflopsPerGpu: plan.modelTflopsPerGpu * efficiency.speed,
+    hardwareTflopsPerGpu: plan.hardwareTflopsPerGpu * efficiency.speed,
+    mfu: plan.mfu * efficiency.speed,
+    interval80: calibratedInterval(tokensPerSecondPerGpu, efficiency),
+  };
+}
+
+function describe(
+  run: RunSpec,
+  facts: PlanFacts,
+  layout: LayoutInput,
+  plan: LayoutPlan,
+): Omit<RunPlan, 'assumptions' | 'advice'> {
+  const parameters = parameterCount(layout.model);
+  const gpus = worldSizeOf(layout);
+  const checkpoint = checkpointPlan(parameters, layout.nodes, layout.gpusPerNode, layout.networkGbps);
+  const goodput = expectedGoodput(checkpoint, layout.nodes, sparesOf(run));
+  const { steps, tokens } = lengthOf(run, layout);
+  const hours = steps === null ? null : (steps * plan.step.total) / 3600;
+  const wallHours = hours === null ? null : hours / goodput;
+  const usd = runCost(run, facts, wallHours);
+  return {
+    fits: plan.fits,
+    memoryGiB: { ...plan.memoryGiB, available: plan.availableGiB },
+    stepSeconds: plan.step.total,
+    tokensPerSecond: plan.tokensPerSecondPerGpu * gpus,
+    tokensPerSecondPerGpu: plan.tokensPerSecondPerGpu,
+    modelTflopsPerGpu: plan.modelTflopsPerGpu,
+    hardwareTflopsPerGpu: plan.hardwareTflopsPerGpu,
+    mfu: plan.mfu,
+    parameters,
+    activeParameters: activeParameterCount(layout.model),
+    steps,
+    tokens,
+    hours,
+    wallHours,
+    usd,
+    interval80: intervalsOf(plan, hours, usd.onDemand),
+    breakdown: plan.step,
+    checkpoint,
+    goodput,
+    gpus,
+    microBatches: plan.microBatches,
+    layout,
+  };
+}
+
+/** The interval of the speed, propagated to hours and cost. */
+function intervalsOf(plan: LayoutPlan, hours: number | null, usd: number | null): RunPlan['interval80'] {
+  const slow = plan.tokensPerSecondPerGpu / plan.interval80[0];
+  const fast = plan.tokensPerSecondPerGpu / plan.interval80[1];
+  const around = (value: number | null): Interval | null => (value === null ? null : [value * fast, value * slow]);
+  return {
+    tokensPerSecondPerGpu: plan.interval80,
+    stepSeconds: [plan.step.total * fast, plan.step.total * slow],
+    hours: around(hours),
+    usd: around(usd),
+  };
+}
+
+/** Steps and tokens of the whole run, whichever of the two it gives. */
+function lengthOf(run: RunSpec, layout: LayoutInput): { steps: number | null; tokens: number | null } {
+  const inOneStep = tokensPerStep(layout);
+  const { steps, totalTokens } = run.training;
+  if (steps !== undefined) return { steps, tokens: steps * inOneStep };
+  if (totalTokens !== undefined) return { steps: Math.ceil(totalTokens / inOneStep), tokens: totalTokens };
+  return { steps: null, tokens: null };
+}

@@ -1,0 +1,287 @@
+import { acceleratorCount, defaultProcessesPerHost, findInstanceType } from '../../catalog/instances/instances';
+import { nearest } from '../../catalog/nearest';
+import { orList } from '../../config/issue';
+import { trainingGroupsOf } from '../../config/resolve-run';
+import type { RunSpec } from '../../config/run-spec';
+import { findStrategy, LIBRARIES } from '../../distribution';
+import { acceleratorKind, compareVersions, pytorchOfImage } from '../../distribution/image-version';
+import { trainingInstanceTypes, trainingTypes } from '../../distribution/strategy';
+import { type Finding, guide, type Rule, trainingRule, when } from '../rule';
+import { groups, mixedGroups } from './launcher-groups';
+
+const isNeuron = (type: string) => acceleratorKind(type) === 'neuron';
+const TOOLKIT = 'aws/sagemaker-training-toolkit src/sagemaker_training';
+
+function entryKind(entryPoint: string): 'py' | 'sh' | 'module' {
+  if (entryPoint.endsWith('.py')) return 'py';
+  return entryPoint.endsWith('.sh') ? 'sh' : 'module';
+}
+
+function entryPointOfLauncher({ code, distribution }: RunSpec): Finding[] {
+  if (code.builtin) return [];
+  const kind = entryKind(code.entryPoint);
+  const { launcher, contract } = distribution;
+  if (contract === 'toolkit' && kind === 'module') {
+    return when(launcher !== 'script', {
+      path: 'code.entryPoint',
+      must: `must end in .py under ${launcher} of the toolkit contract`,
+      got: code.entryPoint,
+      fix: 'use a .py file, or contract entrypoint',
+    });
+  }
+  return when(launcher === 'torchrun' && kind === 'sh', {
+    path: 'code.entryPoint',
+    must: 'must end in .py (or be a module) under torchrun, not .sh',
+    got: code.entryPoint,
+    fix: 'use the .py file, or launcher script',
+  });
+}
+
+function processes(run: RunSpec): Finding[] {
+  const given = run.distribution.processesPerHostGiven;
+  if (given === undefined) return [];
+  const path = 'distribution.processesPerHost';
+  return trainingGroupsOf(run).flatMap(({ instanceType }) => {
+    const devices =
+      acceleratorCount(instanceType) > 0 ? defaultProcessesPerHost(instanceType, run.environmentVariables) : undefined;
+    if (devices === undefined || given === devices) return [];
+    if (given > devices)
+      return [
+        {
+          path,
+          must: `must be at most the ${devices} accelerators of one ${instanceType}`,
+          got: given,
+          fix: `use ${devices}, or remove it`,
+        },
+      ];
+    return when(run.distribution.launcher !== 'script', {
+      path,
+      level: 'warning',
+      must: `must be ${devices} to use every accelerator of ${instanceType}`,
+      got: given,
+      fix: `use ${devices}`,
+    });
+  });
+}
+
+function collectives(run: RunSpec): Finding[] {
+  const { collectives: backend, collectivesAuto, launcher } = run.distribution;
+  if (collectivesAuto || launcher === 'script') return [];
+  const types = trainingInstanceTypes(run).filter((type) => findInstanceType(type));
+  const gpu = types.some((type) => findInstanceType(type)?.accelerator?.kind === 'gpu');
+  const isTrainium = types.some(isNeuron);
+  const path = 'distribution.collectives';
+  return [
+    ...when(backend === 'nccl' && types.length > 0 && !gpu, {
+      path,
+      must: isTrainium
+        ? 'must be auto on Trainium: torch-neuronx brings its own backend'
+        : 'must be gloo (or auto) on instances without GPUs',
+      got: 'nccl',
+      fix: 'use auto',
+    }),
+    ...when(backend === 'gloo' && gpu, {
+      path,
+      level: 'warning',
+      must: 'must be nccl (or auto) on GPUs',
+      got: 'gloo',
+      fix: 'use auto',
+    }),
+  ];
+}
+
+function neuron(run: RunSpec): Finding[] {
+  const type = trainingInstanceTypes(run).find(isNeuron);
+  if (!type) return [];
+  const { library, launcher } = run.distribution;
+  return [
+    ...when(library !== 'custom', {
+      path: 'distribution.library',
+      must: `must be custom on ${type}: Trainium requires custom code with torch-neuronx`,
+      got: library,
+      fix: 'use custom, or a GPU type',
+    }),
+    ...when(run.code.builtin === 'builtin', {
+      path: 'code.source',
+      must: `must be custom code on ${type}`,
+      got: 'builtin',
+      fix: 'use custom code with torch-neuronx, or a GPU type',
+    }),
+    ...when(launcher === 'mpi', {
+      path: 'distribution.launcher',
+      must: `must be torchrun or script on ${type}`,
+      got: 'mpi',
+      fix: 'use torchrun',
+    }),
+  ];
+}
+
+/**
+ * Requirements of the SDK for torch_distributed. With an image_uri it checks neither type nor version: the toolkit starts one process on a
+ * CPU host (sagemaker-training 5.1.4 runner.py), and the content of a custom image is the user's responsibility.
+ */
+function toolkitTorchrun(run: RunSpec): Finding[] {
+  if (run.distribution.contract !== 'toolkit' || run.distribution.launcher !== 'torchrun') return [];
+  const isOwn = run.image.kind === 'uri' || run.image.kind === 'environment';
+  const version = pytorchOfImage(run);
+  const types = trainingTypes(run).filter(({ type }) => findInstanceType(type));
+  const cpu = types.find(({ type }) => acceleratorCount(type) === 0);
+  // The SDK's list for Trainium starts at PyTorch 1.11.
+  const isOld = version !== undefined && compareVersions(version, '1.13.1') < 0 && !types.some((t) => isNeuron(t.type));
+  return [
+    ...when(cpu !== undefined && !isOwn, {
+      path: cpu?.path ?? 'compute.instanceType',
+      must: 'must have GPUs or Neuron devices for torchrun in an AWS image under the toolkit contract',
+      got: cpu?.type,
+      fix: 'use contract entrypoint, launcher script, image.uri, or a GPU type',
+    }),
+    ...when(isOld, {
+      path: isOwn ? 'image.uri' : 'image.version',
+      ...(isOwn && { level: 'warning' as const }),
+      must: 'must be PyTorch 1.13.1 or newer for torchrun under the toolkit contract',
+      got: isOwn ? run.image.uri : run.image.version,
+      fix: 'use a newer image, or launcher mpi',
+    }),
+  ];
+}
+
+function toolkitParameters(run: RunSpec): Finding[] {
+  const { contract, library, parameters } = run.distribution;
+  const given = Object.keys(parameters);
+  if (contract !== 'toolkit' || given.length === 0) return [];
+  const sent = (of: RunSpec) => JSON.stringify(findStrategy(of)?.hyperparameters(of));
+  const without = { ...run, distribution: { ...run.distribution, parameters: {} } };
+  return when(sent(run) === sent(without), {
+    path: 'distribution.parameters',
+    must: `must be empty for ${library} under the toolkit contract, which does not pass them to the script`,
+    got: given,
+    fix: 'use code.arguments, or contract entrypoint',
+  });
+}
+
+const RULES: readonly Rule[] = [
+  {
+    id: 'distribution/library',
+    level: 'error',
+    isLocal: true,
+    what: 'A distribution strategy exists for the library.',
+    why: 'Otherwise the training cannot be started.',
+    source: guide('distributed-training'),
+    check: ({ distribution: { library } }) =>
+      when(!LIBRARIES.includes(library), {
+        path: 'distribution.library',
+        must: `must be ${orList(LIBRARIES)}`,
+        got: library,
+        fix: `use ${nearest(library, LIBRARIES, 1)}`,
+      }),
+  },
+  {
+    id: 'launcher/entry-point',
+    level: 'error',
+    what: 'torchrun and mpi start a Python file; with the entrypoint contract, they also start a module.',
+    why: 'The toolkit raises ClientError for packages and shell scripts under torchrun.',
+    source: `${TOOLKIT}/torch_distributed.py`,
+    check: entryPointOfLauncher,
+  },
+  {
+    id: 'launcher/processes-per-host',
+    level: 'error',
+    what: 'The number of processes per host does not exceed the number of accelerators.',
+    why: 'Two ranks on one GPU deadlock NCCL.',
+    source: guide('distributed-troubleshooting-model-parallel'),
+    check: processes,
+  },
+  {
+    id: 'launcher/instance-groups',
+    level: 'error',
+    what: 'The participating instance groups exist; the toolkit contract supports one group, and one of several groups only with mpi.',
+    why: 'The SDK rejects other combinations, or starts a separate training in each group.',
+    source: guide('train-heterogeneous-cluster'),
+    check: groups,
+  },
+  {
+    id: 'launcher/mixed-groups',
+    level: 'warning',
+    what: 'Instance groups that train together have the same kind of hosts.',
+    why: 'Each host gets the same number of processes, and NCCL requires one GPU per process.',
+    source: guide('train-heterogeneous-cluster'),
+    check: mixedGroups,
+  },
+  {
+    id: 'launcher/collectives',
+    level: 'error',
+    what: 'nccl requires GPUs; gloo is for CPUs.',
+    why: 'Otherwise init_process_group fails or communication is slow.',
+    source: 'https://docs.pytorch.org/docs/stable/distributed.html',
+    check: collectives,
+  },
+  {
+    id: 'launcher/trainium',
+    level: 'error',
+    what: 'Trainium instances run user code with torchrun.',
+    why: 'The other libraries and launchers require CUDA.',
+    source: 'aws/sagemaker-python-sdk v2.257.6 fw_utils.py validate_distribution_for_instance_type',
+    check: neuron,
+  },
+  {
+    id: 'launcher/toolkit-torchrun',
+    level: 'error',
+    what: 'torchrun with the toolkit contract requires accelerators, and PyTorch 1.13.1 or later in AWS images.',
+    why: 'The SDK rejects other configurations; older images do not contain this runner.',
+    source: 'aws/sagemaker-python-sdk v2.257.6 fw_utils.py validate_torch_distributed_distribution',
+    check: toolkitTorchrun,
+  },
+  {
+    id: 'launcher/mpi-options',
+    level: 'warning',
+    what: 'mpiOptions require launcher mpi.',
+    why: 'Other launchers ignore them.',
+    source: guide('distributed-training-get-started'),
+    check: ({ distribution }) =>
+      when(distribution.mpiOptions !== '' && distribution.launcher !== 'mpi', {
+        path: 'distribution.mpiOptions',
+        must: 'must be used with launcher mpi',
+        got: distribution.mpiOptions,
+        fix: 'remove it, or use launcher mpi',
+      }),
+  },
+  {
+    id: 'launcher/toolkit-parameters',
+    level: 'warning',
+    what: 'With the toolkit contract, a script receives distribution.parameters only if the library has its own hyperparameters.',
+    why: 'The toolkit passes only hyperparameters on, and the SDK sends none for other libraries.',
+    source: `${TOOLKIT}/params.py`,
+    check: toolkitParameters,
+  },
+  {
+    id: 'launcher/library',
+    level: 'error',
+    what: 'The libraries fsdp, ddp, deepspeed and megatron with the built-in trainer require torchrun.',
+    why: 'The trainer reads the variables that torchrun sets.',
+    source: 'https://docs.pytorch.org/docs/stable/elastic/run.html',
+    check: (run) =>
+      when(run.code.builtin === 'builtin' && run.distribution.launcher !== 'torchrun', {
+        path: 'distribution.launcher',
+        must: 'must be torchrun for the built-in trainer',
+        got: run.distribution.launcher,
+        fix: 'use torchrun',
+      }),
+  },
+  {
+    id: 'launcher/builtin-contract',
+    level: 'error',
+    what: 'The built-in trainer requires the entrypoint contract.',
+    why: 'The driver channel contains the trainer.',
+    source: 'docs/reference/runtime.md',
+    check: (run) =>
+      when(run.code.builtin !== undefined && run.distribution.contract === 'toolkit', {
+        path: 'distribution.contract',
+        must: 'must be entrypoint for the built-in trainer',
+        got: 'toolkit',
+        fix: 'use entrypoint',
+      }),
+  },
+];
+
+/** Rules for launchers and what they can start. */
+export const LAUNCHER_RULES: readonly Rule[] = RULES.map(trainingRule);

@@ -1,0 +1,259 @@
+import { findInstanceType } from '../../catalog/instances/instances';
+import { hostCount, instanceGroupsOf } from '../../config/resolve-run';
+import type { RunSpec } from '../../config/run-spec';
+import { type Finding, guide, type Rule, type RuleContext, when } from '../rule';
+
+const hosts = (run: RunSpec) => hostCount(instanceGroupsOf(run.compute));
+const efaType = (run: RunSpec) =>
+  instanceGroupsOf(run.compute).find((g) => (findInstanceType(g.instanceType)?.efaInterfaces ?? 0) > 0);
+
+function encryption(run: RunSpec): Finding[] {
+  if (!run.network.interContainerEncryption) return [];
+  const path = 'network.interContainerEncryption';
+  const efa = efaType(run);
+  if (hosts(run) === 1)
+    return [
+      {
+        path,
+        level: 'warning',
+        must: 'must be off for one instance, where it has no effect',
+        got: true,
+        fix: 'remove it',
+      },
+    ];
+  return when(efa !== undefined && run.network.efa !== 'off', {
+    path,
+    must: `must be off on ${efa?.instanceType} with EFA: it covers IP traffic only, and EFA bypasses it`,
+    got: true,
+    fix: 'set network.efa: off to use encrypted sockets, or acknowledge network/encryption-with-efa',
+  });
+}
+
+function requiredEfa(run: RunSpec): Finding[] {
+  const { written } = run;
+  if (written.network?.efa !== 'required') return [];
+  const types = instanceGroupsOf(run.compute);
+  const without = types.find((g) => findInstanceType(g.instanceType)?.efaInterfaces === 0);
+  return [
+    ...when(types.length > 0 && !efaType(run) && without !== undefined, {
+      path: 'network.efa',
+      must: `must be preferred or off on ${without?.instanceType}, which has no EFA`,
+      got: 'required',
+      fix: 'remove it, or use an EFA type',
+    }),
+    ...when(hosts(run) === 1 && efaType(run) !== undefined, {
+      path: 'network.efa',
+      level: 'info',
+      must: 'must not be required for one instance, where it has no effect',
+      got: 'required',
+      fix: 'remove it',
+    }),
+  ];
+}
+
+/**
+ * Values that driver and plugin choose by instance type and version; setting them is allowed and reported. Source: docs/facts/efa.md 2.3.
+ */
+const EFA_VARIABLES = [
+  'FI_PROVIDER',
+  'NCCL_PROTO',
+  'FI_EFA_USE_DEVICE_RDMA',
+  'NCCL_ALGO',
+  'NCCL_SOCKET_IFNAME',
+  'NCCL_IB_DISABLE',
+  'RDMAV_FORK_SAFE',
+  'FI_EFA_FORK_SAFE',
+  'FI_EFA_SET_CUDA_SYNC_MEMOPS',
+  'FI_EFA_ENABLE_SHM_TRANSFER',
+  'NCCL_NET_PLUGIN',
+  'NCCL_TUNER_PLUGIN',
+  'NCCL_BUFFSIZE',
+  'NCCL_P2P_NET_CHUNKSIZE',
+  'NCCL_NVLSTREE_MAX_CHUNKSIZE',
+  'NCCL_NVLS_CHUNKSIZE',
+  'NCCL_NVLS_ENABLE',
+  'NCCL_NET_FORCE_FLUSH',
+  'NCCL_NETDEVS_POLICY',
+  'NCCL_TOPO_FILE',
+  'NCCL_LAUNCH_MODE',
+  'NCCL_NET_SHARED_COMMS',
+  'NCCL_MIN_NCHANNELS',
+  'NCCL_MIN_NRINGS',
+  'OFI_NCCL_PROTOCOL',
+  'OFI_NCCL_DISABLE_GDR_REQUIRED_CHECK',
+  'OFI_NCCL_DISABLE_DMABUF',
+  'OFI_NCCL_NIC_DUP_CONNS',
+];
+
+/** The settings of 2023 were written for p4d. They force device RDMA, which aborts on hosts without it. */
+function guide2023(run: RunSpec): Finding[] {
+  if (run.network.efaVariables !== 'guide-2023') return [];
+  return instanceGroupsOf(run.compute)
+    .filter(({ instanceType }) => findInstanceType(instanceType) && !/^ml\.p4de?\./.test(instanceType))
+    .map(({ instanceType }) => ({
+      path: 'network.efaVariables',
+      ...(findInstanceType(instanceType)?.gpuDirectRdma === false && { level: 'error' as const }),
+      must: `must be auto on ${instanceType}: the values from 2023 are for ml.p4d and ml.p4de`,
+      got: 'guide-2023',
+      fix: 'use auto',
+    }));
+}
+
+/** libfabric aborts the program if device RDMA is required but not available. */
+function deviceRdma({ compute, environmentVariables }: RunSpec): Finding[] {
+  const without = instanceGroupsOf(compute).find((g) => {
+    const facts = findInstanceType(g.instanceType);
+    return facts !== undefined && facts.efaInterfaces > 0 && !facts.gpuDirectRdma;
+  });
+  return when(environmentVariables.FI_EFA_USE_DEVICE_RDMA === '1' && without !== undefined, {
+    path: 'environmentVariables.FI_EFA_USE_DEVICE_RDMA',
+    must: `must not be 1 on ${without?.instanceType}, whose EFA has no RDMA: the program would abort`,
+    got: '1',
+    fix: 'remove it: libfabric selects the value',
+  });
+}
+
+function wandb(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  const { wandb: asked } = run.observability;
+  if (!asked) return [];
+  // Without the driver nothing reads `secrets`; with another contract the script must fetch its key itself.
+  const hasKey =
+    run.distribution.contract !== 'entrypoint' ||
+    [run.secrets, run.environmentVariables].some((named) => named?.WANDB_API_KEY !== undefined);
+  const isLocked = descriptor?.network?.mode === 'vpc-locked';
+  // In offline mode the client writes files and contacts no server.
+  if (run.environmentVariables.WANDB_MODE === 'offline') return [];
+  return [
+    ...when(!hasKey, {
+      path: 'observability.wandb',
+      must: 'must be used with the secret that contains the API key',
+      got: 'no secrets.WANDB_API_KEY',
+      fix: 'add secrets: { WANDB_API_KEY: <name of the secret> }',
+    }),
+    ...when(isLocked && asked.baseUrl === undefined, {
+      path: 'observability.wandb.baseUrl',
+      must: `must be a server that the network of environment ${descriptor?.name} can reach: it has no internet access`,
+      got: 'none',
+      fix: 'use your own server, launch into an environment with network.mode vpc-nat, or use observability.mlflow',
+    }),
+  ];
+}
+
+/** Rules for EFA, encryption between containers, and network isolation. */
+export const NETWORK_RULES: readonly Rule[] = [
+  {
+    id: 'network/encryption-with-efa',
+    level: 'error',
+    mayAcknowledge: true,
+    what: 'Encryption between containers is not combined with EFA.',
+    why: 'IPsec cannot encrypt traffic that bypasses the kernel; the traffic stays unencrypted or falls back to sockets.',
+    source: guide('train-encrypt'),
+    check: encryption,
+  },
+  {
+    id: 'network/efa-required',
+    level: 'error',
+    what: 'efa: required needs an instance type with EFA.',
+    why: 'Otherwise the job would exit with code 74.',
+    source: guide('your-algorithms-training-efa'),
+    check: requiredEfa,
+  },
+  {
+    id: 'network/pinned-efa-variables',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'EFA and NCCL variables in the run file override those of Slipway.',
+    why: 'Values for p4d reduce performance on p5 and later.',
+    source: 'docs/facts/efa.md',
+    check: (run) =>
+      EFA_VARIABLES.filter((name) => name in run.environmentVariables).map((name) => ({
+        path: `environmentVariables.${name}`,
+        must: 'should be left to network.efaVariables: auto',
+        got: run.environmentVariables[name],
+        fix: 'remove it unless you measured it',
+      })),
+  },
+  {
+    id: 'network/guide-2023',
+    level: 'warning',
+    what: 'efaVariables guide-2023 is intended for ml.p4d and ml.p4de.',
+    why: 'On later types it disables protocols; where EFA has no RDMA, the program aborts.',
+    source: 'docs/facts/efa.md, section 2.5',
+    check: guide2023,
+  },
+  {
+    id: 'network/device-rdma',
+    level: 'error',
+    what: 'FI_EFA_USE_DEVICE_RDMA=1 requires an EFA device with RDMA.',
+    why: 'Otherwise libfabric aborts the program.',
+    source: 'https://ofiwg.github.io/libfabric/main/man/fi_efa.7.html',
+    check: deviceRdma,
+  },
+  {
+    id: 'network/isolated-tools',
+    level: 'error',
+    what: 'With network isolation, MLflow, Weights & Biases and remote debug are not available.',
+    why: 'The container can reach only the other containers of the job.',
+    source: guide('mkt-algo-model-internet-free'),
+    check: (run) => {
+      if (!run.network.isolation) return [];
+      return [
+        ...when(run.observability.mlflow !== undefined, {
+          path: 'observability.mlflow',
+          must: 'must be absent with network.isolation',
+          got: run.observability.mlflow?.arn,
+          fix: 'remove one of the two',
+        }),
+        ...when(run.observability.wandb !== undefined, {
+          path: 'observability.wandb',
+          must: 'must be absent with network.isolation',
+          got: run.observability.wandb?.project,
+          fix: 'remove one of the two',
+        }),
+        ...when(run.observability.remoteDebug, {
+          path: 'observability.remoteDebug',
+          must: 'must be false with network.isolation',
+          got: true,
+          fix: 'remove one of the two',
+        }),
+      ];
+    },
+  },
+  {
+    id: 'observability/wandb',
+    level: 'error',
+    what: 'Weights & Biases requires an API key and a network route to its server.',
+    why: 'Without a key, its client ends the trainer at the start; in a locked network, its server on the internet is not reachable, and the client retries for minutes at each start.',
+    source: 'https://docs.wandb.ai/guides/track/environment-variables/',
+    check: wandb,
+  },
+  {
+    id: 'observability/profiler',
+    level: 'warning',
+    isLocal: true,
+    what: 'profiler: sagemaker uses SageMaker Debugger, which is closed to new customers.',
+    why: 'SageMaker Debugger was closed to new customers on 2026-07-30.',
+    source: guide('debugger-availability-change'),
+    check: (run) =>
+      when(run.observability.profiler === 'sagemaker', {
+        path: 'observability.profiler',
+        must: 'must be off for accounts without Debugger',
+        got: 'sagemaker',
+        fix: 'use pytorch, or off and torch.profiler in custom code',
+      }),
+  },
+  {
+    id: 'observability/pytorch-profiler',
+    level: 'warning',
+    what: 'profiler: pytorch requires the built-in trainer.',
+    why: 'Only the built-in trainer starts the profiler; user code would have to start it itself.',
+    source: 'containers/README.md',
+    check: (run) =>
+      when(run.observability.profiler === 'pytorch' && run.code.builtin !== 'builtin', {
+        path: 'observability.profiler',
+        must: 'must be off with custom code',
+        got: 'pytorch',
+        fix: 'use off, and torch.profiler in the script',
+      }),
+  },
+];

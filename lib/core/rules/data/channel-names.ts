@@ -1,0 +1,92 @@
+import { orList } from '../../config/issue';
+import type { RunSpec } from '../../config/run-spec';
+import { api, type Finding, type Rule, when } from '../rule';
+
+/** Channels that the entrypoint contract adds to the run's own. */
+const OWN_CHANNELS = ['driver', 'job', 'code'] as const;
+const MAX_CHANNELS = 20;
+
+/** Channels that the request contains in addition to the run's own. */
+function reservedChannels(run: RunSpec): string[] {
+  if (run.distribution.contract === 'container') return [];
+  if (run.distribution.contract === 'toolkit') return run.network.isolation ? ['code'] : [];
+  return [...OWN_CHANNELS, ...(run.model?.weights ? ['weights'] : [])];
+}
+
+function names(run: RunSpec): Finding[] {
+  const all = run.data.map((c) => c.channel);
+  const reserved = reservedChannels(run);
+  const limit = MAX_CHANNELS - reserved.length;
+  return [
+    ...all.flatMap((name, i) => [
+      ...when(all.indexOf(name) !== i, {
+        path: `data[${i}].channel`,
+        must: 'must be unique (a duplicate of an earlier channel)',
+        got: name,
+        fix: 'use another name',
+      }),
+      ...when(/^\.\.?$/.test(name), {
+        path: `data[${i}].channel`,
+        must: 'must be the name of a folder below /opt/ml/input/data',
+        got: name,
+        fix: 'use another name',
+      }),
+      ...when(reserved.includes(name), {
+        path: `data[${i}].channel`,
+        must: `must not be ${orList(reserved)}, which the launcher uses`,
+        got: name,
+        fix: 'use another name',
+      }),
+    ]),
+    ...when(all.length > limit, {
+      path: 'data',
+      must: `must be at most ${limit} channels (20 less the launcher's own)`,
+      got: all.length,
+      fix: 'combine related data under one prefix',
+    }),
+  ];
+}
+
+const variableOf = (channel: string): string => `SM_CHANNEL_${channel.toUpperCase()}`;
+
+function variables({ data, code }: RunSpec): Finding[] {
+  const all = data.map(({ channel }) => channel);
+  return all.flatMap((name, i) => {
+    const same = all.slice(0, i).find((other) => other !== name && variableOf(other) === variableOf(name));
+    return [
+      ...when(same !== undefined, {
+        path: `data[${i}].channel`,
+        must: `must not differ from ${same} in case alone: the folders of both would be in ${variableOf(name)}`,
+        got: name,
+        fix: 'use another name',
+      }),
+      ...when(code.entryPoint.endsWith('.sh') && /[.-]/.test(name), {
+        path: `data[${i}].channel`,
+        must: `must contain only letters, digits and underscores for a shell script, which cannot read ${variableOf(name)}`,
+        got: name,
+        fix: `use ${name.replace(/[.-]/g, '_')}, or the path /opt/ml/input/data/${name} in the script, and acknowledge it`,
+      }),
+    ];
+  });
+}
+
+/** Rules for the names of channels. */
+export const CHANNEL_NAME_RULES: readonly Rule[] = [
+  {
+    id: 'data/channels',
+    level: 'error',
+    what: 'Channel names are unique and not reserved by Slipway; a job has at most 20 channels in total.',
+    why: 'A channel is mounted at /opt/ml/input/data/<name>.',
+    source: api('Channel'),
+    check: names,
+  },
+  {
+    id: 'data/channel-variables',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'Each channel has a variable SM_CHANNEL_<NAME> of its own, which the entry point can read.',
+    why: 'The names of the variables are in upper case, and bash reads no variable with a hyphen or a dot.',
+    source: 'https://github.com/aws/sagemaker-training-toolkit#sm_channel_channel_name',
+    check: variables,
+  },
+];

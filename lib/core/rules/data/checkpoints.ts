@@ -1,0 +1,198 @@
+import { modelParameters } from '../../catalog/model/parameters';
+import { orList } from '../../config/issue';
+import type { RunSpec } from '../../config/run-spec';
+import { modesBesideManaged } from '../own-code';
+import { type Finding, guide, type Rule, trainingRule, when } from '../rule';
+
+/** Managed checkpoints are copied to every instance at each start; above this size the copy takes longer than most restarts. */
+const MANAGED_LIMIT_GIB = 100;
+/** Bytes per parameter in a checkpoint: fp32 weights and two optimizer moments. */
+const CHECKPOINT_BYTES_PER_PARAMETER = 12;
+
+function fsx(run: RunSpec): Finding[] {
+  const { mode, channel } = run.checkpoints;
+  if (mode !== 'fsx') {
+    return when(run.written.checkpoints?.channel !== undefined, {
+      path: 'checkpoints.channel',
+      must: 'must be used with mode fsx',
+      got: channel,
+      fix: 'use mode: fsx, or remove it',
+    });
+  }
+  const candidates = run.data.filter((c) => c.fsxLustre);
+  if (channel === undefined)
+    return [
+      {
+        path: 'checkpoints.channel',
+        must: 'must be an fsxLustre channel with access rw',
+        got: candidates.map((c) => c.channel),
+        fix: 'add channel: <name>, and the channel under data',
+      },
+    ];
+  const found = candidates.find((c) => c.channel === channel);
+  if (!found)
+    return [
+      {
+        path: 'checkpoints.channel',
+        must: 'must be an fsxLustre channel of data',
+        got: channel,
+        fix: 'add the channel under data',
+      },
+    ];
+  return when((found.fsxLustre?.access ?? 'ro') !== 'rw', {
+    path: `data[${run.data.indexOf(found)}].fsxLustre.access`,
+    must: 'must be rw for checkpoints',
+    got: found.fsxLustre?.access ?? 'ro (default)',
+    fix: 'use access: rw',
+  });
+}
+
+function managedSize(run: RunSpec): Finding[] {
+  if (run.checkpoints.mode !== 'managed' || !run.model) return [];
+  const modes = modesBesideManaged(run);
+  const gib = (modelParameters(run.model.architecture) * CHECKPOINT_BYTES_PER_PARAMETER) / 2 ** 30;
+  return when(gib > MANAGED_LIMIT_GIB, {
+    path: 'checkpoints.mode',
+    must: `must be ${orList(modes)} for a checkpoint of about ${Math.round(gib)} GiB: managed ones are copied to every instance at each start`,
+    got: 'managed',
+    fix: `use mode: ${modes[0]}`,
+  });
+}
+
+function localPath(run: RunSpec): Finding[] {
+  const given = run.written.checkpoints?.localPath;
+  if (given === undefined) return [];
+  const reserved = ['/opt/ml/input', '/opt/ml/output', '/opt/ml/model', '/opt/ml/code'];
+  return [
+    ...when(run.checkpoints.mode !== 'managed', {
+      path: 'checkpoints.localPath',
+      level: 'warning',
+      must: 'must be used with mode managed',
+      got: given,
+      fix: 'remove it',
+    }),
+    ...when(!given.startsWith('/'), {
+      path: 'checkpoints.localPath',
+      must: 'must be an absolute path',
+      got: given,
+      fix: 'use /opt/ml/checkpoints',
+    }),
+    ...when(
+      reserved.some((p) => given === p || given.startsWith(`${p}/`)),
+      {
+        path: 'checkpoints.localPath',
+        must: 'must not be in a folder that SageMaker uses for another purpose',
+        got: given,
+        fix: 'use /opt/ml/checkpoints',
+      },
+    ),
+  ];
+}
+
+const RULES: readonly Rule[] = [
+  {
+    id: 'checkpoints/fsx',
+    level: 'error',
+    what: 'mode fsx requires an fsxLustre channel with access rw.',
+    why: 'Otherwise there is no location to write to.',
+    source: 'docs/decisions/0007-where-sources-differ.md',
+    check: fsx,
+  },
+  {
+    id: 'checkpoints/local-path',
+    level: 'error',
+    isLocal: true,
+    what: 'localPath is an absolute path that nothing else uses, and requires mode managed.',
+    why: 'SageMaker synchronizes exactly this folder.',
+    source: guide('model-checkpoints'),
+    check: localPath,
+  },
+  {
+    id: 'checkpoints/managed-too-large',
+    level: 'error',
+    mayAcknowledge: true,
+    what: 'Managed checkpoints are small.',
+    why: 'Every instance downloads the whole prefix before the start.',
+    source: guide('model-checkpoints'),
+    check: managedSize,
+  },
+  {
+    id: 'checkpoints/spot-without',
+    level: 'error',
+    mayAcknowledge: true,
+    what: 'A spot run writes checkpoints.',
+    why: 'Otherwise every interruption loses all progress.',
+    source: guide('model-managed-spot-training'),
+    check: (run) =>
+      when(run.compute.capacity === 'spot' && run.checkpoints.mode === 'none', {
+        path: 'checkpoints.mode',
+        must: 'must not be none with capacity spot',
+        got: 'none',
+        fix: `use mode managed or ${modesBesideManaged(run)[0]}, or acknowledge checkpoints/spot-without`,
+      }),
+  },
+  {
+    id: 'checkpoints/isolated-direct',
+    level: 'error',
+    what: 'With network isolation, the checkpoint mode is managed or fsx.',
+    why: 'The container has no network access and no credentials; SageMaker itself uploads managed checkpoints.',
+    source: guide('mkt-algo-model-internet-free'),
+    check: (run) =>
+      when(run.network.isolation && run.checkpoints.mode === 'direct', {
+        path: 'checkpoints.mode',
+        must: 'must be managed, fsx or none with network.isolation',
+        got: 'direct',
+        fix: 'use mode: managed',
+      }),
+  },
+  {
+    id: 'checkpoints/keep',
+    level: 'warning',
+    what: 'At least two checkpoints are kept.',
+    why: 'If the only checkpoint is damaged, the run cannot resume.',
+    source: 'docs/facts/resilience-security-training.md, section 2',
+    check: (run) =>
+      when(run.written.checkpoints?.keep === 1 && run.checkpoints.mode !== 'none', {
+        path: 'checkpoints.keep',
+        must: 'must be at least 2 to survive a damaged checkpoint',
+        got: 1,
+        fix: 'use 2 or more',
+      }),
+  },
+  {
+    id: 'checkpoints/unused',
+    level: 'warning',
+    what: 'mode none has no other checkpoint options.',
+    why: 'Other options would be ignored.',
+    source: 'docs/reference/run-file.md',
+    check: (run) => {
+      const given = Object.keys(run.written.checkpoints ?? {}).filter((key) => !['mode', 'startFrom'].includes(key));
+      return when(run.written.checkpoints?.mode === 'none' && given.length > 0, {
+        path: 'checkpoints.mode',
+        must: `must not be none when ${given.join(', ')} is set`,
+        got: 'none',
+        fix: 'use another mode, or remove them',
+      });
+    },
+  },
+  {
+    id: 'checkpoints/start-from',
+    level: 'error',
+    isLocal: true,
+    what: 'startFrom is a run ID or an S3 URI.',
+    why: 'Slipway cannot resolve other values.',
+    source: 'docs/reference/run-file.md',
+    check: (run) => {
+      const from = run.checkpoints.startFrom;
+      return when(from !== undefined && !/^(s3:\/\/.+|[a-z0-9][a-z0-9-]*-\d{12})$/.test(from), {
+        path: 'checkpoints.startFrom',
+        must: 'must be a run id (<name>-<yymmddhhmmss>) or s3://...',
+        got: from,
+        fix: 'use an id from slipway list',
+      });
+    },
+  },
+];
+
+/** Rules for checkpoints. */
+export const CHECKPOINT_RULES: readonly Rule[] = RULES.map(trainingRule);

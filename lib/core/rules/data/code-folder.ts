@@ -1,0 +1,275 @@
+import { IMAGE_PACKAGES, STANDARD_MODULES } from '../../catalog/python-modules';
+import type { CodeFolder } from '../../config/code-source';
+import { orList } from '../../config/issue';
+import type { RunSpec } from '../../config/run-spec';
+import { type Finding, type Rule, type RuleContext, when } from '../rule';
+
+const TOOLKIT = 'https://github.com/aws/sagemaker-training-toolkit/blob/master/src/sagemaker_training';
+const OWN_SCRIPT = 'docs/guides/own-script.md';
+/** Larger code is uploaded and read by every host at each start; it is usually data. */
+const LARGE_MIB = 50;
+
+/** `a, b, c and 12 more`. */
+function someOf(names: readonly string[]): string {
+  const rest = names.length - 3;
+  return rest > 0 ? `${names.slice(0, 3).join(', ')} and ${rest} more` : orList(names, 'and');
+}
+
+const plainName = (name: string): string =>
+  name
+    .split('/')
+    .filter((part) => part !== '.' && part !== '')
+    .join('/');
+
+const has = ({ files }: CodeFolder, wanted: string): boolean => files.some(({ name }) => name === plainName(wanted));
+
+/** A rule about the content of a local folder. */
+const aboutFolder =
+  (find: (run: RunSpec, folder: CodeFolder) => Finding[]) =>
+  (run: RunSpec, { codeFolder }: RuleContext): Finding[] =>
+    codeFolder === undefined ? [] : find(run, codeFolder);
+
+/** What each contract can start: the driver runs any other name as a module, the toolkit as a command. */
+function entryPointExists({ code: { entryPoint }, distribution }: RunSpec, folder: CodeFolder): boolean {
+  if (/\.(py|sh)$/.test(entryPoint) || distribution.contract === 'toolkit') return has(folder, entryPoint);
+  const path = entryPoint.replaceAll('.', '/');
+  const isModule = /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/.test(entryPoint);
+  return isModule && (has(folder, `${path}.py`) || has(folder, `${path}/__main__.py`));
+}
+
+function folder(run: RunSpec, { codeFolder, codeProblem, codeFix }: RuleContext): Finding[] {
+  const { source, entryPoint, requirements } = run.code;
+  if (codeProblem)
+    return [
+      { path: 'code.source', must: codeProblem, got: source, fix: codeFix ?? 'use a folder relative to the run file' },
+    ];
+  if (!codeFolder) return [];
+  return [
+    ...codeFolder.problems.map((problem) => ({ path: 'code.source', ...problem })),
+    ...when(!entryPointExists(run, codeFolder), {
+      path: 'code.entryPoint',
+      must: `must exist inside ${source} as a .py file, a .sh file or a module`,
+      got: entryPoint,
+      fix: 'use a file of that folder',
+    }),
+    ...when(requirements !== undefined && !has(codeFolder, requirements), {
+      path: 'code.requirements',
+      must: `must exist inside ${source}`,
+      got: requirements,
+      fix: 'use a file of that folder',
+    }),
+  ];
+}
+
+function outsideLinks(_: RunSpec, { outside = [] }: CodeFolder): Finding[] {
+  return when(outside.length > 0, {
+    path: 'code.source',
+    must: 'must contain no link that leaves its repository, because it is left out',
+    got: someOf(outside),
+    fix: 'put a copy in its place, name data under data, or acknowledge it',
+  });
+}
+
+const CONVERT = "convert it with dos2unix or sed -i 's/\\r$//'";
+
+function lineEndings({ code }: RunSpec, { files }: CodeFolder): Finding[] {
+  const entry = plainName(code.entryPoint);
+  const first = entry.endsWith('.sh') ? files.find(({ name }) => name === entry)?.windowsLine : undefined;
+  const others = files.filter(({ name, windowsLine }) => windowsLine !== undefined && name !== entry);
+  return [
+    ...when(first !== undefined, {
+      path: 'code.entryPoint',
+      must: 'must have Unix line endings',
+      got: `\\r\\n on line ${first} of ${code.entryPoint}`,
+      fix: CONVERT,
+    }),
+    ...when(others.length > 0, {
+      path: 'code.source',
+      level: 'warning' as const,
+      must: 'must have Unix line endings in scripts',
+      got: `\\r\\n in ${someOf(others.map(({ name }) => name))}`,
+      fix: CONVERT,
+    }),
+  ];
+}
+
+function size(_: RunSpec, { files }: CodeFolder): Finding[] {
+  const mib = (bytes: number) => Math.ceil(bytes / 2 ** 20);
+  const total = mib(files.reduce((sum, { bytes }) => sum + bytes, 0));
+  const large = files.filter(({ bytes }) => bytes >= 2 ** 20).sort((a, b) => b.bytes - a.bytes);
+  const parts = large.slice(0, 3).map(({ name, bytes }) => `${name}: ${mib(bytes)} MiB`);
+  return when(total > LARGE_MIB, {
+    path: 'code.source',
+    must: `must be code, at most ${LARGE_MIB} MiB of it, because each host downloads it at every start`,
+    got: `${total} MiB in ${files.length} files${parts.length > 0 ? ` (${parts.join(', ')})` : ''}`,
+    fix: 'put data and weights into S3 and name them under data',
+  });
+}
+
+/** Files that hold credentials by convention, and templates that do not. */
+const CREDENTIALS =
+  /(^|\/)(\.env(\.(?!example$|sample$|template$|dist$)[^/]+)?|\.netrc|\.pgpass|\.git-credentials|\.pypirc|kaggle\.json|\.aws\/credentials)$/;
+
+function secrets(_: RunSpec, { files }: CodeFolder): Finding[] {
+  const fix = 'move it out of the folder, and name it under secrets if the code needs it, or acknowledge it';
+  const named = files.filter(({ name, secret, bytes }) => secret === undefined && bytes > 0 && CREDENTIALS.test(name));
+  const certain = files.flatMap(({ name, secret }) => (secret === undefined ? [] : [`${name} (${secret})`]));
+  return [
+    ...when(certain.length > 0, {
+      path: 'code.source',
+      must: 'must contain no secret: the archive is kept in S3, where everyone who may read the code of the team reads it',
+      got: someOf(certain),
+      fix,
+    }),
+    ...when(named.length > 0, {
+      path: 'code.source',
+      level: 'warning' as const,
+      must: 'must contain no file that usually holds secrets',
+      got: someOf(named.map(({ name }) => name)),
+      fix,
+    }),
+  ];
+}
+
+/** Folders that Python searches before the packages of the image: the root, and that of the script. */
+const searched = ({ code }: RunSpec): string[] => {
+  const [, inside = ''] = /^(.*\/)[^/]+\.py$/.exec(plainName(code.entryPoint)) ?? [];
+  return [...new Set(['', inside])];
+};
+
+function shadowed(run: RunSpec, { files }: CodeFolder): Finding[] {
+  const folders = searched(run);
+  const found = files.flatMap(({ name }) => {
+    const [, at = '', module = ''] = /^(.*\/)?([^/]+)\.py$/.exec(name.replace(/\/__init__\.py$/, '.py')) ?? [];
+    return folders.includes(at) && (STANDARD_MODULES.has(module) || IMAGE_PACKAGES.has(module)) ? [name] : [];
+  });
+  return when(found.length > 0, {
+    path: 'code.source',
+    must: 'must contain no module with the name of a package of Python or of the image: all packages import it in its place',
+    got: someOf(found),
+    fix: 'rename it, or acknowledge it',
+  });
+}
+
+function notInstalled(run: RunSpec, given: CodeFolder): Finding[] {
+  if (run.distribution.contract !== 'entrypoint') return [];
+  const isPackage = has(given, 'setup.py') || has(given, 'pyproject.toml');
+  const below = given.files.find(({ name }) => /^src\/[^/]+\/__init__\.py$/.test(name));
+  return [
+    ...when(run.code.requirements === undefined && has(given, 'requirements.txt'), {
+      path: 'code.requirements',
+      must: 'must name requirements.txt, which is not installed otherwise',
+      got: 'nothing',
+      fix: 'write requirements: requirements.txt, or acknowledge it',
+    }),
+    ...when(
+      isPackage && below !== undefined && !searched(run).includes('src/') && run.code.requirements === undefined,
+      {
+        path: 'code.source',
+        must: 'must be importable as it is: the folder is not installed as a package, and Python does not search src/',
+        got: below?.name,
+        fix: 'use src/ as source, or a requirements file with a line that contains only a dot',
+      },
+    ),
+  ];
+}
+
+function toolkitPackage(run: RunSpec, given: CodeFolder): Finding[] {
+  const { code, distribution } = run;
+  if (distribution.contract !== 'toolkit' || !has(given, 'setup.py') || code.entryPoint.endsWith('.sh')) return [];
+  const isNested = code.entryPoint.includes('/');
+  return when(distribution.launcher === 'torchrun' || isNested, {
+    path: 'code.source',
+    must:
+      distribution.launcher === 'torchrun'
+        ? 'must contain no setup.py under the toolkit contract with torchrun, which starts no package'
+        : 'must contain no setup.py under the toolkit contract, which then starts the entry point as a module and finds none with a slash',
+    got: `setup.py, entry point ${code.entryPoint}`,
+    fix: 'use the folder of the entry point as source, or contract entrypoint',
+  });
+}
+
+/** Requirements that the toolkit installs because the file is there. */
+export const toolkitRequirements = (run: RunSpec, { codeFolder }: RuleContext): string | undefined =>
+  run.distribution.contract === 'toolkit' && codeFolder && has(codeFolder, 'requirements.txt')
+    ? 'requirements.txt'
+    : undefined;
+
+/** Rules for what a local code folder contains. */
+export const CODE_FOLDER_RULES: readonly Rule[] = [
+  {
+    id: 'code/folder',
+    level: 'error',
+    isLocal: true,
+    what: 'The code folder, its entry point and its requirements exist, and every link in it leads to a file or folder.',
+    why: 'Otherwise the job would fail after the instances have started.',
+    source: 'docs/reference/run-file.md',
+    check: folder,
+  },
+  {
+    id: 'code/line-endings',
+    level: 'error',
+    isLocal: true,
+    what: 'Shell scripts have Unix line endings; the entry point must.',
+    why: 'bash takes the carriage return for a part of the last word of each line: `set -e` is not applied, and a run whose commands failed ends as completed.',
+    source: OWN_SCRIPT,
+    check: aboutFolder(lineEndings),
+  },
+  {
+    id: 'code/outside-links',
+    level: 'warning',
+    mayAcknowledge: true,
+    isLocal: true,
+    what: 'No link in the code folder leaves its repository.',
+    why: 'Such a link is not packed: what it leads to is often data, or files of this machine that must not be uploaded.',
+    source: OWN_SCRIPT,
+    check: aboutFolder(outsideLinks),
+  },
+  {
+    id: 'code/size',
+    level: 'warning',
+    mayAcknowledge: true,
+    isLocal: true,
+    what: `The code folder contains at most ${LARGE_MIB} MiB.`,
+    why: 'Each host downloads the archive and keeps it in memory at every start.',
+    source: OWN_SCRIPT,
+    check: aboutFolder(size),
+  },
+  {
+    id: 'code/secrets',
+    level: 'error',
+    mayAcknowledge: true,
+    isLocal: true,
+    what: 'The code folder contains no keys and tokens.',
+    why: 'The archive of each version of the code is kept in the artifact bucket; a file that git ignores is in it as well.',
+    source: 'docs/secrets.md',
+    check: aboutFolder(secrets),
+  },
+  {
+    id: 'code/shadowed-packages',
+    level: 'warning',
+    mayAcknowledge: true,
+    isLocal: true,
+    what: 'No module beside the entry point has the name of a package of Python or of the image.',
+    why: 'Python searches the folder of the script first, so that for example `datasets.py` is imported by transformers in place of the library.',
+    source: 'https://docs.python.org/3/library/sys.html#sys.path',
+    check: aboutFolder(shadowed),
+  },
+  {
+    id: 'code/not-installed',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'A requirements.txt or a package in the code folder is one that the run file installs.',
+    why: 'The driver installs only the file in code.requirements.',
+    source: OWN_SCRIPT,
+    check: aboutFolder(notInstalled),
+  },
+  {
+    id: 'code/toolkit-package',
+    level: 'error',
+    what: 'Under the toolkit contract, a folder with setup.py is not started with torchrun, and its entry point is not in a subfolder.',
+    why: 'The toolkit installs the folder and runs `python -m`; torchrun ends with ClientError, and `python -m src/train` finds no module.',
+    source: `${TOOLKIT}/process.py`,
+    check: aboutFolder(toolkitPackage),
+  },
+];

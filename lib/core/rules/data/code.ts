@@ -1,0 +1,206 @@
+import { isArchiveInS3, isPrefixInS3 } from '../../config/code-source';
+import type { RunSpec } from '../../config/run-spec';
+import { type Finding, guide, type Rule, type RuleContext, when } from '../rule';
+import { CODE_FOLDER_RULES, toolkitRequirements } from './code-folder';
+
+function builtin(run: RunSpec): Finding[] {
+  const { builtin: name, requirements } = run.code;
+  if (!name) return [];
+  const wrong = run.kind === 'training' ? name === 'builtin-tokenize' : name === 'builtin';
+  return [
+    ...when(wrong, {
+      path: 'code.source',
+      must:
+        run.kind === 'training'
+          ? 'must be builtin or custom code for a training run'
+          : 'must be builtin-tokenize or custom code for a processing run',
+      got: name,
+      fix: run.kind === 'training' ? 'use builtin, or kind: processing' : 'use builtin-tokenize',
+    }),
+    ...when(run.written.code.entryPoint !== undefined, {
+      path: 'code.entryPoint',
+      level: 'warning',
+      must: 'must be omitted: the built-in code has its own',
+      got: run.written.code.entryPoint,
+      fix: 'remove it',
+    }),
+    ...when(requirements !== undefined, {
+      path: 'code.requirements',
+      must: 'must be omitted: the built-in code needs none',
+      got: requirements,
+      fix: 'remove it',
+    }),
+  ];
+}
+
+function archive(run: RunSpec): Finding[] {
+  const { source, sha256 } = run.code;
+  const inS3 = source.startsWith('s3://');
+  return [
+    // The driver searches for *.tar.gz in its channel.
+    ...when(isPrefixInS3(source) && sha256 !== undefined, {
+      path: 'code.sha256',
+      must: 'must be omitted for a prefix, which is archived at launch',
+      got: sha256,
+      fix: 'remove it, or use an archive',
+    }),
+    ...when(
+      isArchiveInS3(source) &&
+        !(run.distribution.contract === 'toolkit' ? /\.(tar\.gz|tgz)$/ : /\.tar\.gz$/).test(source),
+      {
+        path: 'code.source',
+        must: 'must be a .tar.gz, or a prefix that ends with /, when it is in S3',
+        got: source,
+        fix: 'pack the folder as .tar.gz, or use the prefix with a trailing /',
+      },
+    ),
+    ...when(!inS3 && sha256 !== undefined, {
+      path: 'code.sha256',
+      must: 'must be omitted: it only applies to an archive in S3',
+      got: sha256,
+      fix: 'remove it',
+    }),
+  ];
+}
+
+function requirementsIndex(run: RunSpec, context: RuleContext): Finding[] {
+  const { descriptor } = context;
+  const got = run.code.requirements ?? toolkitRequirements(run, context);
+  if (got === undefined) return [];
+  const path = 'code.requirements';
+  const locked = descriptor?.network?.mode === 'vpc-locked' && (descriptor.network.packages ?? 'none') === 'none';
+  return [
+    ...when(run.network.isolation, {
+      path,
+      must: 'must not be given with network.isolation: nothing can be installed',
+      got,
+      fix: 'include the packages in the image',
+    }),
+    ...when(locked && !run.network.isolation, {
+      path,
+      must: 'must have a package index, which the environment does not provide (vpc-locked with packages none)',
+      got,
+      fix: 'include the packages in the image, or ask the platform team to set network.packages to wheels or codeartifact',
+    }),
+    ...when(run.distribution.contract === 'toolkit' && got !== 'requirements.txt', {
+      path,
+      must: 'must be requirements.txt under the toolkit contract, which installs no other file',
+      got,
+      fix: 'rename it, or use contract entrypoint',
+    }),
+  ];
+}
+
+function argumentCollisions(run: RunSpec): Finding[] {
+  if (run.distribution.contract !== 'toolkit') return [];
+  return Object.keys(run.code.arguments)
+    .filter((key) => key in run.hyperparameters)
+    .map((key) => ({
+      path: `code.arguments.${key}`,
+      must: 'must not also be a hyperparameter: the toolkit contract passes both to the script in the same way',
+      got: run.code.arguments[key],
+      fix: 'keep one of the two',
+    }));
+}
+
+/** What the toolkit makes of an argument that the driver passes in another form; undefined where both pass the same. */
+function toolkitForm(key: string, value: unknown): string | undefined {
+  if (value === false) return undefined;
+  if (value === true) return `--${key} True`;
+  if (typeof value === 'object' && value !== null) return asOneText(key);
+  if (key.length === 1) return `-${key}`;
+  return key.startsWith('-') ? `--${key}` : undefined;
+}
+
+const asOneText = (key: string): string => `--${key} and the whole value as one text in the notation of Python`;
+
+/** Hyperparameters are for the toolkit alone: only what no parser of arguments reads is worth a word. */
+const hyperparameterForm = (key: string, value: unknown): string | undefined =>
+  Array.isArray(value) ? asOneText(key) : undefined;
+
+function argumentForms({ distribution, code, hyperparameters }: RunSpec): Finding[] {
+  if (distribution.contract !== 'toolkit') return [];
+  const told = (section: string, values: object, formOf: typeof toolkitForm) =>
+    Object.entries(values).flatMap(([key, value]) => {
+      const form = formOf(key, value);
+      return when(form !== undefined, {
+        path: `${section}.${key}`,
+        must: `must have a form that the toolkit passes as it is; it passes ${form}`,
+        got: value,
+        fix: 'write the text that the script expects, use contract entrypoint and code.arguments, or acknowledge it',
+      });
+    });
+  return [
+    ...told('code.arguments', code.arguments, toolkitForm),
+    ...told('hyperparameters', hyperparameters, hyperparameterForm),
+  ];
+}
+
+/** Rules for a run's code. */
+export const CODE_RULES: readonly Rule[] = [
+  ...CODE_FOLDER_RULES,
+  {
+    id: 'code/builtin',
+    level: 'error',
+    what: 'Built-in code matches the kind of run and has no entry point or requirements.',
+    why: 'Built-in code has its own entry point and requirements.',
+    source: 'docs/reference/run-file.md',
+    check: builtin,
+  },
+  {
+    id: 'code/archive',
+    level: 'error',
+    isLocal: true,
+    what: 'Code in S3 is a .tar.gz, or a prefix.',
+    why: 'The driver and the toolkit support no other formats; a prefix is packed at launch.',
+    source: guide('your-algorithms-training-algo'),
+    check: archive,
+  },
+  {
+    id: 'code/requirements',
+    level: 'error',
+    what: 'requirements need a reachable package index.',
+    why: 'Otherwise pip waits for its timeout on every host.',
+    source: 'docs/decisions/0007-where-sources-differ.md',
+    check: requirementsIndex,
+  },
+  {
+    id: 'code/argument-collision',
+    level: 'error',
+    what: 'With the toolkit contract, no argument has the name of a hyperparameter.',
+    why: 'The toolkit passes hyperparameters as arguments.',
+    source: 'docs/reference/run-file.md',
+    check: argumentCollisions,
+  },
+  {
+    id: 'code/argument-form',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'With the toolkit contract, no argument is true or has a key of one letter, and no argument or hyperparameter is a list.',
+    why: 'The toolkit passes every hyperparameter as `--key value`: true is the text True, which argparse refuses for store_true, and a list is one text such as [1, 2].',
+    source: 'https://github.com/aws/sagemaker-training-toolkit/blob/master/src/sagemaker_training/mapping.py',
+    check: argumentForms,
+  },
+  {
+    id: 'code/shell-characters',
+    level: 'warning',
+    what: 'With the toolkit contract, argument values contain no shell metacharacters.',
+    why: 'Toolkits before 5.1.4 join arguments into one shell line; values with spaces, ; or $ are split or executed.',
+    source: 'aws/sagemaker-training-toolkit@3383937 process.py run_async',
+    check: (run) => {
+      if (run.distribution.contract !== 'toolkit') return [];
+      const values = [
+        ...Object.entries(run.code.arguments).map(([k, v]) => [`code.arguments.${k}`, v] as const),
+        ...Object.entries(run.hyperparameters).map(([k, v]) => [`hyperparameters.${k}`, v] as const),
+      ];
+      return values
+        .filter(([, value]) => typeof value === 'string' && /[;$`|&<>(){}]|\s/.test(value))
+        .map(([path, value]) => ({
+          path,
+          must: 'must not contain spaces or shell characters for toolkits before 5.1.4',
+          got: value,
+          fix: 'use contract entrypoint, or an image with a newer toolkit',
+        }));
+    },
+  },
+];

@@ -1,0 +1,247 @@
+import { isArchiveInS3 } from '../../config/code-source';
+import { allowedPlaces, fillPlaceholders, mayUsePlace, type PlaceUse } from '../../config/formats/places';
+import { orList } from '../../config/issue';
+import type { RunSpec } from '../../config/run-spec';
+import { api, type Finding, type Rule, type RuleContext, when } from '../rule';
+import { eachChannel, fileSystem, fileSystemKey } from './channels';
+
+const PLACEHOLDERS = ['dataBucket', 'checkpointBucket', 'team', 'runId', 'fsx'];
+/** Code is read before the run has an id. */
+const CODE_PLACEHOLDERS = PLACEHOLDERS.filter((name) => name !== 'runId');
+
+/** All S3 URIs of the file, with their paths. */
+function s3Uris(run: RunSpec): { path: string; uri: string }[] {
+  const { written } = run;
+  const candidates: [string, string | undefined][] = [
+    ...run.data.map((c, i): [string, string | undefined] => [`data[${i}].s3`, c.s3]),
+    ['checkpoints.s3', written.checkpoints?.s3],
+    ['checkpoints.startFrom', written.checkpoints?.startFrom],
+    ['output.s3', written.output?.s3],
+    ['model.weights', written.model?.weights],
+  ];
+  return candidates.flatMap(([path, uri]) => (uri === undefined ? [] : [{ path, uri }]));
+}
+
+function placeholders(run: RunSpec): Finding[] {
+  const { source } = run.code;
+  return [
+    ...s3Uris(run).flatMap((place) => unknownPlaceholders(place, PLACEHOLDERS)),
+    ...(source.startsWith('s3://') ? unknownPlaceholders({ path: 'code.source', uri: source }, CODE_PLACEHOLDERS) : []),
+  ];
+}
+
+function unknownPlaceholders({ path, uri }: { path: string; uri: string }, known: readonly string[]): Finding[] {
+  return [...uri.matchAll(/\{([^}]*)\}/g)]
+    .filter(([, name = '']) => !known.includes(name))
+    .map(([text]) => ({
+      path,
+      must: `must use only the placeholders ${orList(known.map((p) => `{${p}}`))}`,
+      got: text,
+      fix: 'use one of them',
+    }));
+}
+
+/** A location of the file, and what the run does there. */
+interface UsedPlace {
+  path: string;
+  uri: string | undefined;
+  use: PlaceUse;
+}
+
+function usedPlaces({ kind, data, code, written }: RunSpec): UsedPlace[] {
+  return [
+    // Models of a hub are in a bucket of AWS; the hub itself is checked below.
+    ...data.map((c, i) => ({ path: `data[${i}].s3`, uri: c.hubContentArn ? undefined : c.s3, use: 'read' as const })),
+    { path: 'model.weights', uri: written.model?.weights, use: 'read' },
+    { path: 'code.source', uri: isArchiveInS3(code.source) ? code.source : undefined, use: 'read' },
+    { path: 'checkpoints.s3', uri: written.checkpoints?.s3, use: 'checkpoints' },
+    { path: 'checkpoints.startFrom', uri: written.checkpoints?.startFrom, use: 'checkpoints' },
+    { path: 'output.s3', uri: written.output?.s3, use: kind === 'processing' ? 'results' : 'output' },
+  ];
+}
+
+/** How a message names the use of a location, and what to do about a wrong one. */
+const USES: Readonly<Record<PlaceUse, { what: string; fix(team: string): string }>> = {
+  read: { what: 'may read', fix: () => 'ask the platform team to add it to storage.external' },
+  checkpoints: {
+    what: 'keep checkpoints in',
+    fix: () => 'write s3://{checkpointBucket}/runs/{team}/{runId}/, or leave it out; startFrom also takes a run id',
+  },
+  output: {
+    what: 'may write with training jobs',
+    fix: () =>
+      'write below s3://{checkpointBucket}/runs/{team}/{runId}/, or ask the platform team for storage.external with access: read-write',
+  },
+  results: {
+    what: 'may write with processing jobs',
+    fix: (team) => `write below s3://{dataBucket}/teams/{team}/, or ask the platform team for teams.${team}.data`,
+  },
+};
+
+/** Locations outside what the team may use in this way. */
+const foreignPlaces =
+  (...uses: PlaceUse[]) =>
+  (run: RunSpec, { descriptor }: RuleContext): Finding[] => {
+    if (!descriptor) return [];
+    return usedPlaces(run).flatMap(({ path, uri, use }) => {
+      if (!uri?.startsWith('s3://') || !uses.includes(use)) return [];
+      const { what, fix } = USES[use];
+      return when(!mayUsePlace(use, fillPlaceholders(uri, { descriptor }), descriptor), {
+        path,
+        must: `must be in a location that runs of team ${descriptor.team} ${what} (${orList(allowedPlaces(use, descriptor))})`,
+        got: uri,
+        fix: fix(descriptor.team),
+      });
+    });
+  };
+
+function foreignHubs(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  if (!descriptor) return [];
+  const hubs = descriptor.hubs ?? [];
+  return eachChannel(run, ({ hubContentArn: arn }, at) =>
+    when(arn !== undefined && !hubs.includes(hubOf(arn)), {
+      path: `${at}.hubContentArn`,
+      must:
+        hubs.length > 0
+          ? `must be a model of a hub of the environment (${orList(hubs)})`
+          : 'must be absent: the environment names no hubs',
+      got: arn,
+      fix: 'ask the platform team to add its hub to storage.hubs',
+    }),
+  );
+}
+
+/** ARN of the hub that a model belongs to. */
+const hubOf = (contentArn: string): string =>
+  contentArn.replace(/:hub-content\/([^/]+)\/.*$/, (_, hub: string) => `:hub/${hub}`);
+
+function foreignMlflow(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  const arn = run.observability.mlflow?.arn;
+  if (arn === undefined || !descriptor) return [];
+  const servers = descriptor.mlflow ?? [];
+  return when(!servers.includes(arn), {
+    path: 'observability.mlflow.arn',
+    must:
+      servers.length > 0
+        ? `must be one that team ${descriptor.team} may log to (${orList(servers)})`
+        : `must be absent: team ${descriptor.team} may log to no MLflow server`,
+    got: arn,
+    fix: `ask the platform team to add it to teams.${descriptor.team}.mlflow`,
+  });
+}
+
+function foreignFileSystems(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  if (!descriptor) return [];
+  const ids = Object.values(descriptor.fileSystems ?? {}).flatMap((f) =>
+    [f.id, f.fsxLustre, f.efs].filter((id) => id !== undefined),
+  );
+  return eachChannel(run, (channel, at) => {
+    const id = fileSystem(channel)?.fileSystemId;
+    if (id === undefined) return [];
+    return when(id === '{fsx}' ? ids.length === 0 : !ids.includes(id), {
+      path: `${at}.${fileSystemKey(channel)}.fileSystemId`,
+      must: 'must be a file system of the environment',
+      got: id,
+      fix: ids.length > 0 ? `use ${orList(ids)}` : 'ask the platform team to add it to storage.fileSystems',
+    });
+  });
+}
+
+/** SageMaker mounts a directory by its whole path, which for FSx for Lustre begins with the mount name of the file system. */
+function foreignDirectories(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  if (!descriptor) return [];
+  const systems = Object.values(descriptor.fileSystems ?? {});
+  return eachChannel(run, (channel, at) => {
+    const given = fileSystem(channel);
+    const id = given && fillPlaceholders(given.fileSystemId, { descriptor });
+    const root = systems.find((f) => [f.id, f.fsxLustre, f.efs].includes(id))?.directoryPath;
+    if (!given || root === undefined) return [];
+    const directory = fillPlaceholders(given.directoryPath, { descriptor });
+    const folder = root.replace(/\/$/, '');
+    const isBelow =
+      directory === folder || (directory.startsWith(`${folder}/`) && !directory.split('/').includes('..'));
+    return when(!isBelow, {
+      path: `${at}.${fileSystemKey(channel)}.directoryPath`,
+      must: `must be ${root} or a folder below it, which is what jobs may mount of ${id}`,
+      got: given.directoryPath,
+      fix: given.fileSystemId === '{fsx}' ? 'begin it with {fsxPath}' : `begin it with ${root}`,
+    });
+  });
+}
+
+/** Rules for data locations: placeholders, buckets and file systems that the run may use. */
+export const DATA_PLACE_RULES: readonly Rule[] = [
+  {
+    id: 'data/placeholders',
+    level: 'error',
+    isLocal: true,
+    what: 'Only known placeholders are used.',
+    why: 'An unknown placeholder would become part of the URI.',
+    source: 'docs/reference/run-file.md',
+    check: placeholders,
+  },
+  {
+    id: 'data/foreign-bucket',
+    level: 'error',
+    what: 'Data, weights and code are in a location that the team may read: shared data, its own runs, or a declared external location.',
+    why: 'The execution role cannot read other locations.',
+    source: 'docs/decisions/0007-where-sources-differ.md',
+    check: foreignPlaces('read'),
+  },
+  {
+    id: 'data/foreign-checkpoints',
+    level: 'error',
+    what: 'A run keeps its checkpoints, and starts from checkpoints, below the prefix of its team.',
+    why: 'The control plane lists and tags checkpoints with a role that serves all teams, so this rule separates them.',
+    source: 'docs/security.md',
+    check: foreignPlaces('checkpoints'),
+  },
+  {
+    id: 'data/foreign-output',
+    level: 'error',
+    what: 'A processing run writes only to prefixes of the data bucket that its team may write.',
+    why: 'Writes of the processing role to other locations are denied, after the processing is complete.',
+    source: 'docs/environment.md',
+    check: foreignPlaces('results'),
+  },
+  {
+    id: 'data/foreign-training-output',
+    level: 'error',
+    what: 'A training run writes its output to a location that the role of its team may write.',
+    why: 'Otherwise the upload at the end of the job would be denied, after the training is complete.',
+    source: 'docs/environment.md',
+    check: foreignPlaces('output'),
+  },
+  {
+    id: 'data/foreign-hub',
+    level: 'error',
+    what: 'Models come from hubs that the environment declares.',
+    why: 'The roles of the team may not read other hubs.',
+    source: 'docs/reference/environment-file.md',
+    check: foreignHubs,
+  },
+  {
+    id: 'data/foreign-mlflow',
+    level: 'error',
+    what: 'The MLflow server is one that the environment declares for the team.',
+    why: 'The roles of the team may not call other servers.',
+    source: 'docs/environment.md',
+    check: foreignMlflow,
+  },
+  {
+    id: 'data/foreign-file-system',
+    level: 'error',
+    what: 'The file system is one that the environment declares.',
+    why: 'The security group does not allow access to other file systems.',
+    source: 'docs/decisions/0007-where-sources-differ.md',
+    check: foreignFileSystems,
+  },
+  {
+    id: 'data/foreign-directory',
+    level: 'error',
+    what: 'The directory of a file system is the one that the environment declares, or below it.',
+    why: 'The path begins with the mount name of the file system; with another one, every instance fails to mount it after the wait for capacity.',
+    source: api('FileSystemDataSource'),
+    check: foreignDirectories,
+  },
+];

@@ -1,0 +1,221 @@
+import { orList } from '../../config/issue';
+import type { ChannelSpec, RunSpec } from '../../config/run-spec';
+import { api, type Finding, guide, type Rule, type RuleContext, when } from '../rule';
+import { CHANNEL_NAME_RULES } from './channel-names';
+import { eachChannel, fileSystem, fileSystemKey } from './channels';
+import { DATA_PLACE_RULES } from './data-places';
+
+function oneSource(run: RunSpec): Finding[] {
+  return eachChannel(run, (channel, at) => {
+    const given = (['s3', 'fsxLustre', 'efs'] as const).filter((key) => channel[key] !== undefined);
+    return when(given.length !== 1, {
+      path: at,
+      must: 'must set exactly one of s3, fsxLustre or efs',
+      got: given.length === 0 ? 'none' : given,
+      fix: 'keep one',
+    });
+  });
+}
+
+function fastFile(channel: ChannelSpec, at: string): Finding[] {
+  const type = channel.s3DataType ?? 'S3Prefix';
+  return when(channel.inputMode === 'FastFile' && type !== 'S3Prefix', {
+    path: `${at}.s3DataType`,
+    must: 'must be S3Prefix with inputMode FastFile',
+    got: type,
+    fix: type === 'ManifestFile' ? 'use inputMode File' : 'use inputMode Pipe',
+  });
+}
+
+function augmented(channel: ChannelSpec, at: string): Finding[] {
+  if (channel.s3DataType !== 'AugmentedManifestFile') {
+    return when(channel.attributeNames !== undefined, {
+      path: `${at}.attributeNames`,
+      must: 'must be used with s3DataType AugmentedManifestFile',
+      got: channel.attributeNames,
+      fix: 'remove it',
+    });
+  }
+  return [
+    ...when(!channel.attributeNames?.length, {
+      path: `${at}.attributeNames`,
+      must: 'must be set with AugmentedManifestFile',
+      fix: 'list the attributes to pass, for example [text]',
+    }),
+    ...when((channel.inputMode ?? 'File') === 'File', {
+      path: `${at}.inputMode`,
+      level: 'warning',
+      must: 'must be Pipe with AugmentedManifestFile',
+      got: channel.inputMode ?? 'File (default)',
+      fix: 'use Pipe',
+    }),
+  ];
+}
+
+/** Options that only an S3DataSource accepts. */
+const S3_OPTIONS = [
+  'inputMode',
+  's3DataType',
+  's3DataDistribution',
+  'attributeNames',
+  'instanceGroups',
+  'shuffleSeed',
+  'hubContentArn',
+  'acceptEula',
+] as const;
+
+function fileSystems(channel: ChannelSpec, at: string): Finding[] {
+  const fs = fileSystem(channel);
+  if (!fs) return [];
+  const key = fileSystemKey(channel);
+  const s3Only = S3_OPTIONS.filter(
+    (option) => channel[option] !== undefined && !(option === 'inputMode' && channel.inputMode === 'File'),
+  );
+  return [
+    ...when(!/^(\/|\{fsxPath\})/.test(fs.directoryPath), {
+      path: `${at}.${key}.directoryPath`,
+      must: 'must start with /',
+      got: fs.directoryPath,
+      fix: `use /${fs.directoryPath}`,
+    }),
+    ...s3Only.map((option) => ({
+      path: `${at}.${option}`,
+      must: 'must be used with s3, not with a file system',
+      got: channel[option],
+      fix: 'remove it',
+    })),
+  ];
+}
+
+function needsVpc(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  if (!descriptor || descriptor.subnetIds.length > 0) return [];
+  return eachChannel(run, (channel, at) =>
+    when(fileSystem(channel) !== undefined, {
+      path: `${at}.${fileSystemKey(channel)}`,
+      must: 'must be in an environment with a VPC: FSx and EFS are reached through subnets',
+      got: `environment ${descriptor.name} without subnets`,
+      fix: 'use an environment with network.mode vpc-locked, or S3',
+    }),
+  );
+}
+
+function channelGroups(run: RunSpec): Finding[] {
+  const known = run.compute.instanceGroups.map((g) => g.name);
+  const isNaming = run.data.some((c) => c.instanceGroups);
+  return eachChannel(run, (channel, at) => [
+    // A file system is available on every host: the API has no groups for it.
+    ...when(isNaming && !channel.instanceGroups && channel.s3 !== undefined, {
+      path: `${at}.instanceGroups`,
+      must: 'must be set on all channels or on none',
+      fix: `add instanceGroups: [${known[0] ?? 'gpu'}]`,
+    }),
+    ...(channel.instanceGroups ?? []).flatMap((name, j) =>
+      when(!known.includes(name), {
+        path: `${at}.instanceGroups[${j}]`,
+        must:
+          known.length > 0
+            ? `must be a group of compute.instanceGroups (${orList(known)})`
+            : 'must be used with compute.instanceGroups',
+        got: name,
+        fix: known.length > 0 ? 'use one of them' : 'remove it',
+      }),
+    ),
+  ]);
+}
+
+/** An object such as `corpus/train.csv` has an extension; FastFile provides only folders. */
+const namesObject = ({ s3 = '', inputMode }: ChannelSpec): boolean =>
+  inputMode !== 'FastFile' && /\/[^/]+\.[A-Za-z]\w*$/.test(s3.replace(/^s3:\/\/[^/]+/, ''));
+
+function wholeFolder(channel: ChannelSpec, at: string): Finding[] {
+  const { s3 = '/', s3DataType = 'S3Prefix', hubContentArn } = channel;
+  const isPrefix = s3DataType === 'S3Prefix' && hubContentArn === undefined && /^s3:\/\/[^/]+\/./.test(s3);
+  return when(isPrefix && !s3.endsWith('/') && !namesObject(channel), {
+    path: `${at}.s3`,
+    must: `should end with /, because it also selects ${s3.split('/').at(-1)}-old/ and every other key that begins so`,
+    got: s3,
+    fix: 'add a trailing /, or acknowledge it',
+  });
+}
+
+/** Rules for data channels. */
+export const DATA_RULES: readonly Rule[] = [
+  ...CHANNEL_NAME_RULES,
+  {
+    id: 'data/source',
+    level: 'error',
+    isLocal: true,
+    what: 'A channel has one source.',
+    why: 'The API accepts either S3 or a file system.',
+    source: api('DataSource'),
+    check: oneSource,
+  },
+  {
+    id: 'data/fastfile',
+    level: 'error',
+    isLocal: true,
+    what: 'FastFile mode supports only S3 prefixes.',
+    why: 'FastFile does not support manifests.',
+    source: guide('model-access-training-data'),
+    check: (run) => eachChannel(run, fastFile),
+  },
+  {
+    id: 'data/augmented-manifest',
+    level: 'error',
+    what: 'Augmented manifest files require Pipe mode and a list of attributes.',
+    why: 'SageMaker rejects or ignores other combinations.',
+    source: guide('augmented-manifest'),
+    check: (run) => eachChannel(run, augmented),
+  },
+  {
+    id: 'data/shuffle',
+    level: 'warning',
+    what: 'shuffleSeed has an effect only in Pipe mode and with manifests.',
+    why: 'Only Pipe mode shuffles; with File and FastFile, the script determines the order.',
+    source: api('ShuffleConfig'),
+    check: (run) =>
+      eachChannel(run, (c, at) =>
+        when(c.shuffleSeed !== undefined && c.s3 !== undefined && (c.inputMode ?? 'File') === 'FastFile', {
+          path: `${at}.shuffleSeed`,
+          must: 'must be used with inputMode Pipe',
+          got: c.shuffleSeed,
+          fix: 'shuffle in the data loader, or use Pipe',
+        }),
+      ),
+  },
+  {
+    id: 'data/file-system',
+    level: 'error',
+    isLocal: true,
+    what: 'A file system channel has an absolute directory and no S3 options.',
+    why: 'The API rejects other combinations.',
+    source: api('FileSystemDataSource'),
+    check: (run) => eachChannel(run, fileSystems),
+  },
+  {
+    id: 'data/file-system-vpc',
+    level: 'error',
+    what: 'FSx for Lustre and EFS require a VPC.',
+    why: 'The instances mount them through the subnets of the VPC.',
+    source: guide('model-access-training-data'),
+    check: needsVpc,
+  },
+  {
+    id: 'data/instance-groups',
+    level: 'error',
+    what: 'Either every channel names instance groups, or none does.',
+    why: 'SageMaker rejects a mixture.',
+    source: guide('train-heterogeneous-cluster'),
+    check: channelGroups,
+  },
+  ...DATA_PLACE_RULES,
+  {
+    id: 'data/whole-folder',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'A prefix that names a folder ends in /.',
+    why: 'S3Prefix selects every key that begins with the text: s3://bucket/train selects train-old/ and train.csv as well, in every input mode.',
+    source: api('S3DataSource'),
+    check: (run) => eachChannel(run, wholeFolder),
+  },
+];

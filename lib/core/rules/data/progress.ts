@@ -1,0 +1,42 @@
+import { countGroups, regexProblem } from '../../config/formats/regex';
+import type { RunSpec } from '../../config/run-spec';
+import { api, type Finding, type Rule } from '../rule';
+
+type Option = 'stepRegex' | 'lossRegex';
+
+function expression(run: RunSpec, option: Option, means: string, example: string): Finding[] {
+  const regex = run.progress[option];
+  if (regex === undefined) return [];
+  const path = `progress.${option}`;
+  const problem = regexProblem(regex);
+  if (problem)
+    return [{ path, must: 'must be a regular expression in JavaScript and in Python', got: regex, fix: problem }];
+  const groups = countGroups(regex) ?? 0;
+  // The expression for steps may have several groups: since the first release, its first group counts.
+  const isRight = option === 'stepRegex' ? groups > 0 : groups === 1;
+  const must =
+    option === 'stepRegex' ? 'must contain a group that matches' : 'must contain exactly one group, which matches';
+  return isRight ? [] : [{ path, must: `${must} the ${means}`, got: regex, fix: `use for example ${example}` }];
+}
+
+/** Rules for the expressions with which the driver reads progress. */
+export const PROGRESS_RULES: readonly Rule[] = [
+  {
+    id: 'progress/step-regex',
+    level: 'error',
+    isLocal: true,
+    what: 'progress.stepRegex is a regular expression with one group that JavaScript and Python interpret in the same way.',
+    why: 'The group is the step; the driver reads the log with Python.',
+    source: api('MetricDefinition'),
+    check: (run) => expression(run, 'stepRegex', 'step', 'step=(\\d+)'),
+  },
+  {
+    id: 'progress/loss-regex',
+    level: 'error',
+    isLocal: true,
+    what: 'progress.lossRegex is a regular expression with one group that JavaScript and Python interpret in the same way.',
+    why: 'The group is the loss; the driver reads the log with Python.',
+    source: 'https://docs.python.org/3/library/re.html#regular-expression-syntax',
+    check: (run) => expression(run, 'lossRegex', 'loss', 'loss=([-+.0-9e]+)'),
+  },
+];

@@ -1,0 +1,117 @@
+import type { RunSpec } from '../../config/run-spec';
+import { type Finding, type Rule, when } from '../rule';
+
+/** Environment variables that a run file may not set, or should not set without a reason; the first group that matches a name decides. */
+const RESERVED: readonly { names: RegExp; level: 'error' | 'warning' | undefined; must: string; fix: string }[] = [
+  {
+    names:
+      /^AWS_(CONTAINER_|ENDPOINT_URL|(DEFAULT_)?PROFILE$|ROLE_ARN$|(ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN|SECURITY_TOKEN|WEB_IDENTITY_TOKEN_FILE|CONFIG_FILE|SHARED_CREDENTIALS_FILE)$)/,
+    level: 'error',
+    must: 'must not replace the credentials or endpoints of AWS, with which the driver and the trainer read and write',
+    fix: 'remove it; the execution role of the team needs the permission, or set it in the code of the run',
+  },
+  {
+    // Those that users set are settings of the driver (`SLIPWAY_PROBE_SECONDS`) and of smoke runs.
+    names: /^SLIPWAY_(?![A-Z_]+_SECONDS$|DEEPSPEED_CONFIG$|HOSTNAME_SHIM$|NUMA_BINDING$|SMOKE$)/,
+    level: 'error',
+    must: 'must not be a variable that Slipway sets for the ranks',
+    fix: 'use another name',
+  },
+  {
+    names: /^(SM_(HOST|CURRENT_|MASTER_|INSTANCE_GROUPS|RESOURCE_CONFIG$|TRAINING_ENV$)|SAGEMAKER_BASE_DIR$)/,
+    level: 'error',
+    must: 'must not be a variable that describes the cluster of the job',
+    fix: 'use another name',
+  },
+  {
+    names: /^(BASH_ENV|BASHOPTS|SHELLOPTS|LD_AUDIT|PYTHONHOME|PYTHONSTARTUP|PYTHONEXECUTABLE|PYTHONPLATLIBDIR)$/,
+    level: 'error',
+    must: 'must not be a variable that runs or replaces code before the driver starts',
+    fix: 'remove it, or set it in the code of the run',
+  },
+  {
+    names: /^(PATH|HOME|PYTHONPATH|PYTHONUSERBASE|PYTHONINSPECT|LD_\w+)$|^(SM_|SAGEMAKER_)/,
+    level: 'warning',
+    must: 'must be a variable that neither the image nor SageMaker sets, because it replaces their value in all programs of the container, also in the driver',
+    fix: 'set it in the code of the run, or acknowledge it',
+  },
+  // Programs in the container read them, so that a secret must not have such a name; a run file may set them.
+  { names: /^(AWS_|SLIPWAY_|PYTHON)/, level: undefined, must: '', fix: '' },
+];
+
+const groupOf = (name: string) => RESERVED.find(({ names }) => names.test(name));
+
+/** Whether programs in the container read a variable of this name. */
+export const isReserved = (name: string): boolean => groupOf(name) !== undefined;
+
+const reserved =
+  (level: 'error' | 'warning') =>
+  ({ environmentVariables }: RunSpec): Finding[] =>
+    Object.keys(environmentVariables).flatMap((name) => {
+      const group = groupOf(name);
+      if (group?.level !== level) return [];
+      return [{ path: `environmentVariables.${name}`, must: group.must, got: name, fix: group.fix }];
+    });
+
+/** `$NAME` or `${NAME}`. */
+const REFERENCE = /\$(\{[A-Za-z_]\w*\}|[A-Za-z_]\w*)/;
+
+/** Placeholders of locations, such as `s3://{dataBucket}/`. */
+const PLACEHOLDER = /\{(dataBucket|checkpointBucket|team|runId|fsx|fsxPath)\}/;
+
+function references({ environmentVariables, code, distribution }: RunSpec): Finding[] {
+  const words = distribution.contract === 'entrypoint' ? Object.entries(code.arguments) : [];
+  const values = [
+    ...Object.entries(environmentVariables).map(([name, value]) => [`environmentVariables.${name}`, value] as const),
+    ...words.flatMap(([name, value]) => [value].flat().map((one) => [`code.arguments.${name}`, String(one)] as const)),
+  ];
+  return values.flatMap(([path, value]) => [
+    ...when(REFERENCE.test(value), {
+      path,
+      must: 'must not refer to a variable, because nothing expands it: the program gets the text with the dollar sign',
+      got: REFERENCE.exec(value)?.[0],
+      fix: 'write the whole value, or read the variable in the code of the run',
+    }),
+    ...when(PLACEHOLDER.test(value), {
+      path,
+      must: 'must not contain a placeholder, which is filled in only in the locations of a run file',
+      got: PLACEHOLDER.exec(value)?.[0],
+      fix: 'write the whole value, or name the location under data and pass its folder below /opt/ml/input/data',
+    }),
+  ]);
+}
+
+const SOURCE = 'docs/guides/own-script.md';
+
+/** Rules for names and values of environment variables. */
+export const RESERVED_VARIABLE_RULES: readonly Rule[] = [
+  {
+    id: 'code/reserved-variables',
+    level: 'error',
+    isLocal: true,
+    what: 'Environment variables of a run replace neither credentials, nor variables of Slipway and of the cluster, nor code that runs before the driver.',
+    why: 'The driver reads the job file, verifies the code, writes heartbeats and checkpoints, and finds the other hosts by these variables; the job would fail after its instances have started, or write to another place.',
+    source: SOURCE,
+    check: reserved('error'),
+  },
+  {
+    id: 'code/replaced-variables',
+    level: 'warning',
+    mayAcknowledge: true,
+    isLocal: true,
+    what: 'Environment variables of a run do not replace search paths of the image, such as PATH, LD_LIBRARY_PATH and PYTHONPATH, or variables of SageMaker.',
+    why: 'The value of the run replaces that of the image, with the directories of bash, Python, CUDA and EFA; LD_PRELOAD loads a library into every program of the container.',
+    source: SOURCE,
+    check: reserved('warning'),
+  },
+  {
+    id: 'code/unexpanded-variables',
+    level: 'warning',
+    mayAcknowledge: true,
+    isLocal: true,
+    what: 'Values of environment variables and arguments refer to no variables and contain no placeholders.',
+    why: 'Values are passed as they are, never through a shell: PATH: /opt/tools:$PATH makes the container fail because bash is not found, and --data $SM_CHANNEL_TRAIN names no folder.',
+    source: 'https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html',
+    check: references,
+  },
+];

@@ -1,0 +1,99 @@
+import { nearest } from '../catalog/nearest';
+import {
+  type EnvironmentFile,
+  type EnvironmentSpec,
+  environmentFileSchema,
+  resolveEnvironments,
+} from '../config/environment-file';
+import type { Issue } from '../config/issue';
+import type { PartialFile } from '../config/reading/partial-validation';
+import { issueOf } from '../config/rule';
+import { ADDRESS_RULES } from './environment/addresses';
+import { BUDGET_RULES } from './environment/budget';
+import { ENVIRONMENT_CAPACITY_RULES } from './environment/capacity';
+import { COMPANY_RULES } from './environment/company';
+import type { EnvironmentFinding, EnvironmentRule } from './environment/environment-rule';
+import { ENVIRONMENT_IMAGE_RULES } from './environment/image';
+import { IMAGE_SOURCE_RULES } from './environment/image-sources';
+import { ENVIRONMENT_NETWORK_RULES } from './environment/network';
+import { PEOPLE_RULES } from './environment/people';
+import { QUEUE_RULES } from './environment/queue';
+import { REGION_RULES } from './environment/regions';
+import { ENVIRONMENT_STORAGE_RULES } from './environment/storage';
+import { undoubted } from './partial-file';
+
+/** All named rules for environment files. */
+export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [
+  ...REGION_RULES,
+  ...COMPANY_RULES,
+  ...ENVIRONMENT_NETWORK_RULES,
+  ...ADDRESS_RULES,
+  ...ENVIRONMENT_STORAGE_RULES,
+  ...ENVIRONMENT_IMAGE_RULES,
+  ...IMAGE_SOURCE_RULES,
+  ...ENVIRONMENT_CAPACITY_RULES,
+  ...PEOPLE_RULES,
+  ...QUEUE_RULES,
+  ...BUDGET_RULES,
+];
+
+const SECTIONS = Object.keys(environmentFileSchema.shape);
+
+interface Placed {
+  rule: EnvironmentRule;
+  found: EnvironmentFinding;
+  /** Path of the option: at the top level, or in the region that overrides it. */
+  path: string;
+}
+
+/** Issues of an environment file beyond its schema, region by region, each reported once. */
+export function checkEnvironment(file: EnvironmentFile): Issue[] {
+  const specs = resolveEnvironments(file);
+  const placed = specs.flatMap((spec) => ENVIRONMENT_RULES.flatMap((rule) => placedFindings(rule, spec, file)));
+  const said = placed.filter((one) => !one.found.isIgnored || isIgnoredEverywhere(one, placed, specs, file));
+  const issues = said.map(({ rule, found: { isIgnored, ...finding }, path }) => issueOf(rule, { ...finding, path }));
+  return [...new Map(issues.map((i) => [`${i.rule} ${i.message}`, i])).values()];
+}
+
+function placedFindings(rule: EnvironmentRule, spec: EnvironmentSpec, file: EnvironmentFile): Placed[] {
+  return rule.check(spec, file).map((found) => ({ rule, found, path: placeOf(found.path, spec.region, file) }));
+}
+
+function isIgnoredEverywhere(
+  { path, found }: Placed,
+  placed: readonly Placed[],
+  specs: readonly EnvironmentSpec[],
+  file: EnvironmentFile,
+): boolean {
+  const readers = specs.filter(({ region }) => placeOf(found.path, region, file) === path);
+  return placed.filter((other) => other.path === path && other.found.isIgnored).length >= readers.length;
+}
+
+/** The path as the user wrote it: `network.existing`, or `regions.us-east-1.network.existing` if that region overrides it. */
+function placeOf(path: string, region: string, file: EnvironmentFile): string {
+  const [, section = '', option = ''] = /^(\w+)\.?([\w-]*)/.exec(path) ?? [];
+  const here = optionsOf(file.regions[region], section);
+  const above = optionsOf(file, section);
+  if (section === 'regions' || !here || (above && option in above && !(option in here))) return path;
+  return `regions.${region}.${path}`;
+}
+
+function optionsOf(sections: object | undefined, name: string): object | undefined {
+  const found = (sections as Record<string, unknown> | undefined)?.[name];
+  return typeof found === 'object' && found !== null ? found : undefined;
+}
+
+/** Rule issues for the rest of a file that the schema rejected, without those that may be caused by the rejected values. */
+export function checkPartialEnvironment({ versions, refused, leftOut }: PartialFile<EnvironmentFile>): Issue[] {
+  const doubtful = new Set(leftOut.map(sectionOf));
+  const silent = new Set(
+    ENVIRONMENT_RULES.filter(({ reads }) => reads.some((section) => doubtful.has(section))).map(({ id }) => id),
+  );
+  return undoubted(versions.map(checkEnvironment), refused).filter(({ rule }) => !silent.has(rule));
+}
+
+/** The section of a path, below its region if it has one; for a misspelled section, the one that was probably meant. */
+function sectionOf(path: string): string {
+  const section = /^(?:regions\.[\w-]+\.)?(\w+)/.exec(path)?.[1] ?? '';
+  return SECTIONS.includes(section) ? section : (nearest(section, SECTIONS, 1)[0] ?? '');
+}

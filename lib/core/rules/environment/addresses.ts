@@ -1,0 +1,96 @@
+import { addressText, blockOf, overlaps } from '../../catalog/ipv4';
+import { DEFAULT_VPC_CIDR, VPC_PREFIX_LENGTHS } from '../../catalog/subnet-plan';
+import type { EnvironmentSpec } from '../../config/environment-file';
+import { orList } from '../../config/issue';
+import { when } from '../../config/rule';
+import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
+
+/** Ranges for private networks: RFC 1918, and RFC 6598, which large companies also use. */
+const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'] as const;
+/** Docker's own network, which SageMaker uses: https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html */
+const DOCKER = '172.17.0.0/16';
+
+const addressBlock: EnvironmentRule = {
+  id: 'environment/address-block',
+  level: 'error',
+  what: 'The VPC CIDR block is a private block from /16 to /21 that overlaps neither reserved blocks nor the internal network of SageMaker.',
+  why: 'EC2 rejects larger blocks, the subnets of a smaller block would have too few addresses for EFA interfaces, and an overlapping network cannot be peered or routed later, because the CIDR block of a VPC cannot be changed.',
+  source: 'https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html',
+  reads: ['network'],
+  check: (spec) => (spec.network.mode.startsWith('vpc-') ? [...shape(spec), ...neighbours(spec)] : unused(spec)),
+};
+
+function shape({ network: { cidr } }: EnvironmentSpec): EnvironmentFinding[] {
+  const { first, base, prefixLength } = blockOf(cidr);
+  const [largest, smallest] = VPC_PREFIX_LENGTHS;
+  const fix = `write ${blockText(first, vpcPrefixLength(prefixLength))}`;
+  return [
+    ...when(prefixLength < largest || prefixLength > smallest, {
+      path: 'network.cidr',
+      must: `must be a block from /${largest} to /${smallest}`,
+      got: cidr,
+      fix,
+    }),
+    ...when(first !== base, {
+      path: 'network.cidr',
+      must: 'must start with the first address of its block',
+      got: cidr,
+      fix,
+    }),
+    ...when(!PRIVATE.some((range) => overlaps(range, cidr)), {
+      path: 'network.cidr',
+      must: `must be in a private range: ${orList(PRIVATE)}`,
+      got: cidr,
+      fix: `use ${DEFAULT_VPC_CIDR}, or another block in these ranges`,
+    }),
+  ];
+}
+
+function neighbours({ network: { cidr, reserved } }: EnvironmentSpec): EnvironmentFinding[] {
+  const taken = [...reserved, DOCKER];
+  const met = taken.filter((block) => overlaps(block, cidr));
+  if (met.length === 0) return [];
+  const fix = freeBlock(cidr, taken);
+  return met.map((block) => ({
+    path: 'network.cidr',
+    must:
+      block === DOCKER
+        ? `must not overlap ${DOCKER}, which SageMaker uses itself`
+        : `must not overlap ${block}, which is reserved`,
+    got: cidr,
+    fix,
+  }));
+}
+
+/** The first free block of 10.0.0.0/8 of the same size, or of the nearest size that a VPC may have. */
+function freeBlock(cidr: string, taken: readonly string[]): string {
+  const prefixLength = vpcPrefixLength(blockOf(cidr).prefixLength);
+  const { base, size } = blockOf(PRIVATE[0]);
+  for (let first = base; first < base + size; first += 2 ** (32 - prefixLength)) {
+    const block = blockText(first, prefixLength);
+    if (!taken.some((other) => overlaps(other, block))) return `use a free block such as ${block}`;
+  }
+  return 'use a block outside of 10.0.0.0/8';
+}
+
+/** The block of this prefix length that contains an address. */
+const blockText = (address: number, prefixLength: number): string =>
+  `${addressText(blockOf(`${addressText(address)}/${prefixLength}`).base)}/${prefixLength}`;
+
+/** The nearest prefix length that a VPC may have. */
+function vpcPrefixLength(prefixLength: number): number {
+  const [largest, smallest] = VPC_PREFIX_LENGTHS;
+  return Math.min(Math.max(prefixLength, largest), smallest);
+}
+
+function unused({ network: { mode, cidr, reserved } }: EnvironmentSpec): EnvironmentFinding[] {
+  const must = `must be used with a network that the stack creates, unlike mode ${mode}`;
+  const fix = 'use mode: vpc-locked or vpc-nat, or remove it';
+  return [
+    ...when(cidr !== DEFAULT_VPC_CIDR, { path: 'network.cidr', must, got: cidr, fix, isIgnored: true }),
+    ...when(reserved.length > 0, { path: 'network.reserved', must, got: reserved, fix, isIgnored: true }),
+  ];
+}
+
+/** Rules for the address range of an environment's own network. */
+export const ADDRESS_RULES: readonly EnvironmentRule[] = [addressBlock];

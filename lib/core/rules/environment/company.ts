@@ -1,0 +1,154 @@
+import { REGIONS } from '../../catalog/regions';
+import type { EnvironmentSpec } from '../../config/environment-file';
+import { when } from '../../config/rule';
+import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
+
+/** A resource may have 50 tags, some of which are needed for Slipway's tags, those of a run and those that CloudFormation adds. */
+const MOST_TAGS = 35;
+
+const roles: EnvironmentRule = {
+  id: 'environment/roles',
+  level: 'error',
+  what: 'The permissions boundary and the OIDC provider are in the account and partition of the environment, and only named subjects are trusted.',
+  why: 'IAM rejects a permissions boundary of another account during the deployment; without subjects, every repository of the CI system could assume the role.',
+  source: 'https://docs.aws.amazon.com/IAM/latest/UserGuide/access_policies_boundaries.html',
+  reads: ['iam'],
+  check: (spec) => [...foreignArns(spec), ...oidc(spec)],
+};
+
+function foreignArns({ iam, account, region }: EnvironmentSpec): EnvironmentFinding[] {
+  const partition = REGIONS[region]?.partition;
+  const arns = { permissionsBoundary: iam.permissionsBoundary, oidcProvider: iam.oidcProvider };
+  return Object.entries(arns).flatMap(([option, arn]) => {
+    if (!arn?.startsWith('arn:')) return [];
+    const [, ownPartition, , , owner] = arn.split(':');
+    return [
+      ...when(partition !== undefined && ownPartition !== partition, {
+        path: `iam.${option}`,
+        must: `must be in partition ${partition} of ${region}`,
+        got: arn,
+        fix: `write arn:${partition}:iam::...`,
+      }),
+      ...when(account !== undefined && owner !== account && owner !== 'aws', {
+        path: `iam.${option}`,
+        must: `must be in account ${account}`,
+        got: arn,
+        fix:
+          option === 'permissionsBoundary' ? 'write only the name of the policy' : 'use the provider in that account',
+      }),
+    ];
+  });
+}
+
+function oidc({ iam: { oidcProvider, oidcSubjects } }: EnvironmentSpec): EnvironmentFinding[] {
+  return [
+    ...when(oidcProvider !== undefined && oidcSubjects === undefined, {
+      path: 'iam.oidcSubjects',
+      must: 'must be set with oidcProvider',
+      fix: 'write oidcSubjects: ["repo:<owner>/<repository>:ref:refs/heads/main"]',
+    }),
+    ...when(oidcProvider === undefined && oidcSubjects !== undefined, {
+      path: 'iam.oidcSubjects',
+      must: 'must be used with oidcProvider',
+      got: oidcSubjects,
+      fix: 'add oidcProvider, or remove it',
+      isIgnored: true,
+    }),
+  ];
+}
+
+const tags: EnvironmentRule = {
+  id: 'environment/tags',
+  level: 'error',
+  what: `There are at most ${MOST_TAGS} tags, with keys that are not reserved and that differ in more than case.`,
+  why: 'A resource can have 50 tags, keys with the prefix aws: are rejected, and IAM treats Team and team as the same key; the deployment would fail.',
+  source: 'https://docs.aws.amazon.com/IAM/latest/UserGuide/id_tags.html',
+  reads: ['tags'],
+  check: ({ tags: given }) => {
+    const keys = Object.keys(given);
+    const lower = keys.map((key) => key.toLowerCase());
+    return [
+      ...when(keys.length > MOST_TAGS, {
+        path: 'tags',
+        must: `must be at most ${MOST_TAGS}`,
+        got: keys.length,
+        fix: 'remove some: a resource can have 50, and runs add their own',
+      }),
+      ...keys.flatMap((key, i) => [
+        ...when(/^(aws|slipway):/i.test(key), {
+          path: `tags.${key}`,
+          must: 'must not start with aws: or slipway:',
+          got: key,
+          fix: 'rename it',
+        }),
+        ...when(lower.indexOf(key.toLowerCase()) !== i, {
+          path: `tags.${key}`,
+          must: `must differ from ${keys[lower.indexOf(key.toLowerCase())]} in more than case`,
+          got: key,
+          fix: 'keep one of them',
+        }),
+      ]),
+    ];
+  },
+};
+
+const accounts: EnvironmentRule = {
+  id: 'environment/accounts',
+  level: 'error',
+  what: 'Each stage of a pipeline has its own account and submits no runs.',
+  why: 'A stack belongs to one account, and a run that the deployment submits would be trained and billed in every account.',
+  source: 'https://docs.aws.amazon.com/cdk/v2/guide/cdk-pipeline.html',
+  reads: ['account', 'accounts', 'runs'],
+  check: ({ account, runs, accounts: given = {} }) => {
+    const ids = Object.values(given);
+    return [
+      ...when(account !== undefined && ids.length > 0, {
+        path: 'accounts',
+        must: 'must not be given together with account',
+        got: Object.keys(given),
+        fix: 'keep one of the two',
+      }),
+      ...Object.entries(given).flatMap(([stage, id], i) =>
+        when(ids.indexOf(id) !== i, {
+          path: `accounts.${stage}`,
+          must: 'must be a separate account: the name of an environment is unique in an account and region',
+          got: id,
+          fix: 'use another account, or an environment file with another name',
+        }),
+      ),
+      ...runs.flatMap(({ submit }, i) =>
+        when(submit === 'on-change' && ids.length > 1, {
+          path: `runs[${i}].submit`,
+          must: 'must be manual with several accounts: each of them would train the run',
+          got: submit,
+          fix: 'launch it from the command line',
+        }),
+      ),
+    ];
+  },
+};
+
+const secretEndpoints: EnvironmentRule = {
+  id: 'environment/secrets',
+  level: 'error',
+  what: 'Jobs in a locked network have an endpoint for AWS Secrets Manager if they use secrets.',
+  why: 'In a locked network, the service is reachable only through an interface endpoint; a job would start its instances and fail without its secret.',
+  source: 'docs/secrets.md',
+  reads: ['secrets', 'network'],
+  check: ({ secrets: { allowedPrefix }, network: { mode, endpoints = [] } }) =>
+    when(
+      allowedPrefix !== undefined &&
+        mode === 'vpc-locked' &&
+        !endpoints.includes('secretsmanager') &&
+        !endpoints.includes('ssm'),
+      {
+        path: 'network.endpoints',
+        must: 'must contain secretsmanager or ssm, with secrets.allowedPrefix and mode vpc-locked',
+        got: endpoints,
+        fix: 'write endpoints: [secretsmanager], or [ssm] for parameters; each costs about 7 USD per month and zone',
+      },
+    ),
+};
+
+/** Rules for company-wide settings of roles, tags and secrets. */
+export const COMPANY_RULES: readonly EnvironmentRule[] = [roles, tags, accounts, secretEndpoints];

@@ -1,0 +1,22 @@
+import type { EnvironmentFile, EnvironmentSpec } from '../../config/environment-file';
+import type { Finding, Rule } from '../../config/rule';
+
+/** A section of an environment file that a rule reads. */
+export type EnvironmentSection = keyof EnvironmentFile;
+
+/** A finding in an environment file, which may apply to one region only. */
+export interface EnvironmentFinding extends Finding {
+  /**
+   * The finding is an option without effect: it is reported only if it applies to every region that takes the option from the same place,
+   * because an option for all regions may be unused in one of them.
+   */
+  isIgnored?: boolean;
+}
+
+/** One named check over an environment in one region. */
+export interface EnvironmentRule extends Omit<Rule, 'check' | 'mayAcknowledge' | 'isLocal'> {
+  /** Sections from which a finding may result: if the schema rejected one of them, the rule is skipped. */
+  reads: readonly EnvironmentSection[];
+  /** Paths are those at the file's top level; `checkEnvironment` determines whether the region overrides the option. */
+  check(spec: EnvironmentSpec, file: EnvironmentFile): EnvironmentFinding[];
+}

@@ -1,0 +1,56 @@
+import { REGIONS } from '../../catalog/regions';
+import { when } from '../../config/rule';
+import type { EnvironmentRule } from './environment-rule';
+
+/**
+ * Teams with a key, five principals and data in 60 external locations: their template has 470 of 500 resources and 980,000 of 1,000,000
+ * bytes. With budgets, dashboards or chat channels for all of them it has too many: synthesis measures it.
+ */
+const MOST_TEAMS = 30;
+
+const principals: EnvironmentRule = {
+  id: 'environment/principals',
+  level: 'error',
+  what: 'Principals are in the partition of their region.',
+  why: 'Otherwise IAM rejects the trust policy during the deployment.',
+  source: 'https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_principal.html',
+  reads: ['teams', 'access'],
+  check: ({ region, teams, access }) => {
+    const own = REGIONS[region]?.partition;
+    const named = [
+      ...Object.entries(teams).map(([team, { principals: arns }]) => ({ at: `teams.${team}.principals`, arns })),
+      ...Object.entries(access).map(([persona, arns]) => ({ at: `access.${persona}`, arns })),
+    ];
+    return named.flatMap(({ at, arns }) =>
+      arns.flatMap((arn, i) =>
+        when(own !== undefined && arn.split(':')[1] !== own, {
+          path: `${at}[${i}]`,
+          must: `must be a principal in partition ${own} of ${region}`,
+          got: arn,
+          fix: `write arn:${own}:iam::...`,
+        }),
+      ),
+    );
+  },
+};
+
+const teamCount: EnvironmentRule = {
+  id: 'environment/teams',
+  level: 'error',
+  what: `An environment has at most ${MOST_TEAMS} teams.`,
+  why: 'CloudFormation allows 500 resources and 1,000,000 bytes per template, and each team adds roles, policies, an alias and a descriptor. Synthesis measures both, and rejects fewer teams if they use options that add more resources.',
+  source: 'https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html',
+  reads: ['teams'],
+  check: ({ teams }) => {
+    const count = Object.keys(teams).length;
+    return when(count > MOST_TEAMS, {
+      path: 'teams',
+      must: `must be at most ${MOST_TEAMS}`,
+      got: count,
+      fix: 'create a second environment for the others',
+    });
+  },
+};
+
+/** Rules for teams and their principals. */
+export const PEOPLE_RULES: readonly EnvironmentRule[] = [principals, teamCount];

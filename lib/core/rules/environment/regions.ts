@@ -1,0 +1,96 @@
+import { nearest } from '../../catalog/nearest';
+import { REGIONS } from '../../catalog/regions';
+import { type EnvironmentSpec, resolveEnvironments } from '../../config/environment-file';
+import { orList } from '../../config/issue';
+import { when } from '../../config/rule';
+import type { EnvironmentRule } from './environment-rule';
+
+const known: EnvironmentRule = {
+  id: 'environment/region',
+  level: 'error',
+  what: 'Each region has images for SageMaker training.',
+  why: 'Otherwise no image is available, and a misspelled region fails during the deployment.',
+  source: 'lib/core/catalog/regions.ts',
+  reads: [],
+  check: ({ region }) =>
+    when(!Object.hasOwn(REGIONS, region), {
+      path: `regions.${region}`,
+      must: 'must be a region with SageMaker images',
+      got: region,
+      fix: `use ${orList(nearest(region, Object.keys(REGIONS)))}`,
+    }),
+};
+
+const partition: EnvironmentRule = {
+  id: 'environment/partition',
+  level: 'error',
+  what: 'All regions of an environment are in one partition.',
+  why: 'An account belongs to one partition, and an environment has one account.',
+  source: 'https://docs.aws.amazon.com/whitepapers/latest/aws-fault-isolation-boundaries/partitions.html',
+  reads: ['regions'],
+  check: (_, { regions }) => {
+    const partitions = new Set(Object.keys(regions).flatMap((region) => REGIONS[region]?.partition ?? []));
+    return when(partitions.size > 1, {
+      path: 'regions',
+      must: 'must be in one partition',
+      got: [...partitions].join(', '),
+      fix: 'write an environment file for each of them',
+    });
+  },
+};
+
+const ids: EnvironmentRule = {
+  id: 'environment/region-ids',
+  level: 'error',
+  what: 'Resources of one region (subnets, file systems, buckets, keys) are declared only for that region.',
+  why: 'Otherwise the deployment or the first run in another region fails because the ID does not exist there.',
+  source: 'https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resources.html',
+  reads: ['regions', 'network', 'storage'],
+  check: (spec, file) => {
+    const elsewhere = resolveEnvironments(file).filter(({ region }) => region !== spec.region);
+    const taken = new Set(elsewhere.flatMap(regionalIds).map(({ id }) => id));
+    return regionalIds(spec)
+      .filter(({ id }) => taken.has(id))
+      .map(({ path, id }) => ({
+        path,
+        must: 'must be set for one region only',
+        got: id,
+        fix: `set it under regions.<region>, for each of ${Object.keys(file.regions).join(', ')}`,
+      }));
+  },
+};
+
+function regionalIds({ network, storage }: EnvironmentSpec): { path: string; id: string }[] {
+  const vpcId = network.mode === 'existing' ? network.existing?.vpcId : undefined;
+  const systems = Object.entries(storage.fileSystems ?? {});
+  return [
+    ...(vpcId ? [{ path: 'network.existing.vpcId', id: vpcId }] : []),
+    ...systems.map(([name, { fsxLustre, efs }]) => ({
+      path: `storage.fileSystems.${name}`,
+      id: fsxLustre ?? efs ?? '',
+    })),
+    ...Object.entries(storage.buckets ?? {}).map(([purpose, id]) => ({ path: `storage.buckets.${purpose}`, id })),
+    ...(storage.kmsKeyArn ? [{ path: 'storage.kmsKeyArn', id: storage.kmsKeyArn }] : []),
+  ];
+}
+
+const runs: EnvironmentRule = {
+  id: 'environment/runs',
+  level: 'error',
+  what: 'A registered run uses a region of the environment.',
+  why: 'A run for another region would never be submitted, without an error.',
+  source: 'docs/reference/environment-file.md',
+  reads: ['regions', 'runs'],
+  check: (_, { regions, runs: named = [] }) =>
+    named.flatMap(({ region }, i) =>
+      when(region !== undefined && !Object.hasOwn(regions, region), {
+        path: `runs[${i}].region`,
+        must: "must be one of the environment's regions",
+        got: region,
+        fix: `write region: ${orList(Object.keys(regions))}`,
+      }),
+    ),
+};
+
+/** Rules for regions and the runs that are registered in them. */
+export const REGION_RULES: readonly EnvironmentRule[] = [known, partition, ids, runs];

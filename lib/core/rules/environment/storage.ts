@@ -1,0 +1,279 @@
+import { REGIONS } from '../../catalog/regions';
+import type { EnvironmentSpec } from '../../config/environment-file';
+import { orList } from '../../config/issue';
+import { when } from '../../config/rule';
+import { teamKeysOf } from '../../config/team-keys';
+import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
+
+/** Throughput per TiB that FSx for Lustre offers for PERSISTENT_2: https://docs.aws.amazon.com/fsx/latest/LustreGuide/performance.html */
+const FSX_THROUGHPUT = [125, 250, 500, 1000];
+
+const fileSystem: EnvironmentRule = {
+  id: 'environment/file-system',
+  level: 'error',
+  what: 'File systems have a valid size, a kind, a unique name, and a network from which they are reachable.',
+  why: 'FSx rejects an invalid size during the deployment; jobs without a VPC cannot reach a file system.',
+  source: 'https://docs.aws.amazon.com/fsx/latest/LustreGuide/managing-storage-capacity.html',
+  reads: ['storage', 'network'],
+  check: (spec) => [...madeFileSystem(spec), ...namedFileSystems(spec)],
+};
+
+const NEEDS_VPC = { must: 'must be in a VPC', got: 'network.mode none', fix: 'use network.mode vpc-locked' };
+
+function madeFileSystem({ storage: { fsxLustre: fsx }, network }: EnvironmentSpec): EnvironmentFinding[] {
+  if (!fsx) return [];
+  const { sizeGiB, throughputMBpsPerTiB: throughput } = fsx;
+  return [
+    ...when(network.mode === 'none', { path: 'storage.fsxLustre', ...NEEDS_VPC }),
+    ...when(sizeGiB !== 1200 && sizeGiB % 2400 !== 0, {
+      path: 'storage.fsxLustre.sizeGiB',
+      must: 'must be 1200 or a multiple of 2400',
+      got: sizeGiB,
+      fix: `use ${Math.max(1, Math.ceil(sizeGiB / 2400)) * 2400}`,
+    }),
+    ...when(throughput !== undefined && !FSX_THROUGHPUT.includes(throughput), {
+      path: 'storage.fsxLustre.throughputMBpsPerTiB',
+      must: `must be ${orList(FSX_THROUGHPUT)}`,
+      got: throughput,
+      fix: 'use one of them',
+    }),
+  ];
+}
+
+function namedFileSystems({ storage, network }: EnvironmentSpec): EnvironmentFinding[] {
+  const named = Object.entries(storage.fileSystems ?? {});
+  return [
+    ...named.flatMap(([name, { fsxLustre, efs }]) =>
+      when((fsxLustre === undefined) === (efs === undefined), {
+        path: `storage.fileSystems.${name}`,
+        must: 'must set exactly one of fsxLustre and efs',
+        fix: 'keep one',
+      }),
+    ),
+    ...when(storage.fsxLustre !== undefined && named.some(([name]) => name === 'fsx'), {
+      path: 'storage.fileSystems.fsx',
+      must: 'must have another name: fsx is the file system of storage.fsxLustre',
+      got: 'fsx',
+      fix: 'rename it',
+    }),
+    ...when(named.length > 0 && network.mode === 'none', {
+      path: 'storage.fileSystems',
+      ...NEEDS_VPC,
+      isIgnored: true,
+    }),
+  ];
+}
+
+/** A file system is in one zone: the subnet of that zone is only known if zones are given by id. */
+const zone: EnvironmentRule = {
+  id: 'environment/support',
+  level: 'error',
+  what: 'The file system of the stack is in a zone that the network names.',
+  why: 'The subnet of a zone is known only if the network specifies its zones by ID.',
+  source: 'lib/cdk/network/environment-network.ts',
+  reads: ['storage', 'network'],
+  check: ({ network: { mode, availabilityZoneIds: zones }, storage: { fsxLustre } }) => {
+    const isOurs = mode.startsWith('vpc-');
+    const isNamed = isOurs && zones !== 'all' && fsxLustre !== undefined && zones.includes(fsxLustre.zoneId);
+    return when(fsxLustre !== undefined && !isNamed, {
+      path: 'storage.fsxLustre.zoneId',
+      must: isOurs
+        ? 'must be one of network.availabilityZoneIds'
+        : `must be in a network that the stack creates, unlike mode ${mode}`,
+      got: fsxLustre?.zoneId,
+      fix: isOurs
+        ? `write network: { availabilityZoneIds: [${fsxLustre?.zoneId}, ...] }`
+        : 'use mode: vpc-locked, or name an existing file system under storage.fileSystems',
+    });
+  },
+};
+
+const external: EnvironmentRule = {
+  id: 'environment/external',
+  level: 'error',
+  what: 'External locations are declared once, with keys of the same partition, preferably of the same region.',
+  why: 'Two entries for one location could grant different permissions; jobs read buckets of their own region.',
+  source: 'https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_S3DataSource.html',
+  reads: ['storage'],
+  check: ({ region, storage: { external: places = [] } }) =>
+    places.flatMap(({ s3, kmsKeyArn = '' }, i) => {
+      const [, partition, , keyRegion] = kmsKeyArn.split(':');
+      const own = REGIONS[region]?.partition;
+      const isForeign = partition !== undefined && own !== undefined && partition !== own;
+      return [
+        ...when(places.findIndex((other) => other.s3 === s3) !== i, {
+          path: `storage.external[${i}].s3`,
+          must: 'must be listed once',
+          got: s3,
+          fix: 'keep one entry, with the wider access',
+        }),
+        ...when(isForeign, {
+          path: `storage.external[${i}].kmsKeyArn`,
+          must: `must be a key in partition ${own} of ${region}`,
+          got: kmsKeyArn,
+          fix: 'use a key in that partition',
+        }),
+        ...when(!isForeign && keyRegion !== undefined && keyRegion !== region, {
+          path: `storage.external[${i}].kmsKeyArn`,
+          level: 'warning',
+          must: `must be a key in ${region}: jobs read buckets in their region`,
+          got: kmsKeyArn,
+          fix: `set the locations of each region under regions.<region>.storage`,
+        }),
+      ];
+    }),
+};
+
+const buckets: EnvironmentRule = {
+  id: 'environment/buckets',
+  level: 'error',
+  what: 'Existing buckets are two different buckets, and neither is created by the stack.',
+  why: 'Expiration and permissions differ between data and checkpoints; a bucket of a stack is deleted or replaced with the stack.',
+  source: 'docs/environment.md',
+  reads: ['name', 'regions', 'storage'],
+  check: ({ name, region, storage: { buckets: { data, checkpoints } = {} } }) => {
+    const made = new RegExp(`^slipway-${name}-\\d{12}-${region}-(artifacts|access-logs)$`);
+    const named = Object.entries({ data, checkpoints });
+    return [
+      ...when(data !== undefined && data === checkpoints, {
+        path: 'storage.buckets.checkpoints',
+        must: 'must not be the bucket of storage.buckets.data',
+        got: checkpoints,
+        fix: 'use another one, or remove it',
+      }),
+      ...named.flatMap(([purpose, bucket]) =>
+        when(bucket !== undefined && made.test(bucket), {
+          path: `storage.buckets.${purpose}`,
+          must: 'must not be a bucket that the stack creates for another purpose',
+          got: bucket,
+          fix: 'use another bucket',
+        }),
+      ),
+    ];
+  },
+};
+
+const key: EnvironmentRule = {
+  id: 'environment/key',
+  level: 'error',
+  what: 'Existing KMS keys, including those of teams, are in the region and account of the environment.',
+  why: 'Buckets, tables and repositories support only keys of their own region, and the policy of a key in another account cannot be checked.',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html',
+  reads: ['account', 'storage', 'regions', 'teams'],
+  check: ({ region, account, teams, storage: { kmsKeyArn } }) =>
+    [['storage.kmsKeyArn', kmsKeyArn ?? 'own'], ...ofTeams(teams)].flatMap(([path = '', got = '']) => {
+      const [, , , keyRegion, keyAccount] = got.split(':');
+      return [
+        ...when(keyRegion !== undefined && keyRegion !== region, {
+          path,
+          must: `must be a key in ${region}`,
+          got,
+          fix: `use a key in ${region}`,
+        }),
+        ...when(account !== undefined && keyAccount !== undefined && keyAccount !== account, {
+          path,
+          must: `must be a key in account ${account}`,
+          got,
+          fix: 'use a key in that account; keys of other accounts can be listed under storage.external',
+        }),
+      ];
+    }),
+};
+
+/** Options that set the key of a team, with their values. */
+const ofTeams = (teams: Parameters<typeof teamKeysOf>[0]): string[][] =>
+  Object.entries(teamKeysOf(teams)).map(([team, key]) => [`teams.${team}.kmsKey`, key]);
+
+const teamKey: EnvironmentRule = {
+  id: 'environment/team-key',
+  level: 'error',
+  what: 'A team with data from an earlier stack declares the KMS key of that data.',
+  why: 'A key cannot be found by a name, and with a new key the stored data of the team would not be readable.',
+  source: 'docs/environment.md',
+  reads: ['storage', 'teams'],
+  check: ({ teams, storage: { adopt } }) =>
+    ofTeams(teams).flatMap(([path = '', got]) =>
+      when(adopt && got === 'own', {
+        path,
+        must: 'must be the ARN of an existing key while storage.adopt is true',
+        got,
+        fix: 'use the key that the earlier stack created: it has the tags slipway:environment and slipway:team',
+      }),
+    ),
+};
+
+const replication: EnvironmentRule = {
+  id: 'environment/replication',
+  level: 'error',
+  what: 'Checkpoint replication copies to another region of the account, with a key of that region, from a bucket that the stack creates.',
+  why: 'S3 accepts a replication rule with an unusable key and then copies nothing; the stack does not change the rules of existing buckets; and the copies for a team with its own key would be encrypted with a key that other teams may use.',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-config-for-kms-objects.html',
+  reads: ['account', 'storage', 'regions', 'teams'],
+  check: (spec) => [...replicaPlace(spec), ...replicaSource(spec)],
+};
+
+const REPLICATION = 'storage.replicateCheckpoints';
+
+/** The destination of the copies: another region, with a key of that region and of this account. */
+function replicaPlace({
+  region,
+  account,
+  storage: { replicateCheckpoints: to },
+}: EnvironmentSpec): EnvironmentFinding[] {
+  if (!to) return [];
+  const [, , , keyRegion, keyAccount] = to.kmsKeyArn.split(':');
+  return [
+    ...when(to.region === region || REGIONS[to.region]?.partition !== REGIONS[region]?.partition, {
+      path: `${REPLICATION}.region`,
+      must: `must be another region of the partition of ${region}`,
+      got: to.region,
+      fix: 'use the region in which runs should be able to continue',
+    }),
+    ...when(keyRegion !== to.region, {
+      path: `${REPLICATION}.kmsKeyArn`,
+      must: `must be a key in ${to.region}`,
+      got: to.kmsKeyArn,
+      fix: `use the key of the environment in ${to.region}, which is in its descriptor`,
+    }),
+    ...when(account !== undefined && keyAccount !== account, {
+      path: `${REPLICATION}.kmsKeyArn`,
+      must: `must be a key in account ${account}`,
+      got: to.kmsKeyArn,
+      fix: 'use a key in that account',
+    }),
+  ];
+}
+
+/** The source of the copies: a bucket that the stack creates, encrypted completely with the environment's key. */
+function replicaSource({
+  teams,
+  storage: { replicateCheckpoints, adopt, buckets },
+}: EnvironmentSpec): EnvironmentFinding[] {
+  if (!replicateCheckpoints) return [];
+  const [withOwnKey] = ofTeams(teams);
+  return [
+    ...when(adopt || buckets?.checkpoints !== undefined, {
+      path: REPLICATION,
+      must: 'must be omitted when the stack does not create the checkpoint bucket',
+      got: adopt ? 'storage.adopt: true' : 'storage.buckets.checkpoints',
+      fix: 'configure replication of that bucket yourself',
+    }),
+    ...when(withOwnKey !== undefined, {
+      path: REPLICATION,
+      must: 'must be omitted when a team has its own key',
+      got: withOwnKey?.[0],
+      fix: 'remove kmsKey from the team, or remove replicateCheckpoints',
+    }),
+  ];
+}
+
+/** Rules for buckets, keys and file systems. */
+export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [
+  fileSystem,
+  zone,
+  external,
+  buckets,
+  key,
+  teamKey,
+  replication,
+];

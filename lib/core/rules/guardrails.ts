@@ -1,0 +1,199 @@
+import type { Descriptor } from '../config/descriptor';
+import { matchesGlob } from '../config/formats/glob';
+import { type Issue, orList } from '../config/issue';
+import { hostCount, instanceGroupsOf, requestedGroupsOf } from '../config/resolve-run';
+import { issueOf } from '../config/rule';
+import type { RunSpec } from '../config/run-spec';
+import { modesBesideManaged } from './own-code';
+import { type Finding, type Rule, when } from './rule';
+
+/** The parts of a descriptor that guardrails use. */
+type Rails = Pick<Descriptor, 'name' | 'guardrails' | 'teamKeyArn'>;
+interface RailsContext {
+  descriptor?: Rails;
+}
+
+interface GuardrailRule extends Omit<Rule, 'check'> {
+  check(run: RunSpec, context: RailsContext): Finding[];
+}
+
+/** Matches a guardrail's pattern with `*` and `?`. */
+export const matchesPattern = (pattern: string, text: string): boolean => matchesGlob(pattern, text, { one: '?' });
+
+const ASK = 'ask the platform team, or launch into another environment';
+
+function instanceTypes(run: RunSpec, { descriptor }: RailsContext): Finding[] {
+  const allowed = descriptor?.guardrails?.allowedInstanceTypes;
+  if (!allowed) return [];
+  const named = [
+    ...instanceGroupsOf(run.compute).map((g, i) => ({
+      path:
+        run.compute.instanceGroups.length > 0 ? `compute.instanceGroups[${i}].instanceType` : 'compute.instanceType',
+      type: g.instanceType,
+    })),
+    ...run.compute.alternatives.map((a, i) => ({
+      path: `compute.alternatives[${i}].instanceType`,
+      type: a.instanceType,
+    })),
+  ];
+  return named
+    .filter(({ type }) => type !== '' && !allowed.some((pattern) => matchesPattern(pattern, type)))
+    .map(({ path, type }) => ({
+      path,
+      must: `must be allowed in environment ${descriptor?.name} (${orList(allowed)})`,
+      got: type,
+      fix: ASK,
+    }));
+}
+
+function sizes(run: RunSpec, { descriptor }: RailsContext): Finding[] {
+  const rails = descriptor?.guardrails;
+  const instances = hostCount(requestedGroupsOf(run.compute));
+  const spares = run.compute.spareInstances > 0 ? ', spare hosts among them' : '';
+  const path = run.compute.instanceGroups.length > 0 ? 'compute.instanceGroups' : 'compute.instanceCount';
+  const most = Math.min(
+    rails?.maxInstancesPerRun ?? Number.POSITIVE_INFINITY,
+    rails?.maxConcurrentInstances ?? Number.POSITIVE_INFINITY,
+  );
+  return [
+    ...when(instances > most, {
+      path,
+      must: `must be at most ${most} in environment ${descriptor?.name}${spares}`,
+      got: instances,
+      fix: ASK,
+    }),
+    ...when(rails?.maxRuntimeSeconds !== undefined && run.limits.maxRuntimeSeconds > rails.maxRuntimeSeconds, {
+      path: 'limits.maxRuntimeSeconds',
+      must: `must be at most ${rails?.maxRuntimeSeconds} in environment ${descriptor?.name}`,
+      got: run.limits.maxRuntimeSeconds,
+      fix: 'reduce it; a longer run continues in further attempts',
+    }),
+    ...when(rails?.maxCostPerRunUsd !== undefined && (run.limits.maxCostUsd ?? 0) > rails.maxCostPerRunUsd, {
+      path: 'limits.maxCostUsd',
+      must: `must be at most ${rails?.maxCostPerRunUsd} in environment ${descriptor?.name}`,
+      got: run.limits.maxCostUsd,
+      fix: ASK,
+    }),
+  ];
+}
+
+function images(run: RunSpec, { descriptor }: RailsContext): Finding[] {
+  const allowed = descriptor?.guardrails?.allowedImages;
+  const { kind, uri } = run.image;
+  if (!allowed || allowed.includes(kind)) return [];
+  const fits = kind === 'uri' && uri !== undefined && allowed.some((prefix) => isBelow(uri, prefix));
+  return when(!fits, {
+    path: kind === 'uri' ? 'image.uri' : 'image.kind',
+    must: `must be allowed in environment ${descriptor?.name} (${orList(allowed)})`,
+    got: uri ?? kind,
+    fix: ASK,
+  });
+}
+
+/** Whether a prefix of an image URI ends where a part of the URI ends: `.../team` does not allow `.../team-evil`. */
+function isBelow(uri: string, prefix: string): boolean {
+  if (!uri.startsWith(prefix)) return false;
+  // After the registry alone, a colon begins a port, which belongs to another registry.
+  const separators = prefix.includes('/') ? ['', '/', ':', '@'] : ['', '/'];
+  return prefix.endsWith('/') || separators.includes(uri.charAt(prefix.length));
+}
+
+function switches(run: RunSpec, { descriptor }: RailsContext): Finding[] {
+  const rails = descriptor?.guardrails;
+  return [
+    ...when(rails?.requireNetworkIsolation === true && !run.network.isolation, {
+      path: 'network.isolation',
+      must: `must be true in environment ${descriptor?.name}`,
+      got: false,
+      fix: 'add network: { isolation: true }',
+    }),
+    ...when(rails?.allowRemoteDebug === false && run.observability.remoteDebug, {
+      path: 'observability.remoteDebug',
+      must: `must be false in environment ${descriptor?.name}: it opens a shell with the role's credentials`,
+      got: true,
+      fix: 'remove it',
+    }),
+  ];
+}
+
+/**
+ * SageMaker uploads these itself, and its request cannot name a key for them: they would be encrypted with the bucket's key, with which the
+ * role may only decrypt.
+ */
+function teamKey(run: RunSpec, { descriptor }: RailsContext): Finding[] {
+  if (!descriptor?.teamKeyArn) return [];
+  const modes = modesBesideManaged(run);
+  const why = `in environment ${descriptor.name}: the team has a key of its own, which`;
+  return [
+    ...when(run.checkpoints.mode === 'managed', {
+      path: 'checkpoints.mode',
+      must: `must be ${orList([...modes, 'none'])} ${why} CheckpointConfig cannot name`,
+      got: 'managed',
+      fix: `write checkpoints: { mode: ${modes[0]} }`,
+    }),
+    ...when(run.observability.tensorBoard, {
+      path: 'observability.tensorBoard',
+      must: `must be false ${why} TensorBoardOutputConfig cannot name`,
+      got: true,
+      fix: 'remove it; slipway metrics and slipway report draw the same lines',
+    }),
+    ...when(run.observability.profiler === 'sagemaker', {
+      path: 'observability.profiler',
+      must: `must not be sagemaker ${why} ProfilerConfig cannot name`,
+      got: 'sagemaker',
+      fix: 'write profiler: pytorch, or remove it',
+    }),
+  ];
+}
+
+const SOURCE = 'docs/reference/environment-file.md';
+const WHY = 'Otherwise the control function rejects the launch for every caller.';
+
+/** Rules for the guardrails of an environment. */
+export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
+  {
+    id: 'guardrails/instance-types',
+    level: 'error',
+    what: 'The environment allows the instance types.',
+    why: WHY,
+    source: SOURCE,
+    check: instanceTypes,
+  },
+  {
+    id: 'guardrails/sizes',
+    level: 'error',
+    what: 'Number of instances, run time and cost are within the limits of the environment.',
+    why: WHY,
+    source: SOURCE,
+    check: sizes,
+  },
+  {
+    id: 'guardrails/images',
+    level: 'error',
+    what: 'The environment allows the kind of the image.',
+    why: WHY,
+    source: SOURCE,
+    check: images,
+  },
+  {
+    id: 'guardrails/switches',
+    level: 'error',
+    what: 'Network isolation and remote debug match the settings of the environment.',
+    why: WHY,
+    source: SOURCE,
+    check: switches,
+  },
+  {
+    id: 'guardrails/team-key',
+    level: 'error',
+    what: 'A run of a team with its own KMS key uses no output that cannot be encrypted with that key.',
+    why: 'CheckpointConfig, TensorBoardOutputConfig and ProfilerConfig have no key field: SageMaker would encrypt these uploads with the key of the bucket, which the role of the team may not use for writing.',
+    source: 'https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CheckpointConfig.html',
+    check: teamKey,
+  },
+];
+
+/** Guardrail issues of a run for an environment that is not deployed yet. */
+export function guardrailIssues(run: RunSpec, rails: Rails): Issue[] {
+  return GUARDRAIL_RULES.flatMap((rule) => rule.check(run, { descriptor: rails }).map((found) => issueOf(rule, found)));
+}

@@ -1,0 +1,249 @@
+import {
+  fullPytorchVersion,
+  NEURON_REGIONS,
+  NEURON_VERSIONS,
+  PYTORCH_END_OF_PATCH,
+  PYTORCH_PYTHON,
+} from '../catalog/images/images';
+import { SMP_REGIONS } from '../catalog/images/smp-releases';
+import { acceleratorCount, findInstanceType } from '../catalog/instances/instances';
+import { nearest } from '../catalog/nearest';
+import { REGIONS } from '../catalog/regions';
+import { orList } from '../config/issue';
+import { instanceGroupsOf } from '../config/resolve-run';
+import type { RunSpec } from '../config/run-spec';
+import { acceleratorKind, compareVersions, instanceTypeOfImage, pytorchOfImage } from '../distribution/image-version';
+import { versionAndUri } from './image-versions';
+import { api, type Finding, type Rule, type RuleContext, regionOf, when } from './rule';
+
+const DLC_SOURCE = 'aws/deep-learning-containers@e0ecedea6a docs/src/data';
+
+/** An image in any registry, with a tag, a digest, both or neither. */
+export const IMAGE_URI =
+  /^(\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?|[a-z0-9][a-z0-9.-]*(:\d+)?)\/[a-z0-9._/-]+(:[A-Za-z0-9._-]{1,128})?(@sha256:[0-9a-f]{64})?$/;
+
+function uriForm(run: RunSpec): Finding[] {
+  const { uri } = run.image;
+  if (run.image.kind !== 'uri' || uri === undefined) return [];
+  const pinned = /[@]sha256:|:[^/]+$/.test(uri) && !uri.endsWith(':latest');
+  return [
+    ...when(!IMAGE_URI.test(uri), {
+      path: 'image.uri',
+      must: 'must be an image URI such as <account>.dkr.ecr.<region>.amazonaws.com/<repository>@sha256:<digest>',
+      got: uri,
+      fix: 'correct it',
+    }),
+    ...when(IMAGE_URI.test(uri) && !pinned, {
+      path: 'image.uri',
+      level: 'warning',
+      must: 'must have a digest, or a tag that is not mutable',
+      got: uri,
+      fix: 'pin it by digest',
+    }),
+  ];
+}
+
+function uriRegion(run: RunSpec, context: RuleContext): Finding[] {
+  const here = regionOf(context);
+  const there = /\.dkr\.ecr\.([a-z0-9-]+)\./.exec(run.image.uri ?? '')?.[1];
+  return when(here !== undefined && there !== undefined && here !== there, {
+    path: 'image.uri',
+    level: 'warning',
+    must: `must be in the run's region ${here}: SageMaker pulls from the region of the job`,
+    got: run.image.uri,
+    fix: `push it to ${here}`,
+  });
+}
+
+/** Hosts that cannot run CUDA images for x86: Neuron devices, and GB200 with its Arm cores. */
+const isForeign = (type: string) => acceleratorKind(type) === 'neuron' || type === 'ml.p6e-gb200.36xlarge';
+
+/** Whether the run requests a Neuron build of kind dlc. */
+const asksNeuron = (run: RunSpec) => run.image.kind === 'dlc' && acceleratorKind(instanceTypeOfImage(run)) === 'neuron';
+
+/** Finding for a type that cannot run any CUDA build of AWS. PyTorch has Neuron builds for some versions. */
+function foreign(run: RunSpec, type: string): Finding[] {
+  const { kind, version } = run.image;
+  if (kind === 'uri' || kind === 'environment') return [];
+  if (asksNeuron(run))
+    return when(!NEURON_VERSIONS.includes(fullPytorchVersion(version ?? '') ?? ''), {
+      path: 'image.version',
+      must: `must be ${orList(NEURON_VERSIONS)} on ${type}: there are no other Neuron builds of kind dlc`,
+      got: version,
+      fix: 'use it, or set image.uri to an image of pytorch-training-neuronx',
+    });
+  const neuronx = kind === 'huggingface' ? 'huggingface-pytorch-training-neuronx' : 'pytorch-training-neuronx';
+  const isNeuron = acceleratorKind(type) === 'neuron';
+  return [
+    {
+      path: 'image.kind',
+      must: `must be uri or environment on ${type}: AWS's images of this kind are CUDA builds for x86`,
+      got: kind,
+      fix: isNeuron ? `set image.uri to an image of ${neuronx}` : 'build an image for it and set image.uri',
+    },
+  ];
+}
+
+function processor(run: RunSpec): Finding[] {
+  const types = instanceGroupsOf(run.compute)
+    .map((g) => g.instanceType)
+    .filter((type) => findInstanceType(type));
+  const gpu = types.some((type) => acceleratorCount(type) > 0);
+  const full = fullPytorchVersion(run.image.version ?? '');
+  const other = types.find(isForeign);
+  if (other !== undefined) return foreign(run, other);
+  if (types.length === 0 || gpu) return [];
+  const gpuOnly =
+    run.image.kind === 'smp' ||
+    run.image.kind === 'huggingface' ||
+    (run.image.kind === 'dlc' && full !== undefined && !(full in PYTORCH_PYTHON));
+  return when(gpuOnly, {
+    path: 'image.kind',
+    must: `must have a CPU build for ${types[0]}`,
+    got: `${run.image.kind} ${run.image.version ?? ''}`.trim(),
+    fix: 'use kind dlc up to version "2.8.0", or a GPU type',
+  });
+}
+
+interface Stack {
+  types: RegExp;
+  /** Range of PyTorch versions of suitable AWS images. */
+  from?: string;
+  below?: string;
+  because: string;
+}
+
+/**
+ * Requirements of an instance type on CUDA and the EFA plugin inside AWS's images. Source: docs/facts/efa.md 1.3 and 1.4, retrieved
+ * 2026-11-20.
+ */
+const STACKS: readonly Stack[] = [
+  { types: /^ml\.p(2|3|3dn)\./, below: '2.9.0', because: 'CUDA 13 has no code for its GPUs' },
+  { types: /^ml\.p5e?\.48xlarge$/, from: '2.1.0', because: 'its GPUs and EFA ask for CUDA 12 and NCCL 2.18' },
+  { types: /^ml\.p5en\./, from: '2.6.0', because: 'older images carry aws-ofi-nccl 1.12, which does not know it' },
+  { types: /^ml\.p6/, from: '2.7.1', because: 'Blackwell asks for CUDA 12.8 and aws-ofi-nccl 1.15' },
+];
+
+const suits = (version: string, { from, below }: Stack): boolean =>
+  (from === undefined || compareVersions(version, from) >= 0) &&
+  (below === undefined || compareVersions(version, below) < 0);
+
+function stack(run: RunSpec): Finding[] {
+  const version = run.image.kind === 'dlc' || run.image.kind === 'huggingface' ? pytorchOfImage(run) : undefined;
+  if (version === undefined) return [];
+  return instanceGroupsOf(run.compute).flatMap(({ instanceType }) =>
+    STACKS.filter((asks) => asks.types.test(instanceType) && !suits(version, asks)).map(({ from, below, because }) => ({
+      path: 'image.version',
+      must: `must be PyTorch ${from ? `${from} or newer` : `before ${below}`} on ${instanceType}: ${because}`,
+      got: run.image.version,
+      fix: from ? 'use "2.13" where the library allows it' : 'use "2.8.0"',
+    })),
+  );
+}
+
+/** The date on which the table of patches was read. */
+const FACTS_DATE = '2026-11-20';
+
+function endOfPatch(run: RunSpec): Finding[] {
+  const pytorch = pytorchOfImage(run);
+  const minor = pytorch?.split('.').slice(0, 2).join('.');
+  if (run.image.kind !== 'dlc' || !pytorch || !minor) return [];
+  if (asksNeuron(run))
+    return when(NEURON_VERSIONS.includes(pytorch), {
+      path: 'image.version',
+      must: `must be an image that is still patched, which no Neuron build of kind dlc is (PyTorch ${orList(NEURON_VERSIONS)})`,
+      got: run.image.version,
+      fix: 'set image.uri to an image of pytorch-training-neuronx, or acknowledge image/end-of-patch',
+    });
+  const end = PYTORCH_END_OF_PATCH[minor];
+  // Nothing is known about a version that is newer than the table; image/version reports it.
+  const isNewer = Object.keys(PYTORCH_END_OF_PATCH).every((known) => compareVersions(minor, known) > 0);
+  if (isNewer || (end !== undefined && end >= FACTS_DATE)) return [];
+  return [
+    {
+      path: 'image.version',
+      must: `must be an image that is still patched: PyTorch 2.10 or newer (${minor} got its last patch ${end ? `on ${end}` : 'before 2026'})`,
+      got: run.image.version,
+      fix: 'use "2.13" where the library allows it, or acknowledge image/end-of-patch',
+    },
+  ];
+}
+
+function registry(run: RunSpec, context: RuleContext): Finding[] {
+  const here = regionOf(context);
+  const { kind } = run.image;
+  const regions = kind === 'smp' ? SMP_REGIONS : asksNeuron(run) ? NEURON_REGIONS : Object.keys(REGIONS);
+  // For that library, smp-v2/region reports it.
+  const isJudged =
+    kind === 'dlc' || kind === 'huggingface' || (kind === 'smp' && run.distribution.library !== 'smp-v2');
+  return when(here !== undefined && isJudged && !regions.includes(here), {
+    path: 'image.kind',
+    must: 'must be uri or environment in a region without a known registry of these images',
+    got: `${kind} in ${here}`,
+    fix: `use a region such as ${nearest(here ?? '', regions, 2).join(' or ')}`,
+  });
+}
+
+/** Rules for the image of a run. */
+export const IMAGE_RULES: readonly Rule[] = [
+  {
+    id: 'image/version',
+    level: 'error',
+    isLocal: true,
+    what: 'An image exists for the image kind and version.',
+    why: 'Otherwise the pull would fail after the wait for capacity.',
+    source: DLC_SOURCE,
+    check: versionAndUri,
+  },
+  {
+    id: 'image/uri',
+    level: 'error',
+    isLocal: true,
+    what: 'A custom image is given as a full URI with a pinned version.',
+    why: 'CreateTrainingJob rejects other values; an image that is not pinned can change between attempts.',
+    source: api('AlgorithmSpecification'),
+    check: uriForm,
+  },
+  {
+    id: 'image/region',
+    level: 'error',
+    what: 'A custom ECR image is in the region of the run.',
+    why: 'SageMaker pulls from ECR in its region.',
+    source: api('AlgorithmSpecification'),
+    check: uriRegion,
+  },
+  {
+    id: 'image/processor',
+    level: 'error',
+    what: 'The image has a build for the processors of the instance: GPU or CPU, x86 or Arm, CUDA or Neuron.',
+    why: 'Otherwise the container would not start.',
+    source: DLC_SOURCE,
+    check: processor,
+  },
+  {
+    id: 'image/stack',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'The CUDA version and the EFA plugin of the image support the instance type.',
+    why: 'Otherwise CUDA kernels do not start, or traffic falls back to sockets.',
+    source: 'docs/facts/efa.md, section 1.4',
+    check: stack,
+  },
+  {
+    id: 'image/end-of-patch',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'The image still receives security patches.',
+    why: 'Older images have known vulnerabilities.',
+    source: DLC_SOURCE,
+    check: endOfPatch,
+  },
+  {
+    id: 'image/registry',
+    level: 'error',
+    what: 'The region has a registry of AWS images.',
+    why: 'Otherwise the image URI cannot be determined.',
+    source: 'docs/facts/image-accounts.json, aws-cdk-lib region-info',
+    check: registry,
+  },
+];

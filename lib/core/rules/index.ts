@@ -1,0 +1,138 @@
+import { nearest } from '../catalog/nearest';
+import { type Issue, issue, orList } from '../config/issue';
+import { applyRule, type Rule, type RuleContext } from '../config/rule';
+import type { RunSpec } from '../config/run-spec';
+import { STRATEGIES } from '../distribution';
+import { checkAlternatives } from './alternatives';
+import { COMPUTE_RULES } from './compute/compute';
+import { ELASTIC_RULES } from './compute/elastic';
+import { HEALTH_CHECK_RULES } from './compute/health-check';
+import { LAUNCHER_RULES } from './compute/launcher';
+import { LIMIT_RULES } from './compute/limits';
+import { NETWORK_RULES } from './compute/network';
+import { PLACEMENT_RULES } from './compute/placement';
+import { PREEMPTION_RULES } from './compute/preemption';
+import { SPARE_RULES } from './compute/spares';
+import { TRAINIUM_RULES } from './compute/trainium';
+import { CHECKPOINT_RULES } from './data/checkpoints';
+import { CODE_RULES } from './data/code';
+import { CONTAINER_RULES } from './data/container';
+import { DATA_RULES } from './data/data';
+import { MIXTURE_RULES } from './data/mixture';
+import { PROCESSING_RULES } from './data/processing';
+import { PROGRESS_RULES } from './data/progress';
+import { RESERVED_VARIABLE_RULES } from './data/reserved-variables';
+import { SECRET_RULES } from './data/secrets';
+import { GUARDRAIL_RULES } from './guardrails';
+import { IMAGE_RULES } from './image';
+import { ADAPTER_RULES } from './model/adapters';
+import { BUILTIN_ARGUMENT_RULES } from './model/builtin-arguments';
+import { BUILTIN_LAYOUT_RULES } from './model/builtin-layout';
+import { BUILTIN_MODEL_RULES } from './model/builtin-model';
+import { BUILTIN_TRAINER_RULES } from './model/builtin-trainer';
+import { DOCUMENT_MASK_RULES } from './model/document-mask';
+import { EXPERT_BALANCE_RULES } from './model/expert-balance';
+import { FURTHER_TOKEN_RULES } from './model/further-tokens';
+import { MODEL_RULES } from './model/model';
+import { OBJECTIVE_RULES } from './model/objective';
+import { PRECISION_RULES } from './model/precision';
+import { SAMPLE_RULES } from './model/samples';
+import { SUPPORT_RULES } from './model/support';
+import { TRAINING_RULES } from './model/training';
+import { PRIVATE_REGISTRY_RULES } from './private-registry';
+
+/** All named rules: those of the strategies, and general ones. */
+export const RULES: readonly Rule[] = [
+  ...COMPUTE_RULES,
+  ...SPARE_RULES,
+  ...PLACEMENT_RULES,
+  ...ELASTIC_RULES,
+  ...CODE_RULES,
+  ...CONTAINER_RULES,
+  ...RESERVED_VARIABLE_RULES,
+  ...PROGRESS_RULES,
+  ...IMAGE_RULES,
+  ...PRIVATE_REGISTRY_RULES,
+  ...LAUNCHER_RULES,
+  ...TRAINIUM_RULES,
+  ...STRATEGIES.flatMap((s) => s.rules),
+  ...MODEL_RULES,
+  ...TRAINING_RULES,
+  ...PRECISION_RULES,
+  ...ADAPTER_RULES,
+  ...BUILTIN_TRAINER_RULES,
+  ...BUILTIN_ARGUMENT_RULES,
+  ...OBJECTIVE_RULES,
+  ...DOCUMENT_MASK_RULES,
+  ...EXPERT_BALANCE_RULES,
+  ...SAMPLE_RULES,
+  ...FURTHER_TOKEN_RULES,
+  ...BUILTIN_LAYOUT_RULES,
+  ...BUILTIN_MODEL_RULES,
+  ...DATA_RULES,
+  ...MIXTURE_RULES,
+  ...CHECKPOINT_RULES,
+  ...LIMIT_RULES,
+  ...HEALTH_CHECK_RULES,
+  ...PREEMPTION_RULES,
+  ...NETWORK_RULES,
+  ...PROCESSING_RULES,
+  ...SECRET_RULES,
+  ...GUARDRAIL_RULES,
+  ...SUPPORT_RULES,
+];
+
+const RULE_BY_ID: ReadonlyMap<string, Rule> = new Map(RULES.map((rule) => [rule.id, rule]));
+
+/** All issues of a run at once, with acknowledgements applied. */
+export function checkRun(run: RunSpec, context: RuleContext = {}): Issue[] {
+  const first = RULES.flatMap((rule) => applyRule(rule, run, context));
+  const found = [...first, ...checkAlternatives(RULES, run, context, first)];
+  return [...found.map((i) => acknowledged(i, run)), ...acknowledgementIssues(run)];
+}
+
+/** An acknowledged error becomes a warning that includes the reason; an acknowledged warning becomes an info. */
+function acknowledged(found: Issue, run: RunSpec): Issue {
+  const entry = run.acknowledge.find((a) => a.rule === found.rule && a.reason.trim() !== '');
+  if (!entry || !RULE_BY_ID.get(found.rule)?.mayAcknowledge) return found;
+  const level = found.level === 'error' ? 'warning' : 'info';
+  return { ...found, level, message: `${found.message} (acknowledged: ${entry.reason})` };
+}
+
+function acknowledgementIssues(run: RunSpec): Issue[] {
+  return run.acknowledge.flatMap(({ rule, reason }, i) => {
+    const at = `acknowledge[${i}]`;
+    const known = RULE_BY_ID.get(rule);
+    if (!known) {
+      const near = orList(nearest(rule, [...RULE_BY_ID.keys()]));
+      return [
+        issue('acknowledge/unknown-rule', 'error', `${at}.rule`, {
+          must: 'must be the id of a rule',
+          got: rule,
+          fix: `use ${near}`,
+        }),
+      ];
+    }
+    const empty = reason.trim() === '';
+    return [
+      ...(empty
+        ? [
+            issue('acknowledge/reason', 'error', `${at}.reason`, {
+              must: 'must contain the reason',
+              got: reason,
+              fix: 'write the reason',
+            }),
+          ]
+        : []),
+      ...(known.mayAcknowledge
+        ? []
+        : [
+            issue('acknowledge/not-allowed', 'error', `${at}.rule`, {
+              must: 'must be a judgement rule; errors of the service or of a library cannot be acknowledged',
+              got: rule,
+              fix: 'correct the run instead',
+            }),
+          ]),
+    ];
+  });
+}

@@ -1,0 +1,148 @@
+import { sharedFfnOf } from '../../catalog/model/parameters';
+import type { ModelShape } from '../../catalog/model/shape';
+import { orList } from '../../config/issue';
+import type { RunSpec } from '../../config/run-spec';
+import { findStrategy } from '../../distribution';
+import { fsdpDegrees, usesFsdp1 } from '../../distribution/fsdp';
+import type { ParallelLayout } from '../../distribution/strategy';
+import { type Finding, type Rule, trainingRule, when } from '../rule';
+import { EXPERT_LAYERS } from './adapters';
+
+const SOURCE = 'containers/trainer';
+
+const pathOf = (name: 'tensor' | 'expert'): string => `distribution.parameters.${name}_parallel_degree`;
+
+/** Precisions of the built-in trainer by library: containers/trainer/slipway_trainer/settings.py and limits.py. */
+const precisions = (library: string): string[] => (library === 'fsdp' ? ['bf16', 'fp32', 'fp8'] : ['bf16', 'fp32']);
+
+function unsupportedPrecision({ distribution, training }: RunSpec): Finding[] {
+  const known = precisions(distribution.library);
+  return when(!known.includes(training.precision), {
+    path: 'training.precision',
+    must: `must be ${orList(known)} for the built-in trainer with ${distribution.library}`,
+    got: training.precision,
+    fix: `set training.precision to one of them${/^(mxfp8|nvfp4)$/.test(training.precision) ? ', or use custom code with torchao or Transformer Engine' : '; GPUs without bf16 need fp32'}`,
+  });
+}
+
+/** Inner sizes that tensor parallelism must divide; another rule covers heads. architecture.py has the same list. */
+const splitSizes = (shape: ModelShape | undefined): [name: string, size: number][] =>
+  shape === undefined
+    ? []
+    : [
+        ['ffnHiddenSize', shape.ffnHiddenSize],
+        ['expertFfnHiddenSize', (shape.experts && shape.expertFfnHiddenSize) || 0],
+        ['the inner size of shared experts', shape.experts ? sharedFfnOf(shape) : 0],
+      ];
+
+/** Layers of experts and of models with experts that can have adapters; limits.py has the same list. */
+const OF_MIXTURES = [...EXPERT_LAYERS, 'shared_gate'];
+const adaptedExperts = ({ model, training }: RunSpec): string[] =>
+  model?.architecture.experts ? (training.lora?.targets ?? []).filter((name) => OF_MIXTURES.includes(name)) : [];
+
+/** Degrees of a run; they are known also where they do not make up its ranks. */
+type Degrees = ReturnType<typeof fsdpDegrees>;
+
+/** Findings for what the degrees of the layout must divide. */
+function unevenParts(run: RunSpec, { tensor, expert, shard, context }: ParallelLayout): Finding[] {
+  return [
+    ...splitSizes(run.model?.architecture).flatMap(([name, size]) =>
+      when(size % tensor !== 0, {
+        path: pathOf('tensor'),
+        must: `must divide ${name} ${size}`,
+        got: tensor,
+        fix: 'use a divisor',
+      }),
+    ),
+    ...when(expert > 1 && (shard * context) % expert !== 0, {
+      path: pathOf('expert'),
+      must: `must divide shard ${shard} x context ${context}`,
+      got: expert,
+      fix: 'use a divisor',
+    }),
+  ];
+}
+
+/** Findings for what tensor parallelism cannot be combined with. */
+function besideTensor(run: RunSpec, { tensor, expert }: Degrees): Finding[] {
+  if (tensor <= 1 || usesFsdp1(run)) return [];
+  const path = pathOf('tensor');
+  return [
+    ...when(expert > 1, {
+      path,
+      must: 'must be 1 with expert_parallel_degree in the built-in trainer',
+      got: tensor,
+      fix: 'use one of the two',
+    }),
+    ...when(adaptedExperts(run).length > 0, {
+      path: 'training.lora.targets',
+      must: 'must only contain layers outside experts with tensor_parallel_degree in the built-in trainer',
+      got: adaptedExperts(run).join(', '),
+      fix: 'remove them, or the degree',
+    }),
+    ...when(run.training.precision === 'fp8', {
+      path,
+      must: 'must be 1 with precision fp8 in the built-in trainer',
+      got: tensor,
+      fix: 'use bf16, or remove the degree',
+    }),
+    ...when(run.distribution.parameters.compile === true, {
+      path: 'distribution.parameters.compile',
+      must: 'must be false with tensor_parallel_degree in the built-in trainer, whose compiled layers would have different results',
+      got: true,
+      fix: 'remove it',
+    }),
+  ];
+}
+
+/** Findings for options that the trainer's FSDP1 backend does not support. */
+function unsupportedOnFsdp1(run: RunSpec, { tensor, expert }: Degrees): Finding[] {
+  const { distribution, training } = run;
+  if (!usesFsdp1(run)) return [];
+  const beyond: [path: string, allowed: string | number | boolean, got: unknown, isWrong: boolean][] = [
+    [pathOf('tensor'), 1, tensor, tensor > 1],
+    [pathOf('expert'), 1, expert, expert > 1],
+    ['distribution.parameters.compile', false, true, distribution.parameters.compile === true],
+    ['training.precision', 'bf16 or fp32', training.precision, training.precision === 'fp8'],
+  ];
+  return beyond.flatMap(([path, allowed, got, isWrong]) =>
+    when(isWrong, {
+      path,
+      must: `must be ${allowed} with the built-in trainer's backend fsdp1`,
+      got,
+      fix: 'change it, or leave out backend fsdp1 and collectives smddp',
+    }),
+  );
+}
+
+/**
+ * Configurations that the built-in trainer rejects before its first step are rejected here before instances start.
+ * test/core/rules/trainer-layout.test.ts compares both.
+ */
+export const BUILTIN_LAYOUT_RULES: readonly Rule[] = [
+  {
+    id: 'training/builtin-precision',
+    level: 'error',
+    what: 'The built-in trainer supports bf16 and fp32, with fsdp also fp8.',
+    why: 'It has no loss scaling, which fp16 requires, and would exit with code 77.',
+    source: SOURCE,
+    check: (run: RunSpec) => (run.code.builtin === 'builtin' ? unsupportedPrecision(run) : []),
+  } satisfies Rule,
+  {
+    id: 'training/builtin-layout',
+    level: 'error',
+    what: 'With the built-in trainer, each degree divides the dimension that it splits; tensor parallelism requires bf16 or fp32 without compilation and without expert parallelism.',
+    why: 'Otherwise every instance would start and then exit with code 77.',
+    source: SOURCE,
+    check: (run: RunSpec) => {
+      if (run.code.builtin !== 'builtin' || run.distribution.library !== 'fsdp') return [];
+      const layout = findStrategy(run)?.layout(run);
+      const degrees = fsdpDegrees(run);
+      return [
+        ...(layout ? unevenParts(run, layout) : []),
+        ...besideTensor(run, degrees),
+        ...unsupportedOnFsdp1(run, degrees),
+      ];
+    },
+  } satisfies Rule,
+].map(trainingRule);

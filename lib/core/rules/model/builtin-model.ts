@@ -1,0 +1,135 @@
+import type { ModelShape } from '../../catalog/model/shape';
+import type { RunSpec } from '../../config/run-spec';
+import { findStrategy } from '../../distribution';
+import { type Finding, type Rule, trainingRule, when } from '../rule';
+
+/** Names of the parts that are present. */
+const named = (parts: Record<string, boolean | undefined>): string[] =>
+  Object.keys(parts).filter((part) => parts[part]);
+
+const NORMS = ['rms', 'rms-offset'];
+const ACTIVATIONS = ['silu', 'gelu', 'gelu-tanh', 'clamped-swiglu'];
+
+/** Parts of a model that the built-in trainer does not support, in the terms of the run file or of the config.json. */
+export function untrainedParts(m: ModelShape): string[] {
+  const { family } = m;
+  return [
+    ...named({
+      partialRotary: (m.partialRotary ?? 1) !== 1,
+      [`norms ${family?.norm}`]: !NORMS.includes(family?.norm ?? 'rms'),
+      [`activation ${family?.activation}`]: !ACTIVATIONS.includes(family?.activation ?? 'silu'),
+      'biases of the feed-forward block': family?.mlpBias,
+      'a routing bias that is trained': family?.routingBiasIsParameter,
+      'a bias of the head': family?.headBias,
+      'factors of residuals or logits': (family?.residualScale ?? 1) !== 1 || (family?.logitScale ?? 1) !== 1,
+    }),
+    ...(family?.untrained ?? []),
+  ];
+}
+
+/**
+ * Features of a model beyond Llama's and Mixtral's: the built-in trainer supports them, but does not convert them for SMP.
+ * containers/trainer/slipway_trainer/architecture.py has the same list.
+ */
+export function partsBeyondLlama(m: ModelShape): string[] {
+  const { family } = m;
+  return named({
+    ...routingParts(m),
+    attentionSinks: m.attentionSinks,
+    latentAttention: m.latentAttention !== undefined,
+    sharedExperts: (m.sharedExperts ?? 0) > 0,
+    sharedExpertGate: family?.sharedExpertGate,
+    unrotatedLayers: (m.unrotatedLayers?.length ?? 0) > 0,
+    attentionChunk: family?.attentionChunk !== undefined,
+    attentionTemperature: family?.attentionTemperature !== undefined,
+    interleavedRope: family?.interleavedRope,
+    expertBias: family?.expertBias,
+    routerBias: family?.routerBias,
+    qkNorm: m.qkNorm,
+    attentionBias: m.attentionBias || family?.outputBias,
+    slidingWindow: m.slidingWindow !== undefined,
+    logitSoftcap: m.logitSoftcap !== undefined,
+    [`normPlacement ${m.normPlacement}`]: (m.normPlacement ?? 'pre') !== 'pre',
+    embeddingScale: (m.embeddingScale ?? 1) !== 1,
+    expertFfnHiddenSize: (m.expertFfnHiddenSize ?? m.ffnHiddenSize) !== m.ffnHiddenSize,
+    denseLayers: typeof m.denseLayers === 'object' ? m.denseLayers.length > 0 : (m.denseLayers ?? 0) > 0,
+    [`norm ${family?.norm}`]: (family?.norm ?? 'rms') !== 'rms',
+    [`activation ${family?.activation}`]: family?.activation !== undefined,
+    attentionScale: family?.attentionScale !== undefined,
+    mtpLayers: (m.mtpLayers ?? 0) > 0,
+  });
+}
+
+/** Routing features that Mixtral does not have. */
+const routingParts = ({ experts, routing, family }: ModelShape): Record<string, boolean | undefined> =>
+  experts === undefined
+    ? {}
+    : {
+        [`routing.score ${routing?.score}`]: (routing?.score ?? 'softmax') !== 'softmax',
+        'routing.normalise false': routing?.normalise === false,
+        'routing.bias': routing?.bias,
+        'routing.groups': (routing?.groups ?? 1) > 1,
+        weighsExpertInputs: family?.weighsExpertInputs,
+        routedScaling: (family?.routedScaling ?? 1) !== 1,
+      };
+
+/** Features that tensor parallelism of the built-in trainer does not support; architecture.py has the same list. */
+const unsplitByTensor = ({ mtpLayers }: ModelShape): string[] => named({ mtpLayers: (mtpLayers ?? 0) > 0 });
+
+function unsplitParts(run: RunSpec, shape: ModelShape): Finding[] {
+  const { library } = run.distribution;
+  const tensor = findStrategy(run)?.layout(run)?.tensor ?? 1;
+  const parts = partsBeyondLlama(shape).sort();
+  const unsplit = unsplitByTensor(shape);
+  return [
+    ...when(library === 'fsdp' && tensor > 1 && unsplit.length > 0, {
+      path: 'distribution.parameters.tensor_parallel_degree',
+      must: `must be 1 for a model with ${unsplit.join(', ')} in the built-in trainer`,
+      got: tensor,
+      fix: 'remove it, and shard over more ranks',
+    }),
+    ...when(library === 'deepspeed' && shape.routing?.bias === true, {
+      path: 'distribution.library',
+      must: 'must be fsdp for a model with routing.bias in the built-in trainer',
+      got: library,
+      fix: 'use fsdp',
+    }),
+    ...when(library === 'smp-v2' && parts.length > 0, {
+      path: 'distribution.library',
+      must: `must be fsdp or deepspeed for a model with ${parts.join(', ')} in the built-in trainer`,
+      got: library,
+      fix: 'use fsdp',
+    }),
+  ];
+}
+
+/** Rules for the models that the built-in trainer supports. */
+export const BUILTIN_MODEL_RULES: readonly Rule[] = [
+  {
+    id: 'model/builtin-parts',
+    level: 'error',
+    what: 'The built-in trainer supports every part of the model.',
+    why: 'Otherwise it would train a different model.',
+    source: 'containers/trainer',
+    check: (run: RunSpec) => {
+      const shape = run.model?.architecture;
+      if (run.code.builtin !== 'builtin' || !shape) return [];
+      const way = (['preset', 'config', 'architecture'] as const).find((one) => run.written.model?.[one] !== undefined);
+      return untrainedParts(shape).map((part) => ({
+        path: `model.${way}`,
+        must: 'must be a model that the built-in trainer supports',
+        got: part,
+        fix: 'use another model, or custom code',
+      }));
+    },
+  } satisfies Rule,
+  {
+    id: 'model/builtin-split',
+    level: 'error',
+    what: 'With the built-in trainer, tensor parallelism requires heads that can be split, and SMP v2 requires a model built from the components of Llama or Mixtral.',
+    why: 'Latent attention, norms over all heads and multi-token prediction modules cannot be split over ranks; every instance would start and then exit with code 77.',
+    source: 'containers/trainer',
+    check: (run: RunSpec) =>
+      run.code.builtin === 'builtin' && run.model ? unsplitParts(run, run.model.architecture) : [],
+  } satisfies Rule,
+].map(trainingRule);

@@ -1,0 +1,58 @@
+import type { RunSpec } from '../../config/run-spec';
+import { fsdpDegrees } from '../../distribution/fsdp';
+import { type Finding, type Rule, trainingRule, when } from '../rule';
+
+const LOSSES = ['balance-loss', 'router-z-loss'] as const;
+const BIAS = 'routing-bias-rate';
+
+/** Configurations that the trainer's limits.py rejects; test/core/rules/trainer-layout.test.ts compares both. */
+function balanceFindings(run: RunSpec): Finding[] {
+  const { library, parameters } = run.distribution;
+  const shape = run.model?.architecture;
+  const { context } = fsdpDegrees(run);
+  const refusals = (name: string): [isWrong: boolean, must: string][] => {
+    const hasExperts = shape?.experts !== undefined;
+    return [
+      [shape !== undefined && !hasExperts, 'must be 0 for a model without experts'],
+      [!['fsdp', 'ddp'].includes(library), `must be 0 with ${library}`],
+      [hasExperts && parameters.compile === true, 'must be 0 with compile'],
+      [name !== BIAS && context > 1, 'must be 0 with context parallelism'],
+      [name === BIAS && hasExperts && shape?.routing?.bias !== true, 'must be 0 for a model without routing.bias'],
+      [name === BIAS && run.training.lora !== undefined, 'must be 0 with lora'],
+    ];
+  };
+  return [...LOSSES, BIAS].flatMap((name) => {
+    const got = run.code.arguments[name];
+    const path = `code.arguments.${name}`;
+    const wrong = Number(got ?? 0) > 0 ? refusals(name).filter(([isWrong]) => isWrong) : [];
+    return wrong.map(([, must]) => ({ path, must, got, fix: 'remove it' }));
+  });
+}
+
+/** Rules for balancing the experts of a mixture. */
+export const EXPERT_BALANCE_RULES: readonly Rule[] = [
+  {
+    id: 'training/expert-balance',
+    level: 'error',
+    what: 'balance-loss, router-z-loss and routing-bias-rate require a mixture-of-experts model and the built-in trainer with fsdp or ddp, without compilation; the losses exclude context parallelism, and the rate requires routing.bias and excludes lora.',
+    why: 'Otherwise every instance would start and then exit with code 77.',
+    source: 'containers/trainer',
+    check: (run: RunSpec) => (run.code.builtin === 'builtin' ? balanceFindings(run) : []),
+  } satisfies Rule,
+  {
+    id: 'training/balance-loss-over',
+    level: 'warning',
+    what: 'balance-loss-over requires balance-loss.',
+    why: 'The option selects the tokens over which the load of experts is balanced.',
+    source: 'containers/trainer',
+    check: ({ code }: RunSpec) => {
+      const over = code.arguments['balance-loss-over'];
+      return when(code.builtin === 'builtin' && over !== undefined && !code.arguments['balance-loss'], {
+        path: 'code.arguments.balance-loss-over',
+        must: 'must be used with balance-loss',
+        got: over,
+        fix: 'add balance-loss, or remove it',
+      });
+    },
+  } satisfies Rule,
+].map(trainingRule);

@@ -1,0 +1,63 @@
+import type { Issue } from '../../config/issue';
+import type { RunSpec } from '../../config/run-spec';
+import { type Finding, type Rule, trainingRule, when } from '../rule';
+
+/**
+ * Features that the contract defines and this version does not support yet. `validate` warns, so that a file can be checked before its
+ * feature exists; a launch is rejected (`refuseUnsupported`), because the job would end with code 77 after its instances have started.
+ */
+const PREFIX = 'not-supported/';
+const WHY = 'The driver or the built-in trainer would reject them after the instances have started.';
+const SOURCE = 'containers/README.md';
+
+const notYet = (path: string, what: string, got: unknown, fix: string): Finding => ({
+  path,
+  must: `${what} is not supported yet`,
+  got,
+  fix,
+});
+
+const LIBRARIES = ['fsdp', 'ddp', 'smp-v2', 'deepspeed'];
+const OWN_CODE = 'use fsdp, or custom code (containers/examples)';
+
+function trainer(run: RunSpec): Finding[] {
+  if (run.code.builtin !== 'builtin') return [];
+  const { library, collectives } = run.distribution;
+  return [
+    ...when(
+      !LIBRARIES.includes(library),
+      notYet('distribution.library', `${library} in the built-in trainer`, library, OWN_CODE),
+    ),
+    ...when(
+      collectives === 'smddp' && library === 'ddp',
+      notYet('distribution.collectives', 'smddp with ddp in the built-in trainer', collectives, OWN_CODE),
+    ),
+    ...trainerPrecision(run),
+  ];
+}
+
+function trainerPrecision({ training: { precision }, distribution: { library } }: RunSpec): Finding[] {
+  return when(
+    precision === 'fp16' || (precision === 'fp8' && library !== 'fsdp'),
+    notYet('training.precision', `${precision} in the built-in trainer`, precision, 'use bf16'),
+  );
+}
+
+const RULES: readonly Rule[] = [
+  {
+    id: `${PREFIX}trainer`,
+    level: 'warning',
+    what: 'The built-in trainer does not support some settings yet.',
+    why: WHY,
+    source: SOURCE,
+    check: trainer,
+  },
+];
+
+/** Rules for what the built-in trainer can train. */
+export const SUPPORT_RULES: readonly Rule[] = RULES.map(trainingRule);
+
+/** The issues for a launch: features that are not supported yet are errors. */
+export function refuseUnsupported(issues: readonly Issue[]): Issue[] {
+  return issues.map((found) => (found.rule.startsWith(PREFIX) ? { ...found, level: 'error' } : found));
+}

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { pack } from 'tar-stream';
+import { CODE_IN_IMAGE } from '../../core/config/code-source';
+import { issue } from '../../core/config/issue';
+import type { RunSpec } from '../../core/config/run-spec';
+import { codeFiles } from './code-files';
+import { storedGzip } from './stored-gzip';
+
+/** A gzipped tar in memory, with its digest, by which it is named in S3. */
+export interface Archive {
+  bytes: Buffer;
+  sha256: string;
+}
+
+/** Wraps the tar of an archive in gzip. */
+export type Wrapping = (tar: Buffer) => Buffer;
+
+/**
+ * Without compression, so that the digest is the same on every machine and in the Python client. zlib output differs between releases, and
+ * code folders are small.
+ */
+const STORED: Wrapping = storedGzip;
+
+/** Compression used for registered runs since the first release: another digest would submit each of them again. */
+export const COMPRESSED: Wrapping = (tar) => gzipSync(tar, { level: 9 });
+
+/**
+ * A .tar.gz of `folder` whose bytes depend only on names, contents and the executable bit: the same code gives the same digest.
+ * @throws Error with a line for each reason why the folder cannot be packed
+ */
+export async function archiveFolder(folder: string, wrap = STORED): Promise<Archive> {
+  const { files, problems } = codeFiles(folder);
+  if (problems.length > 0)
+    throw new Error(problems.map((text) => issue('code/folder', 'error', 'code.source', text).message).join('\n'));
+  const tar = pack();
+  const chunks: Buffer[] = [];
+  tar.on('data', (chunk) => chunks.push(chunk as Buffer));
+  const ended = new Promise<void>((resolve, reject) => {
+    tar.on('end', resolve);
+    tar.on('error', reject);
+  });
+  for (const { name, isExecutable } of files) {
+    const mode = isExecutable ? 0o755 : 0o644;
+    tar.entry({ name, mode, mtime: new Date(0), uid: 0, gid: 0 }, readFileSync(path.join(folder, name)));
+  }
+  tar.finalize();
+  await ended;
+  const bytes = wrap(Buffer.concat(chunks));
+  return { bytes, sha256: sha256(bytes) };
+}
+
+/** The archive of a run's local code folder; undefined for built-in code, and for code in S3 or in the image. */
+export async function codeArchive(run: RunSpec, runFile: string, wrap = STORED): Promise<Archive | undefined> {
+  const { builtin, source } = run.code;
+  if (builtin || source === CODE_IN_IMAGE || source.startsWith('s3://')) return undefined;
+  return archiveFolder(path.resolve(path.dirname(runFile), source), wrap);
+}
+
+/** SHA-256 of the bytes as 64 lower-case hexadecimal digits. */
+export const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');

@@ -1,0 +1,60 @@
+import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { CODE_IN_IMAGE, type CodeFile, type CodeFolder, type InspectedFile } from '../../core/config/code-source';
+import { secretIn } from '../../core/config/formats/secret-values';
+import type { RuleContext } from '../../core/config/rule';
+import type { RunSpec } from '../../core/config/run-spec';
+import { codeFiles, isWithin, repositoryOf } from './code-files';
+
+/** What is read of a file: scripts and files with keys are shorter. */
+const START = Buffer.alloc(2 ** 18);
+
+/** Local facts about the run's code, for the rules. */
+export function codeContext(
+  run: RunSpec,
+  runFile: string,
+): Pick<RuleContext, 'codeFolder' | 'codeProblem' | 'codeFix'> {
+  const { source, builtin } = run.code;
+  if (builtin || source === CODE_IN_IMAGE || source.startsWith('s3://')) return {};
+  const folder = path.resolve(path.dirname(runFile), source);
+  if (!existsSync(folder)) return { codeProblem: 'must be a folder that exists, builtin, or an s3:// archive' };
+  if (!statSync(folder).isDirectory()) return { codeProblem: 'must be a folder, not a file' };
+  const start = realpathSync(path.dirname(path.resolve(runFile)));
+  const repository = repositoryOf(start);
+  if (isWithin(repository ?? start, realpathSync(folder))) return { codeFolder: inspected(folder) };
+  return {
+    codeProblem: repository
+      ? `must be in the run file's Git repository (${repository})`
+      : `must be in the run file's folder (${start}), which is in no Git repository`,
+    codeFix: repository ? undefined : 'run git init in the folder that holds both, or move the run file above the code',
+  };
+}
+
+function inspected(folder: string): CodeFolder {
+  const { files, ...rest } = codeFiles(folder);
+  return { files: files.map((file) => inspectedFile(folder, file)), ...rest };
+}
+
+function inspectedFile(folder: string, file: CodeFile): InspectedFile {
+  const text = startOf(path.join(folder, file.name));
+  const isScript = file.name.endsWith('.sh') || (text.startsWith('#!') && !file.name.endsWith('.py'));
+  const windowsLine = isScript ? firstWindowsLine(text) : undefined;
+  const secret = secretIn(text);
+  return { ...file, ...(windowsLine && { windowsLine }), ...(secret && { secret }) };
+}
+
+function startOf(file: string): string {
+  const opened = openSync(file, 'r');
+  try {
+    return START.toString('latin1', 0, readSync(opened, START));
+  } finally {
+    closeSync(opened);
+  }
+}
+
+/** As the driver does before it starts the script: an installer may have binary data behind its script. */
+function firstWindowsLine(text: string): number | undefined {
+  const [script = ''] = text.split('\0');
+  const index = script.split('\n').findIndex((line) => line.endsWith('\r'));
+  return index < 0 ? undefined : index + 1;
+}

@@ -1,0 +1,156 @@
+import { accessSync, constants, type Dirent, existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import path from 'node:path';
+import type { CodeFile, CodeFolder } from '../../core/config/code-source';
+
+/** Folders that are never packed. */
+const LEFT_OUT = new Set([
+  '.git',
+  '__pycache__',
+  'node_modules',
+  '.venv',
+  '.slipway',
+  '.pytest_cache',
+  '.ruff_cache',
+  '.mypy_cache',
+]);
+/** A folder with one of these is a Python environment of this machine, whatever its name. */
+const ENVIRONMENT_MARKERS = ['pyvenv.cfg', 'conda-meta'];
+
+const MOST_ENTRIES = 50_000;
+/** An archive is read into memory here and on every host. */
+const MOST_MIB = 512;
+/** Maximum size of the code of a run. */
+export const MOST_CODE_BYTES = MOST_MIB * 2 ** 20;
+
+const LOOP: Refused = ['must contain no link to itself or to a folder around it', 'remove it'];
+const NOWHERE: Refused = ['must contain no link that leads nowhere', 'remove it'];
+const UNREADABLE: Refused = ['must contain only what you may read', 'change its mode, or move it'];
+const NOT_UTF8: Refused = ['must contain only names in UTF-8', 'rename it'];
+type Refused = readonly [must: string, fix: string];
+
+/** A folder on the way: its name in the archive, and the folders around it, itself last, with links resolved. */
+interface Place {
+  name: string;
+  around: readonly string[];
+}
+
+/**
+ * The files below `folder` that belong into its archive, sorted by name, and why it cannot be packed. A link stands for what it leads to,
+ * within the repository of the folder, or within the folder itself when it is in no repository; links to other places are left out. The
+ * Python client has the same in `_code_files.py`, and test/clients compares the two.
+ */
+export function codeFiles(folder: string): CodeFolder<CodeFile> {
+  const top = realpathSync(folder);
+  const walk = new Walk(folder, repositoryOf(top) ?? top);
+  walk.visit({ name: '', around: [top] });
+  return walk.found();
+}
+
+/** The nearest folder with `.git` that is or contains `folder`. */
+export function repositoryOf(folder: string): string | undefined {
+  if (existsSync(path.join(folder, '.git'))) return folder;
+  const parent = path.dirname(folder);
+  return parent === folder ? undefined : repositoryOf(parent);
+}
+
+/** Whether `file` is `folder` or lies below it. */
+export const isWithin = (folder: string, file: string): boolean => {
+  const way = path.relative(folder, file);
+  return way !== '..' && !way.startsWith(`..${path.sep}`) && !path.isAbsolute(way);
+};
+
+class Walk {
+  readonly #files: CodeFile[] = [];
+  readonly #refused: { name: string; why: Refused }[] = [];
+  readonly #outside: string[] = [];
+  #entries = 0;
+
+  constructor(
+    private readonly folder: string,
+    private readonly root: string,
+  ) {}
+
+  visit(place: Place): void {
+    for (const entry of this.#entriesOf(place)) {
+      this.#entries += 1;
+      if (this.#entries > MOST_ENTRIES) return;
+      this.#take(entry, place);
+    }
+  }
+
+  #entriesOf({ name }: Place): Dirent[] {
+    try {
+      return readdirSync(path.join(this.folder, name), { withFileTypes: true });
+    } catch {
+      this.#refused.push({ name: name || '.', why: UNREADABLE });
+      return [];
+    }
+  }
+
+  #take(entry: Dirent, place: Place): void {
+    const name = place.name === '' ? entry.name : `${place.name}/${entry.name}`;
+    // The replacement character stands for bytes that are not UTF-8.
+    if (entry.name.includes('\uFFFD')) this.#refused.push({ name, why: NOT_UTF8 });
+    else if (entry.isSymbolicLink()) this.#follow(name, place);
+    else if (entry.isDirectory())
+      this.#enter(name, [...place.around.slice(0, -1), path.join(place.around.at(-1) ?? '', entry.name)]);
+    else if (entry.isFile()) this.#add(name);
+  }
+
+  #follow(name: string, { around }: Place): void {
+    if (LEFT_OUT.has(path.posix.basename(name))) return;
+    const target = this.#targetOf(name);
+    if (target === undefined) return;
+    const found = statSync(target);
+    if (!isWithin(this.root, target)) this.#outside.push(name);
+    else if (found.isFile()) this.#add(name);
+    else if (!found.isDirectory() || LEFT_OUT.has(path.basename(target))) return;
+    else if (around.some((folder) => isWithin(target, folder))) this.#refused.push({ name, why: LOOP });
+    else this.#enter(name, [...around, target]);
+  }
+
+  #targetOf(name: string): string | undefined {
+    try {
+      return realpathSync(path.join(this.folder, name));
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      this.#refused.push({ name, why: code === 'ELOOP' ? LOOP : code === 'EACCES' ? UNREADABLE : NOWHERE });
+      return undefined;
+    }
+  }
+
+  #enter(name: string, around: string[]): void {
+    if (LEFT_OUT.has(path.posix.basename(name))) return;
+    if (ENVIRONMENT_MARKERS.some((marker) => existsSync(path.join(this.folder, name, marker)))) return;
+    this.visit({ name, around });
+  }
+
+  #add(name: string): void {
+    const file = path.join(this.folder, name);
+    if (name.endsWith('.pyc')) return;
+    const { mode, size } = statSync(file);
+    if (isReadable(file)) this.#files.push({ name, bytes: size, isExecutable: (mode & 0o100) !== 0 });
+    else this.#refused.push({ name, why: UNREADABLE });
+  }
+
+  found(): CodeFolder<CodeFile> {
+    const mib = Math.ceil(this.#files.reduce((sum, { bytes }) => sum + bytes, 0) / 2 ** 20);
+    const problems = this.#refused.sort(byName).map(({ name, why: [must, fix] }) => ({ must, got: name, fix }));
+    if (this.#entries > MOST_ENTRIES)
+      problems.push({ must: `must contain at most ${MOST_ENTRIES} files`, got: 'more', fix: 'keep data in a channel' });
+    if (mib > MOST_MIB)
+      problems.push({ must: `must contain at most ${MOST_MIB} MiB`, got: `${mib} MiB`, fix: 'keep data in a channel' });
+    return { files: this.#files.sort(byName), problems, outside: this.#outside.sort() };
+  }
+}
+
+const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1);
+
+function isReadable(file: string): boolean {
+  try {
+    accessSync(file, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

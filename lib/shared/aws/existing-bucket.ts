@@ -1,0 +1,226 @@
+import {
+  GetBucketEncryptionCommand,
+  GetBucketLifecycleConfigurationCommand,
+  GetBucketPolicyCommand,
+  GetBucketVersioningCommand,
+  GetPublicAccessBlockCommand,
+  HeadBucketCommand,
+  type S3Client,
+  S3ServiceException,
+} from '@aws-sdk/client-s3';
+import { type Issue, issue } from '../../core/config/issue';
+import { LEFTOVER_TAG } from '../../core/contracts/storage';
+import { answerOrUndefined } from './answer-or-undefined';
+import { awsPrincipals, includesAction, includesResource, type PolicyStatement, statementsIn } from './policy-document';
+import { toldRegion } from './told-region';
+
+/** An existing bucket that an environment uses, and its required settings. */
+export interface ExistingBucket {
+  name: string;
+  purpose: 'data' | 'checkpoints';
+  partition: string;
+  region: string;
+  /** Account that must own it; undefined = not known. */
+  account?: string;
+  /** The key that the environment's roles may use; undefined = one that the stack creates. */
+  keyArn?: string;
+}
+
+/** Settings of a bucket. Reading them requires `s3:GetEncryptionConfiguration` and similar permissions. */
+interface BucketSettings {
+  /** Algorithm and key of the default encryption; undefined = SSE-S3. */
+  keyId?: string;
+  isEncryptedWithKms: boolean;
+  statements: PolicyStatement[];
+  isPublicAccessBlocked: boolean;
+  isVersioned: boolean;
+  expiresLeftovers: boolean;
+}
+
+/**
+ * Checks an existing bucket: Region, default encryption, a policy that requires TLS, and public access (errors), and versioning and
+ * expiration of leftovers (warnings). The message contains a missing policy statement. Throws when a setting cannot be read.
+ */
+export async function existingBucketIssues(s3: S3Client, bucket: ExistingBucket): Promise<Issue[]> {
+  const path = `storage.buckets.${bucket.purpose}`;
+  const found = await regionOf(s3, bucket.name);
+  if (found === undefined)
+    return [
+      error(path, 'must be a bucket that exists', bucket.name, 'create it, correct the name, or leave the option out'),
+    ];
+  if (found !== bucket.region)
+    return [
+      error(path, `must be a bucket in ${bucket.region}`, `${bucket.name} in ${found}`, 'use a bucket in that region'),
+    ];
+  const settings = await read(s3, bucket);
+  return [
+    ...encryptionIssues(path, settings, bucket),
+    ...policyIssues(path, settings, bucket),
+    ...publicAccessIssues(path, settings, bucket),
+    ...warnings(path, settings, bucket),
+  ];
+}
+
+const error = (path: string, must: string, got: string, fix: string) =>
+  issue('preflight/bucket', 'error', path, { must, got, fix });
+const warning = (path: string, must: string, got: string, fix: string) =>
+  issue('preflight/bucket', 'warning', path, { must, got, fix });
+
+/** Region of a bucket; undefined when the bucket does not exist. */
+async function regionOf(s3: S3Client, Bucket: string): Promise<string | undefined> {
+  const own = await s3.config.region();
+  try {
+    return (await s3.send(new HeadBucketCommand({ Bucket }))).BucketRegion ?? own;
+  } catch (cause) {
+    if (!(cause instanceof S3ServiceException)) throw cause;
+    if (cause.$metadata.httpStatusCode === 404 || ['NotFound', 'NoSuchBucket'].includes(cause.name)) return undefined;
+    const region = toldRegion(cause);
+    if (region === undefined || region === own) throw cause;
+    return region;
+  }
+}
+
+async function read(s3: S3Client, { name: Bucket, account }: ExistingBucket): Promise<BucketSettings> {
+  const asked = { Bucket, ...(account && { ExpectedBucketOwner: account }) };
+  const [encryption, policy, access, versioning, lifecycle] = await Promise.all([
+    answerOrUndefined(s3.send(new GetBucketEncryptionCommand(asked)), 'ServerSideEncryptionConfigurationNotFoundError'),
+    answerOrUndefined(s3.send(new GetBucketPolicyCommand(asked)), 'NoSuchBucketPolicy'),
+    answerOrUndefined(s3.send(new GetPublicAccessBlockCommand(asked)), 'NoSuchPublicAccessBlockConfiguration'),
+    s3.send(new GetBucketVersioningCommand(asked)),
+    answerOrUndefined(s3.send(new GetBucketLifecycleConfigurationCommand(asked)), 'NoSuchLifecycleConfiguration'),
+  ]);
+  const applied = encryption?.ServerSideEncryptionConfiguration?.Rules?.[0]?.ApplyServerSideEncryptionByDefault;
+  const block = access?.PublicAccessBlockConfiguration;
+  return {
+    keyId: applied?.KMSMasterKeyID,
+    isEncryptedWithKms: applied?.SSEAlgorithm?.startsWith('aws:kms') ?? false,
+    statements: statementsIn(policy?.Policy),
+    isPublicAccessBlocked: Boolean(
+      block?.BlockPublicAcls && block.BlockPublicPolicy && block.IgnorePublicAcls && block.RestrictPublicBuckets,
+    ),
+    isVersioned: versioning.Status === 'Enabled',
+    expiresLeftovers: (lifecycle?.Rules ?? []).some(
+      ({ Status, Filter, Expiration }) =>
+        Status === 'Enabled' &&
+        Expiration?.Days !== undefined &&
+        Filter?.Tag?.Key === LEFTOVER_TAG.key &&
+        Filter.Tag.Value === LEFTOVER_TAG.value,
+    ),
+  };
+}
+
+/** The roles could not read objects encrypted with a key that they are not allowed to use; keys managed by S3 need no permission. */
+function encryptionIssues(
+  path: string,
+  { isEncryptedWithKms, keyId }: BucketSettings,
+  bucket: ExistingBucket,
+): Issue[] {
+  const { keyArn, name } = bucket;
+  const isManagedByS3 = !isEncryptedWithKms || keyId === undefined || /alias\/aws\/s3$/.test(keyId);
+  if (isManagedByS3)
+    return [
+      warning(
+        path,
+        "should encrypt new objects with the environment's key",
+        `${name} with ${isEncryptedWithKms ? 'the key aws/s3' : 'SSE-S3'}`,
+        `set the default encryption of the bucket to aws:kms with ${keyArn ?? 'a key of your own, and set storage.kmsKeyArn to it'}`,
+      ),
+    ];
+  if (keyArn !== undefined && (keyArn === keyId || keyArn.endsWith(`:key/${keyId}`))) return [];
+  if (keyArn !== undefined && /(^|:)alias\//.test(keyId))
+    return [
+      warning(
+        path,
+        `must encrypt new objects with ${keyArn}`,
+        `${name} with ${keyId}`,
+        'check that the alias refers to that key',
+      ),
+    ];
+  return [
+    error(
+      path,
+      `${name} must encrypt new objects with the key of storage.kmsKeyArn, the only one that the environment's roles may use`,
+      keyId,
+      keyArn === undefined ? `write kmsKeyArn: ${keyId}` : `change the bucket's default encryption, or the option`,
+    ),
+  ];
+}
+
+function policyIssues(path: string, { statements }: BucketSettings, { partition, name }: ExistingBucket): Issue[] {
+  const resources = [`arn:${partition}:s3:::${name}`, `arn:${partition}:s3:::${name}/*`];
+  const demandsTls = statements.some(
+    (statement) =>
+      statement.Effect === 'Deny' &&
+      awsPrincipals(statement).includes('*') &&
+      includesAction(statement, 's3:*') &&
+      resources.every((resource) => includesResource(statement, resource)) &&
+      isOnlyPlainHttp(statement.Condition),
+  );
+  if (demandsTls) return [];
+  const missing = {
+    Sid: 'DenyInsecureTransport',
+    Effect: 'Deny',
+    Principal: '*',
+    Action: 's3:*',
+    Resource: resources,
+    Condition: { Bool: { 'aws:SecureTransport': 'false' } },
+  };
+  const fix = `add the statement ${JSON.stringify(missing)} to its policy`;
+  return [
+    error(
+      path,
+      'must have a policy that denies requests without TLS',
+      `no such statement in the policy of ${name}`,
+      fix,
+    ),
+  ];
+}
+
+const isOnlyPlainHttp = (condition: PolicyStatement['Condition'] = {}): boolean =>
+  Object.keys(condition).length === 1 &&
+  Object.keys(condition.Bool ?? {}).length === 1 &&
+  String(condition.Bool?.['aws:SecureTransport']) === 'false';
+
+function publicAccessIssues(
+  path: string,
+  { isPublicAccessBlocked }: BucketSettings,
+  { name }: ExistingBucket,
+): Issue[] {
+  if (isPublicAccessBlocked) return [];
+  const settings = ['BlockPublicAcls', 'IgnorePublicAcls', 'BlockPublicPolicy', 'RestrictPublicBuckets'];
+  return [
+    error(
+      path,
+      'must block public access with all four settings',
+      name,
+      `run aws s3api put-public-access-block --bucket ${name} --public-access-block-configuration ${settings.map((s) => `${s}=true`).join()}`,
+    ),
+  ];
+}
+
+function warnings(path: string, { isVersioned, expiresLeftovers }: BucketSettings, bucket: ExistingBucket): Issue[] {
+  const { name, purpose } = bucket;
+  const { key, value } = LEFTOVER_TAG;
+  return [
+    ...(isVersioned
+      ? []
+      : [
+          warning(
+            path,
+            'should be versioned: otherwise objects that are overwritten or deleted by mistake are lost',
+            name,
+            `run aws s3api put-bucket-versioning --bucket ${name} --versioning-configuration Status=Enabled`,
+          ),
+        ]),
+    ...(purpose === 'data' || expiresLeftovers
+      ? []
+      : [
+          warning(
+            path,
+            `should expire objects with the tag ${key}=${value}, which is set on incomplete checkpoints when their run ends`,
+            `no such lifecycle rule of ${name}`,
+            'add a lifecycle rule with this tag filter and an expiration',
+          ),
+        ]),
+  ];
+}

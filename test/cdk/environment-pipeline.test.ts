@@ -1,0 +1,52 @@
+import { App } from 'aws-cdk-lib';
+import { Match, Template } from 'aws-cdk-lib/assertions';
+import { CodePipelineSource } from 'aws-cdk-lib/pipelines';
+import { expect, test, vi } from 'vitest';
+import { EnvironmentPipeline, type EnvironmentStack } from '../../lib/cdk';
+import { SYNTH_MS, specOf, testApp } from './support/app';
+
+vi.setConfig({ testTimeout: SYNTH_MS });
+
+const ACCOUNTS = { dev: '111122223333', prod: '444455556666' };
+const zones = { network: { availabilityZoneIds: ['usw2-az1', 'usw2-az2'] } };
+const environment = (more: object = {}) => ({ spec: specOf({ ...zones, ...more }), runs: [], submissions: [] });
+
+function pipelineOf(app: App, environments = [environment({ accounts: ACCOUNTS })], approve?: string[]) {
+  return new EnvironmentPipeline(app, 'Pipeline', {
+    env: { account: ACCOUNTS.dev, region: 'us-west-2' },
+    environments,
+    approve,
+    source: CodePipelineSource.connection('acme/training', 'main', {
+      connectionArn: 'arn:aws:codeconnections:us-west-2:111122223333:connection/00000000-0000-0000-0000-000000000000',
+    }),
+  });
+}
+
+test('each account is a stage in the order of the file, and the last one waits for an approval', () => {
+  const pipeline = pipelineOf(testApp());
+  pipeline.pipeline.buildPipeline();
+  const approval = Match.objectLike({ ActionTypeId: Match.objectLike({ Category: 'Approval' }) });
+  Template.fromStack(pipeline).hasResourceProperties('AWS::CodePipeline::Pipeline', {
+    Stages: Match.arrayWith([
+      Match.objectLike({ Name: 'dev', Actions: Match.not(Match.arrayWith([approval])) }),
+      Match.objectLike({ Name: 'prod', Actions: Match.arrayWith([approval]) }),
+    ]),
+  });
+  const stacks = ['dev', 'prod'].map((stage) => {
+    const stack = pipeline.node.findChild(stage).node.findChild('Slipway-research-us-west-2') as EnvironmentStack;
+    return [stack.account, stack.stackName];
+  });
+  expect(stacks).toEqual([
+    [ACCOUNTS.dev, 'Slipway-research-us-west-2'],
+    [ACCOUNTS.prod, 'Slipway-research-us-west-2'],
+  ]);
+});
+
+test('fails: no accounts, an approval of no stage, and one stage in two accounts', () => {
+  expect(() => pipelineOf(new App(), [environment()])).toThrow(/research: accounts: must be given in a pipeline/);
+  const both = [environment({ accounts: ACCOUNTS }), environment({ name: 'other', accounts: { dev: ACCOUNTS.prod } })];
+  expect(() => pipelineOf(new App(), both)).toThrow(/other: accounts.dev: must be 111122223333/);
+  expect(() => pipelineOf(new App(), [environment({ accounts: ACCOUNTS })], ['live'])).toThrow(
+    /approve: must name stages of accounts \(dev, prod\), got live/,
+  );
+});

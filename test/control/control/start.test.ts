@@ -1,0 +1,198 @@
+// What a start answers and writes: whole answers, refusals at their path, and which earlier run stands for a repeated one.
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { ControlPayload } from '../../../lib/core/contracts/control';
+import { CLOSED_ITEM } from '../../../lib/core/contracts/run-table';
+import { type FakeWorld, fakeWorld, RUN_FILE } from '../support/fake-world';
+
+let world: FakeWorld;
+beforeEach(() => {
+  world = fakeWorld();
+});
+const HASH = 'a'.repeat(64);
+const DIGEST = 'b'.repeat(64);
+const RUN = 'pretrain-261121120000';
+const OWN_CODE = `name: own
+code: { source: ./src }
+image: { kind: uri, uri: "111122223333.dkr.ecr.us-west-2.amazonaws.com/mine@sha256:${'0'.repeat(64)}" }
+compute: { instanceType: ml.m5.xlarge }
+`;
+const start = (more: object = {}) =>
+  world.ask({ action: 'start', runFile: RUN_FILE, clientRequestId: 'r1', ...more } as ControlPayload);
+const startedId = async (more: object) => {
+  const answer = await start(more);
+  if (!answer.ok || !('runId' in answer)) throw new Error(JSON.stringify(answer));
+  return answer.runId;
+};
+const errorsOf = (answer: Awaited<ReturnType<typeof start>>) =>
+  'issues' in answer ? answer.issues.filter(({ level }) => level === 'error') : [];
+
+describe('the answer', () => {
+  test('has each quota with limit, use and verdict', async () => {
+    world.limits.set('ml.m5.xlarge for training job usage', { value: 4 });
+    const answer = await start();
+    expect(answer).toMatchObject({ ok: true, runId: RUN, uploads: [] });
+    expect('quota' in answer && answer.quota).toContainEqual({
+      code: expect.stringMatching(/^L-[0-9A-F]{8}$/),
+      name: 'ml.m5.xlarge for training job usage',
+      needed: 2,
+      limit: 4,
+      inUse: null,
+      verdict: 'enough',
+    });
+  });
+
+  test('to the same request is short: what was checked once is not checked again', async () => {
+    await start();
+    const writes = world.table.writes();
+    world.s3.objects.clear();
+    expect(await start()).toEqual({ ok: true, runId: RUN, uploads: [], issues: [], quota: [] });
+    expect([world.table.writes(), world.s3.objects.size]).toEqual([writes, 0]);
+  });
+
+  test('to a confirmation names no job yet', async () => {
+    await start();
+    expect(await world.ask({ action: 'start', runId: RUN, confirm: true })).toEqual({
+      ok: true,
+      runId: RUN,
+      state: 'queued',
+      queuePosition: null,
+      trainingJobName: null,
+      trainingJobArn: null,
+    });
+  });
+
+  test('to a file that cannot be read has its issues and no quota', async () => {
+    const answer = await start({ runFile: 'name: [' });
+    expect(answer).toMatchObject({ ok: false, quota: [] });
+    expect(errorsOf(answer)).toHaveLength(1);
+  });
+});
+
+describe('fails', () => {
+  test('in an environment that is being deleted, for a start and for a resume', async () => {
+    const closed = { runId: { S: CLOSED_ITEM }, item: { S: CLOSED_ITEM }, isClosed: { BOOL: true } };
+    world.table.items.set(`${CLOSED_ITEM}|${CLOSED_ITEM}`, closed);
+    const answer = await start();
+    expect(answer).toMatchObject({ ok: false, issues: [{ rule: 'environment/closed', path: 'environment' }] });
+    expect(world.table.items.size).toBe(1);
+    world.table.items.set(`${CLOSED_ITEM}|${CLOSED_ITEM}`, { ...closed, isClosed: { BOOL: false } });
+    expect(await start()).toMatchObject({ ok: true });
+  });
+
+  test.each([
+    ['after: [gone-261121120000]', 'after[0]', 'gone-261121120000'],
+    ['checkpoints: { startFrom: gone-261121120000 }', 'checkpoints.startFrom', 'gone-261121120000'],
+  ])('%s: a run of nobody', async (line, path, got) => {
+    expect(errorsOf(await start({ runFile: `${RUN_FILE}${line}\n` }))).toEqual([
+      {
+        rule: 'run/unknown',
+        level: 'error',
+        path,
+        message: `${path}: must be a run of team nlp, got ${got}; see slipway list`,
+      },
+    ]);
+  });
+
+  test.each([
+    [
+      'built-in code',
+      RUN_FILE,
+      { code: { sha256: DIGEST, bytes: 5 } },
+      'must be own code when a digest is sent, got builtin; send no digest',
+    ],
+    ['own code', OWN_CODE, {}, 'must come with the digest of its archive, got ./src; launch with the slipway command'],
+    [
+      'an archive in S3',
+      OWN_CODE.replace('./src', 's3://artifact-bucket/runs/nlp/code.tar.gz, entryPoint: train.py'),
+      {},
+      'must come with the digest of its archive: the driver starts nothing unchecked, got s3://artifact-bucket/runs/nlp/code.tar.gz;',
+    ],
+  ])('%s with the wrong half of its digest', async (_, runFile, more, message) => {
+    const [error, ...others] = errorsOf(await start({ runFile, ...more }));
+    expect(error?.message).toContain(`code.source: ${message}`);
+    expect([error?.rule, error?.path, others]).toEqual(['code/digest', 'code.source', []]);
+  });
+
+  test('a run id that is taken, after one try, and a confirmation of a run that is not there', async () => {
+    await start({ runId: 'mine' });
+    const { create } = world.store;
+    let tries = 0;
+    world.store.create = (...args) => {
+      tries += 1;
+      return create.apply(world.store, args);
+    };
+    expect(await start({ runId: 'mine', clientRequestId: 'r2' })).toMatchObject({ issues: [{ rule: 'run-id/taken' }] });
+    expect(tries).toBe(1);
+    const answer = await world.ask({ action: 'start', runId: 'gone', confirm: true });
+    expect(answer).toMatchObject({ ok: false, issues: [{ rule: 'run/unknown' }] });
+  });
+
+  test('a request whose run has lost its intent is an error, and its file is no live twin', async () => {
+    await start({ clientRequestId: HASH });
+    const { findIntent } = world.store;
+    world.store.findIntent = async () => undefined;
+    await expect(start({ clientRequestId: HASH })).rejects.toThrow(`run ${RUN} has no intent in the run table`);
+    for (const [id, item] of world.table.items) if (item.madeRun) world.table.items.delete(id);
+    world.pass(60_000);
+    world.store.findIntent = async (runId) => (runId === RUN ? undefined : findIntent.call(world.store, runId));
+    expect(await startedId({ clientRequestId: HASH })).not.toBe(RUN);
+  });
+
+  test('a run id whose job names would have more than 63 characters; one that fits is taken', async () => {
+    // research-<id>-a999
+    const id = (length: number) => 'x'.repeat(length);
+    expect(await start({ runId: id(45) })).toMatchObject({ ok: true, runId: id(45) });
+    world.describe({ name: 'research-of-all' });
+    world.pass(60_000);
+    const [error] = errorsOf(await start({ runId: id(45), clientRequestId: 'r2' }));
+    expect(error?.message).toContain('(research-of-all-<run id>-a001)');
+  });
+});
+
+describe('a run is written', () => {
+  test('with tags and note where it has some, and without the fields where it has none', async () => {
+    const plain = await world.store.find(await startedId({}));
+    expect(Object.keys(plain ?? {})).not.toEqual(expect.arrayContaining(['tags']));
+    expect(plain).not.toHaveProperty('note');
+    expect(plain).not.toHaveProperty('notBefore');
+    const more = { runFile: `${RUN_FILE}tags: { project: x }\n`, note: 'a try', startAt: '2026-11-22T00:00:00.000Z' };
+    const full = await world.store.find(await startedId({ ...more, clientRequestId: 'r2' }));
+    expect(full).toMatchObject({ tags: { project: 'x' }, note: 'a try', notBefore: Date.UTC(2026, 10, 22) });
+  });
+});
+
+describe('a registered run', () => {
+  /** The same start once its request has expired, as it did after a week in 0.1.0. */
+  const again = async (more: object = {}) => {
+    for (const [id, item] of world.table.items) if (item.madeRun) world.table.items.delete(id);
+    world.pass(60_000);
+    return startedId({ clientRequestId: HASH, ...more });
+  };
+
+  test('is found by its file while it is live, although its request has expired', async () => {
+    const first = await startedId({ clientRequestId: HASH });
+    expect(await again()).toBe(first);
+  });
+
+  test('is another one with another file, another code, or for a person who starts the same', async () => {
+    const first = await startedId({ clientRequestId: HASH });
+    expect(await again({ runFile: RUN_FILE.replace('steps: 100', 'steps: 200') })).not.toBe(first);
+    expect(await again({ clientRequestId: 'of-a-person' })).not.toBe(first);
+    const own = await startedId({ runFile: OWN_CODE, code: { sha256: HASH, bytes: 5 }, clientRequestId: DIGEST });
+    expect(await again({ runFile: OWN_CODE, code: { sha256: HASH, bytes: 5 } })).toBe(own);
+    expect(await again({ runFile: OWN_CODE, code: { sha256: DIGEST, bytes: 5 } })).not.toBe(own);
+  });
+
+  test('is another one once the first is over, and beside a run of another name', async () => {
+    const first = await startedId({ clientRequestId: HASH });
+    await world.ask({ action: 'start', runId: first, confirm: true });
+    await world.settle();
+    world.train(`research-${first}-a001`);
+    await world.tick();
+    world.end(`research-${first}-a001`, 'Completed');
+    await world.tick();
+    const second = await again();
+    expect(second).not.toBe(first);
+    expect(await again()).toBe(second);
+  });
+});

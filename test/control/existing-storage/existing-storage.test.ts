@@ -1,0 +1,272 @@
+import { DescribeKeyCommand, GetKeyPolicyCommand, KMSClient } from '@aws-sdk/client-kms';
+import {
+  GetBucketEncryptionCommand,
+  GetBucketLifecycleConfigurationCommand,
+  GetBucketPolicyCommand,
+  GetBucketVersioningCommand,
+  GetPublicAccessBlockCommand,
+  HeadBucketCommand,
+  S3Client,
+  S3ServiceException,
+} from '@aws-sdk/client-s3';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { onEvent } from '../../../lib/control/existing-storage/existing-storage';
+import { dataRepositoryKeyStatements } from '../../../lib/core/contracts/storage';
+import { resourceEvents } from '../../support/custom-resource-events';
+import { mockClient } from '../../support/mocked-clients';
+
+const s3 = mockClient(S3Client);
+const kms = mockClient(KMSClient);
+const region = 'us-west-2';
+const account = '111122223333';
+const KEY = `arn:aws:kms:us-west-2:${account}:key/1234abcd-12ab-34cd-56ef-1234567890ab`;
+const OTHER = KEY.replace('1234abcd', '00000000');
+const warned: string[] = [];
+const deps = {
+  s3: new S3Client({ region }),
+  kms: new KMSClient({ region }),
+  warn: (text: string) => warned.push(text),
+};
+const PLACE = { partition: 'aws', region, account, urlSuffix: 'amazonaws.com' };
+const events = resourceEvents('Custom::SlipwayExistingStorage', {
+  ...PLACE,
+  buckets: JSON.stringify({ data: 'lake' }),
+  keyArn: KEY,
+});
+
+const refused = (name: string, httpStatusCode: number, headers: Record<string, string> = {}) => {
+  // The deserialiser of the SDK adds the answer.
+  const $response = { statusCode: httpStatusCode, headers };
+  return Object.assign(new S3ServiceException({ name, $fault: 'client', $metadata: { httpStatusCode } }), {
+    $response,
+  });
+};
+const named = (name: string) => Object.assign(new Error(name), { name });
+const policyOf = (...Statement: object[]) => JSON.stringify({ Version: '2012-10-17', Statement });
+const TLS = {
+  Effect: 'Deny',
+  Principal: { AWS: '*' },
+  Action: ['s3:*'],
+  Resource: ['arn:aws:s3:::lake', 'arn:aws:s3:::lake/*'],
+  Condition: { Bool: { 'aws:SecureTransport': false } },
+};
+const ROOT = { Effect: 'Allow', Principal: { AWS: `arn:aws:iam::${account}:root` }, Action: 'kms:*', Resource: '*' };
+const encryptedWith = (SSEAlgorithm: 'aws:kms' | 'AES256', KMSMasterKeyID?: string) =>
+  s3.on(GetBucketEncryptionCommand).resolves({
+    ServerSideEncryptionConfiguration: {
+      Rules: [{ ApplyServerSideEncryptionByDefault: { SSEAlgorithm, KMSMasterKeyID } }],
+    },
+  });
+const blocked = (BlockPublicPolicy: boolean) =>
+  s3.on(GetPublicAccessBlockCommand).resolves({
+    PublicAccessBlockConfiguration: {
+      BlockPublicAcls: true,
+      IgnorePublicAcls: true,
+      BlockPublicPolicy,
+      RestrictPublicBuckets: true,
+    },
+  });
+
+beforeEach(() => {
+  warned.length = 0;
+  s3.reset();
+  kms.reset();
+  s3.on(HeadBucketCommand).resolves({ BucketRegion: region });
+  encryptedWith('aws:kms', KEY);
+  s3.on(GetBucketPolicyCommand).resolves({ Policy: policyOf(TLS) });
+  blocked(true);
+  s3.on(GetBucketVersioningCommand).resolves({ Status: 'Enabled' });
+  s3.on(GetBucketLifecycleConfigurationCommand).rejects(named('NoSuchLifecycleConfiguration'));
+  kms.on(DescribeKeyCommand).resolves({
+    KeyMetadata: { KeyId: 'k', KeyState: 'Enabled', KeySpec: 'SYMMETRIC_DEFAULT', KeyUsage: 'ENCRYPT_DECRYPT' },
+  });
+  kms.on(GetKeyPolicyCommand).resolves({ Policy: policyOf(ROOT) });
+});
+
+const reason = (more: Record<string, string> = {}) =>
+  onEvent(deps, events.create(more)).then(
+    () => '',
+    (error: Error) => error.message,
+  );
+
+test('buckets and a key that are as they must be pass, and nothing is said', async () => {
+  expect(await onEvent(deps, events.create())).toEqual({ PhysicalResourceId: 'existing-storage' });
+  expect(warned).toEqual([]);
+});
+
+test('delete looks at nothing and changes nothing', async () => {
+  expect(await onEvent(deps, events.delete())).toEqual({ PhysicalResourceId: 'existing-storage' });
+  expect([...s3.calls(), ...kms.calls()]).toEqual([]);
+});
+
+test('settings are read of a bucket of the account only', async () => {
+  await onEvent(deps, events.update());
+  expect(s3.commandCalls(GetBucketPolicyCommand)[0]?.args[0].input).toEqual({
+    Bucket: 'lake',
+    ExpectedBucketOwner: account,
+  });
+});
+
+test('what is better otherwise, and works, is a warning', async () => {
+  encryptedWith('AES256');
+  s3.on(GetBucketVersioningCommand).resolves({});
+  const buckets = JSON.stringify({ data: 'lake', checkpoints: 'lake' });
+  expect(await reason({ buckets })).toBe('');
+  expect(warned.map((text) => text.slice(0, 60))).toEqual([
+    'storage.buckets.data: should encrypt new objects with the en',
+    'storage.buckets.data: should be versioned: otherwise objects',
+    'storage.buckets.checkpoints: should encrypt new objects with',
+    'storage.buckets.checkpoints: should be versioned: otherwise ',
+    'storage.buckets.checkpoints: should expire objects with the ',
+  ]);
+});
+
+test('what does not hold fails the deploy, and only what is better otherwise goes to the log', async () => {
+  encryptedWith('AES256');
+  blocked(false);
+  expect(await reason()).toContain('put-public-access-block');
+  expect(warned).toEqual([expect.stringContaining('should encrypt new objects')]);
+});
+
+test('a rule for the tag of leftovers is found', async () => {
+  s3.on(GetBucketLifecycleConfigurationCommand).resolves({
+    Rules: [{ Status: 'Enabled', Filter: { Tag: { Key: 'slipway', Value: 'leftover' } }, Expiration: { Days: 30 } }],
+  });
+  expect(await reason({ buckets: JSON.stringify({ checkpoints: 'lake' }) })).toBe('');
+  expect(warned).toEqual([]);
+});
+
+describe('fails: a bucket', () => {
+  test('that does not exist', async () => {
+    s3.on(HeadBucketCommand).rejects(refused('NotFound', 404));
+    expect(await reason()).toBe(
+      'storage.buckets.data: must be a bucket that exists, got lake; create it, correct the name, or leave the option out',
+    );
+  });
+
+  test.each([301, 400, 403])('of another region, which answers %i', async (status) => {
+    s3.on(HeadBucketCommand).rejects(refused('Other', status, { 'x-amz-bucket-region': 'eu-west-1' }));
+    expect(await reason()).toBe(
+      'storage.buckets.data: must be a bucket in us-west-2, got lake in eu-west-1; use a bucket in that region',
+    );
+  });
+
+  test('of another account', async () => {
+    s3.on(HeadBucketCommand).rejects(refused('Forbidden', 403, { 'x-amz-bucket-region': region }));
+    expect(await reason()).toContain('storage.buckets.data: must belong to the account of the environment');
+  });
+
+  test('with another key', async () => {
+    encryptedWith('aws:kms', OTHER);
+    expect(await reason()).toContain(`only one that the environment's roles may use, got ${OTHER}`);
+  });
+
+  test('with a key, where none is named', async () => {
+    const { keyArn: _, ...rest } = events.create().ResourceProperties;
+    const event = { ...events.create(), ResourceProperties: rest } as ReturnType<typeof events.create>;
+    await expect(onEvent(deps, event)).rejects.toThrow(`write kmsKeyArn: ${KEY}`);
+  });
+
+  test('that may be made public', async () => {
+    blocked(false);
+    expect(await reason()).toContain('run aws s3api put-public-access-block --bucket lake');
+  });
+
+  test.each([
+    ['no policy', () => s3.on(GetBucketPolicyCommand).rejects(named('NoSuchBucketPolicy'))],
+    [
+      'a denial of objects only',
+      () => s3.on(GetBucketPolicyCommand).resolves({ Policy: policyOf({ ...TLS, Resource: 'arn:aws:s3:::lake/*' }) }),
+    ],
+    [
+      'a denial for one role',
+      () =>
+        s3
+          .on(GetBucketPolicyCommand)
+          .resolves({ Policy: policyOf({ ...TLS, Principal: { AWS: 'arn:aws:iam::111122223333:role/a' } }) }),
+    ],
+    [
+      'a denial with another condition beside it',
+      () =>
+        s3.on(GetBucketPolicyCommand).resolves({
+          Policy: policyOf({ ...TLS, Condition: { ...TLS.Condition, StringEquals: { 'aws:SourceVpc': 'vpc-1' } } }),
+        }),
+    ],
+  ])('that does not demand TLS: %s; the statement is printed', async (_, arrange) => {
+    arrange();
+    const message = await reason();
+    const [, statement = ''] = /add the statement (\{.*\}) to its policy/.exec(message) ?? [];
+    // What is printed is what is asked for.
+    s3.on(GetBucketPolicyCommand).resolves({ Policy: policyOf(JSON.parse(statement)) });
+    expect(await reason()).toBe('');
+  });
+});
+
+describe('fails: a key', () => {
+  test('that does not exist', async () => {
+    kms.on(DescribeKeyCommand).rejects(named('NotFoundException'));
+    expect(await reason()).toContain('storage.kmsKeyArn: must be a key that exists');
+  });
+
+  test.each([
+    [{ KeyState: 'PendingDeletion' }, 'in state PendingDeletion'],
+    [{ KeySpec: 'RSA_2048', KeyUsage: 'ENCRYPT_DECRYPT' }, 'RSA_2048 for ENCRYPT_DECRYPT'],
+    [{ KeySpec: 'HMAC_256', KeyUsage: 'GENERATE_VERIFY_MAC' }, 'HMAC_256'],
+  ] as const)('of the wrong kind: %o', async (metadata, text) => {
+    kms.on(DescribeKeyCommand).resolves({ KeyMetadata: { KeyId: 'k', ...metadata } });
+    expect(await reason()).toContain(text);
+  });
+
+  test('whose policy leaves nothing to the account; the statement is printed', async () => {
+    const other = { ...ROOT, Principal: { AWS: `arn:aws:iam::${account}:role/admin` }, Action: 'kms:Describe*' };
+    kms.on(GetKeyPolicyCommand).resolves({ Policy: policyOf(other) });
+    const [, statement = ''] = /add the statement (\{.*\}) to its policy/.exec(await reason()) ?? [];
+    kms.on(GetKeyPolicyCommand).resolves({ Policy: policyOf(other, JSON.parse(statement)) });
+    expect(await reason()).toBe('');
+  });
+
+  test('whose policy lacks what FSx for Lustre needs; the statements are printed', async () => {
+    const message = await reason({ dataRepository: 'lake' });
+    const [, statements = ''] = /add the statements (\[.*\]) to its policy/.exec(message) ?? [];
+    expect(JSON.parse(statements)).toEqual(dataRepositoryKeyStatements({ ...PLACE, bucketName: 'lake' }));
+    kms.on(GetKeyPolicyCommand).resolves({ Policy: policyOf(ROOT, ...JSON.parse(statements)) });
+    expect(await reason({ dataRepository: 'lake' })).toBe('');
+  });
+
+  test('together with everything that is wrong with the buckets', async () => {
+    kms.on(DescribeKeyCommand).rejects(named('NotFoundException'));
+    blocked(false);
+    s3.on(GetBucketPolicyCommand).rejects(named('NoSuchBucketPolicy'));
+    expect((await reason()).split('\n').map((line) => line.split(':')[0])).toEqual([
+      'storage.buckets.data',
+      'storage.buckets.data',
+      'storage.kmsKeyArn',
+    ]);
+  });
+});
+
+test('a policy that allows roles one by one cannot be judged: a warning', async () => {
+  kms.on(GetKeyPolicyCommand).resolves({
+    Policy: policyOf({ ...ROOT, Condition: { StringEquals: { 'kms:CallerAccount': account } } }),
+  });
+  expect(await reason()).toBe('');
+  expect(warned[0]).toContain('narrower statements');
+});
+
+test('fails: a key and a bucket that deny the look are named by their options', async () => {
+  kms.on(DescribeKeyCommand).rejects(named('AccessDeniedException'));
+  s3.on(HeadBucketCommand).rejects(named('Forbidden'));
+  expect((await reason()).split('\n').map((line) => line.split(':')[0])).toEqual([
+    'storage.buckets.data',
+    'storage.kmsKeyArn',
+  ]);
+});
+
+test('fails: a service error is no finding', async () => {
+  kms.on(DescribeKeyCommand).rejects(named('KMSInternalException'));
+  expect(await reason()).toBe('KMSInternalException');
+});
+
+test('fails: malformed properties', async () => {
+  expect(await reason({ buckets: '{"data":1}' })).toMatch(/buckets: /);
+});

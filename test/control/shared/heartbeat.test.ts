@@ -1,0 +1,106 @@
+import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { describe, expect, test } from 'vitest';
+import { beatReading, readHeartbeat } from '../../../lib/control/shared/heartbeat';
+import { mockClient } from '../../support/mocked-clients';
+import { serviceError } from '../support/fake-sagemaker';
+
+const AT = 1_800_000_000_000;
+const beat = (more: object = {}) => beatReading({ attempt: 1, step: 5, phase: 'save', ...more }, AT).heartbeat;
+
+test('what an older driver leaves out, or a broken one garbles, is not known', () => {
+  expect(beat()).toEqual({
+    attempt: 1,
+    step: 5,
+    phase: 'save',
+    writtenAt: AT,
+    vitals: {
+      firstStep: null,
+      loss: null,
+      lossAlert: null,
+      slowHost: null,
+      stepsPerHour: null,
+      usualStepsPerHour: null,
+      restarts: 0,
+      handOver: false,
+      setAside: [],
+      sparesLeft: null,
+    },
+  });
+  const garbled = {
+    loss: 'x',
+    restarts: -1,
+    slowHost: { host: 1 },
+    setAside: 5,
+    gpuUtilizationPercent: 101,
+    handOver: 1,
+  };
+  expect(beat(garbled)).toEqual(beat());
+  expect(beat({ step: 'x', phase: 5 })).toMatchObject({ step: null, phase: '' });
+  expect([0, 100].map((value) => beat({ gpuUtilizationPercent: value })?.vitals?.gpuUtilizationPercent)).toEqual([
+    0, 100,
+  ]);
+});
+
+test.each([undefined, null, 'text', {}, { attempt: 'x' }])('%j is no heartbeat', (facts) => {
+  expect(beatReading(facts, AT)).toEqual({ heartbeatError: 'it is not the heartbeat of a driver', unreadBeatAt: AT });
+});
+
+describe('times of steps', () => {
+  const SECONDS = AT / 1000;
+  const START = { number: 0, firstStep: 1, firstStepAt: SECONDS - 60, step: 5, stepAt: SECONDS - 1, endedAt: null };
+  const starts = (more: object) => beat({ starts: [START], ...more })?.starts?.[0];
+
+  test('are seconds of the host, milliseconds here', () => {
+    expect(starts({ at: SECONDS })).toEqual({ ...START, firstStepAt: AT - 60_000, stepAt: AT - 1000 });
+    expect(starts({})).toMatchObject({ stepAt: AT - 1000 });
+    expect(beat({ starts: [{ ...START, stepAt: SECONDS - 1.0004 }] })?.starts?.[0]?.stepAt).toBe(AT - 1000);
+  });
+
+  test('are put right where the clock of the host is more than five seconds off', () => {
+    expect(starts({ at: SECONDS - 5 })).toMatchObject({ stepAt: AT - 1000 });
+    expect(starts({ at: SECONDS - 6 })).toMatchObject({ firstStepAt: AT - 54_000, stepAt: AT + 5000, endedAt: null });
+    expect(starts({ at: SECONDS + 5 })).toMatchObject({ stepAt: AT - 1000 });
+    expect(starts({ at: SECONDS + 6 })).toMatchObject({ stepAt: AT - 7000 });
+  });
+
+  test('are not known of a driver that gives none, or gives something else', () => {
+    expect(beat()).not.toHaveProperty('starts');
+    expect(beat({ starts: [{ ...START, number: -1 }] })).not.toHaveProperty('starts');
+    expect(beat({ starts: [] })?.starts).toEqual([]);
+  });
+});
+
+describe('reading', () => {
+  const s3 = mockClient(S3Client);
+  const read = () => readHeartbeat(new S3Client({ region: 'us-west-2' }), 's3://b/run/heartbeat.json');
+  const answer = (text: string | undefined, LastModified?: Date) =>
+    s3.on(GetObjectCommand, { Bucket: 'b', Key: 'run/heartbeat.json' }).resolves({
+      LastModified,
+      ...(text !== undefined && { Body: { transformToString: async () => text } as never }),
+    });
+
+  test('gives the beat with the time of the object', async () => {
+    answer('{"attempt":2,"step":9}', new Date(AT));
+    expect(await read()).toMatchObject({ heartbeat: { attempt: 2, step: 9, writtenAt: AT } });
+    answer('{"attempt":2,', new Date(AT));
+    expect(await read()).toEqual({ heartbeatError: 'it is not the heartbeat of a driver', unreadBeatAt: AT });
+  });
+
+  test.each([
+    ['{}', undefined],
+    [undefined, new Date(AT)],
+  ])('body %s at %s is an answer that says nothing', async (text, at) => {
+    answer(text, at);
+    expect(await read()).toEqual({ heartbeatError: 'Error: the answer has no body or no time' });
+  });
+
+  test('tells one that is not there from one that could not be read', async () => {
+    const failing = (name: string) => {
+      s3.on(GetObjectCommand).rejects(serviceError(name, 'x'));
+      return read();
+    };
+    expect(await failing('NoSuchKey')).toEqual({});
+    expect(await failing('NotFound')).toEqual({});
+    expect(await failing('AccessDenied')).toEqual({ heartbeatError: 'AccessDenied: x' });
+  });
+});

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { plannedCostIssues, priceIssues } from '../../../lib/core/admission/price';
+import { planRun } from '../../../lib/core/planner/run/plan-run';
+import { PLANNABLE, runOf } from '../../support/runs';
+
+const FACTS = { region: 'us-west-2' };
+const run = (limits: object = {}, changes: object = {}) =>
+  runOf({
+    ...PLANNABLE,
+    data: [{ channel: 'train', s3: 's3://{dataBucket}/tokens/' }],
+    limits,
+    ...changes,
+  });
+const planned = (): number => {
+  const plan = planRun(run(), FACTS);
+  return Array.isArray(plan) ? Number.NaN : (plan.usd.onDemand ?? Number.NaN);
+};
+
+test('a cap of exactly the planned cost is enough, a cent less is not', () => {
+  const usd = planned();
+  expect(plannedCostIssues(run({ maxCostUsd: usd }), FACTS)).toEqual([]);
+  expect(plannedCostIssues(run({ maxCostUsd: usd - 0.01 }), FACTS)).toMatchObject([{ rule: 'limits/planned-cost' }]);
+});
+
+test('nothing is said of the planned cost without a cap, without a plan, and without a price', () => {
+  expect(plannedCostIssues(run(), FACTS)).toEqual([]);
+  const own = { model: undefined, code: { source: './src', entryPoint: 't.py' } };
+  expect(plannedCostIssues(run({ maxCostUsd: 1 }, own), FACTS)).toEqual([]);
+  const unpriced = { compute: { instanceType: 'ml.p6e-gb200.36xlarge', instanceCount: 2 } };
+  expect(plannedCostIssues(run({ maxCostUsd: 1 }, unpriced), { region: 'eu-north-1' })).toEqual([]);
+});
+
+test('an unknown price is told of once, unless a cap or a person takes it', () => {
+  const unpriced = { compute: { instanceType: 'ml.trn2.48xlarge', instanceCount: 1 } };
+  expect(priceIssues(run({}, unpriced), FACTS, false)).toMatchObject([{ rule: 'price/unknown' }]);
+  expect(priceIssues(run({}, unpriced), FACTS, true)).toEqual([]);
+  expect(priceIssues(run({ maxCostUsd: 5 }, unpriced), FACTS, false)).toEqual([]);
+  expect(priceIssues(run(), FACTS, false)).toEqual([]);
+  const own = { ...FACTS, prices: { 'ml.trn2.48xlarge': 40 } };
+  expect(priceIssues(run({}, unpriced), own, false)).toEqual([]);
+});

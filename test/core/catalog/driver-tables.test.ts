@@ -1,0 +1,19 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { EXIT_CODES } from '../../../lib/core/catalog/exit-codes';
+import { driverTables } from '../../../scripts/driver-tables/text';
+
+const CONTAINERS = path.join(__dirname, '../../../containers');
+
+test("the driver's tables are what the catalog says: run `npm run driver:tables`", () => {
+  expect(readFileSync(path.join(CONTAINERS, 'driver/slipway_driver/tables.py'), 'utf8')).toBe(driverTables());
+});
+
+test("the trainer's exit codes are those of the catalog", () => {
+  const text = readFileSync(path.join(CONTAINERS, 'trainer/slipway_trainer/exits.py'), 'utf8');
+  const found = [...text.matchAll(/^([A-Z_]+) = (\d+)$/gm)].map(([, name, code]) => [name, Number(code)]);
+  expect(found.length).toBeGreaterThan(4);
+  const known = EXIT_CODES.map(({ name, code }) => [name, code]);
+  expect(known).toEqual(expect.arrayContaining(found));
+});

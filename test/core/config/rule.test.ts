@@ -1,0 +1,47 @@
+// What rules are made of: whom they look at, and what becomes of their findings.
+import { expect, test } from 'vitest';
+import { applyRule, issueOf, type Rule, regionOf, rulesAbout, trainingRule, when } from '../../../lib/core/config/rule';
+import { writingKey } from '../../../lib/core/config/team-keys';
+import { BASE, DESCRIPTOR, runOf } from '../../support/runs';
+
+const FINDING = { path: 'name', must: 'must hold', got: 'x', fix: 'change it' };
+const RULE: Rule = { id: 'a/b', level: 'warning', what: '', why: '', source: '', check: () => [FINDING] };
+const TRAINING = runOf(BASE);
+const PROCESSING = runOf({ ...BASE, kind: 'processing' });
+
+test('a finding has the level of its rule, or one of its own', () => {
+  const message = 'name: must hold, got x; change it';
+  expect(applyRule(RULE, TRAINING, {})).toEqual([{ rule: 'a/b', level: 'warning', path: 'name', message }]);
+  expect(issueOf(RULE, { ...FINDING, level: 'info' })).toEqual({ rule: 'a/b', level: 'info', path: 'name', message });
+  expect([when(true, FINDING), when(false, FINDING)]).toEqual([[FINDING], []]);
+});
+
+test('a rule of training runs finds nothing in processing runs', () => {
+  const rule = trainingRule(RULE);
+  expect([rule.check(TRAINING, {}), rule.check(PROCESSING, {})]).toEqual([[FINDING], []]);
+  expect(rule).toMatchObject({ id: 'a/b', level: 'warning' });
+});
+
+test('a rule about a subject is asked where the run has it, and gets it with run and context', () => {
+  const ruleAbout = rulesAbout((run) => (run.name === 'base' ? 0 : undefined));
+  const { check: _, ...rest } = RULE;
+  const rule = ruleAbout({
+    ...rest,
+    find: (run, subject, { region }) => [{ ...FINDING, got: [run.name, subject, region] }],
+  });
+  expect(rule.check(TRAINING, { region: 'r' })).toEqual([{ ...FINDING, got: ['base', 0, 'r'] }]);
+  expect(rule.check(runOf({ ...BASE, name: 'other' }), {})).toEqual([]);
+  expect(rule.check(PROCESSING, {})).toEqual([]);
+});
+
+test('the region is the one that is named, else that of the environment', () => {
+  expect(regionOf({ region: 'eu-west-1', descriptor: DESCRIPTOR })).toBe('eu-west-1');
+  expect(regionOf({ descriptor: DESCRIPTOR })).toBe('us-west-2');
+  expect(regionOf({})).toBeUndefined();
+});
+
+test('jobs write with the key of their team, else with that of the environment', () => {
+  expect(writingKey({ teamKeyArn: 't', kmsKeyArn: 'k' })).toBe('t');
+  expect(writingKey({ kmsKeyArn: 'k' })).toBe('k');
+  expect(writingKey({})).toBeUndefined();
+});

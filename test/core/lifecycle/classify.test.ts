@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest';
+import { classify, failureFile, signatureOf } from '../../../lib/core/lifecycle/classify';
+import type { FailureClass } from '../../../lib/core/lifecycle/record';
+import { attempt, failedJob, job, T0 } from './support/records';
+
+const file = (code: number, failureClass: string) =>
+  `AlgorithmError: , exit code: ${code}\n{"slipway":1,"class":"${failureClass}","code":${code},"host":"algo-3","rank":17,"step":1200,"reason":"x"}\nTraceback`;
+
+test.each<[string, FailureClass]>([
+  [file(70, 'hang'), 'hang'],
+  [file(71, 'checkpoint'), 'checkpoint'],
+  [file(71, 'checkpoint').replace('"x"', '"put: S3 answered 403 AccessDenied (request id 4F)"'), 'access'],
+  [file(71, 'checkpoint').replace('"x"', '"put: S3 answered 503 SlowDown (request id 4F)"'), 'checkpoint'],
+  [file(72, 'data'), 'data'],
+  [file(72, 'data').replace('"x"', '"get: S3 answered 403 AccessDenied (request id 4F)"'), 'access'],
+  [file(71, 'checkpoint').replace('"x"', '"Client error: Forbidden: <no message>"'), 'access'],
+  [`${file(1, 'user-code')} AccessDenied`, 'user-code'],
+  [file(73, 'loss'), 'loss'],
+  [file(74, 'efa'), 'efa'],
+  [file(75, 'retry'), 'retry'],
+  [file(75, 'hardware'), 'platform'],
+  [file(1, 'hardware'), 'platform'],
+  [file(76, 'deadline'), 'planned'],
+  [file(77, 'digest'), 'config'],
+  [file(1, 'user-code'), 'user-code'],
+  [`${file(1, 'user-code')} Connection reset by peer`, 'user-code'],
+  [file(1, 'peer-lost'), 'platform'],
+  [file(75, 'peer-lost'), 'platform'],
+  [file(137, 'host-memory'), 'memory'],
+  [file(137, 'user-code'), 'platform'],
+  ['AlgorithmError: Exit Code: 70', 'hang'],
+  ['AlgorithmError: ExecuteUserScriptError: ValueError: bad hyperparameter\nExitCode 1', 'user-code'],
+  ['AlgorithmError: CUDA out of memory. Tried to allocate 2.00 GiB, exit code: 1', 'user-code'],
+  ['AlgorithmError: exit code: 137', 'platform'],
+  ['AlgorithmError: Out of memory: Killed process 311 (python), exit code: 137', 'memory'],
+  ['AlgorithmError: [Rank 3] NCCL error: remote process exited or there was a network error, exit code: 1', 'platform'],
+  ['AlgorithmError: RuntimeError: Connection closed by peer [10.0.0.4]:29400, exit code: 1', 'platform'],
+  ['InternalServerError: We encountered an internal error. Please try again.', 'platform'],
+  [
+    'CapacityError: Unable to provision requested ML compute capacity. Please retry using a different ML instance type.',
+    'capacity',
+  ],
+  ['ClientError: Please use an instance type with more memory, or reduce the size of the training data', 'config'],
+  ['ClientError: Data download failed: AccessDenied for s3://bucket/key', 'access'],
+  ['ClientError: CannotPullContainerError: image not found', 'access'],
+  ['ClientError: No space left on device', 'config'],
+  ['', 'user-code'],
+])('%s', (reason, failureClass) => {
+  expect(classify(failedJob(reason), attempt()).failureClass).toBe(failureClass);
+});
+
+describe('Stopped', () => {
+  const stopped = (secondaryStatus: string, failureReason = '') =>
+    job({ status: 'Stopped', secondaryStatus, failureReason });
+
+  test('at the run-time limit is a planned hand-over', () => {
+    expect(classify(stopped('MaxRuntimeExceeded'), attempt()).failureClass).toBe('planned');
+  });
+
+  test('for want of spot capacity is capacity', () => {
+    expect(classify(stopped('MaxWaitTimeExceeded'), attempt()).failureClass).toBe('capacity');
+  });
+
+  test.each([
+    ['hang', 'hang'],
+    ['user', 'planned'],
+    ['spend', 'planned'],
+  ] as const)('by our own stop (%s) is %s', (why, failureClass) => {
+    const own = attempt({ stop: { why, at: T0, text: 'because' } });
+    expect(classify(stopped('Stopped'), own)).toMatchObject({ failureClass, reason: 'because' });
+  });
+
+  test('by nobody we know is a stop from outside', () => {
+    expect(classify(stopped('Stopped'), attempt()).failureClass).toBe('outside-stop');
+  });
+});
+
+test('a job that never trained and waited to two minutes before its pending limit was stopped by it', () => {
+  const waited = (seconds: number, more: object = {}) =>
+    classify(
+      job({
+        status: 'Stopped',
+        secondaryStatus: 'Stopped',
+        trainingStartedAt: undefined,
+        createdAt: T0,
+        endedAt: T0 + seconds * 1000,
+        ...more,
+      }),
+      attempt({ trainingStartedAt: undefined }),
+      7200,
+    ).failureClass;
+  expect(waited(7080)).toBe('capacity');
+  expect(waited(7079)).toBe('outside-stop');
+  expect(waited(7200, { trainingStartedAt: T0 })).toBe('outside-stop');
+  expect(waited(7200, { endedAt: undefined })).toBe('outside-stop');
+});
+
+test.each<[string, object]>([
+  ['step 1200: loss nan', { step: 1200 }],
+  ['at step 1200', {}],
+])('a reason that names its step (%s) gives %o', (reason, step) => {
+  const failed = `AlgorithmError: {"slipway":1,"class":"loss","code":73,"step":1190,"reason":"${reason}"}`;
+  const verdict = classify(failedJob(failed), attempt());
+  expect(verdict).toMatchObject({ failureClass: 'loss', lastStep: 1190, text: reason, ...step });
+  expect('step' in verdict).toBe('step' in step);
+});
+
+test('long texts are cut at 200 characters, on one line', () => {
+  const said = (text: string) => classify(failedJob(`ClientError: ${text}`), attempt()).reason;
+  const room = 200 - 'ClientError: '.length;
+  expect(said('x'.repeat(room))).toMatch(/x$/);
+  expect(said('x'.repeat(room + 1))).toMatch(/^the service refused: ClientError: x{184}\.\.\.$/);
+  expect(said('a \n  b')).toBe('the service refused: ClientError: a b');
+});
+
+test('broken hardware is said in the words of the driver', () => {
+  const reason = file(75, 'hardware').replace('"x"', '"GPU 3 is gone (Xid 79): no spare host is left"');
+  expect(classify(failedJob(reason), attempt())).toMatchObject({
+    failureClass: 'platform',
+    exitCode: 75,
+    reason: "a host's hardware broke on algo-3: GPU 3 is gone (Xid 79): no spare host is left",
+  });
+});
+
+describe('failure file', () => {
+  test('that the service cut in the middle still gives code and class', () => {
+    expect(failureFile('AlgorithmError: {"slipway":1,"class":"hang","code":70,"reason":"all ranks wai')).toMatchObject({
+      code: 70,
+      failureClass: 'hang',
+    });
+  });
+
+  test.each([
+    ['whole', '{"slipway":1,"class":"user-code","code":1,"host":"algo-1","reason":"ValueError: bad \\"shape\\""}'],
+    ['cut', '{"slipway":1,"class":"user-code","code":1,"host":"algo-1","reason":"ValueError: bad \\"shape\\"'],
+  ])('%s, it is told in words and never as JSON', (_how, file) => {
+    const { reason } = classify(failedJob(`AlgorithmError: , exit code: 1\n${file}`), attempt());
+    expect(reason).toBe('the training code failed on algo-1: ValueError: bad "shape"');
+  });
+
+  test('that gives no reason leaves the words of the service', () => {
+    const reason = 'AlgorithmError: , exit code: 137\n{"slipway":1,"code":137}';
+    expect(classify(failedJob(reason), attempt()).reason).toBe('a host was lost: AlgorithmError: exit code: 137');
+  });
+
+  test('that is no JSON of ours says nothing', () => {
+    expect(failureFile('AlgorithmError: {"other":1}')).toEqual({});
+  });
+});
+
+test('signatures of one failure on different hosts and steps are equal', () => {
+  expect(signatureOf('algo-3 rank 17 step 1200 at 0x7f3a: boom 2026-11-21T12:00:00Z')).toBe(
+    signatureOf('algo-12 rank 4 step 90 at 0x11: boom 2026-11-22T01:10:09Z'),
+  );
+});

@@ -1,0 +1,102 @@
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { codeContext } from '../../../lib/shared/archive/code-context';
+import { BASE, runOf } from '../../support/runs';
+
+/** A run file in `project/runs` whose code lies in `code`, beside `project`. */
+function besideProject(): { folder: string; runFile: string } {
+  const folder = mkdtempSync(path.join(tmpdir(), 'slipway-code-'));
+  for (const name of ['project/runs', 'code']) mkdirSync(path.join(folder, name), { recursive: true });
+  writeFileSync(path.join(folder, 'code/train.py'), '');
+  return { folder, runFile: path.join(folder, 'project/runs/run.yaml') };
+}
+
+/** One fact about each file that has it. */
+const facts = ({ codeFolder }: ReturnType<typeof codeContext>, fact: 'windowsLine' | 'secret') =>
+  Object.fromEntries(
+    codeFolder?.files.flatMap((file) => (file[fact] === undefined ? [] : [[file.name, file[fact]]])) ?? [],
+  );
+
+const run = (source: string) => runOf({ ...BASE, code: { source, entryPoint: 'train.py' } });
+
+test('fails: code beside the folder of the run file where no Git repository holds both, and says how to make one', () => {
+  const { folder, runFile } = besideProject();
+  expect(codeContext(run('../../code'), runFile)).toEqual({
+    codeProblem: `must be in the run file's folder (${folder}/project/runs), which is in no Git repository`,
+    codeFix: 'run git init in the folder that holds both, or move the run file above the code',
+  });
+});
+
+test('fails: code outside the repository of the run file', () => {
+  const { folder, runFile } = besideProject();
+  mkdirSync(path.join(folder, 'project/.git'));
+  expect(codeContext(run('../../code'), runFile)).toEqual({
+    codeProblem: `must be in the run file's Git repository (${folder}/project)`,
+    codeFix: undefined,
+  });
+});
+
+test('in a repository that holds both it is found, with the files below it', () => {
+  const { folder, runFile } = besideProject();
+  mkdirSync(path.join(folder, '.git'));
+  const { codeFolder } = codeContext(run('../../code'), runFile);
+  expect(codeFolder).toEqual({
+    files: [{ name: 'train.py', bytes: 0, isExecutable: false }],
+    problems: [],
+    outside: [],
+  });
+});
+
+test('finds the first line of a script that ends as on Windows, as the driver does', () => {
+  const { folder, runFile } = besideProject();
+  mkdirSync(path.join(folder, '.git'));
+  const write = (name: string, text: string) => writeFileSync(path.join(folder, 'code', name), text, 'latin1');
+  write('windows.sh', '#!/bin/bash\r\nset -e\r\n');
+  write('mixed.sh', '#!/bin/bash\nset -e\r\n');
+  write('unix.sh', '#!/bin/bash\nprintf "a\\r\\n"\n');
+  write('installer.sh', '#!/bin/bash\nexit\n\0\r\n');
+  write('tool', '#!/usr/bin/env python3\r\n');
+  write('notes.txt', 'a\r\n');
+  expect(facts(codeContext(run('../../code'), runFile), 'windowsLine')).toEqual({
+    'mixed.sh': 2,
+    tool: 1,
+    'windows.sh': 1,
+  });
+});
+
+test('finds keys and tokens by their format, not in what looks like one', () => {
+  const { folder, runFile } = besideProject();
+  mkdirSync(path.join(folder, '.git'));
+  const write = (name: string, text: string) => writeFileSync(path.join(folder, 'code', name), text);
+  write('key', '-----BEGIN OPENSSH PRIVATE KEY-----\n');
+  write('a.py', `login("hf_${'0123456789'.repeat(4)}")`);
+  write('credentials', `[default]\naws_secret_access_key = ${'a/B+'.repeat(10)}\n`);
+  write(
+    'docs.md',
+    'AKIAIOSFODNN7EXAMPLE, aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY, hf_hub_download',
+  );
+  expect(facts(codeContext(run('../../code'), runFile), 'secret')).toEqual({
+    'a.py': 'a token of Hugging Face',
+    credentials: 'a secret key of AWS',
+    key: 'a private key',
+  });
+});
+
+test('fails: a code folder that is a link to a place outside the repository', () => {
+  const { folder, runFile } = besideProject();
+  mkdirSync(path.join(folder, 'project/.git'));
+  symlinkSync('../code', path.join(folder, 'project/code'));
+  expect(codeContext(run('../code'), runFile).codeProblem).toMatch(/^must be in the run file's Git repository/);
+});
+
+test('fails: a folder that is not there, and a file', () => {
+  const { runFile } = besideProject();
+  expect(codeContext(run('../nothing'), runFile).codeProblem).toMatch(/^must be a folder that exists/);
+  expect(codeContext(run('../../code/train.py'), runFile).codeProblem).toBe('must be a folder, not a file');
+});
+
+test('code in S3 is not looked for here', () => {
+  expect(codeContext(run('s3://bucket/code.tar.gz'), '/nowhere/run.yaml')).toEqual({});
+});
