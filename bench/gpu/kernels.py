@@ -11,7 +11,7 @@ from machine import GIB, Machine, lacks_gpu
 
 LENGTH, HEADS, KV_HEADS, SIZE = 8192, 32, 8, 128
 #: All scores of a layer in bfloat16 would be 4 GiB; what a fused kernel may take beside its inputs, masks included.
-MOST_GIB = 2.0
+MAX_GIB = 2.0
 
 
 def _milliseconds(work: Callable[[], Any], times: int = 5) -> float:
@@ -64,7 +64,7 @@ def _attention(kind: str) -> tuple[float, float]:
 def attention(_machine: Machine, _folder: Path) -> Found:
     found = {kind: _attention(kind) for kind in ("causal", "documents", "window", "sinks", "window and sinks", "capped", "latent")}
     figures = ", ".join(f"{kind} {took:.1f} ms {gib:.1f} GiB" for kind, (took, gib) in found.items())
-    return Found(figures, all(gib <= MOST_GIB for _, gib in found.values()))
+    return Found(figures, all(gib <= MAX_GIB for _, gib in found.values()))
 
 
 #: (experts, visited, hidden size, inner size): of Mixtral 8x7B, of Qwen3 30B-A3B, of GPT-OSS 20B.

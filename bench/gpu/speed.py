@@ -17,11 +17,11 @@ LENGTH, STEPS = 8192, 24
 SHAPE = "8b-8-layers"
 #: Eight layers with fp32 weights, gradients and moments, and their activations.
 NEEDED_GIB = 70
-LEAST_MFU = 0.42
+MIN_MFU = 0.42
 #: Tokens a second of a whole Llama 3 8B on one H200 in float8.
 WHOLE_MODEL_FLOAT8 = 11_000
 #: Of a step in which the GPU has nothing to do.
-MOST_IDLE = 0.01
+MAX_IDLE = 0.01
 
 
 def _options(recompute: str = "none") -> argparse.Namespace:
@@ -43,13 +43,13 @@ def _shown(found: dict[str, float | None]) -> str:
 def bf16(machine: Machine, folder: Path) -> Found:
     found = _measured(folder, OURS, "bf16", True)
     peer = _peer(machine, folder, "bf16")
-    holds = None if found["mfu"] is None else found["mfu"] >= LEAST_MFU and (peer is None or found["tokens"] >= peer["tokens"])
+    holds = None if found["mfu"] is None else found["mfu"] >= MIN_MFU and (peer is None or found["tokens"] >= peer["tokens"])
     return Found(f"{_shown(found)}; torchtitan: {'not installed' if peer is None else _shown(peer)}", holds)
 
 
 def many_layers(_machine: Machine, folder: Path) -> Found:
     found = _measured(folder, OURS, "bf16", True, model=SHAPES["8b-layers"])
-    return Found(_shown(found), None if found["mfu"] is None else found["mfu"] >= LEAST_MFU)
+    return Found(_shown(found), None if found["mfu"] is None else found["mfu"] >= MIN_MFU)
 
 
 def _peer(machine: Machine, folder: Path, precision: str) -> dict[str, float | None] | None:
@@ -91,7 +91,7 @@ def idle(_machine: Machine, folder: Path) -> Found:
     _measured(folder, profiled, "bf16", True, heartbeatUri=f"{folder}/run/heartbeat.json")
     (path,) = folder.rglob("rank-0-step-*.json.gz")
     share = idle_share(json.loads(gzip.decompress(path.read_bytes())))
-    return Found(f"{100 * share:.2f} % of three steps", share <= MOST_IDLE)
+    return Found(f"{100 * share:.2f} % of three steps", share <= MAX_IDLE)
 
 
 def _lacks(machine: Machine) -> str:

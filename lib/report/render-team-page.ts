@@ -18,7 +18,7 @@ import {
 } from './team/team-report';
 
 /** Maximum number of rows per table; further runs are only counted. */
-const MOST_ROWS = 50;
+const MAX_ROWS = 50;
 const TONES: Readonly<Record<string, string>> = {
   completed: color('good'),
   running: color('good'),
@@ -164,16 +164,16 @@ const ENDED: readonly RunColumn[] = [
 
 function runsSection(id: string, title: string, runs: readonly OfTeam[], own: readonly RunColumn[]): Section {
   if (runs.length === 0) return { id, title, body: unknown('None') };
-  const left = runs.length - MOST_ROWS;
+  const left = runs.length - MAX_ROWS;
   const columns = [...RUN, ...own];
   return {
     id,
     title,
     body: html`${table({
-      caption: `${title}, ${Math.min(runs.length, MOST_ROWS)} of ${runs.length}`,
+      caption: `${title}, ${Math.min(runs.length, MAX_ROWS)} of ${runs.length}`,
       layout: 'cards',
       columns,
-      rows: runs.slice(0, MOST_ROWS).map((run) => columns.map(({ cell }) => cell(run))),
+      rows: runs.slice(0, MAX_ROWS).map((run) => columns.map(({ cell }) => cell(run))),
     })}${left > 0 && html`<p class="sub">${number(left)} more: <code>slipway list --json</code></p>`}`,
   };
 }

@@ -72,7 +72,7 @@ def test_a_disk_without_room_costs_nothing_but_the_copy(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_nearly_full_gets_no_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_copies.shutil, "disk_usage", lambda _path: SimpleNamespace(free=local_copies.LEAST_FREE_BYTES))
+    monkeypatch.setattr(local_copies.shutil, "disk_usage", lambda _path: SimpleNamespace(free=local_copies.MIN_FREE_BYTES))
     store = CopyingStore(FolderStore(str(tmp_path / "remote")), tmp_path / "copies")
     written = write_object(store, "step-1/__0_0.distcp", b"data")
     assert store.trust("step-1", record_of(written)) == 0

@@ -19,7 +19,7 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> list[torch.Tensor]:
     """What was copied to the host, however small."""
     found: list[torch.Tensor] = []
     copy = Offload._copied
-    monkeypatch.setattr(offload, "LEAST_BYTES", 0)
+    monkeypatch.setattr(offload, "MIN_BYTES", 0)
     monkeypatch.setattr(Offload, "_copied", lambda self, tensor: (found.append(tensor), copy(self, tensor))[1])
     return found
 

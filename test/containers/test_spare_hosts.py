@@ -282,6 +282,6 @@ def test_nothing_is_written_outside_the_folder_of_the_copies(fake: FakeS3, tmp_p
 
 def test_no_copy_where_the_disk_has_no_room(fake: FakeS3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     committed(fake, 5, {"__0_0.distcp": b"x" * 100})
-    monkeypatch.setattr("slipway_driver.mirror.LEAST_FREE_BYTES", 1 << 62)
+    monkeypatch.setattr("slipway_driver.mirror.MIN_FREE_BYTES", 1 << 62)
     mirror(fake, tmp_path).look()
     assert here(tmp_path) == {}

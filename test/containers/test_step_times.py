@@ -6,7 +6,7 @@ from pathlib import Path
 from fake_s3 import FakeS3
 from fake_world import FakeWorld, job_json
 from slipway_driver.heartbeat import Heartbeat
-from slipway_driver.step_times import MOST_IN_HEARTBEAT, StepTimes
+from slipway_driver.step_times import MAX_IN_HEARTBEAT, StepTimes
 
 
 def step(number: int) -> dict:
@@ -32,7 +32,7 @@ def test_the_heartbeat_stays_small_however_often_the_ranks_start() -> None:
     for number in range(50):
         times.begin(number)
         times.end(float(number))
-    assert [start["number"] for start in times.facts()] == list(range(50 - MOST_IN_HEARTBEAT, 50))
+    assert [start["number"] for start in times.facts()] == list(range(50 - MAX_IN_HEARTBEAT, 50))
 
 
 def test_the_first_step_of_each_start_is_told_at_once() -> None:

@@ -7,13 +7,13 @@ import { Capacity } from '../../tools/simulation/services/capacity';
 import { shapesInUse } from '../../tools/simulation/services/usage';
 
 const TYPE = 'ml.p5.48xlarge';
-const MOST = 4;
+const MAX = 4;
 
 /** A fleet of four instances, and what is in use whenever somebody is told of room. */
 function fleetOfFour() {
   const clock = new VirtualClock();
   const inUseAtRoom: number[] = [];
-  const fleet: Fleet = new Fleet(clock, new Capacity([{ instanceType: TYPE, instances: MOST }]), {
+  const fleet: Fleet = new Fleet(clock, new Capacity([{ instanceType: TYPE, instances: MAX }]), {
     onChange: () => undefined,
     onRoom: () => {
       const jobs = fleet.live().map((job) => shapeCount(shapesInUse(job)));
@@ -21,11 +21,11 @@ function fleetOfFour() {
       inUseAtRoom.push([...jobs, ...pools].reduce((sum, count) => sum + count, 0));
     },
     billedShare: () => 1,
-    warmPoolLimit: () => MOST,
+    warmPoolLimit: () => MAX,
     onResume: () => undefined,
   });
   const add = (name: string, keepAliveSeconds?: number) => {
-    const resources = { InstanceType: TYPE, InstanceCount: MOST, VolumeSizeInGB: 30 } as const;
+    const resources = { InstanceType: TYPE, InstanceCount: MAX, VolumeSizeInGB: 30 } as const;
     const request = { ResourceConfig: { ...resources, KeepAlivePeriodInSeconds: keepAliveSeconds } };
     const job = newJob(name, 'training', request, clock.now);
     fleet.add(job);
@@ -57,5 +57,5 @@ test('a warm pool that nobody takes over gives its instances to the job that wai
 test('nobody is told of room while a job that ends counts beside the warm pool that it leaves', () => {
   const { fleet, add, inUseAtRoom } = fleetOfFour();
   fleet.end(add('first', 3600), 'Completed', 'Completed');
-  expect(inUseAtRoom).toEqual([MOST]);
+  expect(inUseAtRoom).toEqual([MAX]);
 });

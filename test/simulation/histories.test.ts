@@ -53,14 +53,14 @@ class DeadLetters extends Judge {
 }
 
 /** The end of an attempt, the intent of the next, and twice for each of four tries of a doubtful create. */
-const MOST_WRITES = 10;
+const MAX_WRITES = 10;
 
 test(`a look writes a run as often as there is something to write (HISTORIES_SEED=${FRESH})`, async () => {
   const drawn = concrete(scenarioOf({ random: { runs: 8, faultsPerDay: 48 }, until: '24h' }), FRESH, noFiles);
   const judge = new Writes();
   await new World(drawn, FRESH, judge).play();
   expect(judge.most).toBeGreaterThan(0);
-  expect(judge.most).toBeLessThanOrEqual(MOST_WRITES);
+  expect(judge.most).toBeLessThanOrEqual(MAX_WRITES);
 });
 
 class Writes extends Judge {

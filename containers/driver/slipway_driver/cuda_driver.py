@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Any, Mapping, Optional
 
-LEAST_DRIVER = {11: 450, 12: 525, 13: 580}
+MIN_DRIVER = {11: 450, 12: 525, 13: 580}
 COMPAT_FOLDER = Path("/usr/local/cuda/compat")
 
 
@@ -37,7 +37,7 @@ def driver_line(facts: Mapping[str, Any], compat: bool) -> str:
     driver, cuda = facts.get("driver"), facts.get("cuda")
     if not driver or not cuda:
         return ""
-    least = LEAST_DRIVER.get(int(str(cuda).split(".")[0]))
+    least = MIN_DRIVER.get(int(str(cuda).split(".")[0]))
     said = "NVIDIA driver %s, PyTorch built for CUDA %s" % (driver, cuda)
     if least is None:
         return said

@@ -23,7 +23,7 @@ TRACE_SECONDS = 10.0
 #: After a timeout or the loss of a peer, a rank waits four times this long before it exits, even if its trace is already written: 60 s by
 #: default (measured with PyTorch 2.11 on an H200), during which every GPU of the job is idle.
 WAIT_MILLISECONDS = "4000"
-MOST_FILES = 256
+MAX_FILES = 256
 LARGEST_BYTES = 64 << 20
 
 
@@ -81,7 +81,7 @@ def place_of(heartbeat_uri: Optional[str], attempt: int, host: str) -> Optional[
 
 def keep_dumps(folder: Path, uri: Optional[str], fallback: Path, log: Callable[[str], None]) -> None:
     """Uploads the files and removes them from `folder`, or moves them to `fallback` if S3 cannot be reached. Errors are only logged."""
-    files = [path for path in sorted(folder.glob("*")) if path.is_file() and path.stat().st_size > 0][:MOST_FILES]
+    files = [path for path in sorted(folder.glob("*")) if path.is_file() and path.stat().st_size > 0][:MAX_FILES]
     if not files:
         return
     left = _upload(files, uri, log) if uri else files

@@ -10,7 +10,7 @@ from slipway_driver.tables import EFA_INSTANCES
 EVIDENCE_LIMIT = 20
 EVIDENCE_LENGTH = 300
 #: Share of a host's EFA interfaces that NCCL must use. Fewer than all of them may be one that is broken, of which the report tells.
-LEAST_SHARE = 0.5
+MIN_SHARE = 0.5
 #: TCP or UDP providers of libfabric. A name that is neither listed here nor "efa" is ignored: it may have been truncated.
 SOCKET_PROVIDERS = ("tcp", "sockets", "udp", "net")
 _DECISIVE = (lines.PLUGIN, lines.LIBFABRIC, lines.PROVIDER, lines.NETWORK, lines.CHANNEL, lines.FALLBACK, lines.GDR_MISSING)
@@ -142,7 +142,7 @@ class EfaVerdict:
 def missing_interfaces(report: Mapping[str, Any]) -> str:
     """How many of the host's EFA interfaces NCCL uses, if that is fewer than half of them; "" otherwise."""
     used, present = report.get("interfaces"), report.get("expectedInterfaces") or report.get("devices")
-    if not used or not present or LEAST_SHARE * present <= used:
+    if not used or not present or MIN_SHARE * present <= used:
         return ""
     return "%d of %d EFA interfaces" % (used, present)
 

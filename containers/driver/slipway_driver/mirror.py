@@ -24,7 +24,7 @@ LOOK_SECONDS = 60.0
 #: Number of parallel downloads, and size of one range request.
 STREAMS, PIECE_BYTES = 8, 64 << 20
 #: The same limit as in the trainer (slipway_trainer/checkpoint/local_copies.py).
-LEAST_FREE_BYTES = 4 << 30
+MIN_FREE_BYTES = 4 << 30
 COMMITTED = "COMMITTED.json"
 _STEP = re.compile(r"^step-[0-9]{1,12}$")
 
@@ -71,7 +71,7 @@ class Mirror:
         folder = self._root / newest.rsplit("/", 1)[-1]
         self._drop_others(folder)
         size = sum(int(entry["bytes"]) for entry in objects)
-        if shutil.disk_usage(str(self._root)).free < size + LEAST_FREE_BYTES:
+        if shutil.disk_usage(str(self._root)).free < size + MIN_FREE_BYTES:
             log("%s is not copied: there is not enough free disk space for its %.1f GiB" % (newest, size / 2**30))
             self._done = newest
             return

@@ -13,7 +13,7 @@ LINE, STATE, SHOWN = "\n", "\r", "\v"
 #: Longer lines are cut, to bound the memory for a line without an end.
 LONGEST_LINE = 1 << 16
 #: A program that moves the cursor up by more than a screen is not redrawing lines.
-MOST_ROWS = 50
+MAX_ROWS = 50
 
 #: Newlines; carriage return, backspace, and the sequences of ECMA-48 and DEC terminals that move the cursor to text written before.
 _END = re.compile(rb"(?P<newline>\r*[\n\v\f])|\x1b\[(?P<rows>\d*)(?P<way>[ABEF])|[\r\b]+|\x1b\[[\d;]*[DGHdfu]|\x1b[8M]")
@@ -66,7 +66,7 @@ class Lines:
             if end["way"]:
                 rows = int(end["rows"][:4] or 1)
                 self._rows_up += rows if end["way"] in b"AF" else -rows
-                self._rows_up = max(0, min(MOST_ROWS, self._rows_up))
+                self._rows_up = max(0, min(MAX_ROWS, self._rows_up))
             return STATE
         if self._rows_up == 0:
             return LINE

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 PREFIX = "slipway {"
 #: Limits of values: a step has at most 15 digits.
-MOST, LONGEST_STEP, LONGEST_NAME = 10**15, 15, 100
+MAX, LONGEST_STEP, LONGEST_NAME = 10**15, 15, 100
 _RANK_LABEL = re.compile(r"^\[rank \d+\] ")
 
 
@@ -23,7 +23,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and -MOST <= value <= MOST
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and -MAX <= value <= MAX
 
 
 #: Fields that the driver reads: whether a value fits, and what it must be.

@@ -12,7 +12,7 @@ from typing import Any, List, Mapping, NamedTuple, Optional
 from slipway_driver.peers import Peers
 
 #: Limit on forwarded lines, in case every rank of a script prints every step.
-MOST_A_SECOND = 20
+MAX_PER_SECOND = 20
 #: What the first host uses of an event. A whole event may be longer than a message between drivers.
 FIELDS = ("event", "step", "loss")
 #: Length of the part of a line that contains the rank label.
@@ -58,7 +58,7 @@ class SharedProgress:
         self._peers = peers
         self._second, self._told = 0, 0
         #: Lines that could not be sent because there was no connection to the first host.
-        self._unsent: "collections.deque[Mapping[str, Any]]" = collections.deque(maxlen=MOST_A_SECOND)
+        self._unsent: "collections.deque[Mapping[str, Any]]" = collections.deque(maxlen=MAX_PER_SECOND)
         self._lock = threading.Lock()
 
     def tell(self, line: str, event: Mapping[str, Any], now: float) -> None:
@@ -66,7 +66,7 @@ class SharedProgress:
         if int(now) != self._second:
             self._second, self._told = int(now), 0
         self._told += 1
-        if self._told <= MOST_A_SECOND:
+        if self._told <= MAX_PER_SECOND:
             with self._lock:
                 self._unsent.append({"line": line[:LABEL_CHARACTERS], "event": {name: event[name] for name in FIELDS if name in event}})
             self.send()

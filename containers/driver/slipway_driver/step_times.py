@@ -7,7 +7,7 @@ import threading
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 #: Number of newest starts in the heartbeat; the control plane stores older ones.
-MOST_IN_HEARTBEAT = 8
+MAX_IN_HEARTBEAT = 8
 
 
 @dataclasses.dataclass
@@ -71,4 +71,4 @@ class StepTimes:
     def facts(self) -> List[Dict[str, Any]]:
         """The `starts` field of the heartbeat, oldest first."""
         with self._lock:
-            return [start.facts() for start in self._all[-MOST_IN_HEARTBEAT:]]
+            return [start.facts() for start in self._all[-MAX_IN_HEARTBEAT:]]

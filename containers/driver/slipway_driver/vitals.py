@@ -11,7 +11,7 @@ from typing import Any, Deque, Dict, Mapping, Optional, Sequence, Tuple
 WINDOW_SECONDS = 300.0
 WINDOWS = 12
 #: The minimum number of windows for an estimate of the usual speed.
-LEAST_WINDOWS = 4
+MIN_WINDOWS = 4
 
 
 class Vitals:
@@ -80,7 +80,7 @@ class Vitals:
 
     def facts(self) -> Dict[str, Any]:
         """Fields of the heartbeat; None for unknown values."""
-        known = len(self._rates) >= LEAST_WINDOWS
+        known = len(self._rates) >= MIN_WINDOWS
         rates = list(self._rates)
         return {
             "firstStep": self._first,

@@ -22,7 +22,7 @@ _MULTIPLE = 16
 #: Limit on the kernels that are compiled in a run: for layers with and without a window, with and without gradients, for each micro-batch
 #: size and each length of preference pairs (examples.row_length: 48 up to 32,768 tokens). PyTorch's default limits are 8 per function and
 #: 256 for all functions together; beyond them it would fall back to materializing all scores (52 GiB at 8,192 tokens, measured on an H200).
-_MOST_KERNELS = 256
+_MAX_KERNELS = 256
 #: The first PyTorch version whose FlexAttention was compared with the other kernels (npm run test:gpu).
 _SINCE = (2, 11)
 
@@ -44,8 +44,8 @@ def _compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
     from torch._dynamo import config
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-    config.recompile_limit = max(config.recompile_limit, _MOST_KERNELS)
-    config.accumulated_recompile_limit = max(config.accumulated_recompile_limit, 4 * _MOST_KERNELS)
+    config.recompile_limit = max(config.recompile_limit, _MAX_KERNELS)
+    config.accumulated_recompile_limit = max(config.accumulated_recompile_limit, 4 * _MAX_KERNELS)
     return torch.compile(flex_attention, dynamic=False), torch.compile(create_block_mask, dynamic=False)
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
 #: Smaller tensors are not offloaded.
-LEAST_BYTES = 1 << 20
+MIN_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Offload:
         return saved_tensors_hooks(pack, self._back)
 
     def _goes(self, tensor: Tensor) -> bool:
-        return tensor.device.type == self._device.type and tensor.nbytes >= LEAST_BYTES and _is_dense(tensor)
+        return tensor.device.type == self._device.type and tensor.nbytes >= MIN_BYTES and _is_dense(tensor)
 
     def _copied(self, tensor: Tensor) -> _Held:
         # Keeps the strides, on which compiled code depends.

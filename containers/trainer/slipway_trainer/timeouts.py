@@ -16,7 +16,7 @@ STEPS_OF_PATIENCE = 5.0
 #: Decay per step of the slowest recent step time.
 FORGETTING = 0.9
 #: Smaller relative changes are not applied.
-LEAST_CHANGE = 0.1
+MIN_CHANGE = 0.1
 
 
 def _set_timeout(group: ProcessGroup, seconds: float) -> None:
@@ -50,7 +50,7 @@ class CollectiveTimeouts:
         self._apply(min(self._long, max(self._steady, STEPS_OF_PATIENCE * self._slowest)))
 
     def _apply(self, seconds: float) -> None:
-        if abs(seconds - self.seconds) <= LEAST_CHANGE * self.seconds:
+        if abs(seconds - self.seconds) <= MIN_CHANGE * self.seconds:
             return
         self.seconds = seconds
         for group in list(distributed_c10d._world.pg_map):

@@ -22,7 +22,7 @@ DEFAULT_PLUGIN = "libnccl-net.so"
 #: Libraries of the host's driver: mounted when a job starts, absent while an image is built.
 DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 #: The minimum version of libfabric for plugin 1.13 and later (aws-ofi-nccl release notes).
-LEAST_LIBFABRIC = (1, 22)
+MIN_LIBFABRIC = (1, 22)
 BAKED = {"FI_PROVIDER": "efa", "NCCL_PROTO": "simple"}
 #: Packages of install-tools.sh, and the consequence of their absence.
 TOOLS = {
@@ -92,7 +92,7 @@ def libfabric_version(output: str) -> Optional[str]:
 def is_too_old(libfabric: str) -> bool:
     """Whether this libfabric is too old for the plugin (`2.4.0amzn5.0` counts as 2.4)."""
     major, minor = (re.findall(r"\d+", libfabric) + ["0", "0"])[:2]
-    return (int(major), int(minor)) < LEAST_LIBFABRIC
+    return (int(major), int(minor)) < MIN_LIBFABRIC
 
 
 def run(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
@@ -140,7 +140,7 @@ def check_libfabric() -> Report:
     if answer.returncode != 0 or version is None:
         got = "exit %d: %s" % (answer.returncode, answer.stdout.strip()[:300])
         return Report({"libfabric": None}, ["fi_info --version: must run, got %s" % got])
-    least = "%d.%d" % LEAST_LIBFABRIC
+    least = "%d.%d" % MIN_LIBFABRIC
     problems = ["libfabric: must be %s or later for the plugin, got %s" % (least, version)] if is_too_old(version) else []
     return Report({"libfabric": version}, problems)
 

@@ -15,7 +15,7 @@ export interface RoleOptions {
 }
 
 /** https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html */
-const MOST_NAME = 64;
+const MAX_NAME = 64;
 const TAG = 8;
 
 /**
@@ -56,6 +56,6 @@ export class ApplyRoleOptions implements IAspect {
     if (own === undefined && rolePrefix === '') return undefined;
     const tag = createHash('sha256').update(`${role.node.path} ${rolePath}`).digest('hex').slice(0, TAG);
     const readable = own ?? `${Stack.of(role).stackName}-${role.node.scope?.node.id ?? ''}`.replace(/[^\w+=,.@-]/g, '');
-    return `${rolePrefix}${readable}`.slice(0, MOST_NAME - TAG - 1).concat('-', tag);
+    return `${rolePrefix}${readable}`.slice(0, MAX_NAME - TAG - 1).concat('-', tag);
   }
 }

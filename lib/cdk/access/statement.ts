@@ -33,14 +33,14 @@ export function allow(role: iam.Role, statement: ExactStatement): void {
 }
 
 /** An ARN has about 90 characters, and a managed policy 6,144. */
-const MOST_RESOURCES = 40;
+const MAX_RESOURCES = 40;
 
 /** A statement as the CDK's; one with many resources in parts, each of which fits into a managed policy. */
 function policyStatements(scope: IConstruct, { wildcard, deny, ...statement }: ExactStatement): iam.PolicyStatement[] {
   const effect = deny ? iam.Effect.DENY : iam.Effect.ALLOW;
   const { resources, sid } = statement;
-  const parts = Array.from({ length: Math.max(1, Math.ceil(resources.length / MOST_RESOURCES)) }, (_, i) =>
-    resources.slice(i * MOST_RESOURCES, (i + 1) * MOST_RESOURCES),
+  const parts = Array.from({ length: Math.max(1, Math.ceil(resources.length / MAX_RESOURCES)) }, (_, i) =>
+    resources.slice(i * MAX_RESOURCES, (i + 1) * MAX_RESOURCES),
   );
   return parts.map(
     (part, i) =>

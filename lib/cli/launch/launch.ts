@@ -41,7 +41,7 @@ export interface LaunchOptions extends CommonOptions {
 }
 
 /** Latest start for `--at`, days from now: prices and quotas are checked at launch. */
-const MOST_DAYS_AHEAD = 90;
+const MAX_DAYS_AHEAD = 90;
 
 /** The start time for `--at 6h` or an ISO time, as an ISO time. */
 export function startTime(text: string | undefined, now: number): string | undefined {
@@ -50,9 +50,9 @@ export function startTime(text: string | undefined, now: number): string | undef
   const at = count
     ? now + Number(count) * { m: 60_000, h: 3_600_000, d: 86_400_000 }[unit as 'm' | 'h' | 'd']
     : Date.parse(text);
-  if (at >= now && at <= now + MOST_DAYS_AHEAD * 86_400_000) return new Date(at).toISOString();
+  if (at >= now && at <= now + MAX_DAYS_AHEAD * 86_400_000) return new Date(at).toISOString();
   throw new UsageError(
-    `--at: must be a time of the next ${MOST_DAYS_AHEAD} days, such as 2026-12-01T18:00Z, or a span such as 6h, got ${text}; write one of them`,
+    `--at: must be a time of the next ${MAX_DAYS_AHEAD} days, such as 2026-12-01T18:00Z, or a span such as 6h, got ${text}; write one of them`,
   );
 }
 

@@ -8,7 +8,7 @@ import { fillPlaceholders } from '../../core/config/formats/places';
 import { parseS3Uri } from '../../core/config/formats/s3-uri';
 import type { RunSpec } from '../../core/config/run-spec';
 import { type Archive, archiveFolder, codeArchive } from '../../shared/archive/archive';
-import { MOST_CODE_BYTES } from '../../shared/archive/code-files';
+import { MAX_CODE_BYTES } from '../../shared/archive/code-files';
 import { calling } from '../aws-errors';
 import { UsageError } from '../exit';
 
@@ -36,9 +36,9 @@ async function downloadPrefix(uri: string, folder: string, region: string): Prom
   const bytes = objects.reduce((sum, { size }) => sum + size, 0);
   if (objects.length === 0)
     throw new UsageError(`code.source: must be a prefix with objects, got ${uri}; upload the code under it`);
-  if (bytes > MOST_CODE_BYTES)
+  if (bytes > MAX_CODE_BYTES)
     throw new UsageError(
-      `code.source: must contain at most ${MOST_CODE_BYTES / 2 ** 20} MiB, got ${Math.ceil(bytes / 2 ** 20)} MiB under ${uri}; keep data elsewhere`,
+      `code.source: must contain at most ${MAX_CODE_BYTES / 2 ** 20} MiB, got ${Math.ceil(bytes / 2 ** 20)} MiB under ${uri}; keep data elsewhere`,
     );
   for (const { key } of objects) {
     const file = path.join(folder, relativeName(key.slice(Prefix.length), uri));

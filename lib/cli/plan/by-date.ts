@@ -2,7 +2,7 @@ import pc from 'picocolors';
 import type { Descriptor } from '../../core/config/descriptor';
 import { textTable } from '../../core/config/formats/text-table';
 import type { RunSpec } from '../../core/config/run-spec';
-import { isOneType, MOST_DAYS_AHEAD, planNeeds, runOffers } from '../../core/planner/deadline/by-date';
+import { isOneType, MAX_DAYS_AHEAD, planNeeds, runOffers } from '../../core/planner/deadline/by-date';
 import type { Offer, Question } from '../../core/planner/deadline/offers';
 import type { RunPlan } from '../../core/planner/run/plan-run';
 import { attempt } from '../attempt';
@@ -26,9 +26,9 @@ const DAY_MS = 86_400_000;
 export function deadlineOf(text: string, now: number): number {
   const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
   const at = Date.parse(text) + (isDay ? DAY_MS - 1000 : 0);
-  if (at > now && at <= now + MOST_DAYS_AHEAD * DAY_MS) return at;
+  if (at > now && at <= now + MAX_DAYS_AHEAD * DAY_MS) return at;
   throw new UsageError(
-    `--by: must be a date of the next ${MOST_DAYS_AHEAD} days, such as 2026-12-01 (its end, UTC) or 2026-12-01T18:00Z, got ${text}; write one of them`,
+    `--by: must be a date of the next ${MAX_DAYS_AHEAD} days, such as 2026-12-01 (its end, UTC) or 2026-12-01T18:00Z, got ${text}; write one of them`,
   );
 }
 

@@ -25,7 +25,7 @@ export interface PlanQuestion {
 const SIZES = [1, 2, 4, 8, 16, 32, 64];
 /** Number of durations to search for: the service matches a duration exactly, in days. */
 const DAYS_TRIED = 3;
-const MOST_DAYS = 182;
+const MAX_DAYS = 182;
 
 /** Training plans on offer that end by the date, and owned ones that have not ended. Buys nothing. */
 export async function readTrainingPlans(question: PlanQuestion): Promise<ReservedPlan[]> {
@@ -37,7 +37,7 @@ export async function readTrainingPlans(question: PlanQuestion): Promise<Reserve
 async function searchOffers(client: SageMakerClient, question: PlanQuestion): Promise<ReservedPlan[]> {
   const size = SIZES.find((count) => count >= question.instances);
   const first = Math.max(1, Math.ceil(question.hours / 24));
-  if (size === undefined || first > MOST_DAYS) return [];
+  if (size === undefined || first > MAX_DAYS) return [];
   const durations = Array.from({ length: DAYS_TRIED }, (_, i) => 24 * (first + i));
   const found = await Promise.all(
     durations.map((DurationHours) =>

@@ -12,7 +12,7 @@ import { calling } from '../aws-errors';
 import { callRegion, readDescriptors } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
-import { MOST_RUNS, readRuns, readStatus } from '../runs/read-status';
+import { MAX_RUNS, readRuns, readStatus } from '../runs/read-status';
 import { json, type Terminal } from '../terminal';
 
 /** Options of `slipway costs`. */
@@ -94,13 +94,13 @@ interface TeamLedger {
 }
 
 async function ledgerOf(descriptor: Descriptor, month: Month): Promise<TeamLedger> {
-  const list = await readRuns(descriptor, { limit: MOST_RUNS });
+  const list = await readRuns(descriptor, { limit: MAX_RUNS });
   // The list contains only the newest attempt; all attempts are needed to divide a run between two months.
   const runs = await Promise.all(list.map((run) => withAttempts(descriptor, run)));
   return {
     usd: runs.reduce((sum, run) => sum + spentIn(month, run), 0),
     gpuHours: sumGpuHours(runs.map((run) => gpusIn(month, run))),
-    isCut: list.length === MOST_RUNS,
+    isCut: list.length === MAX_RUNS,
   };
 }
 
@@ -215,7 +215,7 @@ function notesOf(month: Month, isCut: boolean, billed: Billed): string[] {
           `${untagged.toFixed(2)} USD have the tag of the environment but of no team: buckets, keys, functions, the network.`,
         ]
       : []),
-    ...(isCut ? [`The launcher lists ${MOST_RUNS} runs of a team: older runs are not included here.`] : []),
+    ...(isCut ? [`The launcher lists ${MAX_RUNS} runs of a team: older runs are not included here.`] : []),
   ];
 }
 

@@ -19,7 +19,7 @@ import { type BeyondTemplate, driftBeyondTemplates } from './drift-beyond';
 
 /** Detection over two hundred resources takes one or two minutes. */
 const POLL_MS = 5000;
-const MOST_POLLS = 120;
+const MAX_POLLS = 120;
 /** Name of the entry for resources that CloudFormation could not read. */
 const EVERY_RESOURCE = 'every resource of the stack';
 
@@ -107,7 +107,7 @@ async function resourceDrifts(
 /** Undefined when every resource was compared, otherwise CloudFormation's message about the others. */
 async function detect(client: CloudFormationClient, StackName: string): Promise<string | undefined> {
   const { StackDriftDetectionId } = await client.send(new DetectStackDriftCommand({ StackName }));
-  for (let poll = 0; poll < MOST_POLLS; poll++) {
+  for (let poll = 0; poll < MAX_POLLS; poll++) {
     const { DetectionStatus, DetectionStatusReason } = await client.send(
       new DescribeStackDriftDetectionStatusCommand({ StackDriftDetectionId }),
     );

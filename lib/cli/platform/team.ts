@@ -18,7 +18,7 @@ import { callRegion, readDescriptors } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { writePage } from '../page-file';
-import { MOST_RUNS, readRuns, readStatus } from '../runs/read-status';
+import { MAX_RUNS, readRuns, readStatus } from '../runs/read-status';
 import { json, type Terminal } from '../terminal';
 import { gpusIn, type Month, monthOf, spentIn, tenths } from './costs';
 
@@ -62,7 +62,7 @@ export async function team(environment: string, options: TeamOptions, terminal: 
 }
 
 async function readTeam(descriptor: Descriptor, month: Month): Promise<{ team: TeamMonth; isCut: boolean }> {
-  const listed = await readRuns(descriptor, { limit: MOST_RUNS });
+  const listed = await readRuns(descriptor, { limit: MAX_RUNS });
   const wanted = listed.filter((run) => !hasEnded(run) || mayTouch(run, month));
   const whole = await eachInTurn(wanted, AT_ONCE, ({ runId }) => readStatus(descriptor, runId));
   const runs = whole.map((run) => teamRun(run, month));
@@ -76,7 +76,7 @@ async function readTeam(descriptor: Descriptor, month: Month): Promise<{ team: T
       gpuUtilizationPercent: rounded(meanGpuUse(runs)),
       runs,
     },
-    isCut: listed.length === MOST_RUNS,
+    isCut: listed.length === MAX_RUNS,
   };
 }
 
@@ -115,7 +115,7 @@ const rounded = (value: number | null): number | null => (value === null ? null 
 
 const notesOf = (isCut: boolean): string[] => [
   'Spend is from the ledger: list prices, or those of the environment; slipway costs compares it with the bill.',
-  ...(isCut ? [`The launcher lists ${MOST_RUNS} runs of a team: older runs are not included.`] : []),
+  ...(isCut ? [`The launcher lists ${MAX_RUNS} runs of a team: older runs are not included.`] : []),
 ];
 
 function teamText(report: TeamReport): string {

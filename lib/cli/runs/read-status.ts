@@ -32,7 +32,7 @@ export async function answerOr<T>(answer: Promise<T>, otherwise: T): Promise<T> 
 }
 
 /** Maximum number of runs that the control function lists at once. */
-export const MOST_RUNS = 200;
+export const MAX_RUNS = 200;
 
 /**
  * The runs of a team, newest first, each with only its newest attempt.

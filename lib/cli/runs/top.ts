@@ -5,12 +5,12 @@ import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
 import { minute } from './progress-text';
-import { MOST_RUNS, readRuns, readStatus, withoutOk } from './read-status';
+import { MAX_RUNS, readRuns, readStatus, withoutOk } from './read-status';
 
 /** `slipway top`: shows every run of the team that is not over, with its progress, expected end and cost. */
 export async function top(options: CommonOptions, terminal: Terminal): Promise<number> {
   const descriptor = await runTarget(options);
-  const runs = await readRuns(descriptor, { limit: MOST_RUNS });
+  const runs = await readRuns(descriptor, { limit: MAX_RUNS });
   const live = runs.filter((run) => !hasEnded(run));
   const statuses = await Promise.all(live.map(async ({ runId }) => withoutOk(await readStatus(descriptor, runId))));
   if (options.json) terminal.out(json({ runs: statuses }));

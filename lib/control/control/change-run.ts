@@ -3,7 +3,7 @@ import type { RunRecord } from '../../core/lifecycle/record';
 import type { ControlDeps } from './deps';
 
 /** Reconcile writes often, so a person's change is retried on the newest version. */
-const MOST_TRIES = 8;
+const MAX_TRIES = 8;
 
 /** Applies a person's request to the newest version of the record. Returns the record after the change. */
 export async function changeRun(
@@ -12,7 +12,7 @@ export async function changeRun(
   wish: (record: RunRecord) => IntentChange | undefined,
 ): Promise<RunRecord> {
   let current = record;
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
     const change = wish(current);
     if (!change) return current;
     if (await deps.store.save(change.record, current, change.events)) return change.record;

@@ -15,9 +15,9 @@ import type { ControlDeps } from './deps';
 import { findOwnRun, refusal } from './own-run';
 
 /** Pages of 1,000 objects that one call counts: about 20 s. */
-const MOST_PAGES = 200;
+const MAX_PAGES = 200;
 /** Pages that one call deletes; the caller asks again until nothing is left. */
-const MOST_DELETED_PAGES = 20;
+const MAX_DELETED_PAGES = 20;
 
 /**
  * Deletes what a run that is over left below its own prefixes: checkpoints, output, code and job files. Its items in the run table stay until
@@ -98,7 +98,7 @@ async function count(s3: S3Client, uri: string) {
     }
     ContinuationToken = page.NextContinuationToken;
     pages += 1;
-  } while (ContinuationToken && pages < MOST_PAGES);
+  } while (ContinuationToken && pages < MAX_PAGES);
   return { uri, objects, bytes, isWhole: ContinuationToken === undefined };
 }
 
@@ -107,7 +107,7 @@ async function deleteFolders(s3: S3Client, folders: readonly string[]): Promise<
   let [deleted, pages] = [0, 0];
   for (const uri of folders) {
     const { Bucket, Key: Prefix } = bucketAndKey(uri);
-    while (pages < MOST_DELETED_PAGES) {
+    while (pages < MAX_DELETED_PAGES) {
       pages += 1;
       const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket, Prefix }));
       if (Contents.length === 0) break;

@@ -2,7 +2,7 @@ import { memoryIssues } from '../../core/admission';
 import { bareIssue, issue } from '../../core/config/issue';
 import type { RunSpec } from '../../core/config/run-spec';
 import type { DatePlanAnswer, PlanRequest, Refusal } from '../../core/contracts/control';
-import { isOneType, MOST_DAYS_AHEAD, planNeeds, runOffers } from '../../core/planner/deadline/by-date';
+import { isOneType, MAX_DAYS_AHEAD, planNeeds, runOffers } from '../../core/planner/deadline/by-date';
 import type { RunPlan } from '../../core/planner/run/plan-run';
 import { begunOf, historyOf, LOOKED_INTO } from '../../report/read/capacity-history';
 import { eachInTurn } from '../../shared/aws/pace';
@@ -29,10 +29,10 @@ export async function planByDate(
     ok: false,
     issues: issues.map(bareIssue),
   });
-  if (by <= now || by > now + MOST_DAYS_AHEAD * DAY_MS)
+  if (by <= now || by > now + MAX_DAYS_AHEAD * DAY_MS)
     return refused([
       issue('plan/by', 'error', 'by', {
-        must: `must be a time of the next ${MOST_DAYS_AHEAD} days`,
+        must: `must be a time of the next ${MAX_DAYS_AHEAD} days`,
         got: new Date(by).toISOString(),
         fix: 'give a later or an earlier one',
       }),

@@ -17,7 +17,7 @@ import { checkpointPrefix, isLocated, jobFilesOf, ownFolders, readSubject, type 
  * Number of pauses within one invocation after a create call with an unknown outcome: 42 s together, longer than the service's reads lag
  * behind.
  */
-const MOST_PAUSES = 3;
+const MAX_PAUSES = 3;
 const PAUSE: Backoff = { firstSeconds: 8, mostSeconds: 28 };
 const DOUBTFUL: readonly CreateOutcome['kind'][] = ['doubtful', 'throttled', 'exists'];
 
@@ -28,7 +28,7 @@ const ROUND_MS = 40_000;
  * Enough for the end of an attempt, the choice of a checkpoint, create, adoption, first observation and notices; anything else waits for
  * the next tick.
  */
-const MOST_ROUNDS = 16;
+const MAX_ROUNDS = 16;
 
 /**
  * Advances one run as far as possible now: observe, decide, save, act, and repeat until there is nothing left to do. Safe to call at any
@@ -39,7 +39,7 @@ const MOST_ROUNDS = 16;
 export async function reconcileRun(deps: ReconcileDeps, runId: string): Promise<number | undefined> {
   let carried: EffectResults = { published: [] };
   const doubt = { open: false, pauses: 0 };
-  for (let round = 0; round < MOST_ROUNDS; round++) {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
     if (round > 0 && remainingMs(deps) < ROUND_MS) break;
     const subject = await readSubject(deps, runId);
     const observed = subject && (await observe(deps, subject, carried));
@@ -99,7 +99,7 @@ async function pauseInDoubt(
   record: RunRecord,
   doubt: { open: boolean; pauses: number },
 ): Promise<boolean> {
-  if (!doubt.open || record.attempt?.phase !== 'intent' || doubt.pauses === MOST_PAUSES) return false;
+  if (!doubt.open || record.attempt?.phase !== 'intent' || doubt.pauses === MAX_PAUSES) return false;
   const pauseMs = backoffSeconds(PAUSE, doubt.pauses + 1, record.runId) * 1000;
   if (remainingMs(deps) < pauseMs + ROUND_MS) return false;
   doubt.pauses += 1;

@@ -9,7 +9,7 @@ import {
 import { isDueForLook, TICK_MS } from '../../core/lifecycle/health/look';
 import type { RunRecord } from '../../core/lifecycle/record';
 import { describeError } from '../shared/errors';
-import { AGAIN_SECONDS, MOST_IN_BATCH, retryLater, sendMessage, sendMessages } from '../shared/queue';
+import { AGAIN_SECONDS, MAX_IN_BATCH, retryLater, sendMessage, sendMessages } from '../shared/queue';
 import { UnreadableItem } from '../shared/stored';
 import { admitRuns } from './admit-runs';
 import type { ReconcileDeps } from './deps';
@@ -66,12 +66,12 @@ const TICK_RESERVE_MS = 15_000;
 /** Wakes runs while the invocation has time, which suffices for about 3,500. */
 async function wake(deps: ReconcileDeps, runs: readonly RunRecord[], once: string): Promise<void> {
   const left = () => (deps.remainingMs?.() ?? Number.POSITIVE_INFINITY) - TICK_RESERVE_MS;
-  const pausesMs = (runs.length / MOST_IN_BATCH) * SPREAD_MS;
+  const pausesMs = (runs.length / MAX_IN_BATCH) * SPREAD_MS;
   const inTurn = 2 * pausesMs < left() ? runs : rotated(runs, deps.now().getTime());
-  for (let from = 0; from < runs.length; from += MOST_IN_BATCH) {
+  for (let from = 0; from < runs.length; from += MAX_IN_BATCH) {
     if (from > 0) await deps.sleep(SPREAD_MS);
     if (left() < 0) return deps.log('warn', 'a tick had no time to wake every run', { woken: from, due: runs.length });
-    const some = inTurn.slice(from, from + MOST_IN_BATCH).map(({ runId }): RunMessage => ({ kind: 'run', runId }));
+    const some = inTurn.slice(from, from + MAX_IN_BATCH).map(({ runId }): RunMessage => ({ kind: 'run', runId }));
     await sendMessages(deps.sqs, deps.queueUrl, some, once);
   }
 }

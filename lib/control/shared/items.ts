@@ -151,7 +151,7 @@ export function textOf(item: Item): string {
 }
 
 /** A transaction may contain 100 items; more events than this in one decision indicate a bug. */
-const MOST_EVENTS = 90;
+const MAX_EVENTS = 90;
 
 /** A changed run, and the timeline events of the change. */
 interface RunChange {
@@ -166,7 +166,7 @@ export function itemsOf({ record, events }: RunChange): { run: Item; others: Ite
     run: runItem(record),
     others: [
       ...(attempt ? [attemptItemOf(runId, attempt)] : []),
-      ...events.slice(0, MOST_EVENTS).map((line, place) => eventItemOf(runId, version, place, line)),
+      ...events.slice(0, MAX_EVENTS).map((line, place) => eventItemOf(runId, version, place, line)),
     ],
   };
 }

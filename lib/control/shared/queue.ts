@@ -14,7 +14,7 @@ export const AGAIN_SECONDS = 20;
  * Maximum number of messages in one request:
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html
  */
-export const MOST_IN_BATCH = 10;
+export const MAX_IN_BATCH = 10;
 
 /**
  * Sends one message to the FIFO queue.
@@ -25,7 +25,7 @@ export async function sendMessage(sqs: SQSClient, queueUrl: string, message: Run
 }
 
 /**
- * Sends up to `MOST_IN_BATCH` messages in one request, which costs as much as one message.
+ * Sends up to `MAX_IN_BATCH` messages in one request, which costs as much as one message.
  * @throws Error when the queue did not accept one of them
  */
 export async function sendMessages(

@@ -51,10 +51,10 @@ import { remember } from './remember';
 import { findAttempt, findLine, findNames, findQueueDocument, readIntent, readRecord, UnreadableItem } from './stored';
 
 /** Number of intents that a process keeps, about 15 KB each; the oldest is dropped first. */
-const MOST_INTENTS = 2000;
+const MAX_INTENTS = 2000;
 
 /** Number of items in one transaction, which may have 4 MB. */
-const MOST_EXPIRING = 25;
+const MAX_EXPIRING = 25;
 
 /** Parses the record in a document of the table. The result is shared and must not be changed. */
 export const recordOf = remember(readRecord);
@@ -128,7 +128,7 @@ export class RunStore {
     if (!item) return undefined;
     const intent = readItem(item, (it) => intentOf(textOf(it)));
     this.intents.set(runId, intent);
-    if (this.intents.size > MOST_INTENTS) this.intents.delete(this.intents.keys().next().value as string);
+    if (this.intents.size > MAX_INTENTS) this.intents.delete(this.intents.keys().next().value as string);
     return intent;
   }
 
@@ -179,8 +179,8 @@ export class RunStore {
       ExpressionAttributeValues: { ':run': { S: record.runId } },
     });
     const items = changedItems(all, record, expiry);
-    for (let from = 0; from < items.length; from += MOST_EXPIRING) {
-      const some = items.slice(from, from + MOST_EXPIRING);
+    for (let from = 0; from < items.length; from += MAX_EXPIRING) {
+      const some = items.slice(from, from + MAX_EXPIRING);
       if (!(await this.write(some.map((Item) => ({ Put: { TableName: this.tableName, Item } }))))) return false;
     }
     return true;

@@ -11,7 +11,7 @@ const BLOCKS = 8;
 export const VPC_PREFIX_LENGTHS: readonly [largest: number, smallest: number] = [16, 21];
 const EDGE_ADDRESSES = 16;
 /** Maximum number of zones: one block each, and one block for the edge subnets. */
-export const MOST_PLANNED_ZONES = BLOCKS - 1;
+export const MAX_PLANNED_ZONES = BLOCKS - 1;
 
 /** Address ranges of the subnets of one zone. */
 export interface PlannedSubnets {

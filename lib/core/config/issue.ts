@@ -28,11 +28,11 @@ export interface IssueText {
 export function issue(rule: string, level: IssueLevel, path: string, text: IssueText): Issue {
   const got = 'got' in text ? `, got ${formatValue(text.got)}` : '';
   const message = `${path === '' ? 'file' : path}: ${text.must}${got}; ${text.fix}`;
-  return { rule, level, path, message: plainLine(message, MOST_MESSAGE) };
+  return { rule, level, path, message: plainLine(message, MAX_MESSAGE) };
 }
 
 /** No message of ours is as long without the text of a user. */
-const MOST_MESSAGE = 10_000;
+const MAX_MESSAGE = 10_000;
 
 /** Formats a value for a message, shortened to 80 characters. */
 export function formatValue(value: unknown): string {

@@ -10,8 +10,8 @@ export type SmokePlace = 'account' | 'sandbox';
 const STEPS = 1000;
 const SAVE_EVERY = 4;
 const STEP_SECONDS = 0.5;
-const MOST_HOSTS = 2;
-const MOST_LAYERS = 4;
+const MAX_HOSTS = 2;
+const MAX_LAYERS = 4;
 const SANDBOX = { instanceType: 'ml.m5.xlarge', layers: 2, headSize: 16, sequenceLength: 128, mostHeadsPerGroup: 2 };
 
 /** Degrees that split a model: they must not change, because otherwise another program would be tested. */
@@ -69,13 +69,13 @@ const dataSplit = (run: RunSpec): number =>
 function accountCluster(run: RunSpec, split: number) {
   const { processesPerHost } = run.distribution;
   const needed = Math.ceil(split / Math.max(1, processesPerHost));
-  return { hosts: Math.max(needed, Math.min(MOST_HOSTS, run.compute.instanceCount)), processesPerHost };
+  return { hosts: Math.max(needed, Math.min(MAX_HOSTS, run.compute.instanceCount)), processesPerHost };
 }
 
 /** Two hosts; a model that is split gets at least two ranks per host, so that communication inside and between hosts is tested. */
 const sandboxCluster = (split: number) => ({
-  hosts: MOST_HOSTS,
-  processesPerHost: split === 1 ? 1 : Math.max(2, Math.ceil(split / MOST_HOSTS)),
+  hosts: MAX_HOSTS,
+  processesPerHost: split === 1 ? 1 : Math.max(2, Math.ceil(split / MAX_HOSTS)),
 });
 
 /** The launcher is set explicitly: on a CPU type custom code would otherwise be a plain script. */
@@ -136,7 +136,7 @@ function trainerOverrides(run: RunSpec, place: SmokePlace, dataRanks: number): s
 function smallModel(run: RunSpec, place: SmokePlace): Partial<ModelShape> {
   const shape = run.model?.architecture;
   if (!shape) return {};
-  if (place === 'account') return writableShape(shape, Math.min(shape.layers, MOST_LAYERS));
+  if (place === 'account') return writableShape(shape, Math.min(shape.layers, MAX_LAYERS));
   const tensor = degreeOf(run, 'tensor_parallel_degree');
   const kvHeads = Math.min(shape.kvHeads, Math.max(tensor, 2));
   const attentionHeads = kvHeads * Math.min(shape.attentionHeads / shape.kvHeads, SANDBOX.mostHeadsPerGroup);

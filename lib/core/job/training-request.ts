@@ -22,7 +22,7 @@ const CONTAINER_ARGUMENTS = ['-c', 'exec bash "${SAGEMAKER_BASE_DIR:-/opt/ml}/in
 const DEFAULT_VOLUME_GIB = 100;
 
 /** Maximum number of MetricDefinitions of a job. */
-const MOST_METRICS = 40;
+const MAX_METRICS = 40;
 
 /** Metrics from the progress lines of the built-in trainer (docs/reference/runtime.md). */
 const PROGRESS_METRICS: readonly MetricDefinition[] = [
@@ -111,7 +111,7 @@ function imageConfig({ run }: JobPlan): Pick<AlgorithmSpecification, 'TrainingIm
 /** Slipway's metrics come last, as far as there is room: the API accepts 40, and the user's metrics take precedence. */
 function metricDefinitions({ run }: JobPlan): MetricDefinition[] {
   const own = run.observability.metrics.map(({ name, regex }) => ({ Name: name, Regex: regex }));
-  return [...own, ...PROGRESS_METRICS].slice(0, MOST_METRICS);
+  return [...own, ...PROGRESS_METRICS].slice(0, MAX_METRICS);
 }
 
 function resourceConfig({ run, descriptor }: JobPlan): ResourceConfig {

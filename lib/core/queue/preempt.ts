@@ -5,7 +5,7 @@ import { type QueuedRun, type RunningRun, waitsSince } from './run';
 
 const MINUTE_MS = 60_000;
 /** Maximum number of waiting runs that one pass considers, in the order of the queue. */
-const MOST_ASKING = 20;
+const MAX_ASKING = 20;
 
 /** A run whose job trains and may be asked to save and exit. */
 export interface PreemptibleRun {
@@ -49,7 +49,7 @@ export function choosePreemptions(
     .waits.flatMap(({ runId }) => input.waiting.filter((run) => run.runId === runId))
     .filter((run) => input.now - waitsSince(run) >= times.afterMinutes * MINUTE_MS)
     .filter(({ needs }) => !Object.keys(needs).some((pool) => input.pools[pool]?.isUnread))
-    .slice(0, MOST_ASKING);
+    .slice(0, MAX_ASKING);
   for (const run of asking) {
     const weaker = open.filter((one) => isWeaker(run, one));
     if (weaker.length === 0) continue;

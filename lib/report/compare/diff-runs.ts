@@ -43,7 +43,7 @@ export interface Versions {
 }
 
 /** Maximum number of steps in the loss table. */
-const MOST_STEPS = 10;
+const MAX_STEPS = 10;
 
 /** Compares the configuration and the results of two runs. */
 export function diffRuns(
@@ -83,8 +83,8 @@ export function lossAtEqualSteps(a: readonly ReportStep[], b: readonly ReportSte
       return other === undefined ? [] : [{ step, loss: [loss, other] as [number, number] }];
     })
     .sort((x, y) => x.step - y.step);
-  if (common.length <= MOST_STEPS) return common;
-  const picked = Array.from({ length: MOST_STEPS }, (_, i) => Math.round((i * (common.length - 1)) / (MOST_STEPS - 1)));
+  if (common.length <= MAX_STEPS) return common;
+  const picked = Array.from({ length: MAX_STEPS }, (_, i) => Math.round((i * (common.length - 1)) / (MAX_STEPS - 1)));
   return picked.flatMap((i) => common[i] ?? []);
 }
 

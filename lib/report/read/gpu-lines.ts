@@ -9,7 +9,7 @@ export interface GpuLine {
 }
 
 /** Maximum number of points in the chart: a driver reports one per minute, half a million per year. */
-const MOST_POINTS = 1000;
+const MAX_POINTS = 1000;
 
 const finite = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
 
@@ -62,9 +62,9 @@ export function gpuSummary(lines: readonly GpuLine[]): ReportGpus | undefined {
   };
 }
 
-/** Consecutive lines of one attempt, grouped so that at most MOST_POINTS groups remain, plus one per attempt. */
+/** Consecutive lines of one attempt, grouped so that at most MAX_POINTS groups remain, plus one per attempt. */
 function inParts(lines: readonly GpuLine[]): GpuLine[][] {
-  const together = Math.ceil(lines.length / MOST_POINTS);
+  const together = Math.ceil(lines.length / MAX_POINTS);
   const parts: GpuLine[][] = [];
   for (const line of lines) {
     const last = parts.at(-1);

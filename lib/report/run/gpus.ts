@@ -9,7 +9,7 @@ import { attemptLegend, attemptLine } from './loss';
 import type { ReportGpus, RunReport } from './run-report';
 
 /** Maximum number of hosts in the table: those with the lowest utilisation. */
-const MOST_ROWS = 16;
+const MAX_ROWS = 16;
 
 /** GPU utilisation over time and by host; no section when no host has reported it. */
 export const gpusSections = ({ gpus }: RunReport): Section[] =>
@@ -41,8 +41,8 @@ function useChart({ overTime }: ReportGpus): Html {
 function byHost({ hosts }: ReportGpus): Html {
   const least = [...hosts].sort(leastBusyFirst);
   const rest =
-    hosts.length > MOST_ROWS
-      ? html`<p class="note">The ${number(MOST_ROWS)} least busy of ${number(hosts.length)} hosts.</p>`
+    hosts.length > MAX_ROWS
+      ? html`<p class="note">The ${number(MAX_ROWS)} least busy of ${number(hosts.length)} hosts.</p>`
       : '';
   return html`${table({
     caption: 'GPUs by host: mean utilisation, and peak memory of the GPU with the highest usage',
@@ -52,7 +52,7 @@ function byHost({ hosts }: ReportGpus): Html {
       { head: 'memory', kind: 'num' },
     ],
     rows: least
-      .slice(0, MOST_ROWS)
+      .slice(0, MAX_ROWS)
       .map(({ host, utilizationPercent: use, memoryGiB, totalGiB }) => [
         host,
         use === null ? '–' : percent(use / 100),

@@ -49,7 +49,7 @@ const READY_TIMEOUT_MS = 120_000;
 const STOP_GRACE_MS = 5_000;
 
 /** Another process may take a port between the moment it is found free and the moment MiniStack listens on it. */
-const MOST_STARTS = 3;
+const MAX_STARTS = 3;
 
 /**
  * Starts MiniStack in its own process group with a minimal environment and waits until it answers. If it exits first, it is started again
@@ -60,7 +60,7 @@ export async function startMiniStack(options: MiniStackOptions): Promise<MiniSta
     try {
       return await startOn(await (options.findPort ?? freePort)(), options);
     } catch (error) {
-      if (!(error instanceof ExitedEarly) || starts === MOST_STARTS) throw error;
+      if (!(error instanceof ExitedEarly) || starts === MAX_STARTS) throw error;
     }
   }
 }

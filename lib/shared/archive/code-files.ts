@@ -16,11 +16,11 @@ const LEFT_OUT = new Set([
 /** A folder with one of these is a Python environment of this machine, whatever its name. */
 const ENVIRONMENT_MARKERS = ['pyvenv.cfg', 'conda-meta'];
 
-const MOST_ENTRIES = 50_000;
+const MAX_ENTRIES = 50_000;
 /** An archive is read into memory here and on every host. */
-const MOST_MIB = 512;
+const MAX_MIB = 512;
 /** Maximum size of the code of a run. */
-export const MOST_CODE_BYTES = MOST_MIB * 2 ** 20;
+export const MAX_CODE_BYTES = MAX_MIB * 2 ** 20;
 
 const LOOP: Refused = ['must contain no link to itself or to a folder around it', 'remove it'];
 const NOWHERE: Refused = ['must contain no link that leads nowhere', 'remove it'];
@@ -73,7 +73,7 @@ class Walk {
   visit(place: Place): void {
     for (const entry of this.#entriesOf(place)) {
       this.#entries += 1;
-      if (this.#entries > MOST_ENTRIES) return;
+      if (this.#entries > MAX_ENTRIES) return;
       this.#take(entry, place);
     }
   }
@@ -136,10 +136,10 @@ class Walk {
   found(): CodeFolder<CodeFile> {
     const mib = Math.ceil(this.#files.reduce((sum, { bytes }) => sum + bytes, 0) / 2 ** 20);
     const problems = this.#refused.sort(byName).map(({ name, why: [must, fix] }) => ({ must, got: name, fix }));
-    if (this.#entries > MOST_ENTRIES)
-      problems.push({ must: `must contain at most ${MOST_ENTRIES} files`, got: 'more', fix: 'keep data in a channel' });
-    if (mib > MOST_MIB)
-      problems.push({ must: `must contain at most ${MOST_MIB} MiB`, got: `${mib} MiB`, fix: 'keep data in a channel' });
+    if (this.#entries > MAX_ENTRIES)
+      problems.push({ must: `must contain at most ${MAX_ENTRIES} files`, got: 'more', fix: 'keep data in a channel' });
+    if (mib > MAX_MIB)
+      problems.push({ must: `must contain at most ${MAX_MIB} MiB`, got: `${mib} MiB`, fix: 'keep data in a channel' });
     return { files: this.#files.sort(byName), problems, outside: this.#outside.sort() };
   }
 }

@@ -80,7 +80,7 @@ test('a tick reads the descriptor of a team once, and spreads its messages', asy
 });
 
 test('every active run is woken within a few ticks when one tick has not time for all', async () => {
-  const MOST_PER_TICK = 100;
+  const MAX_PER_TICK = 100;
   const record = await world.store.find(await world.launch());
   if (!record) throw new Error('no run');
   const { now } = world.reconcile;
@@ -91,13 +91,13 @@ test('every active run is woken within a few ticks when one tick has not time fo
     async (runs, firstTick, every) => {
       world.store.active = async () => Array.from({ length: runs }, (_, i) => ({ ...record, runId: `r${i}` }));
       const waiting = new Set(Array.from({ length: runs }, (_, i) => `r${i}`));
-      const most = 4 * Math.ceil(runs / MOST_PER_TICK);
+      const most = 4 * Math.ceil(runs / MAX_PER_TICK);
       let ticks = 0;
       for (; waiting.size > 0 && ticks <= most; ticks++) {
         const began = now().getTime();
         const at = START + (firstTick + ticks * every) * 300_000;
         world.reconcile.now = () => new Date(at + now().getTime() - began);
-        const ends = began + (MOST_PER_TICK / 10) * SPREAD_MS + TICK_RESERVE_MS;
+        const ends = began + (MAX_PER_TICK / 10) * SPREAD_MS + TICK_RESERVE_MS;
         world.reconcile.remainingMs = () => ends - now().getTime();
         world.reconcile.sleep = async (ms) => {
           world.pass(ms);

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_VPC_CIDR, MOST_PLANNED_ZONES, subnetPlan } from '../../../lib/core/catalog/subnet-plan';
+import { DEFAULT_VPC_CIDR, MAX_PLANNED_ZONES, subnetPlan } from '../../../lib/core/catalog/subnet-plan';
 import { overlap } from '../../laws/support/changes';
 
-const IDS = Array.from({ length: MOST_PLANNED_ZONES }, (_, i) => `usw2-az${i + 1}`);
+const IDS = Array.from({ length: MAX_PLANNED_ZONES }, (_, i) => `usw2-az${i + 1}`);
 const zones = fc.shuffledSubarray(IDS, { minLength: 1 });
 const order = fc.shuffledSubarray(IDS, { maxLength: 6 });
 

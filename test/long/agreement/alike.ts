@@ -4,11 +4,11 @@ import type { RunOutcome } from './outcome';
  * The sandbox learns of steps and looks at runs at other moments of the same minutes, and leaves most ticks out at which nothing is decided. So
  * far apart may be what texts say of steps (two minutes of them), of minutes, and of what was spent.
  */
-const MOST_STEPS = 12;
-const MOST_MINUTES = 12;
+const MAX_STEPS = 12;
+const MAX_MINUTES = 12;
 const MEASURED = /(?<=step )\d+|\d+(?= min\b)|(?<=spent \$)[\d.]+/g;
 /** Share of what was spent by then. */
-const MOST_SPENT = 0.01;
+const MAX_SPENT = 0.01;
 
 /** The outcome of the sandbox with the simulation's own numbers where they are near enough; everything else stays, to be compared. */
 export function nearest(seen: RunOutcome, simulated: RunOutcome | undefined): RunOutcome {
@@ -29,11 +29,7 @@ function withNumbersOf(text: string, other: string): string {
   return text.replace(MEASURED, (number, place: number) => {
     const theirs = numbers[at++] ?? number;
     const before = text.slice(0, place);
-    const most = before.endsWith('$')
-      ? MOST_SPENT * Number(theirs)
-      : before.endsWith('step ')
-        ? MOST_STEPS
-        : MOST_MINUTES;
+    const most = before.endsWith('$') ? MAX_SPENT * Number(theirs) : before.endsWith('step ') ? MAX_STEPS : MAX_MINUTES;
     return Math.abs(Number(number) - Number(theirs)) <= most ? theirs : number;
   });
 }

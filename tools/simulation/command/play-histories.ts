@@ -10,7 +10,7 @@ import { HistoryCount } from './history-count';
 /** Path of the child process's program. */
 const WORKER = path.join(__dirname, 'histories-worker.ts');
 /** Loading the command line's code takes a process as long as several histories. */
-const LEAST_PER_PROCESS = 8;
+const MIN_PER_PROCESS = 8;
 /**
  * Most objects of a history are garbage by the end of the same call: with a young generation that holds them, collections are ten times
  * less frequent. All processors are busy with histories, so that helper threads of the collector would only wait for one another.
@@ -19,7 +19,7 @@ const NODE_OPTIONS = ['--max-semi-space-size=64', '--single-threaded-gc'];
 
 /** How the seeds are divided among the processors; undefined if one process plays them all. */
 export function historyParts(whole: HistoriesPart, processors = availableParallelism()): HistoriesPart[] | undefined {
-  const count = Math.min(processors, Math.floor(whole.histories / LEAST_PER_PROCESS));
+  const count = Math.min(processors, Math.floor(whole.histories / MIN_PER_PROCESS));
   if (count < 2) return undefined;
   const end = whole.seed + whole.histories;
   const each = Math.ceil(whole.histories / count);

@@ -28,7 +28,7 @@ interface Lane {
 }
 
 /** Number of finished events after which a lane is compacted. */
-const MOST_RUN_IN_LANE = 1024;
+const MAX_RUN_IN_LANE = 1024;
 
 const SETTLED_BETWEEN_MACROTASKS = 1000;
 
@@ -166,7 +166,7 @@ export class VirtualClock {
 function firstOf(lane: Lane): Timer | undefined {
   const { timers } = lane;
   while (lane.head < timers.length && timers[lane.head]?.run === undefined) lane.head += 1;
-  if (lane.head >= MOST_RUN_IN_LANE) {
+  if (lane.head >= MAX_RUN_IN_LANE) {
     timers.splice(0, lane.head);
     lane.head = 0;
   }

@@ -57,7 +57,7 @@ export const KILLED = 'killed';
 /** Delays of the SDK's standard retry mode, ms. */
 const RETRY_BASE_MS = 100;
 const THROTTLE_BASE_MS = 500;
-const MOST_DELAY_MS = 20_000;
+const MAX_DELAY_MS = 20_000;
 /** Time until a broken connection is detected. */
 const BREAK_MS = 1000;
 
@@ -210,7 +210,7 @@ export class Gateway {
       if (isRetryable(error)) this.onTrouble(send.name, this.clock.now, isOverRate);
       if (send.tries < (settings.maxAttempts ?? 3) && isRetryable(error)) {
         const base = isThrottling(error) ? THROTTLE_BASE_MS : RETRY_BASE_MS;
-        const delay = Math.min(MOST_DELAY_MS, this.draw(invocation) * 2 ** (send.tries - 1) * base);
+        const delay = Math.min(MAX_DELAY_MS, this.draw(invocation) * 2 ** (send.tries - 1) * base);
         send.tries += 1;
         this.clock.after(delay, () => this.attempt(send));
         return;

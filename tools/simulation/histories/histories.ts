@@ -63,14 +63,14 @@ export function concrete(scenario: Scenario, seed: number, read: (path: string) 
  * Maximum number of function calls during shrinking: about two minutes of work. It is not a time limit, so that the same seed always prints
  * the same.
  */
-const MOST_CALLS = 2_000_000;
+const MAX_CALLS = 2_000_000;
 
 /** The text of the shortest scenario that violates the first invariant that the play violated. */
 async function shrunkText({ result, world }: Play, read: (path: string) => string): Promise<string> {
   const broken = result.invariants.find(({ holds }) => !holds)?.name;
   let calls = 0;
   const fails = async (candidate: ScenarioFile): Promise<boolean> => {
-    if (calls > MOST_CALLS) return false;
+    if (calls > MAX_CALLS) return false;
     const { value, issues } = resolveScenario(candidate, read);
     if (!value || hasErrors(issues)) return false;
     const again = await play(value, result.seed);

@@ -1,7 +1,7 @@
 import type { ScenarioFile } from '../scenario/schema';
 
 /** Maximum number of plays, so that shrinking a large scenario takes minutes. */
-const MOST_PLAYS = 400;
+const MAX_PLAYS = 400;
 
 /**
  * Finds the shortest scenario that still fails: removes parts, then shortens the duration and rounds numbers, as long as the same
@@ -15,11 +15,11 @@ export async function shrink(
   let best = file;
   let plays = 0;
   const accept = async (candidate: ScenarioFile): Promise<boolean> => {
-    if (plays++ >= MOST_PLAYS || !(await fails(candidate))) return false;
+    if (plays++ >= MAX_PLAYS || !(await fails(candidate))) return false;
     best = candidate;
     return true;
   };
-  for (let before = ''; before !== JSON.stringify(best) && plays < MOST_PLAYS; ) {
+  for (let before = ''; before !== JSON.stringify(best) && plays < MAX_PLAYS; ) {
     before = JSON.stringify(best);
     for (const part of ['runs', 'faults', 'calls', 'outside', 'capacity'] as const)
       await shrinkList(best, part, accept, () => best);

@@ -8,7 +8,7 @@ import { lanesSection, loadSection } from './lanes';
 import type { SimulationPage } from './simulation-page';
 
 /** Maximum number of decisions on one page. */
-const MOST_DECISIONS = 2000;
+const MAX_DECISIONS = 2000;
 
 /** One self-contained HTML page about a simulation: queue, runs, attempts and decisions over time. */
 export function renderSimulation(simulation: SimulationPage): string {
@@ -100,7 +100,7 @@ function decisions({ runs: all }: SimulationPage): Section {
     ])
     .sort((a, b) => a.at - b.at);
   const body = table({
-    caption: lines.length > MOST_DECISIONS ? `The first ${MOST_DECISIONS} of ${lines.length}` : 'Decisions and notices',
+    caption: lines.length > MAX_DECISIONS ? `The first ${MAX_DECISIONS} of ${lines.length}` : 'Decisions and notices',
     layout: 'cards',
     columns: [
       { head: 'At', kind: 'fixed' },
@@ -108,7 +108,7 @@ function decisions({ runs: all }: SimulationPage): Section {
       { head: 'What', kind: 'fixed' },
       { head: 'Text', kind: 'long' },
     ],
-    rows: lines.slice(0, MOST_DECISIONS).map(({ at, id, what, text }) => [duration(at), id, what, text]),
+    rows: lines.slice(0, MAX_DECISIONS).map(({ at, id, what, text }) => [duration(at), id, what, text]),
   });
   return { id: 'decisions', title: 'Decisions', body };
 }

@@ -14,7 +14,7 @@ import type { SimRun } from './sim-run';
 
 /** A call that failed or was killed is repeated after this delay, this many times: the command line tells people to do so. */
 const AGAIN_MS = 30_000;
-const MOST_REPETITIONS = 3;
+const MAX_REPETITIONS = 3;
 
 /** What the calls of people need from the world. */
 export interface PeopleHooks {
@@ -137,7 +137,7 @@ export class People {
       (deps) => onRequest(deps, payload, this.account.names.aliasArn(team)),
       (ending) => {
         if (ending.kind === 'answer') return on.onAnswer(ending.value as ControlAnswer);
-        if (tries < MOST_REPETITIONS) this.clock.after(AGAIN_MS, () => this.call(team, payload, on, tries + 1));
+        if (tries < MAX_REPETITIONS) this.clock.after(AGAIN_MS, () => this.call(team, payload, on, tries + 1));
         else on.onGivenUp();
       },
     );
@@ -179,7 +179,7 @@ export class People {
       (ending) => {
         if (ending.kind === 'answer') return;
         if (ending.kind === 'error') run.refusal = (ending.error as Error).message;
-        if (tries < MOST_REPETITIONS) this.clock.after(AGAIN_MS, () => this.deploy(run, tries + 1));
+        if (tries < MAX_REPETITIONS) this.clock.after(AGAIN_MS, () => this.deploy(run, tries + 1));
       },
     );
   }

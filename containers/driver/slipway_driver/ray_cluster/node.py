@@ -19,9 +19,9 @@ from slipway_driver.ray_cluster.launch import HOST_RESOURCE, option_name
 from slipway_driver.restart_policy import HARDWARE
 
 #: The same shares as Ray's defaults: 30 % of the memory, at most 200 GB. NCCL also has buffers in /dev/shm, so only a part of it is used.
-MEMORY_SHARE, SHM_SHARE, MOST_BYTES = 0.3, 0.8, 200 * 10**9
+MEMORY_SHARE, SHM_SHARE, MAX_BYTES = 0.3, 0.8, 200 * 10**9
 #: Ray's minimum (OBJECT_STORE_MINIMUM_MEMORY_BYTES of ray 2.60.0).
-LEAST_BYTES = 75 * 2**20
+MIN_BYTES = 75 * 2**20
 #: Ray creates sockets below the folder. A socket path has at most 107 characters on Linux, of which Ray uses up to 80.
 TEMPORARY, LONGEST_TEMPORARY = "/tmp", 24
 #: Exit code of `ray start` for an unknown option or an invalid value.
@@ -42,8 +42,8 @@ def memory_bytes(proc: Path = Path("/proc/meminfo"), cgroup: Path = Path("/sys/f
 
 def object_store_bytes(memory: int, shared_memory: int, nodes_here: int = 1) -> Optional[int]:
     """Size of one node's object store in bytes; None if /dev/shm is too small, so that Ray uses the disk."""
-    size = int(min(MEMORY_SHARE * memory, SHM_SHARE * shared_memory, MOST_BYTES) / nodes_here)
-    return size if size >= LEAST_BYTES else None
+    size = int(min(MEMORY_SHARE * memory, SHM_SHARE * shared_memory, MAX_BYTES) / nodes_here)
+    return size if size >= MIN_BYTES else None
 
 
 def free_shared_memory(folder: str = "/dev/shm") -> int:

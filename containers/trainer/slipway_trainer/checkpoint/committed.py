@@ -11,7 +11,7 @@ from slipway_trainer.checkpoint.store import Listed, Store, Written, write_objec
 MARKER = "COMMITTED.json"
 SCHEMA = 1
 #: The minimum regardless of `keep`, because the newest checkpoint may turn out to be unreadable.
-LEAST_KEPT = 2
+MIN_KEPT = 2
 _STEP = re.compile(r"^step-([0-9]{1,12})/")
 
 
@@ -103,8 +103,8 @@ def newest_complete(store: Store, objection: Callable[[Mapping[str, Any]], str] 
 
 
 def to_delete(names: Sequence[str], keep: int) -> list[str]:
-    """Folders of complete checkpoints beyond the newest `keep`, except the newest LEAST_KEPT. Incomplete ones are kept for inspection."""
-    return [folder for _step, folder in marked_folders(names)[max(LEAST_KEPT, keep) :]]
+    """Folders of complete checkpoints beyond the newest `keep`, except the newest MIN_KEPT. Incomplete ones are kept for inspection."""
+    return [folder for _step, folder in marked_folders(names)[max(MIN_KEPT, keep) :]]
 
 
 def delete_checkpoint(store: Store, folder: str) -> None:

@@ -16,7 +16,7 @@ from slipway_trainer.checkpoint.store import Listed, ObjectWriter, Store, Writte
 #: Number of checkpoints whose copies are kept; the newest may not be completely uploaded yet.
 KEPT = 2
 #: Free disk space that the copies leave for other files.
-LEAST_FREE_BYTES = 4 << 30
+MIN_FREE_BYTES = 4 << 30
 _FOLDER = re.compile(r"^step-([0-9]{1,12})$")
 
 
@@ -38,7 +38,7 @@ class _Copy:
         if self._file is None:
             return
         try:
-            if shutil.disk_usage(self._target.parent).free < len(data) + LEAST_FREE_BYTES:
+            if shutil.disk_usage(self._target.parent).free < len(data) + MIN_FREE_BYTES:
                 self.abort()
             else:
                 self._file.write(data)

@@ -9,7 +9,7 @@ export interface MatrixCell {
 }
 
 /** More runs than this are probably a mistake. */
-const MOST_RUNS = 32;
+const MAX_RUNS = 32;
 
 /**
  * All combinations of the values of `--matrix path=a,b,c`; a comma inside brackets or quotes belongs to its value.
@@ -23,8 +23,8 @@ export function matrixCells(options: readonly string[]): MatrixCell[] {
     (cells, { path, values }) => cells.flatMap((cell) => values.map((value) => [...cell, `${path}=${value}`])),
     [[]],
   );
-  if (sets.length > MOST_RUNS)
-    throw wrong(`${sets.length} runs`, `must give at most ${MOST_RUNS} runs`, 'use fewer values');
+  if (sets.length > MAX_RUNS)
+    throw wrong(`${sets.length} runs`, `must give at most ${MAX_RUNS} runs`, 'use fewer values');
   return sets.map((set) => ({ label: set.join(' '), set }));
 }
 

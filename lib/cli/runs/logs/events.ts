@@ -76,7 +76,7 @@ async function printFresh(
       last = Math.max(last ?? 0, Date.parse(line.at));
       if (seen.has(key)) continue;
       seen.add(key);
-      terminal.out(options.json ? eventJson(line) : plainLine(textLine(line, runId === undefined), MOST_LINE));
+      terminal.out(options.json ? eventJson(line) : plainLine(textLine(line, runId === undefined), MAX_LINE));
     }
     after = page.next ?? undefined;
   } while (after !== undefined);
@@ -84,7 +84,7 @@ async function printFresh(
 }
 
 /** An item of the run table, and with it the text of an event, has at most 400 KB. */
-const MOST_LINE = 400_000;
+const MAX_LINE = 400_000;
 
 const eventJson = ({ cursor: _, ...line }: EventAnswer): string => jsonLine(line);
 

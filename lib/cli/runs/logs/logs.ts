@@ -19,7 +19,7 @@ export interface LogOptions extends CommonOptions {
 }
 
 /** An event of CloudWatch Logs may have 1 MB. */
-const MOST_LINE = 1_100_000;
+const MAX_LINE = 1_100_000;
 /** `--follow` begins with the lines of this period. */
 const RECENT_MS = 60_000;
 const POLL_SECONDS = 2;
@@ -36,7 +36,7 @@ export async function logs(runId: string, options: LogOptions, terminal: Termina
     const fresh = await tail.fresh(status);
     const lines = options.errors ? firstError(fresh) : fresh;
     for (const line of lines)
-      terminal.out(options.json ? jsonLine(line) : plainLine(`${line.at} ${line.host} ${line.message}`, MOST_LINE));
+      terminal.out(options.json ? jsonLine(line) : plainLine(`${line.at} ${line.host} ${line.message}`, MAX_LINE));
     const isFound = options.errors && lines.length > 0;
     if (!options.follow || isFound || hasEnded(status)) return EXIT.done;
     await sleep(1000 * pollSeconds(POLL_SECONDS));

@@ -14,7 +14,7 @@ import { clientForAddresses, s3Folder, textIn } from './s3-address';
 /** Name of the lineage file beside published weights. */
 export const PUBLISHED = 'slipway.json';
 /** Maximum number of runs in one chain: a longer one is truncated, and a note says so. */
-const MOST_RUNS = 16;
+const MAX_RUNS = 16;
 
 /** A run to read, and the relevant checkpoint of it; absent = its newest committed one. */
 interface Wanted {
@@ -61,9 +61,9 @@ async function followFrom(from: Reading, of: string, first: Wanted): Promise<Lin
   for (let next = waiting.shift(); next; next = waiting.shift()) {
     const { runId } = next;
     if (runs.some((known) => known.runId === runId)) continue;
-    if (runs.length === MOST_RUNS) {
+    if (runs.length === MAX_RUNS) {
       notes.push(
-        `${runId}: not followed, because at most ${MOST_RUNS} runs are shown; run slipway lineage ${runId} to continue from there`,
+        `${runId}: not followed, because at most ${MAX_RUNS} runs are shown; run slipway lineage ${runId} to continue from there`,
       );
       break;
     }

@@ -31,7 +31,7 @@ export interface Destination {
 }
 
 /** Largest object that S3 copies in one request: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html, 2026-11-23. */
-const MOST_AT_ONCE = 5 * 1024 ** 3;
+const MAX_AT_ONCE = 5 * 1024 ** 3;
 /** At most 10,000 parts: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html, 2026-11-23. */
 const PART = 512 * 1024 ** 2;
 const PARTS_AT_ONCE = 8;
@@ -80,7 +80,7 @@ export async function copyWeights(
   const target = { Bucket: to.bucket, Key: `${to.prefix}${file.name}`, ...encryption(to) };
   const CopySource = `${file.bucket}/${file.key.split('/').map(encodeURIComponent).join('/')}`;
   await calling(`copying s3://${file.bucket}/${file.key} to s3://${target.Bucket}/${target.Key}`, async () => {
-    if (file.bytes > MOST_AT_ONCE) await copyInParts(client, { bytes: file.bytes, CopySource }, target, signal);
+    if (file.bytes > MAX_AT_ONCE) await copyInParts(client, { bytes: file.bytes, CopySource }, target, signal);
     else await client.send(new CopyObjectCommand({ ...target, CopySource, TaggingDirective: 'REPLACE' }));
   });
 }

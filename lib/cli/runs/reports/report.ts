@@ -28,13 +28,13 @@ export function report(runIds: readonly string[], options: ReportOptions, termin
 }
 
 /** Maximum number of runs in one comparison. */
-const MOST_COMPARED = 32;
+const MAX_COMPARED = 32;
 
 async function reportSeveral(runIds: readonly string[], options: ReportOptions, terminal: Terminal): Promise<number> {
   if (options.html)
     throw new UsageError(`--html: must be used with one run, got ${runIds.length}; leave it out, or name one run`);
-  if (runIds.length > MOST_COMPARED)
-    throw new UsageError(`report: must have at most ${MOST_COMPARED} runs, got ${runIds.length}; use fewer`);
+  if (runIds.length > MAX_COMPARED)
+    throw new UsageError(`report: must have at most ${MAX_COMPARED} runs, got ${runIds.length}; use fewer`);
   const descriptor = await runTarget(options);
   const rows: ComparedRun[] = [];
   for (const runId of runIds) {

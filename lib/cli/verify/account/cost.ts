@@ -1,7 +1,7 @@
 import { findPrice } from '../../../core/catalog/prices/prices';
 import { HOURS_A_MONTH } from '../../../core/catalog/prices/standing-prices';
 import type { Level } from './assumption';
-import { MOST_INSTANCE_SECONDS } from './train/train-jobs';
+import { MAX_INSTANCE_SECONDS } from './train/train-jobs';
 
 /** Maximum duration of the all-reduce job of level `efa` on its two hosts, seconds. */
 export const EFA_SECONDS = 1800;
@@ -38,7 +38,7 @@ export function mostCost(
   const most: Record<Level, () => number | undefined> = {
     read: () => 0,
     deploy: () => (standingUsdPerMonth / HOURS_A_MONTH) * DEPLOY_HOURS + REQUESTS_USD,
-    train: () => times(perSecond(types.cpu), MOST_INSTANCE_SECONDS),
+    train: () => times(perSecond(types.cpu), MAX_INSTANCE_SECONDS),
     efa: () => times(perSecond(types.efa), 2 * EFA_SECONDS),
   };
   return levels.map((level) => ({ level, usd: most[level]() }));

@@ -5,7 +5,7 @@ import { findOwnRun } from '../own-run';
 
 /** Number of runs that one page reads in parallel, and in total. */
 const AT_ONCE = 20;
-const MOST_RUNS = 100;
+const MAX_RUNS = 100;
 
 /**
  * One page of timeline events of a run, or of all runs of the team that are live or were live at `since`, oldest first. An answer of Lambda
@@ -46,7 +46,7 @@ async function runsOf(
     return 'ok' in own ? own : [own];
   }
   const from = Date.parse((after ?? since ?? '').slice(0, 24)) || 0;
-  const [newest, active] = await Promise.all([deps.store.ofTeam(team, MOST_RUNS), deps.store.active()]);
+  const [newest, active] = await Promise.all([deps.store.ofTeam(team, MAX_RUNS), deps.store.active()]);
   const own = new Map([...active.filter((run) => run.team === team), ...newest].map((run) => [run.runId, run]));
   return [...own.values()].filter((run) => !isOver(run) || (run.endedAt ?? Number.POSITIVE_INFINITY) >= from);
 }

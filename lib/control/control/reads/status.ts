@@ -128,7 +128,7 @@ async function configurationOf(deps: ReadDeps, runId: string): Promise<Pick<Stat
 }
 
 /** Number of newest runs that a search covers. */
-const MOST_SEARCHED = 1000;
+const MAX_SEARCHED = 1000;
 
 /** The newest runs of the team. Goodput is only part of `status`, because it needs the whole timeline. */
 export async function listRuns(
@@ -138,7 +138,7 @@ export async function listRuns(
 ): Promise<{ ok: true; runs: StatusAnswer[] }> {
   const isSearch = request.states !== undefined || request.tags !== undefined || request.search !== undefined;
   const [newest, active] = await Promise.all([
-    deps.store.ofTeam(team, isSearch ? MOST_SEARCHED : request.limit),
+    deps.store.ofTeam(team, isSearch ? MAX_SEARCHED : request.limit),
     deps.store.active(),
   ]);
   const runs = newest.filter((run) => isWanted(run, request)).slice(0, request.limit);

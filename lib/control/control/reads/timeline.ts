@@ -2,12 +2,12 @@ import type { TimelineAnswer } from '../../../core/contracts/control';
 import type { TimelineEvent } from '../../../core/lifecycle/action';
 
 /** A Lambda answer is limited to 6 MB; the rest of a status stays far below the remaining 2 MB. */
-const MOST_BYTES = 4_000_000;
+const MAX_BYTES = 4_000_000;
 
 /** The newest events that fit into an answer, oldest first, and the number of older ones that do not. */
 export function boundedTimeline(
   lines: readonly TimelineEvent[],
-  mostBytes = MOST_BYTES,
+  mostBytes = MAX_BYTES,
 ): { timeline: TimelineAnswer[]; timelineOmitted?: number } {
   const timeline: TimelineAnswer[] = [];
   let bytes = 0;

@@ -17,7 +17,7 @@ import { findLiveTwin } from './live-twin';
 import { intentOf, recordOf } from './new-intent';
 
 /** Run ids are based on the time in seconds; this many taken ids in a row for one name indicate an error of the caller. */
-const MOST_ID_TRIES = 30;
+const MAX_ID_TRIES = 30;
 
 /** First call of a start: repeats all checks, stores the intent, and answers with the upload URLs. */
 export async function startRun(
@@ -70,7 +70,7 @@ async function writeIntent(
   const now = deps.now();
   const { prices, guardrails } = descriptor;
   const pricing = { prices, guardrails };
-  for (let tries = 0; tries < MOST_ID_TRIES; tries++) {
+  for (let tries = 0; tries < MAX_ID_TRIES; tries++) {
     const runId = request.runId ?? runIdAt(run.name, new Date(now.getTime() + tries * 1000));
     const intent = intentOf(deps, run, request, { descriptor, runId });
     const record = recordOf(deps, run, { ...request, ...pricing, runId, team }, now.getTime());

@@ -2,7 +2,7 @@ import { plainLine } from '../../../core/config/formats/plain-text';
 import type { Notice, RunRecord } from '../../../core/lifecycle/record';
 
 /** A message may have 256 KiB; chat applications truncate titles that are longer than this. */
-const MOST_TITLE = 250;
+const MAX_TITLE = 250;
 
 /** The displayed content, and the keys that identify a message and its thread. */
 interface CustomNotification {
@@ -48,5 +48,4 @@ export function chatMessage(record: RunRecord, notice: Notice): string {
 }
 
 /** These characters start mentions and links in Slack's markdown, and a reason may contain text of the user's program. */
-const plain = (text: string): string =>
-  plainLine(plainLine(text).replace(/[<>]/g, '').replace(/&/g, 'and'), MOST_TITLE);
+const plain = (text: string): string => plainLine(plainLine(text).replace(/[<>]/g, '').replace(/&/g, 'and'), MAX_TITLE);

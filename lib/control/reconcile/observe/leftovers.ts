@@ -6,9 +6,9 @@ import type { ReconcileDeps } from '../deps';
 import { AT_ONCE, byStep, MARKER, markersIn, matchesMarker } from './checkpoints';
 import { listFolder } from './folders';
 
-const MOST = 4000;
+const MAX = 4000;
 /** Number of newest folders that are checked; older unfinished ones only cost storage. */
-const MOST_FOLDERS = 200;
+const MAX_FOLDERS = 200;
 /** Time for the last call, with its retries, and then for the write of the run that is over. */
 const RESERVE_MS = 60_000;
 
@@ -22,9 +22,9 @@ async function leftovers(s3: S3Client, prefixUri: string, marker: string): Promi
   const { folders } = await listFolder(s3, prefixUri);
   const found: string[] = [];
   const own = byStep(folders).filter((folder) => matchesMarker(first, folder.slice(0, -1)));
-  await eachOf(own.slice(0, MOST_FOLDERS), async (folder) => {
-    if (found.length >= MOST || (await markersIn(s3, prefixUri, folder, rest)).length > 0) return;
-    const { objects } = await listFolder(s3, `${prefixUri}${folder}`, { deep: true, most: MOST });
+  await eachOf(own.slice(0, MAX_FOLDERS), async (folder) => {
+    if (found.length >= MAX || (await markersIn(s3, prefixUri, folder, rest)).length > 0) return;
+    const { objects } = await listFolder(s3, `${prefixUri}${folder}`, { deep: true, most: MAX });
     for (const name of objects.keys()) found.push(`${folder}${name}`);
   });
   return found;
@@ -51,7 +51,7 @@ export async function tagLeftovers(
 ): Promise<{ found: number; tagged: number }> {
   const s3 = whileInTime(deps);
   const found = await leftovers(s3, prefixUri, marker);
-  const tagged = found.slice(0, MOST);
+  const tagged = found.slice(0, MAX);
   const Tagging = { TagSet: [{ Key: LEFTOVER_TAG.key, Value: LEFTOVER_TAG.value }] };
   await eachOf(tagged, (name) =>
     s3.send(new PutObjectTaggingCommand({ ...bucketAndKey(`${prefixUri}${name}`), Tagging })),

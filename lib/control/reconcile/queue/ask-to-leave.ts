@@ -4,7 +4,7 @@ import { sendMessage } from '../../shared/queue';
 import type { ReconcileDeps } from '../deps';
 
 /** The run's own worker may write between the read and the write of each try. */
-const MOST_TRIES = 3;
+const MAX_TRIES = 3;
 
 /**
  * Asks the job of a run to save and exit, and wakes the run's worker, which sends the request to the job. Does nothing for a run that
@@ -17,7 +17,7 @@ export async function askToLeave(
   why: Pick<HandOver, 'why'> & { text: string },
 ): Promise<void> {
   let record: RunRecord | undefined = run;
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
     if (!record || record.attempt?.number !== run.attempt?.number) return;
     const change = askHandOver(record, { ...why, at: deps.now().getTime() });
     if (!change) return;

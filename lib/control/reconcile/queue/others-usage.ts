@@ -8,10 +8,10 @@ const PAGE_PAUSE_MS = 500;
 /** Passes of the queue within one minute share one list. */
 const LIST_CACHE_MS = 60_000;
 /** Number of unknown jobs that one pass describes, and how many in parallel: after a cold start the next passes describe the rest. */
-const MOST_DESCRIBES = 100;
+const MAX_DESCRIBES = 100;
 const AT_ONCE = 5;
 /** With less time left than this, a pass continues with what it knows. */
-const LEAST_MS = 40_000;
+const MIN_MS = 40_000;
 
 /** The instances of a job never change while it is live. One cache per client, so that it ends with the process. */
 interface Cache {
@@ -33,9 +33,9 @@ export async function othersUsage(deps: Deps, ours: ReadonlySet<string>): Promis
   if (!isListed(deps, now)) keepLiveJobs(deps, await liveJobs(deps), now);
   const cache = cacheOf(deps);
   const unknown = unknownJobs(cache.names, cache, ours);
-  if (unknown.length > MOST_DESCRIBES)
+  if (unknown.length > MAX_DESCRIBES)
     deps.log('info', 'jobs of others are not all known yet', { unknown: unknown.length });
-  await describeAll(deps, unknown.slice(0, MOST_DESCRIBES), cache.shapes);
+  await describeAll(deps, unknown.slice(0, MAX_DESCRIBES), cache.shapes);
   return usageOf(cache.names, cache, ours);
 }
 
@@ -75,7 +75,7 @@ async function liveJobs(deps: Deps): Promise<string[]> {
   const pages = paginateListTrainingJobs({ client: deps.sagemaker }, { ...LIVE_JOBS });
   for await (const { TrainingJobSummaries = [], NextToken } of pages) {
     for (const { TrainingJobName } of TrainingJobSummaries) if (TrainingJobName) names.push(TrainingJobName);
-    if (NextToken && remaining(deps) < LEAST_MS) break;
+    if (NextToken && remaining(deps) < MIN_MS) break;
     if (NextToken) await deps.sleep(PAGE_PAUSE_MS);
   }
   return names;
@@ -84,7 +84,7 @@ async function liveJobs(deps: Deps): Promise<string[]> {
 async function describeAll(deps: Deps, names: readonly string[], shapes: Map<string, JobInstances>): Promise<void> {
   const waiting = [...names];
   const work = async () => {
-    for (let name = waiting.shift(); name !== undefined && remaining(deps) >= LEAST_MS; name = waiting.shift()) {
+    for (let name = waiting.shift(); name !== undefined && remaining(deps) >= MIN_MS; name = waiting.shift()) {
       const job = await deps.sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: name }));
       // It counts for as long as the list contains it.
       shapes.set(name, { ...trainingInstances(job), status: 'InProgress' });

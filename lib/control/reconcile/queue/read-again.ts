@@ -8,12 +8,12 @@ import type { ReconcileDeps } from '../deps';
 /**
  * Number of keys that one BatchGetItem may contain: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html
  */
-export const MOST_IN_READ = 100;
+export const MAX_IN_READ = 100;
 /**
  * A batch read leaves items unprocessed when it is throttled or its answer exceeds 16 MB; they are requested up to this many times, each
  * time after twice the delay.
  */
-const MOST_READS = 3;
+const MAX_READS = 3;
 const FIRST_PAUSE_MS = 100;
 
 type Deps = Pick<ReconcileDeps, 'store' | 'log' | 'sleep'>;
@@ -26,8 +26,8 @@ type Found = Map<string, RunRecord | undefined>;
  */
 export async function readAgain(deps: Deps, runIds: readonly string[]): Promise<Found> {
   const found: Found = new Map();
-  for (let from = 0; from < runIds.length; from += MOST_IN_READ) {
-    await readSome(deps, runIds.slice(from, from + MOST_IN_READ), found);
+  for (let from = 0; from < runIds.length; from += MAX_IN_READ) {
+    await readSome(deps, runIds.slice(from, from + MAX_IN_READ), found);
   }
   return found;
 }
@@ -36,7 +36,7 @@ async function readSome(deps: Deps, runIds: readonly string[], found: Found): Pr
   let asked = runIds;
   let error = 'the service left them out each time';
   try {
-    for (let tries = 0; tries < MOST_READS && asked.length > 0; tries++) {
+    for (let tries = 0; tries < MAX_READS && asked.length > 0; tries++) {
       if (tries > 0) await deps.sleep(FIRST_PAUSE_MS * 2 ** (tries - 1));
       asked = await read(deps, asked, found);
     }

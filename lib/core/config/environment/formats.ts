@@ -64,7 +64,7 @@ export const zone = z
 /** An e-mail address. */
 export const email = z.email('must be an e-mail address');
 /** Maximum value: CloudFormation and other services use 32-bit numbers. */
-export const MOST = 2_147_483_647;
+export const MAX = 2_147_483_647;
 /** The list, with the requirement that its entries are unique. */
 export const unique = <T extends z.ZodType>(list: T) =>
   list.refine((items) => new Set(items as unknown[]).size === (items as unknown[]).length, 'must name each entry once');

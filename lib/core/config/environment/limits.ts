@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { email, MOST, unique } from './formats';
+import { email, MAX, unique } from './formats';
 
 const requirement = z
   .strictObject({
@@ -7,7 +7,7 @@ const requirement = z
     count: z
       .int()
       .min(1)
-      .max(MOST)
+      .max(MAX)
       .meta({ description: 'Number of instances.', examples: [64] }),
     usage: z.enum(['training', 'spot', 'warm-pool', 'processing']).optional().meta({
       description: 'Usage of the instances; each usage has its own quota.',

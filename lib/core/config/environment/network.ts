@@ -4,7 +4,7 @@ import { cidr, ec2Id, s3Prefix, unique, zone, zoneId } from './formats';
 /** Services besides S3 that scripts may call from a locked network; each needs an interface endpoint. */
 const ENDPOINT_SERVICES = ['ecr', 'logs', 'monitoring', 'sts', 'kms', 'secretsmanager', 'ssm', 'sagemaker'] as const;
 /** No region has more zones, and the VPC has address ranges for at most seven. */
-const MOST_ZONES = 6;
+const MAX_ZONES = 6;
 
 /** Section `network`. */
 export const network = z.strictObject({
@@ -54,7 +54,7 @@ export const network = z.strictObject({
     .union(
       [
         z.literal('all').meta({ description: 'Every zone of the region.' }),
-        unique(z.array(zoneId).min(1).max(MOST_ZONES)).meta({ description: 'These zones only.' }),
+        unique(z.array(zoneId).min(1).max(MAX_ZONES)).meta({ description: 'These zones only.' }),
       ],
       'must be all, or a list of zone ids such as [usw2-az2]',
     )
@@ -64,7 +64,7 @@ export const network = z.strictObject({
       default: 'all',
       examples: ['all', ['usw2-az2', 'usw2-az4']],
     }),
-  subnetOrder: unique(z.array(zone).max(MOST_ZONES))
+  subnetOrder: unique(z.array(zone).max(MAX_ZONES))
     .optional()
     .meta({
       description:

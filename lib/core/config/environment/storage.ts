@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { bucketName, fileSystemId, keyArn, MOST, s3Prefix, unique, zoneId } from './formats';
+import { bucketName, fileSystemId, keyArn, MAX, s3Prefix, unique, zoneId } from './formats';
 
 const hubArn = z
   .string()
@@ -64,7 +64,7 @@ export const storage = z.strictObject({
   checkpointExpirationDays: z
     .int()
     .min(1)
-    .max(MOST)
+    .max(MAX)
     .optional()
     .meta({
       description:
@@ -143,7 +143,7 @@ export const storage = z.strictObject({
       sizeGiB: z
         .int()
         .min(1200)
-        .max(MOST)
+        .max(MAX)
         .meta({
           description: 'Size of the file system, in GiB: 1200 or a multiple of 2400.',
           examples: [1200],

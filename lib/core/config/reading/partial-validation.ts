@@ -22,7 +22,7 @@ type Path = readonly PropertyKey[];
 
 /** Placeholder for required text: a name, a channel, an instance type. */
 const SOME_TEXT = 'leftout';
-const MOST_ROUNDS = 8;
+const MAX_ROUNDS = 8;
 
 /** The rest of a run file, as several versions to check; undefined when too little of it is left. */
 export function partialRun(data: unknown): PartialFile | undefined {
@@ -49,7 +49,7 @@ function complete<T>(data: unknown, schema: z.ZodType<T>, choice: number) {
   const copy: unknown = structuredClone(data);
   const [refused, leftOut]: [string[], string[]] = [[], []];
   let choices = 1;
-  for (let round = 0; round < MOST_ROUNDS; round++) {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
     const parsed = schema.safeParse(copy, { reportInput: true });
     if (parsed.success) return { value: parsed.data, refused, leftOut, choices };
     let hasChanged = false;

@@ -22,7 +22,7 @@ export interface YamlFile {
 const VERSION_PATHS: readonly (readonly string[])[] = [['image', 'version']];
 
 /** Number of errors in one text that are returned; the others usually follow from them. */
-const MOST_ERRORS = 100;
+const MAX_ERRORS = 100;
 
 /**
  * Parses YAML 1.2 text. Never throws: errors in the text are returned as issues.
@@ -80,7 +80,7 @@ function parseAnyYaml(text: string): YamlFile {
     return { line, column: col };
   };
   const errors = [...document.errors, ...document.warnings, ...keyProblems(document)];
-  const issues = errors.slice(0, MOST_ERRORS).map((error) => {
+  const issues = errors.slice(0, MAX_ERRORS).map((error) => {
     const { line, column } = at(error.pos[0]);
     return issue('schema/yaml', 'error', '', {
       must: `must be YAML: ${error.message.split('\n')[0]} (line ${line}, column ${column})`,

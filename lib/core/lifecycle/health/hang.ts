@@ -8,7 +8,7 @@ const BEYOND_CONTAINER_SECONDS = 600;
 /**
  * The driver writes a heartbeat every 60 s; a job is silent after this long without one, or after the run's own limit if that is longer.
  */
-const LEAST_SILENCE_SECONDS = 1200;
+const MIN_SILENCE_SECONDS = 1200;
 /** A hang verdict requires a second observation this much later by our own clock, so that one clock jump cannot stop a run. */
 const SECOND_LOOK_SECONDS = 240;
 /** How long a declared phase may take before it counts as a hang, seconds (docs/reference/runtime.md lists the phases). */
@@ -97,10 +97,10 @@ function findSilence(
   if (!progress || progress.beatAt < startedAt) {
     if (!(policy.beats ?? policy.seesSteps)) return undefined;
     const quiet = (now - Math.max(startedAt, signs.newestWriteAt ?? 0)) / 1000;
-    if (quiet <= startup + LEAST_SILENCE_SECONDS) return undefined;
+    if (quiet <= startup + MIN_SILENCE_SECONDS) return undefined;
     return { text: `no heartbeat in the ${minutes(quiet)} since training began`, maySee: progress !== undefined };
   }
-  const deaf = Math.max(silenceSeconds, LEAST_SILENCE_SECONDS);
+  const deaf = Math.max(silenceSeconds, MIN_SILENCE_SECONDS);
   const isDeaf = (now - progress.beatAt) / 1000 > deaf;
   // While no heartbeat arrives, its last step is not evidence: only the objects that the run writes show progress.
   const wroteAt = isDeaf ? (signs.newestWriteAt ?? 0) : 0;

@@ -3,7 +3,7 @@ import type { Attempt, EpochMs, Progress, StartTimes } from '../record';
 import { event } from '../timeline';
 
 /** Number of starts that a record keeps; a heartbeat contains fewer. */
-const MOST_STARTS = 40;
+const MAX_STARTS = 40;
 /** The times come from the clock of one host; its offset to S3's clock is measured at each heartbeat. */
 const CLOCK_TOLERANCE_MS = 10_000;
 /** An attempt that trained this long has sent two heartbeats; if none arrived, its steps were not observed. */
@@ -23,7 +23,7 @@ export function mergeStarts(before: Remembered | undefined, said: readonly Start
   const isOther = numbered(same).some((start) => isAnother(known.get(start.number), start));
   const earlierStarts = isOther ? Math.max(...known.keys()) + 1 : same;
   for (const start of numbered(earlierStarts)) known.set(start.number, start);
-  const starts = [...known.values()].sort((a, b) => a.number - b.number).slice(-MOST_STARTS);
+  const starts = [...known.values()].sort((a, b) => a.number - b.number).slice(-MAX_STARTS);
   return { starts, earlierStarts };
 }
 

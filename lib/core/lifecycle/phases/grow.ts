@@ -4,13 +4,13 @@ import type { EpochMs, RunRecord } from '../record';
 /** Room must have been available for this long before a job is asked to exit for it. */
 const STEADY_MS = 1_800_000;
 /** A job is not asked to exit before it has trained this long. */
-const LEAST_TRAINING_MS = 3_600_000;
+const MIN_TRAINING_MS = 3_600_000;
 /** After a size found no capacity, the run keeps its current size for this long. */
 export const SIZE_PAUSE_MS = 12 * 3_600_000;
 /** The time saved must be worth this many starts. */
 const STARTS_WORTH = 4;
 /** Minimum assumed cost of a start: instances, image, checkpoint. */
-const LEAST_START_MS = 900_000;
+const MIN_START_MS = 900_000;
 
 /** Whether the run's next attempt may have more instances: it is elastic, a larger size exists, and none was refused recently. */
 export function mayGrow(record: RunRecord, now: EpochMs): boolean {
@@ -38,12 +38,12 @@ export function growthPays(record: RunRecord, now: EpochMs): string | undefined 
   const step = attempt?.progress?.step;
   const trainingSince = attempt?.trainingSince ?? attempt?.trainingStartedAt;
   if (!roomFor || !attempt || attempt.secondaryStatus !== 'Training' || trainingSince === undefined) return undefined;
-  if (now - roomFor.since < STEADY_MS || now - trainingSince < LEAST_TRAINING_MS) return undefined;
+  if (now - roomFor.since < STEADY_MS || now - trainingSince < MIN_TRAINING_MS) return undefined;
   if (!stepsPerHour || step === null || step === undefined || policy.totalSteps === undefined) return undefined;
   const [from, to] = [instancesOn(record, attempt.rungId), instancesOn(record, roomFor.rungId)];
   const leftMs = ((policy.totalSteps - step) / stepsPerHour) * 3_600_000;
   const savedMs = leftMs * (1 - from / to);
-  const startMs = Math.max(LEAST_START_MS, trainingSince - (attempt.acceptedAt ?? attempt.intentAt));
+  const startMs = Math.max(MIN_START_MS, trainingSince - (attempt.acceptedAt ?? attempt.intentAt));
   if (savedMs < STARTS_WORTH * startMs) return undefined;
   return `asked to save and go on with ${to} instances instead of ${from}: about ${Math.round(savedMs / 360_000) / 10} h less`;
 }

@@ -6,7 +6,7 @@ import type { RunPlan } from '../run/plan-run';
 import { type Offer, offersBy, type Question } from './offers';
 
 /** Latest date: training plans are sold up to eight weeks ahead and last at most half a year. */
-export const MOST_DAYS_AHEAD = 366;
+export const MAX_DAYS_AHEAD = 366;
 
 /** Criteria for the search for training plans. */
 export interface PlanNeeds {

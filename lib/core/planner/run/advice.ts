@@ -208,22 +208,22 @@ function whatIsFaster(layout: LayoutInput, plan: LayoutPlan, library: string, k:
 function untilItFits(layout: LayoutInput, plan: LayoutPlan, library: string, k: PlannerConstants): Advice[] {
   let smallest = unchanged(layout, plan);
   let reached = [smallest];
-  for (let changes = 1; changes <= MOST_CHANGES && reached.length > 0; changes++) {
+  for (let changes = 1; changes <= MAX_CHANGES && reached.length > 0; changes++) {
     const smaller = (from: Changed) => changedOnce(from, candidatesOf(SMALLER, from.layout, library), k);
     const next = distinct(reached.flatMap(smaller)).sort(byMemory);
     const fitting = next.filter((one) => one.plan.fits !== 'oom');
     if (fitting.length > 0) return fitting.sort(byTime).slice(0, SHOWN).map(adviceOf);
     const [least] = next;
     if (least && byMemory(least, smallest) < 0) smallest = least;
-    reached = next.slice(0, MOST_REACHED);
+    reached = next.slice(0, MAX_REACHED);
   }
   return smallest.plan === plan ? [] : [adviceOf(smallest)];
 }
 
 /** Maximum number of combined changes. */
-const MOST_CHANGES = 6;
+const MAX_CHANGES = 6;
 /** Number of layouts that are changed further, those with the least memory. */
-const MOST_REACHED = 24;
+const MAX_REACHED = 24;
 
 /** A layout after some changes. */
 interface Changed {

@@ -74,7 +74,7 @@ const RUN_TO_RUN = 0.05;
 const MEMORY_PRIOR = 0.2;
 const MEMORY_RUN_TO_RUN = 0.03;
 /** A measurement below the size of weights, gradients and optimizer cannot be of this layout; it moves a plan no further than this. */
-const LEAST_REST = 0.1;
+const MIN_REST = 0.1;
 
 /** The key of a calibration: one accelerator, one library, one precision. */
 export const calibrationKey = (layout: Pick<LayoutInput, 'accelerator' | 'precision'>, library: string): string =>
@@ -107,7 +107,7 @@ function memoryOfRuns(runs: readonly Measurement[]): { memory?: MemoryFactor } {
 /** Posterior of a normal prior around the plan, as for speed. */
 export function memoryFactorOf(runs: readonly MemoryMeasurement[]): MemoryFactor {
   const logarithms = runs.map(({ state, rest, measured }) =>
-    Math.log(Math.max(measured - state, LEAST_REST * rest) / rest),
+    Math.log(Math.max(measured - state, MIN_REST * rest) / rest),
   );
   const total = logarithms.reduce((sum, value) => sum + value, 0);
   const precision = 1 / MEMORY_RUN_TO_RUN ** 2;

@@ -16,7 +16,7 @@ export interface SpareValue {
 
 const HOURS_A_MONTH = 720;
 /** Maximum number of spare hosts that is evaluated. */
-const MOST_SPARES = 32;
+const MAX_SPARES = 32;
 
 /** The spare hosts that the run file requests. */
 export const sparesOf = (run: RunSpec): Spares => ({
@@ -41,7 +41,7 @@ export function spareValue(checkpoint: CheckpointPlan, nodes: number, spares: Sp
 /** The number of spare hosts with the largest net benefit; undefined when none is worth its price. */
 export function bestSpares(checkpoint: CheckpointPlan, nodes: number, attemptSeconds: number): SpareValue | undefined {
   const gain = (value: SpareValue) => value.savedNodeHours - value.paidNodeHours;
-  return Array.from({ length: MOST_SPARES }, (_, i) =>
+  return Array.from({ length: MAX_SPARES }, (_, i) =>
     spareValue(checkpoint, nodes, { instances: i + 1, attemptSeconds }),
   )
     .filter((value) => gain(value) > 0)

@@ -7,7 +7,7 @@ import { type Finding, type Rule, when } from '../rule';
 import { SPARE_RULES } from './spares';
 
 /** A ladder with more sizes than this would take too long before it starts again. */
-const MOST_SIZES = 8;
+const MAX_SIZES = 8;
 /** Libraries of the built-in trainer whose checkpoints can be loaded on another number of ranks, because PyTorch DCP reshards them. */
 const RESHARDS: readonly string[] = ['fsdp', 'ddp'];
 const path = 'compute.instanceCount';
@@ -42,8 +42,8 @@ function isPossible(run: RunSpec): boolean {
 /** The largest and the smallest size, and sizes between them with approximately equal ratios. */
 function spread(sizes: readonly number[]): number[] {
   const [most = 1, least = 1] = [sizes[0], sizes.at(-1)];
-  if (sizes.length <= MOST_SIZES) return [...sizes];
-  const wanted = Array.from({ length: MOST_SIZES }, (_, i) => most * (least / most) ** (i / (MOST_SIZES - 1)));
+  if (sizes.length <= MAX_SIZES) return [...sizes];
+  const wanted = Array.from({ length: MAX_SIZES }, (_, i) => most * (least / most) ** (i / (MAX_SIZES - 1)));
   const nearest = wanted.map((want) =>
     sizes.reduce((best, size) => (Math.abs(size - want) < Math.abs(best - want) ? size : best)),
   );

@@ -91,7 +91,7 @@ function apiLimits(run: RunSpec): Finding[] {
 
 /** At most 9 days: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_ProcessingStoppingCondition.html */
 const LONGEST_SECONDS = 777_600;
-const MOST_INSTANCES = 100;
+const MAX_INSTANCES = 100;
 
 const cluster = (run: RunSpec): Finding[] => (run.kind === 'processing' ? [...capacityOf(run), ...sizeOf(run)] : []);
 
@@ -129,11 +129,11 @@ function capacityOf({ compute }: RunSpec): Finding[] {
 
 function sizeOf({ compute, limits }: RunSpec): Finding[] {
   return [
-    ...when(compute.instanceCount > MOST_INSTANCES, {
+    ...when(compute.instanceCount > MAX_INSTANCES, {
       path: 'compute.instanceCount',
-      must: `must be at most ${MOST_INSTANCES} for a processing run`,
+      must: `must be at most ${MAX_INSTANCES} for a processing run`,
       got: compute.instanceCount,
-      fix: `use ${MOST_INSTANCES} or less`,
+      fix: `use ${MAX_INSTANCES} or less`,
     }),
     ...when(limits.maxRuntimeSeconds > LONGEST_SECONDS, {
       path: 'limits.maxRuntimeSeconds',

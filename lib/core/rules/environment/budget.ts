@@ -18,21 +18,21 @@ const told: EnvironmentRule = {
 };
 
 /** https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_budgets_NotificationWithSubscribers.html, 2026-11-26. */
-const MOST_ADDRESSES = 10;
+const MAX_ADDRESSES = 10;
 
 const subscribers: EnvironmentRule = {
   id: 'environment/budget-addresses',
   level: 'error',
-  what: `A team with a budget has at most ${MOST_ADDRESSES} notification addresses.`,
+  what: `A team with a budget has at most ${MAX_ADDRESSES} notification addresses.`,
   why: 'AWS Budgets rejects a notification with more subscribers, during the deployment.',
   source:
     'https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_budgets_NotificationWithSubscribers.html',
   reads: ['teams'],
   check: ({ teams }) =>
     Object.entries(teams).flatMap(([team, { budgetUsdPerMonth, notifications }]) =>
-      when(budgetUsdPerMonth !== undefined && notifications.emails.length > MOST_ADDRESSES, {
+      when(budgetUsdPerMonth !== undefined && notifications.emails.length > MAX_ADDRESSES, {
         path: `teams.${team}.notifications.emails`,
-        must: `must be at most ${MOST_ADDRESSES} addresses with budgetUsdPerMonth`,
+        must: `must be at most ${MAX_ADDRESSES} addresses with budgetUsdPerMonth`,
         got: notifications.emails.length,
         fix: 'use the address of a mailing list',
       }),

@@ -4,7 +4,7 @@ import { when } from '../../config/rule';
 import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
 
 /** A resource may have 50 tags, some of which are needed for Slipway's tags, those of a run and those that CloudFormation adds. */
-const MOST_TAGS = 35;
+const MAX_TAGS = 35;
 
 const roles: EnvironmentRule = {
   id: 'environment/roles',
@@ -60,7 +60,7 @@ function oidc({ iam: { oidcProvider, oidcSubjects } }: EnvironmentSpec): Environ
 const tags: EnvironmentRule = {
   id: 'environment/tags',
   level: 'error',
-  what: `There are at most ${MOST_TAGS} tags, with keys that are not reserved and that differ in more than case.`,
+  what: `There are at most ${MAX_TAGS} tags, with keys that are not reserved and that differ in more than case.`,
   why: 'A resource can have 50 tags, keys with the prefix aws: are rejected, and IAM treats Team and team as the same key; the deployment would fail.',
   source: 'https://docs.aws.amazon.com/IAM/latest/UserGuide/id_tags.html',
   reads: ['tags'],
@@ -68,9 +68,9 @@ const tags: EnvironmentRule = {
     const keys = Object.keys(given);
     const lower = keys.map((key) => key.toLowerCase());
     return [
-      ...when(keys.length > MOST_TAGS, {
+      ...when(keys.length > MAX_TAGS, {
         path: 'tags',
-        must: `must be at most ${MOST_TAGS}`,
+        must: `must be at most ${MAX_TAGS}`,
         got: keys.length,
         fix: 'remove some: a resource can have 50, and runs add their own',
       }),

@@ -1,4 +1,4 @@
-import { MOST_PLANNED_ZONES, zonePosition } from '../../catalog/subnet-plan';
+import { MAX_PLANNED_ZONES, zonePosition } from '../../catalog/subnet-plan';
 import { zoneIdPrefix } from '../../catalog/zones';
 import { when } from '../../config/rule';
 import type { EnvironmentRule } from './environment-rule';
@@ -118,9 +118,9 @@ const addresses: EnvironmentRule = {
     const isById = zones !== 'all';
     return [
       ...(isById ? zones : []).flatMap((zone, i) =>
-        when((zonePosition(zone) ?? 0) >= MOST_PLANNED_ZONES, {
+        when((zonePosition(zone) ?? 0) >= MAX_PLANNED_ZONES, {
           path: `network.availabilityZoneIds[${i}]`,
-          must: `must be one of the first ${MOST_PLANNED_ZONES} zones of the region`,
+          must: `must be one of the first ${MAX_PLANNED_ZONES} zones of the region`,
           got: zone,
           fix: 'remove it, or use mode: existing with your own network',
         }),

@@ -6,7 +6,7 @@ import type { EnvironmentRule } from './environment-rule';
  * Teams with a key, five principals and data in 60 external locations: their template has 470 of 500 resources and 980,000 of 1,000,000
  * bytes. With budgets, dashboards or chat channels for all of them it has too many: synthesis measures it.
  */
-const MOST_TEAMS = 30;
+const MAX_TEAMS = 30;
 
 const principals: EnvironmentRule = {
   id: 'environment/principals',
@@ -37,15 +37,15 @@ const principals: EnvironmentRule = {
 const teamCount: EnvironmentRule = {
   id: 'environment/teams',
   level: 'error',
-  what: `An environment has at most ${MOST_TEAMS} teams.`,
+  what: `An environment has at most ${MAX_TEAMS} teams.`,
   why: 'CloudFormation allows 500 resources and 1,000,000 bytes per template, and each team adds roles, policies, an alias and a descriptor. Synthesis measures both, and rejects fewer teams if they use options that add more resources.',
   source: 'https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html',
   reads: ['teams'],
   check: ({ teams }) => {
     const count = Object.keys(teams).length;
-    return when(count > MOST_TEAMS, {
+    return when(count > MAX_TEAMS, {
       path: 'teams',
-      must: `must be at most ${MOST_TEAMS}`,
+      must: `must be at most ${MAX_TEAMS}`,
       got: count,
       fix: 'create a second environment for the others',
     });

@@ -51,8 +51,8 @@ export class StartLog {
   facts(at: SimMs, secondsPerStep: number, totalSteps: number) {
     const stepMs = secondsPerStep * 1000;
     const begun = this.all.filter(({ beganAt = at }) => beganAt <= at);
-    return begun.slice(-MOST_IN_HEARTBEAT).map(({ stretches, endedAt }, place) => {
-      const number = Math.max(0, begun.length - MOST_IN_HEARTBEAT) + place;
+    return begun.slice(-MAX_IN_HEARTBEAT).map(({ stretches, endedAt }, place) => {
+      const number = Math.max(0, begun.length - MAX_IN_HEARTBEAT) + place;
       const made = stretches
         .filter(({ from }) => from <= at)
         .map(({ from, step, until = at, last = totalSteps }) => {
@@ -78,7 +78,7 @@ export class StartLog {
   }
 }
 
-const MOST_IN_HEARTBEAT = 8;
+const MAX_IN_HEARTBEAT = 8;
 
 /** Epoch seconds, as the driver writes them. */
 const secondsOf = (at: SimMs | undefined): number | null => (at === undefined ? null : (EPOCH_MS + at) / 1000);

@@ -31,7 +31,7 @@ const PLANS: Readonly<Record<JobKind, JobPlan>> = {
 export const STOP_GRACE_SECONDS = 120;
 
 /** Maximum billed instance-seconds of all jobs. */
-export const MOST_INSTANCE_SECONDS = JOB_KINDS.map((kind) => PLANS[kind]).reduce(
+export const MAX_INSTANCE_SECONDS = JOB_KINDS.map((kind) => PLANS[kind]).reduce(
   (sum, plan) => sum + plan.instances * (plan.maxRuntimeSeconds + STOP_GRACE_SECONDS),
   0,
 );
