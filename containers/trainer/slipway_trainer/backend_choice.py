@@ -31,8 +31,8 @@ def _chosen(settings: RunSettings, torch_version: str) -> str:
 
 def compiles(settings: RunSettings, device_type: str) -> bool:
     """Whether FSDP2's blocks and loss are compiled. By default, only dense models on GPUs without tensor parallelism are: the shapes of
-    experts depend on the data, and with PyTorch 2.15, compiled tensor-parallel blocks give different results. lib/core/distribution/fsdp.ts has
-    the same rule."""
+    experts depend on the data, and with PyTorch 2.15, compiled tensor-parallel blocks give different results.
+    lib/core/distribution/fsdp.ts has the same rule."""
     if settings.parallel.compile is not None:
         return settings.parallel.compile
     return device_type == "cuda" and not settings.architecture.experts and settings.parallel.tensor == 1

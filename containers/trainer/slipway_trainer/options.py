@@ -1,6 +1,7 @@
 """Command line options whose values are checked together, so that all errors are reported at once. Does not import PyTorch.
 
-lib/core/catalog/builtin-arguments.json lists the options with their kinds for the checks before a launch. `npm run trainer:arguments` writes it.
+lib/core/catalog/builtin-arguments.json lists the options with their kinds for the checks before a launch.
+`npm run trainer:arguments` writes it.
 """
 
 import argparse
