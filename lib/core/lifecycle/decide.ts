@@ -1,5 +1,6 @@
 import { addUsd, warmPoolUsd } from './accounting/spend';
 import { type Action, changeAttempt, type Move, move, NO_MOVE } from './action';
+import { STILL_WRITES, writesStill } from './health/gone';
 import { isEqual } from './is-equal';
 import type { Observed } from './observed';
 import { failRun, stopRun } from './phases/end-run';
@@ -88,6 +89,7 @@ function moveAbsent(situation: Situation): Move {
   const isFresh = now - (attempt.acceptedAt ?? attempt.intentAt) < SETTLE_MS && attempt.status === '';
   if (isFresh) return NO_MOVE;
   if (attempt.absentSince === undefined) return move({ changes: changeAttempt(record, { absentSince: now }) });
+  if (writesStill(situation)) return undescribed(situation, STILL_WRITES);
   return now - attempt.absentSince < SECOND_LOOK_MS ? NO_MOVE : vanished(situation);
 }
 

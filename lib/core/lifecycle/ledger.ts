@@ -54,6 +54,8 @@ const CAUSE_OF_STATUS: Readonly<Record<string, Cause>> = {
 };
 
 const TRAINING: readonly Cause[] = ['step', 'save', 'eval'];
+/** Statuses of a job from its creation to its first step; after an interruption it passes through `Interrupted` first. */
+const BEFORE_STEPS: ReadonlySet<unknown> = new Set(['Starting', 'Pending', 'Downloading', 'Training']);
 
 /** The cause that begins with a timeline event; undefined when the event does not change it. */
 function causeAfter(line: TimelineEvent, before: Cause): Cause | undefined {
@@ -77,8 +79,8 @@ function causeAfter(line: TimelineEvent, before: Cause): Cause | undefined {
     case 'run-completed':
       return 'stopped';
     case 'job-status':
-      // When steps of the job have been seen already, the status Training adds no information.
-      return line.evidence.secondaryStatus === 'Training' && TRAINING.includes(before)
+      // When steps of the job have been seen already, a status from before them is an old answer of the service.
+      return BEFORE_STEPS.has(line.evidence.secondaryStatus) && TRAINING.includes(before)
         ? undefined
         : CAUSE_OF_STATUS[String(line.evidence.secondaryStatus)];
     case 'first-step':

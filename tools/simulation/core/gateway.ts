@@ -162,6 +162,7 @@ export class Gateway {
       return;
     }
     if (outcome?.empty) {
+      this.onTrouble(send.name, this.clock.now, false);
       this.answer(send, { $metadata: {} });
       return;
     }

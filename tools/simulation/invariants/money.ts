@@ -34,6 +34,7 @@ export class BooksBalance extends Invariant {
 
   override onCheck(): void {
     if (this.scene.troubles.calmSince(ANSWERS) + UNSEEN_MS > this.now) return;
+    if (this.isDescribedLate()) return;
     const known = this.scene.world.runs.filter((run) => isKnownNow(run) && !this.isPoisoned(run, UNSEEN_MS));
     for (const run of known) this.checkMoney(run);
   }
@@ -168,6 +169,14 @@ export class BooksBalance extends Invariant {
   /** Whether Describe has been failing until now, and was failing when the job ended. */
   private isEndUnread(ended: SimMs | undefined): boolean {
     return ended !== undefined && this.isDescribeTroubled && this.unreadAt(ended).length > 0;
+  }
+
+  /** Whether answers of Describe are older than a tick, or were until a short time ago. */
+  private isDescribedLate(): boolean {
+    return (this.scene.world.scenario.faults ?? []).some(
+      ({ describeLagSeconds = 0, at = 0, to = Number.POSITIVE_INFINITY }) =>
+        describeLagSeconds > 60 && at * 1000 <= this.now && to * 1000 + UNSEEN_MS >= this.now,
+    );
   }
 
   private get isDescribeTroubled(): boolean {

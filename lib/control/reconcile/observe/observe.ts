@@ -6,6 +6,7 @@ import { isInDoubt } from '../../../core/lifecycle/phases/launch';
 import { isPoolDue } from '../../../core/lifecycle/phases/settle-pool';
 import {
   type Attempt,
+  type EpochMs,
   isOver,
   type JobFiles,
   liveAttempt,
@@ -142,7 +143,10 @@ async function observeJob(
   return { ...beat, checkpoints };
 }
 
-/** While a job is live only its newest commit matters; the next attempt may need an older one. */
+/**
+ * While a job is live only its newest commit matters; the next attempt may need an older one. If nothing at all is listed where something was
+ * committed, the answer is doubted for a day: a run must not start over or fail for an answer that is wrong.
+ */
 async function ownCheckpoints(
   deps: ReconcileDeps,
   record: RunRecord,
@@ -156,7 +160,21 @@ async function ownCheckpoints(
     return { kind: 'listed', committed: [], torn: [] };
   const { badCheckpoints: bad, committed } = record;
   const live = { enough: 1, ...(isSteady(record) && { known: committed }) };
-  return listCheckpoints(deps.s3, prefix, { marker, bad, ...(isLive && live) });
+  const listed = await listCheckpoints(deps.s3, prefix, { marker, bad, ...(isLive && live) });
+  if (marker !== undefined || !committed || !isEmpty(listed) || isOldEnd(record, deps.now().getTime())) return listed;
+  return { kind: 'unreadable', error: `step ${committed.step} was committed, and nothing is listed below ${prefix}` };
+}
+
+/** An answer without any folder, although the call succeeded. */
+const isEmpty = (listed: CheckpointObservation): boolean =>
+  listed.kind === 'listed' && listed.committed.length + listed.torn.length === 0 && !listed.newestWriteAt;
+
+/** For how long an empty list is not believed after the end of an attempt that had committed something. */
+const DOUBT_MS = 86_400_000;
+
+function isOldEnd({ attempt }: RunRecord, now: EpochMs): boolean {
+  const endedAt = attempt?.over?.endedAt ?? attempt?.endedAt ?? attempt?.absentSince ?? now;
+  return now - endedAt > DOUBT_MS;
 }
 
 /** Before the first attempt of a run, nothing has been written to its own prefix, so a failed listing cannot cause any work to be lost. */

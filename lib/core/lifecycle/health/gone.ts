@@ -56,6 +56,23 @@ function pausesBySteps({ pauses, progress, trainingStartedAt }: Attempt): Attemp
   return { ...rest, ms: pauses.ms + Math.max(0, steppedAt - Math.max(0, startUpMs) - since) };
 }
 
+/** What is said of a job that is not found by mistake. */
+export const STILL_WRITES = 'it is not found, and its driver writes';
+/** The driver writes a heartbeat every minute: this is three missing ones. */
+export const LATE_BEAT_MS = 180_000;
+/** How far our clock and that of S3 may differ. */
+const CLOCKS_MS = 30_000;
+
+/**
+ * Whether a job that is not found lives all the same: only one that is over can be deleted, and its driver has written heartbeats since it
+ * was first missing, the last one a short time ago.
+ */
+export const writesStill = ({ attempt, observed: { heartbeat }, now }: Situation): boolean =>
+  attempt.absentSince !== undefined &&
+  heartbeat?.attempt === attempt.number &&
+  heartbeat.writtenAt > attempt.absentSince + CLOCKS_MS &&
+  now - heartbeat.writtenAt < LATE_BEAT_MS;
+
 /** When a job ended that the service no longer knows, as far as anything shows it. */
 export const goneSince = ({ attempt, observed, now }: Pick<Situation, 'attempt' | 'observed' | 'now'>): EpochMs =>
   lastSeenAlive(attempt, lastBeat(attempt, observed), now);

@@ -1,6 +1,7 @@
 import { spendRefusal } from '../accounting/spend';
 import { changeAttempt, type Effect, type Move, move, NO_MOVE } from '../action';
 import { CLASS_POLICY, judge } from '../budgets';
+import { STILL_WRITES, writesStill } from '../health/gone';
 import { rungAfterCapacityFailure, unusableRungs } from '../ladder';
 import type { CreateOutcome, Observed } from '../observed';
 import { type Attempt, type Checkpoint, type EpochMs, isWaiting, type RunRecord } from '../record';
@@ -10,6 +11,7 @@ import { event, notice } from '../timeline';
 import { failRun, stopRun } from './end-run';
 import { vanished } from './finish';
 import { poolAsSeen, takenPool } from './settle-pool';
+import { undescribed } from './undescribed';
 import { madeProgress } from './watch';
 
 /** The service is eventually consistent: an absent job is believed to be absent only this long after the last create. */
@@ -149,6 +151,7 @@ function settleAbsent(situation: Situation): Move {
   if (!hasRun) return createAgain(record, attempt, now);
   // A single Describe that does not find the job may be stale, so a second one must agree.
   if (attempt.absentSince === undefined) return move({ changes: changeAttempt(record, { absentSince: now }) });
+  if (writesStill(situation)) return undescribed(situation, STILL_WRITES);
   const isSure = now - attempt.absentSince >= SECOND_LOOK_MS && sinceCreate >= SETTLE_MS;
   // The job was deleted, and its name is not used again.
   return isSure ? vanished(situation) : NO_MOVE;

@@ -1,6 +1,7 @@
 import { judgeSpend } from '../accounting/spend';
 import { type Effect, type Move, move, type TimelineEvent } from '../action';
 import { capacityCame } from '../budgets';
+import { LATE_BEAT_MS } from '../health/gone';
 import { judgeHang, nextProgress } from '../health/hang';
 import { jobAlerts } from '../health/job-alerts';
 import { stepEvents, stepsOf } from '../health/step-times';
@@ -17,8 +18,6 @@ const STOP_AGAIN_MS = 180_000;
 const CAPACITY_ALARM_MS = 3_600_000;
 /** A stop takes two minutes; one that takes this long is reported, so that a person can contact AWS Support. */
 const STOPPING_ALARM_MS = 3_600_000;
-/** The driver writes a heartbeat every minute: this is three missing ones. */
-const LATE_BEAT_MS = 180_000;
 /** How often the record is updated for a job that is alive without heartbeats. */
 const ALIVE_AGAIN_MS = 60_000;
 /** A heartbeat that cannot be read for this long is reported; shorter errors are not. */
