@@ -101,6 +101,7 @@ const attempt = loose({
   lastCreateAt: time.optional(),
   jobCreatedAt: time.optional(),
   undescribedSince: time.optional(),
+  silentBeat: time.optional(),
   unreadSince: time.optional(),
   absentSince: time.optional(),
   over: over.optional(),

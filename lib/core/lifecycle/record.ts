@@ -238,6 +238,11 @@ export interface Attempt {
   unreadSince?: EpochMs;
   /** When the hang rule first matched; a stop requires a second observation, later by our own clock. */
   suspectedHangAt?: EpochMs;
+  /**
+   * Time of the last heartbeat, when it was read so long after it that the next ones are missing, while Describe fails; undefined = none is
+   * missing, or that is not known.
+   */
+  silentBeat?: EpochMs;
   /** Since when Describe fails, so that the state of the job is unknown; undefined = it answers. */
   undescribedSince?: EpochMs;
   /** When Describe first did not find a job that it had found before: a single wrong answer must not start a second job. */

@@ -78,9 +78,12 @@ export const goneSince = ({ attempt, observed, now }: Pick<Situation, 'attempt' 
   lastSeenAlive(attempt, lastBeat(attempt, observed), now);
 
 /** When the job last wrote its heartbeat, even one whose content cannot be read; undefined when that is not known. */
-function lastBeat({ number, intentAt }: Attempt, { heartbeat, unreadBeatAt = 0 }: Observed): EpochMs | undefined {
+function lastBeat(
+  { number, intentAt, silentBeat }: Attempt,
+  { heartbeat, unreadBeatAt = 0 }: Observed,
+): EpochMs | undefined {
   if (heartbeat?.attempt === number) return heartbeat.writtenAt;
-  return unreadBeatAt > intentAt ? unreadBeatAt : undefined;
+  return unreadBeatAt > intentAt ? unreadBeatAt : silentBeat;
 }
 
 /**

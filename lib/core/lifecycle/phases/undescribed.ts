@@ -1,7 +1,9 @@
 import { judgeSpend } from '../accounting/spend';
 import { changeAttempt, type Move, move } from '../action';
+import { LATE_BEAT_MS } from '../health/gone';
 import { nextProgress } from '../health/hang';
 import { stepsOf } from '../health/step-times';
+import type { Observed } from '../observed';
 import type { Attempt, AttemptStop, EpochMs, RunRecord } from '../record';
 import type { Situation } from '../situation';
 import { dayOf, event, notice } from '../timeline';
@@ -21,6 +23,7 @@ export function undescribed(situation: Situation, error: string): Move {
   const seen: Attempt = {
     ...attempt,
     undescribedSince: attempt.undescribedSince ?? now,
+    silentBeat: silentBeat(attempt, observed, now),
     files: attempt.files ?? observed.files,
     trainingStartedAt: attempt.trainingStartedAt ?? firstSign(progress),
     progress,
@@ -42,6 +45,15 @@ export function undescribed(situation: Situation, error: string): Move {
     effects: sends ? [stopEffect(next, stop)] : [],
     notices: alarm(record, next, error, now),
   });
+}
+
+function silentBeat(
+  { number, silentBeat: before }: Attempt,
+  { heartbeat }: Observed,
+  now: EpochMs,
+): EpochMs | undefined {
+  if (heartbeat?.attempt !== number) return before;
+  return now - heartbeat.writtenAt > LATE_BEAT_MS ? heartbeat.writtenAt : undefined;
 }
 
 /** Only its driver shows when a job that was never described began: by its first step, or by the first heartbeat that was read. */

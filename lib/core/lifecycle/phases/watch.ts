@@ -84,6 +84,7 @@ function asSeen({ attempt, job, observed, now }: JobSituation): Attempt {
     ...attempt,
     absentSince: undefined,
     undescribedSince: undefined,
+    silentBeat: undefined,
     files: attempt.files ?? observed.files,
     status: job.status,
     secondaryStatus: job.secondaryStatus,
