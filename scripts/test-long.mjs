@@ -1,6 +1,6 @@
 // `npm run test:long`: sequences on the embedded AWS that take minutes each, and the cases of pytest that `npm test` draws a few of. With
-// `--part SEED` (hexadecimal) what CI plays of them: those that every commit must pass (test/long/always), and one of the others, chosen by
-// the seed, which is the commit there.
+// `--always` those that every commit must pass (test/long/always), which CI plays; with `--weekday 1` to `7` a seventh of the others, so that a
+// week plays all of them (docs/contributing/testing.md).
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
@@ -20,16 +20,18 @@ const PYTEST = {
 
 const ALWAYS = path.join('test', 'long', 'always') + path.sep;
 
-/** The parts to play: all, or those of every commit and the one of the others that the seed chooses. */
-function chosen(parts, seed) {
-  if (seed === undefined) return parts;
-  if (!/^[0-9a-f]{1,12}$/.test(seed)) {
-    process.stderr.write(`--part: must be a hexadecimal seed, got ${seed}; use the first digits of a commit\n`);
+/** The parts to play: all, those of every commit, or those of one day of the week. */
+function chosen(parts) {
+  const others = parts.filter((part) => !part.startsWith(ALWAYS));
+  if (process.argv.includes('--always')) return parts.filter((part) => part.startsWith(ALWAYS));
+  const at = process.argv.indexOf('--weekday');
+  if (at < 0) return parts;
+  const day = Number(process.argv[at + 1]);
+  if (!(Number.isInteger(day) && day >= 1 && day <= 7)) {
+    process.stderr.write(`--weekday: must be 1 (Monday) to 7, got ${process.argv[at + 1]}; use $(date +%u)\n`);
     process.exit(2);
   }
-  const always = parts.filter((part) => part.startsWith(ALWAYS));
-  const others = parts.filter((part) => !part.startsWith(ALWAYS));
-  return [...always, others[Number.parseInt(seed, 16) % others.length]];
+  return others.filter((_, place) => place % 7 === day - 1);
 }
 
 /** Exit code of a program that prints as it goes. */
@@ -51,13 +53,11 @@ function playCases(name) {
   return run(python, ['-m', 'pytest', '-q', ...PYTEST[name], ...options]);
 }
 
-const at = process.argv.indexOf('--part');
-const seed = at < 0 ? undefined : (process.argv[at + 1] ?? '');
 const files = readdirSync('test/long', { recursive: true, encoding: 'utf8' }).filter((file) =>
   file.endsWith('.test.ts'),
 );
-const parts = chosen([...files.map((file) => path.join('test/long', file)), ...Object.keys(PYTEST)].sort(), seed);
-process.stdout.write(`long sequences${seed ? ` (seed ${seed})` : ''}: ${parts.join(', ')}\n`);
+const parts = chosen([...files.map((file) => path.join('test/long', file)), ...Object.keys(PYTEST)].sort());
+process.stdout.write(`long sequences: ${parts.join(', ')}\n`);
 const python = pythonEnvironment();
 const results = [playFiles(parts.filter((part) => !(part in PYTEST)))];
 for (const part of parts) if (part in PYTEST) results.push(playCases(part));

@@ -137,6 +137,7 @@ export function sidebar(): Item[] {
     ),
     ...others(named),
     section('Project', [
+      folder('contributing', 'Maintaining'),
       folder('decisions', 'Decisions'),
       page('evidence/README', 'Evidence'),
       page('evidence/2026-11-26-h200', 'One H200, 2026-11-26'),
