@@ -286,11 +286,13 @@ export function attacksOfATeam(environment: () => Deployed): void {
     expect(/slipway-attack (\[.*\])/.exec(logs.stdout)?.[1]).toBe('[]');
   });
 
-  test('a start from a run of the other team finds nothing', async () => {
-    const from = `${RUN}checkpoints: { mode: direct, committedMarker: "step-*/COMMITTED.json", startFrom: ${VICTIM} }\n`;
-    const started = await launch(from, 'attack-start');
+  test('a start from a run of the other team is refused as if it did not exist', async () => {
+    const { runs } = JSON.parse(await environment().slipway('list', '--json')) as { runs: { runId: string }[] };
+    const theirs = runs.map(({ runId }) => runId).find((runId) => /-\d{12}$/.test(runId));
+    const places = `mode: direct, committedMarker: "step-*/COMMITTED.json", startFrom: ${theirs}`;
+    const started = await launch(`${RUN}checkpoints: { ${places} }\n`, 'attack-start');
     expect(started.code).not.toBe(0);
-    expect(started.stdout).toContain(`${VICTIM} is no run or prefix of team other`);
+    expect(started.stdout).toContain(`checkpoints.startFrom: must be a run of team other, got ${theirs}`);
   });
 
   test('nothing of the other team has changed', async () => {
