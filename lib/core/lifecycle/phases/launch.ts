@@ -20,7 +20,8 @@ export const SETTLE_MS = 600_000;
 export const SECOND_LOOK_MS = 60_000;
 /** A stop waits this long for a create call without an answer: the job might still appear. */
 const DOUBT_MS = 300_000;
-const THROTTLED_PAUSE_MS = 2000;
+/** Before a create call that was throttled, or could not be made, is made again. */
+const AGAIN_PAUSE_MS = 2000;
 /** Many creates at once are throttled for minutes; this many creates of one job over this long are reported to a person. */
 const CREATES_ALARM = 10;
 const CREATES_ALARM_MS = 3_600_000;
@@ -209,9 +210,11 @@ function settleOutcome(situation: Situation, outcome: CreateOutcome): Move {
       return endUncreated(record, { ...attempt, failureClass }, failed, now);
     }
     case 'throttled':
-      return isWaiting(record, now) ? NO_MOVE : move({ changes: { notBefore: now + THROTTLED_PAUSE_MS } });
-    default:
-      // Ambiguous, or the name is taken: the next Describe decides.
+    case 'not-attempted':
+      return isWaiting(record, now) ? NO_MOVE : move({ changes: { notBefore: now + AGAIN_PAUSE_MS } });
+    case 'doubtful':
+    case 'exists':
+      // The next Describe decides.
       return NO_MOVE;
   }
 }

@@ -192,10 +192,10 @@ describe('the answer to a create', () => {
     expect(record).toMatchObject({ attempt: { phase: 'created' }, spentUsd: 6, warmPool: undefined });
   });
 
-  test('that it is throttled pauses two seconds, once', () => {
-    const throttled = { kind: 'throttled', error: 'x' };
-    expect(answered(throttled).record.notBefore).toBe(T0 + MINUTE + 2000);
-    expect(answered(throttled, {}, {}, { notBefore: T0 + 2 * MINUTE }).actions).toEqual([]);
+  test.each(['throttled', 'not-attempted'])('%s pauses two seconds, once', (kind) => {
+    const outcome = { kind, error: 'x' };
+    expect(answered(outcome).record.notBefore).toBe(T0 + MINUTE + 2000);
+    expect(answered(outcome, {}, {}, { notBefore: T0 + 2 * MINUTE }).actions).toEqual([]);
   });
 
   test.each(['limit', 'refused'])('%s proves nothing while the job may be there', (kind) => {
@@ -215,7 +215,7 @@ describe('the answer to a create', () => {
     expect(record.outbox[0]?.runbook).toBe('access');
   });
 
-  test.each(['unknown', 'taken'])('%s leaves it to the next Describe', (kind) => {
+  test.each(['doubtful', 'exists'])('%s leaves it to the next Describe', (kind) => {
     expect(answered({ kind, error: 'x' }, { job: ABSENT }).actions).toEqual([]);
   });
 
