@@ -1,3 +1,4 @@
+import { TICK_SECONDS } from '../../contracts/launcher';
 import { rungWithId } from '../ladder';
 import type { JobObservation } from '../observed';
 import type { PresentJob } from '../present-job';
@@ -10,8 +11,8 @@ import { trainedMs } from './pauses';
 export const STOP_MS = 120_000;
 /** The driver writes a heartbeat every minute until training ends. */
 export const BEAT_MS = 60_000;
-/** From one look to the next, and from StopTrainingJob to the end of the job. */
-const LEAD_SECONDS = 300 + STOP_MS / 1000;
+/** From one tick to the next, and from StopTrainingJob to the end of the job. */
+const LEAD_SECONDS = TICK_SECONDS + STOP_MS / 1000;
 
 /**
  * Expected share of the on-demand price for spot when neither the catalog nor an ended attempt shows it: the one SageMaker spot price that

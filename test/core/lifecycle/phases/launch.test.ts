@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { attemptJobName, isInDoubt } from '../../../../lib/core/lifecycle/phases/launch';
+import { jobName } from '../../../../lib/core/contracts/job-name';
+import { isInDoubt } from '../../../../lib/core/lifecycle/phases/launch';
 import type { Attempt, RunRecord, WarmPool } from '../../../../lib/core/lifecycle/record';
 import { admitted, attempt, HOUR, job, MINUTE, policy, run, running, seeing, T0 } from '../support/records';
 
@@ -18,7 +19,7 @@ const ABSENT = { kind: 'absent' } as const;
 const absent = (steps: number[] = [], more: object = {}) => seeing({ job: ABSENT, ...more }, steps);
 
 test('job names count to 999 in three digits, and on', () => {
-  expect([1, 42, 999, 1000].map((n) => attemptJobName('e', 'r', n))).toEqual([
+  expect([1, 42, 999, 1000].map((n) => jobName('e', 'r', n))).toEqual([
     'e-r-a001',
     'e-r-a042',
     'e-r-a999',
