@@ -22,9 +22,9 @@ export interface JobPlan {
   /** Absent = no earlier attempts. */
   history?: FailureHistory;
   /** Windows of the data that rollbacks have skipped; absent = none. */
-  skips?: Skip[];
+  skips?: readonly Readonly<Skip>[];
   /** Absent = all checkpoints count. */
-  rollback?: Rollback;
+  rollback?: Readonly<Rollback>;
 }
 
 /** `<name>-<yymmddhhmmss>` in UTC. */

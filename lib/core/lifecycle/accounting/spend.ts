@@ -131,7 +131,7 @@ export function leftPool(
   job: PresentJob,
   endedAt: EpochMs,
 ): RunRecord['warmPool'] {
-  const keepAlive = record.policy.keepAliveSeconds ?? 0;
+  const keepAlive = record.policy.keepAliveSeconds;
   if (!job.warmPool || keepAlive === 0) return undefined;
   const { isKept, retainedSeconds } = job.warmPool;
   const until = endedAt + (isKept ? keepAlive : retainedSeconds) * 1000;
@@ -186,7 +186,7 @@ export function judgeSpend(record: RunRecord, attempt: Attempt, newCommit: boole
 
 /** Cost of the warm pool that the job of the attempt will leave, USD; 0 without one, or without a price. */
 function futurePoolUsd(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>): number {
-  return ((rateOf(record, attempt) ?? 0) * (record.policy.keepAliveSeconds ?? 0)) / 3600;
+  return ((rateOf(record, attempt) ?? 0) * record.policy.keepAliveSeconds) / 3600;
 }
 
 const capText = ({ policy: { costCapFrom, maxCostUsd } }: RunRecord): string =>
