@@ -1,4 +1,4 @@
-"""A failed call in words: what was asked, what went wrong, what to do; the command line's own words (lib/cli/aws-errors.ts)."""
+"""A failed call in words: what was asked, what went wrong, what to do. test/containers/test_client_errors.py holds them to lib/cli/aws-errors.ts."""
 
 from __future__ import annotations
 
