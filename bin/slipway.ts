@@ -10,7 +10,10 @@ for (const stream of [process.stdout, process.stderr])
   });
 
 import('../lib/cli/main.js')
-  .then(({ main }) => main(process.argv))
+  .then(({ main, reportUncaught }) => {
+    process.on('uncaughtException', (error) => process.exit(reportUncaught(error, process.argv)));
+    return main(process.argv);
+  })
   .then((code) => {
     process.exitCode = code;
   });

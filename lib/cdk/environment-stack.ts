@@ -207,6 +207,7 @@ export class EnvironmentStack extends Stack {
       storage: this.storage,
       network: this.network,
       repositoryName: image && this.prefix,
+      imageUri: options.uri,
       allowedImages: guardrails.allowedImages,
       external: [...(storage.external ?? []), ...(network.wheels ? [{ s3: network.wheels }] : [])],
       codeArtifact: network.packages === 'codeartifact' ? network.codeArtifact : undefined,

@@ -30,6 +30,15 @@ export function isDenied(error: unknown): boolean {
   return DENIED.includes(name) || ($metadata?.httpStatusCode === 403 && !CREDENTIALS.includes(name));
 }
 
+/** Whether an error comes from a service, from its SDK client, or from the network to it. */
+export function isServiceError(error: unknown): boolean {
+  if (error instanceof ServiceError) return true;
+  if (typeof error !== 'object' || error === null) return false;
+  const { name = '', code = '' } = error as AwsError;
+  if ('$metadata' in error || '$fault' in error) return true;
+  return [...CREDENTIALS, ...UNREACHABLE].some((word) => word === name || word === code);
+}
+
 /** For `catch`: a denied optional call results in undefined; every other error is rethrown. */
 export function undefinedWhenDenied(error: unknown): undefined {
   if (!isDenied(error)) throw error;

@@ -1,7 +1,15 @@
 import type { Issue } from '../core/config/issue';
 
 /** Exit codes of docs/reference/command-line.md. */
-export const EXIT = { done: 0, refused: 1, usage: 2, service: 3, runFailed: 4, interrupted: 130 } as const;
+export const EXIT = {
+  done: 0,
+  refused: 1,
+  usage: 2,
+  service: 3,
+  runFailed: 4,
+  internal: 70,
+  interrupted: 130,
+} as const;
 
 /** Wrong usage or an unreadable file: one line, exit 2. */
 export class UsageError extends Error {}
@@ -18,6 +26,3 @@ export class Refusal extends Error {
 
 /** A service call that failed after its retries: exit 3. */
 export class ServiceError extends Error {}
-
-/** The run ended Failed: exit 4. */
-export class RunFailed extends Error {}

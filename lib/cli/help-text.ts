@@ -5,9 +5,10 @@ import { EXIT } from './exit';
 export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] = [
   [EXIT.done, 'done'],
   [EXIT.refused, 'refused by validation, plan, quota or guardrail'],
-  [EXIT.usage, 'wrong usage, or a file that cannot be read'],
+  [EXIT.usage, 'wrong usage, or a file that cannot be read or written'],
   [EXIT.service, 'a service call failed'],
   [EXIT.runFailed, 'the run ended Failed (with --wait)'],
+  [EXIT.internal, 'internal error: a bug of Slipway'],
   [EXIT.interrupted, 'interrupted'],
 ];
 

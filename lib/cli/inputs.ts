@@ -32,6 +32,15 @@ export function readText(file: string): string {
   }
 }
 
+/** A file that the user named, read once: a later edit changes neither what is checked nor what is sent. */
+export interface GivenFile {
+  file: string;
+  text: string;
+}
+
+/** Reads a file that the user named; throws a UsageError with a readable message. */
+export const readGiven = (file: string): GivenFile => ({ file, text: readText(file) });
+
 /** Reads files by their path relative to the folder of `file`. The reader throws a UsageError. */
 export const readerBeside =
   (file: string) =>
@@ -78,11 +87,10 @@ export interface ReadRun {
 }
 
 /**
- * Reads a run file and its code folder, without checking them yet.
+ * Parses a run file and reads its code folder, without checking them yet.
  * @throws UsageError for an environment file, with one sentence instead of one issue per option
  */
-export function readRunFile(file: string, options: CommonOptions): ReadRun {
-  const given = readText(file);
+export function readRunFile({ file, text: given }: GivenFile, options: CommonOptions): ReadRun {
   if (isEnvironmentFile(given))
     throw new UsageError(`${file}: must be a run file, got an environment file; name one such as runs/starter.yaml`);
   const { text, overrides } = withModelConfig(file, given, options.set, options.modelConfig);
@@ -108,9 +116,9 @@ export function checkRead(
   return { ...read, run: loaded.value, issues: [...loaded.issues, ...checkRun(loaded.value, context)] };
 }
 
-/** Reads a run file and applies every rule. */
-export function checkRunFile(file: string, options: CommonOptions, descriptor?: Descriptor): CheckedRun {
-  return checkRead(readRunFile(file, options), options, descriptor);
+/** Applies every rule to a run file and its code folder. */
+export function checkRunFile(given: GivenFile, options: CommonOptions, descriptor?: Descriptor): CheckedRun {
+  return checkRead(readRunFile(given, options), options, descriptor);
 }
 
 /** The run of a file without errors; throws a Refusal if there are any. */
@@ -127,9 +135,9 @@ export function requireSupported({ issues }: CheckedRun): void {
 
 /** Like checkRunFile, but throws a Refusal for errors. */
 export function requireRun(
-  file: string,
+  given: GivenFile,
   options: CommonOptions,
   descriptor?: Descriptor,
 ): CheckedRun & { run: RunSpec } {
-  return requireChecked(checkRunFile(file, options, descriptor));
+  return requireChecked(checkRunFile(given, options, descriptor));
 }

@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { assistVerbs } from './assist/verbs';
 import { type CommandLine, collect, regionGiven } from './command-line';
 import { environmentVerbs } from './environment/verbs';
-import { EXIT } from './exit';
+import { EXIT, UsageError } from './exit';
 import { initVerbs } from './init/verbs';
 import { launchVerbs } from './launch/verbs';
 import { planVerbs } from './plan/verbs';
@@ -59,26 +59,40 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
 
 /** Runs the command line and returns its exit code; reports all errors. */
 export async function main(argv: readonly string[], given: Terminal = processTerminal): Promise<number> {
-  const terminal = plainTerminal(given);
   let code = 0;
-  // Arguments after `--` are a command to run in the container.
-  const asJson = argv.slice(0, argv.indexOf('--') >>> 0).includes('--json');
+  let hasPrinted = false;
+  const { err, out } = plainTerminal(given);
+  const terminal: Terminal = {
+    err,
+    out: (text) => {
+      hasPrinted = true;
+      out(text);
+    },
+  };
   try {
     await program(terminal, (result) => {
       code = result;
     }).parseAsync([...argv]);
     return code;
   } catch (error) {
-    if (error instanceof CommanderError) return usageError(error, argv[2] ?? '', terminal);
-    return reportError(error, { asJson, file: argv[3] ?? '' }, terminal);
+    // Commander also throws for help and version.
+    if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done;
+    const context = { asJson: wantsJson(argv), hasPrinted, file: argv[3] ?? '' };
+    // Without a verb, the help has already been printed to stderr.
+    if (error instanceof CommanderError && error.code === 'commander.help') return EXIT.usage;
+    return reportError(error instanceof CommanderError ? usageError(error, argv[2] ?? '') : error, context, terminal);
   }
 }
 
-/** Commander also throws for help and version. Without a verb the help has already been printed. */
-function usageError(error: CommanderError, typed: string, terminal: Terminal): number {
-  if (error.exitCode === 0) return EXIT.done;
+/** Reports an error that no verb could catch, and returns its exit code. */
+export const reportUncaught = (error: unknown, argv: readonly string[]): number =>
+  reportError(error, { asJson: wantsJson(argv), hasPrinted: false, file: '' }, plainTerminal(processTerminal));
+
+/** Arguments after `--` are a command to run in the container. */
+const wantsJson = (argv: readonly string[]): boolean => argv.slice(0, argv.indexOf('--') >>> 0).includes('--json');
+
+function usageError(error: CommanderError, typed: string): UsageError {
   const { commands } = program({ out: () => undefined, err: () => undefined }, () => undefined);
   const verb = commands.some((command) => command.name() === typed) ? typed : undefined;
-  if (error.code !== 'commander.help') terminal.err(`slipway: ${usageText(error, verb)}`);
-  return EXIT.usage;
+  return new UsageError(usageText(error, verb));
 }

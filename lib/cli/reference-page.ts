@@ -5,13 +5,14 @@ const HEAD = `# Command line
 
 Generated from the command definitions by \`npm run docs:cli\`. With \`--json\`, a verb prints exactly one JSON document to stdout; all other messages go to stderr.
 \`--environment\` with a name (or \`name/team\`) reads the descriptor of a deployed environment from SSM; with a path that ends in \`.json\` it reads that file, so that all steps before the
-request work offline. If neither this option nor the run file names an environment, verbs that need one use \`SLIPWAY_ENVIRONMENT\`. With \`--json\`, a rejected call prints \`{ok: false, issues: [...]}\`.
+request work offline. If neither this option nor the run file names an environment, verbs that need one use \`SLIPWAY_ENVIRONMENT\`. With \`--json\`, a call that fails prints
+\`{ok: false, issues: [...]}\`, unless its document was already printed. The \`rule\` of an issue is the id of a rule, or \`command/usage\`, \`command/file\`, \`command/service\` or \`command/internal\`.
 
 | exit code | meaning |
 |---|---|
 ${EXIT_CODES.map(([code, meaning]) => `| ${code} | ${meaning.replace('--wait', '`--wait`')} |`).join('\n')}
 
-Every error has the form \`<option as written>: <what must hold>, got <value>; <what to do>\`; all errors are reported together. A stack trace is printed only with \`SLIPWAY_DEBUG=1\`.
+Every error has the form \`<option as written>: <what must hold>, got <value>; <what to do>\`; all errors are reported together. A stack trace is printed only with \`SLIPWAY_DEBUG=1\`; a report of an internal error should contain it.
 
 Text of jobs, people and files is printed without escape sequences and invisible characters, and a long one is cut. JSON contains all of it, with escapes for these characters.
 `;

@@ -1,24 +1,56 @@
 import type { CommanderError } from 'commander';
 import { bareIssue, type Issue } from '../core/config/issue';
 import type { FileIssue } from '../shared/environment/read-environment-file';
-import { EXIT, Refusal, RunFailed, ServiceError, UsageError } from './exit';
+import { isServiceError, serviceError } from './aws-errors';
+import { EXIT, Refusal, ServiceError, UsageError } from './exit';
 import { issueLine, json, type Terminal } from './terminal';
 
-/** Prints an error and returns its exit code. Includes the stack trace only with SLIPWAY_DEBUG=1. */
-export function reportError(error: unknown, context: { asJson: boolean; file: string }, terminal: Terminal): number {
+/** What the verb was called with, and whether it has printed its document. */
+export interface ErrorContext {
+  asJson: boolean;
+  hasPrinted: boolean;
+  file: string;
+}
+
+/**
+ * Prints an error and returns its exit code: lines to stderr, or one document to stdout with `--json`. Includes the stack trace only with
+ * SLIPWAY_DEBUG=1.
+ */
+export function reportError(error: unknown, { asJson, hasPrinted, file }: ErrorContext, terminal: Terminal): number {
   if (process.env.SLIPWAY_DEBUG === '1' && error instanceof Error) terminal.err(error.stack ?? error.message);
+  const isDocument = asJson && !hasPrinted;
+  const document = (issues: readonly Issue[], details = {}) =>
+    terminal.out(json({ ok: false, ...details, issues: issues.map(bareIssue) }));
   if (error instanceof Refusal) {
-    if (context.asJson) terminal.out(json({ ok: false, ...error.details, issues: error.issues.map(bareIssue) }));
-    else for (const found of error.issues) terminal.err(lineOf(found, context.file));
+    if (isDocument) document(error.issues, error.details);
+    else for (const found of error.issues) terminal.err(lineOf(found, file));
     return EXIT.refused;
   }
-  const message = error instanceof Error ? error.message : String(error);
-  terminal.err(`slipway: ${message}`);
-  if (error instanceof UsageError) return EXIT.usage;
-  if (error instanceof RunFailed) return EXIT.runFailed;
-  if (error instanceof ServiceError) return EXIT.service;
-  return EXIT.service;
+  const { kind, code, message } = describe(error);
+  if (isDocument) document([{ rule: `command/${kind}`, level: 'error', path: '', message }]);
+  else terminal.err(`slipway: ${message}`);
+  return code;
 }
+
+/** Every error is of one of these kinds; one that is of no other is a mistake in this program. */
+function describe(error: unknown): { kind: string; code: number; message: string } {
+  if (error instanceof UsageError) return { kind: 'usage', code: EXIT.usage, message: error.message };
+  if (isServiceError(error)) {
+    const { message } = error instanceof ServiceError ? error : serviceError('a call to AWS', error);
+    return { kind: 'service', code: EXIT.service, message };
+  }
+  if (isFileError(error)) return { kind: 'file', code: EXIT.usage, message: fileMessage(error) };
+  const got = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  const message = `internal error, got ${got}; sorry, this is a bug of Slipway: please report it with the output of this command under SLIPWAY_DEBUG=1`;
+  return { kind: 'internal', code: EXIT.internal, message };
+}
+
+/** Whether the operating system refused a call on a file, and not on a connection, which `isServiceError` recognises. */
+const isFileError = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error && 'syscall' in error && 'errno' in error;
+
+const fileMessage = ({ path, message }: NodeJS.ErrnoException): string =>
+  `${path ?? 'file'}: must be a file that can be read and written here, got ${message}; check its path, its permissions and the space on its disk`;
 
 /**
  * For an environment file, the line contains the file and position of each issue, because issues may also be in its lock file and run

@@ -3,7 +3,6 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { stripVTControlCharacters } from 'node:util';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import {
@@ -280,7 +279,7 @@ async function lineages(published: string): Promise<[cli: unknown, python: unkno
     if (!Key.endsWith('slipway.json')) throw Object.assign(new Error('gone'), { name: 'NoSuchKey' });
     return { Body: { transformToString: async () => published } };
   });
-  const { stdout, stderr } = await runCli('lineage', 's3://elsewhere/model', '--environment', ENVIRONMENT, '--json');
+  const { code, stdout } = await runCli('lineage', 's3://elsewhere/model', '--environment', ENVIRONMENT, '--json');
   const script = `
 import io, json, runpy, sys
 found = runpy.run_path(${JSON.stringify(SCRIPT)})
@@ -298,10 +297,8 @@ try: print(json.dumps(lineage_of(Reader(Control(), S3(), {}), "s3://elsewhere/mo
 except found["slipway"].UsageError as error: print(json.dumps(str(error)))`;
   const input = JSON.stringify([published, issue]);
   const python = JSON.parse(execFileSync(PYTHON, ['-c', script], { encoding: 'utf8', input }));
-  const said = stripVTControlCharacters(stderr)
-    .trim()
-    .replace(/^slipway: /, '');
-  return [stdout === '' ? said : JSON.parse(stdout), python];
+  const document = JSON.parse(stdout);
+  return [code === 0 ? document : document.issues[0].message, python];
 }
 
 test('published weights of a run that is gone have the lineage that lies beside them, as for `slipway lineage`', async () => {

@@ -19,7 +19,11 @@ new Command('simulate')
     try {
       process.exitCode = await simulate(file, options, processTerminal);
     } catch (error) {
-      process.exitCode = reportError(error, { asJson: options.json === true, file }, processTerminal);
+      process.exitCode = reportError(
+        error,
+        { asJson: options.json === true, hasPrinted: false, file },
+        processTerminal,
+      );
     }
   })
   .parseAsync();

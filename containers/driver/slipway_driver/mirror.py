@@ -18,13 +18,11 @@ from typing import Any, List, Mapping, Optional
 from slipway_driver.attempt import Attempt
 from slipway_driver.log import log
 from slipway_driver.newest_checkpoint import newest_checkpoint
-from slipway_s3 import S3Client, join_uri, parse_uri
+from slipway_s3 import MIN_FREE_BYTES, S3Client, join_uri, parse_uri
 
 LOOK_SECONDS = 60.0
 #: Number of parallel downloads, and size of one range request.
 STREAMS, PIECE_BYTES = 8, 64 << 20
-#: The same limit as in the trainer (slipway_trainer/checkpoint/local_copies.py).
-MIN_FREE_BYTES = 4 << 30
 COMMITTED = "COMMITTED.json"
 _STEP = re.compile(r"^step-[0-9]{1,12}$")
 

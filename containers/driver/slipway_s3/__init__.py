@@ -3,4 +3,7 @@
 from slipway_s3.client import S3Client, S3Error
 from slipway_s3.uri import join_uri, parse_uri
 
-__all__ = ["S3Client", "S3Error", "join_uri", "parse_uri"]
+#: Free space that copies of objects leave on the disk of a host.
+MIN_FREE_BYTES = 4 << 30
+
+__all__ = ["MIN_FREE_BYTES", "S3Client", "S3Error", "join_uri", "parse_uri"]

@@ -28,6 +28,8 @@ export interface JobRoleContext {
   readonly teamKeyArn?: string;
   /** Name of the environment's own image repository. @default - it has none */
   readonly repositoryName?: string;
+  /** Image that the environment uses instead of its own. @default - none */
+  readonly imageUri?: string;
   /** Kinds and URI prefixes of allowed images. @default - every kind, and every repository of this account */
   readonly allowedImages?: readonly string[];
   /** Subnets of jobs; empty: jobs run without a VPC. */

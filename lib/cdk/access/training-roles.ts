@@ -13,6 +13,7 @@ export interface TrainingRolesProps
     JobRoleContext,
     | 'environment'
     | 'repositoryName'
+    | 'imageUri'
     | 'allowedImages'
     | 'external'
     | 'codeArtifact'

@@ -5,6 +5,7 @@ import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
+import { FUNCTION_TIMEOUT_SECONDS } from '../../core/contracts/launcher';
 import { allow, type ExactStatement } from '../access/statement';
 import { handlersFolder } from '../package-root';
 
@@ -89,7 +90,7 @@ export class HandlerFunction extends Construct {
       runtime: HANDLER_RUNTIME,
       handler: `${props.handler}/index.${props.entry ?? 'handler'}`,
       code: lambda.Code.fromAsset(handlersFolder(props.handler)),
-      timeout: props.timeout ?? Duration.seconds(60),
+      timeout: props.timeout ?? Duration.seconds(FUNCTION_TIMEOUT_SECONDS),
       memorySize: props.memorySize ?? 256,
       environment: props.environment,
       environmentEncryption: props.encryptionKey,

@@ -8,7 +8,7 @@ import type { RunSpec } from '../../core/config/run-spec';
 import { type Limits, launchOutcome, type QuotaRow, quotaTable, runQuotaNeeds, shortRows } from '../../core/quota';
 import { calling } from '../aws-errors';
 import { EXIT, Refusal } from '../exit';
-import { type CommonOptions, readText, requireRun } from '../inputs';
+import { type CommonOptions, readGiven, requireRun } from '../inputs';
 import { withS3Config } from '../launch/s3-config';
 import { lookAtTrainingPlans } from '../plan/plan-state';
 import { quoted } from '../quoted';
@@ -28,11 +28,11 @@ import { quotaJson, quotaRows } from './quota';
  */
 export async function preflight(file: string | undefined, given: CommonOptions, terminal: Terminal): Promise<number> {
   if (file === undefined) return credentialsPreflight(given, terminal);
-  const text = readText(file);
-  if (isEnvironmentFile(text)) return environmentPreflight(file, text, given, terminal);
-  const options = await withS3Config(file, given);
-  const descriptor = await findDescriptor(options, requireRun(file, options).run.environment);
-  const { run, issues } = requireRun(file, options, descriptor);
+  const read = readGiven(file);
+  if (isEnvironmentFile(read.text)) return environmentPreflight(file, read.text, given, terminal);
+  const options = await withS3Config(read, given);
+  const descriptor = await findDescriptor(options, requireRun(read, options).run.environment);
+  const { run, issues } = requireRun(read, options, descriptor);
   const [rows, checks, missing, plans] = await Promise.all([
     quotaRows(runQuotaNeeds(run), descriptor.region),
     accountChecks(run, descriptor),

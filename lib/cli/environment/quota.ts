@@ -135,7 +135,7 @@ async function wantedBy(given: string, options: CommonOptions): Promise<Wanted> 
   const text = readText(file);
   if (!isEnvironmentFile(text)) {
     // Errors in the file are reported before a region is required, because only the limits need the region.
-    const needs = runQuotaNeeds(requireRun(file, await withS3Config(file, options)).run);
+    const needs = runQuotaNeeds(requireRun({ file, text }, await withS3Config({ file, text }, options)).run);
     return { region: callRegion(options), needs, from: file };
   }
   const disk = requireEnvironment(file, text, options);

@@ -4,7 +4,16 @@ import { elasticSizes } from '../../core/rules/compute/elastic';
 import { findDescriptor } from '../environment/environment';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, UsageError } from '../exit';
-import { type CommonOptions, checkRead, type ReadRun, readRunFile, requireChecked, requireSupported } from '../inputs';
+import {
+  type CommonOptions,
+  checkRead,
+  type GivenFile,
+  type ReadRun,
+  readGiven,
+  readRunFile,
+  requireChecked,
+  requireSupported,
+} from '../inputs';
 import { withoutOk } from '../runs/read-status';
 import { waitForEnd } from '../runs/wait';
 import { issueLine, json, type Terminal } from '../terminal';
@@ -67,12 +76,13 @@ export async function launch(file: string, given: LaunchOptions, terminal: Termi
       `--stop-when: must be used with --matrix and --wait, which compare the runs while they train, got ${given.stopWhen}; add them`,
     );
   const startAt = startTime(given.at, Date.now());
-  const options = await withS3Config(file, withFileOptions(file, given));
-  const { descriptor, read } = await environmentOf(file, options);
-  if (options.smoke) return (await import('./smoke.js')).launchSmoke(file, descriptor, options, terminal);
+  const source = readGiven(file);
+  const options = await withS3Config(source, withFileOptions(source, given));
+  const { descriptor, read } = await environmentOf(source, options);
+  if (options.smoke) return (await import('./smoke.js')).launchSmoke(source, descriptor, options, terminal);
   if (options.matrix)
-    return (await import('./matrix/launches-of-matrix.js')).launchMatrix(file, descriptor, options, terminal);
-  const checked = requireChecked(checkRead(read ?? readRunFile(file, options), options, descriptor));
+    return (await import('./matrix/launches-of-matrix.js')).launchMatrix(source, descriptor, options, terminal);
+  const checked = requireChecked(checkRead(read ?? readRunFile(source, options), options, descriptor));
   for (const found of checked.issues) terminal.err(issueLine(found, file, checked.positionOf));
   const launched = { checked, file, descriptor };
   if (options.dryRun) return printDryRun(launched, options, terminal);
@@ -80,10 +90,10 @@ export async function launch(file: string, given: LaunchOptions, terminal: Termi
 }
 
 /** Converts options that set options of the run file to `--set`. Entries of `after` in the file are kept. */
-function withFileOptions(file: string, given: LaunchOptions): LaunchOptions {
+function withFileOptions(source: GivenFile, given: LaunchOptions): LaunchOptions {
   const { after, preemptible, set = [] } = given;
   if (!after && !preemptible) return given;
-  const written = after ? (readRunFile(file, given).loaded.value?.after ?? []) : [];
+  const written = after ? (readRunFile(source, given).loaded.value?.after ?? []) : [];
   return {
     ...given,
     set: [
@@ -109,15 +119,15 @@ function requireIds({ runId, clientRequestId, note }: LaunchOptions): void {
 }
 
 /**
- * `--environment` takes precedence over `environment:` in the run file. In the latter case the file is read first, and errors that need no
+ * `--environment` takes precedence over `environment:` in the run file. In the latter case the file is checked first, and errors that need no
  * environment are reported before any call to AWS.
  */
 async function environmentOf(
-  file: string,
+  source: GivenFile,
   options: LaunchOptions,
 ): Promise<{ descriptor: Descriptor; read?: ReadRun }> {
   if (options.environment) return { descriptor: await findDescriptor(options) };
-  const read = readRunFile(file, options);
+  const read = readRunFile(source, options);
   const { run } = requireChecked(checkRead(read, options));
   return { descriptor: await findDescriptor(options, run.environment), read };
 }

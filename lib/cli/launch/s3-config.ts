@@ -4,14 +4,13 @@ import { namedConfig } from '../../core/config/inline-config';
 import { loadRun } from '../../core/config/load';
 import { calling } from '../aws-errors';
 import { findDescriptor, usualEnvironment } from '../environment/environment';
-import { type CommonOptions, readText } from '../inputs';
+import type { CommonOptions, GivenFile } from '../inputs';
 
 /**
  * Adds the text of a `model.config` in S3 to the options, read with the caller's own permissions. Without an environment it is not read,
  * and a rule rejects the run file.
  */
-export async function withS3Config<T extends CommonOptions>(file: string, options: T): Promise<T> {
-  const text = readText(file);
+export async function withS3Config<T extends CommonOptions>({ text }: GivenFile, options: T): Promise<T> {
   const uri = namedConfig(text, options.set);
   if (!uri?.startsWith('s3://')) return options;
   const environment = options.environment ?? loadRun(text, options.set).value?.environment ?? usualEnvironment();

@@ -5,7 +5,7 @@ import { needsAccelerator, type SmokePlace, smokeOverrides } from '../../core/co
 import { type DesiredAnswer, hasEnded, type StatusAnswer } from '../../core/contracts/control';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, UsageError } from '../exit';
-import { type CheckedRun, requireRun, requireSupported } from '../inputs';
+import { type CheckedRun, type GivenFile, requireRun, requireSupported } from '../inputs';
 import { callControl } from '../runs/control-client';
 import { committedCheckpoints } from '../runs/reports/committed-checkpoints';
 import { follow } from '../runs/wait';
@@ -26,13 +26,13 @@ interface SmokeCheck {
  * stopped after its first checkpoint and resumed from it; custom code runs once, with SLIPWAY_SMOKE=1 in its environment.
  */
 export async function launchSmoke(
-  file: string,
+  source: GivenFile,
   descriptor: Descriptor,
   options: LaunchOptions,
   terminal: Terminal,
 ): Promise<number> {
   const place = placeOf(options.smoke);
-  const { run } = requireRun(file, options, descriptor);
+  const { run } = requireRun(source, options, descriptor);
   if (run.compute.instanceGroups.length > 0)
     throw new UsageError(
       '--smoke: must be a run on one instance type, got instance groups; test one of its groups with a separate file',
@@ -41,11 +41,11 @@ export async function launchSmoke(
   const other = options.clientRequestId ? '--client-request-id' : options.at && '--at';
   if (other) throw new UsageError(`--smoke: must not be used with ${other}, got both; a smoke run starts immediately`);
   const set = [...(options.set ?? []), ...smokeOverrides(run, place)];
-  const small = scaledDown(file, { ...options, set }, descriptor);
+  const small = scaledDown(source, { ...options, set }, descriptor);
   await preflightRun(small.run, descriptor, terminal);
   const acceptsUnknownPrice = await confirmCost(small.run, descriptor, options.yes ?? false, terminal);
   const { runId } = await submit(
-    { checked: small, file, descriptor },
+    { checked: small, file: source.file, descriptor },
     { ...options, set, acceptsUnknownPrice },
     terminal,
   );
@@ -83,8 +83,8 @@ function requireSandbox(run: RunSpec): void {
 }
 
 /** The small run, checked by every rule: options that scaling makes invalid are reported before any cost arises. */
-function scaledDown(file: string, options: LaunchOptions, descriptor: Descriptor): CheckedRun & { run: RunSpec } {
-  const small = requireRun(file, options, descriptor);
+function scaledDown(source: GivenFile, options: LaunchOptions, descriptor: Descriptor): CheckedRun & { run: RunSpec } {
+  const small = requireRun(source, options, descriptor);
   requireSupported(small);
   return small;
 }

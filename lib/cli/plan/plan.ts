@@ -51,7 +51,7 @@ export async function plan(file: string | undefined, options: PlanOptions, termi
   const text = readText(file);
   if (isEnvironmentFile(text)) return planEnvironment(file, text, options, terminal);
   const by = options.by === undefined ? undefined : (await import('./by-date.js')).deadlineOf(options.by, Date.now());
-  const { run } = requireRun(file, await withS3Config(file, options));
+  const { run } = requireRun({ file, text }, await withS3Config({ file, text }, options));
   const { descriptor, ...facts } = await planFacts(options, run);
   const neuron = isPlain(options) ? planNeuron(run) : undefined;
   if (neuron !== undefined) return printNeuronPlan(run.name, neuron, options, terminal);

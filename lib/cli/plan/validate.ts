@@ -3,7 +3,14 @@ import { isEnvironmentFile } from '../../core/config/load';
 import { parsePath } from '../../core/config/reading/overrides';
 import { type FileIssue, readEnvironmentFile } from '../../shared/environment/read-environment-file';
 import { EXIT, UsageError } from '../exit';
-import { type CommonOptions, checkRunFile, isDescriptorFile, readDescriptor, readText } from '../inputs';
+import {
+  type CommonOptions,
+  checkRunFile,
+  type GivenFile,
+  isDescriptorFile,
+  readDescriptor,
+  readGiven,
+} from '../inputs';
 import { withS3Config } from '../launch/s3-config';
 import { issueLine, json, type Terminal } from '../terminal';
 import { environmentSizes, sizesText } from './environment-sizes';
@@ -15,9 +22,10 @@ export interface ValidateOptions extends CommonOptions {
 
 /** `slipway validate FILE`: checks schema and every rule; offline except for a `model.config` in S3. */
 export async function validate(file: string, options: ValidateOptions, terminal: Terminal): Promise<number> {
-  const issues = findIssues(file, await withS3Config(file, options));
+  const given = readGiven(file);
+  const issues = findIssues(given, await withS3Config(given, options));
   const ok = !hasErrors(issues);
-  const sizes = options.sizes && ok ? sizesOf(file, options) : undefined;
+  const sizes = options.sizes && ok ? sizesOf(given, options) : undefined;
   if (options.json) terminal.out(json({ ok, issues: issues.map((found) => jsonIssue(found, file)), sizes }));
   else {
     printIssues(file, issues, terminal);
@@ -26,20 +34,19 @@ export async function validate(file: string, options: ValidateOptions, terminal:
   return ok ? EXIT.done : EXIT.refused;
 }
 
-function sizesOf(file: string, options: CommonOptions) {
-  const text = readText(file);
+function sizesOf({ file, text }: GivenFile, options: CommonOptions) {
   if (!isEnvironmentFile(text))
     throw new UsageError(`--sizes: must be used with an environment file, got ${file}; leave it out`);
   return environmentSizes(file, readEnvironmentFile(file, text, options.set).specs);
 }
 
-function findIssues(file: string, options: CommonOptions): FileIssue[] {
-  const text = readText(file);
+function findIssues(given: GivenFile, options: CommonOptions): FileIssue[] {
+  const { file, text } = given;
   if (isEnvironmentFile(text)) return readEnvironmentFile(file, text, options.set).issues.map(withoutNeighbours);
   // A name would need a service call; offline, only a descriptor file contains information about the environment.
   const descriptor =
     options.environment && isDescriptorFile(options.environment) ? readDescriptor(options.environment) : undefined;
-  const { issues, positionOf } = checkRunFile(file, options, descriptor);
+  const { issues, positionOf } = checkRunFile(given, options, descriptor);
   return issues.map((found) => ({ ...found, file, position: positionOf(parsePath(found.path) ?? []) }));
 }
 

@@ -72,7 +72,7 @@ async function wantedBy(given: string, options: MatrixOptions): Promise<Wanted> 
   const asked = options.regions?.split(',').map((region) => region.trim());
   const regions = (own: readonly string[]) => checkedRegions(asked ?? (options.region ? [options.region] : [...own]));
   if (!isEnvironmentFile(text)) {
-    const { run } = requireRun(file, await withS3Config(file, options));
+    const { run } = requireRun({ file, text }, await withS3Config({ file, text }, options));
     const types = [...instanceGroupsOf(run.compute), ...run.compute.alternatives].map((each) => each.instanceType);
     const needs = runQuotaNeeds(run);
     return { regions: regions(pricedRegions(types)), needs, instanceTypes: distinct(types), endpoints: [], prices: {} };

@@ -47,7 +47,7 @@ export async function sandbox(
         auth: options.auth,
         persist: options.persist,
         region: options.region,
-      });
+      }).catch(failed);
       return EXIT.done;
     default:
       throw new UsageError(`sandbox: must be start, env, deploy, status or stop, got ${action}; use one of them`);
@@ -71,13 +71,16 @@ async function start(stateDir: string, options: SandboxOptions, terminal: Termin
     stateDir,
     ...flags,
   ];
-  const record = await startDetached(stateDir, command).catch((error: Error) => {
-    throw new ServiceError(error.message);
-  });
+  const record = await startDetached(stateDir, command).catch(failed);
   const unset = unsetForeign(record.env);
   if (options.json) terminal.out(json({ endpoints: record.endpoints, env: record.env, unset, pid: record.owner.pid }));
   else terminal.out(exportLines(record.env).join('\n'));
   return EXIT.done;
+}
+
+/** The embedded AWS explains in a sentence why it does not start: a port, a folder, Python, a download. */
+function failed(error: Error): never {
+  throw new ServiceError(error.message);
 }
 
 /** Prints the variables for a second terminal: `eval "$(slipway sandbox env)"`. */

@@ -4,7 +4,7 @@ import { S3Client } from '@aws-sdk/client-s3';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import type { Context } from 'aws-lambda';
 import { requireEnv } from '../../core/contracts/env';
-import { ENV_ENVIRONMENT, ENV_RUN_TABLE } from '../../core/contracts/launcher';
+import { ENV_ENVIRONMENT } from '../../core/contracts/launcher';
 import type { ReadDeps } from '../control/deps';
 import { readLogPage } from '../control/reads/read-log';
 import { clientSettings, s3Settings } from '../shared/clients';
@@ -14,14 +14,13 @@ import { onQuestion } from './audit';
 
 /** Clients and names from the function's environment variables. Throws when one is missing. */
 export function auditDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): ReadDeps {
-  const tableName = requireEnv(env, ENV_RUN_TABLE);
   const logs = deadline.limit(new CloudWatchLogsClient({ ...clientSettings, maxAttempts: 5 }));
   return {
     environment: requireEnv(env, ENV_ENVIRONMENT),
     region: requireEnv(env, 'AWS_REGION'),
     ssm: deadline.limit(new SSMClient(clientSettings)),
     s3: deadline.limit(new S3Client(s3Settings(env))),
-    store: new RunStore(deadline.limit(new DynamoDBClient(clientSettings)), tableName),
+    store: RunStore.fromEnvironment(deadline.limit(new DynamoDBClient(clientSettings)), env),
     readLog: (query) => readLogPage(logs, query),
     now: () => new Date(),
   };

@@ -9,12 +9,7 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import type { Context } from 'aws-lambda';
 import { requireEnv } from '../../core/contracts/env';
-import {
-  ENV_ENVIRONMENT,
-  ENV_RUN_QUEUE_URL,
-  ENV_RUN_RETENTION_DAYS,
-  ENV_RUN_TABLE,
-} from '../../core/contracts/launcher';
+import { ENV_ENVIRONMENT, ENV_RUN_QUEUE_URL } from '../../core/contracts/launcher';
 import { clientSettings, s3Settings } from '../shared/clients';
 import { Deadline } from '../shared/deadline';
 import { ServiceQuotaReader } from '../shared/limit-reader';
@@ -26,7 +21,6 @@ import { readLogPage } from './reads/read-log';
 
 /** Clients and names from the function's environment variables. Throws when one is missing. */
 export function controlDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): ControlDeps {
-  const tableName = requireEnv(env, ENV_RUN_TABLE);
   const s3 = deadline.limit(new S3Client(s3Settings(env)));
   const logs = deadline.limit(new CloudWatchLogsClient({ ...clientSettings, maxAttempts: 5 }));
   const clock = { now: () => Date.now(), sleep: (ms: number) => sleep(ms) };
@@ -38,11 +32,7 @@ export function controlDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): 
     s3,
     sagemaker: deadline.limit(new SageMakerClient(clientSettings)),
     sqs: deadline.limit(new SQSClient(clientSettings)),
-    store: new RunStore(
-      deadline.limit(new DynamoDBClient(clientSettings)),
-      tableName,
-      Number(env[ENV_RUN_RETENTION_DAYS] ?? 0),
-    ),
+    store: RunStore.fromEnvironment(deadline.limit(new DynamoDBClient(clientSettings)), env),
     limits: new ServiceQuotaReader(deadline.limit(new ServiceQuotasClient(clientSettings)), clock),
     presign: presigner(s3),
     readLog: (query) => readLogPage(logs, query),

@@ -17,8 +17,6 @@ import {
   ENV_NOTIFICATION_TOPIC_ARN,
   ENV_PREEMPTION,
   ENV_RUN_QUEUE_URL,
-  ENV_RUN_RETENTION_DAYS,
-  ENV_RUN_TABLE,
   ENV_TEAM_SHARES,
   preemptionSchema,
   teamSharesSchema,
@@ -35,7 +33,6 @@ import { onEvent } from './reconcile';
 export function reconcileDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): ReconcileDeps {
   const logger = new Logger({ serviceName: 'slipway-reconcile' });
   const clock = { now: () => Date.now(), sleep: (ms: number) => sleep(ms) };
-  const tableName = requireEnv(env, ENV_RUN_TABLE);
   return {
     environment: requireEnv(env, ENV_ENVIRONMENT),
     region: requireEnv(env, 'AWS_REGION'),
@@ -53,11 +50,7 @@ export function reconcileDeps(env: NodeJS.ProcessEnv, deadline = new Deadline())
     sqs: deadline.limit(new SQSClient(clientSettings), LAST_RESERVE_MS),
     sns: deadline.limit(new SNSClient(clientSettings)),
     events: deadline.limit(new EventBridgeClient(clientSettings)),
-    store: new RunStore(
-      deadline.limit(new DynamoDBClient(clientSettings)),
-      tableName,
-      Number(env[ENV_RUN_RETENTION_DAYS] ?? 0),
-    ),
+    store: RunStore.fromEnvironment(deadline.limit(new DynamoDBClient(clientSettings)), env),
     limits: new ServiceQuotaReader(deadline.limit(new ServiceQuotasClient(clientSettings)), clock),
     now: () => new Date(),
     sleep: clock.sleep,

@@ -19,7 +19,16 @@ import { checkpointPrefix, isLocated, jobFilesOf, ownFolders, readSubject, type 
  */
 const MAX_PAUSES = 3;
 const PAUSE: Backoff = { firstSeconds: 8, mostSeconds: 28 };
-const DOUBTFUL: readonly CreateOutcome['kind'][] = ['doubtful', 'throttled', 'exists'];
+/** Whether the run should look again within seconds, because the outcome leaves it without a job and without a decision. */
+const LEAVES_OPEN: Readonly<Record<CreateOutcome['kind'], boolean>> = {
+  accepted: false,
+  doubtful: true,
+  exists: true,
+  throttled: true,
+  'not-attempted': true,
+  limit: false,
+  refused: false,
+};
 
 /** One round may take this long, because it waits for the answer of its create call. */
 const ROUND_MS = 40_000;
@@ -53,7 +62,7 @@ export async function reconcileRun(deps: ReconcileDeps, runId: string): Promise<
     carried = typeof done === 'string' ? { published: [] } : done;
     // A write whose answer was lost looks like a lost race, but its effect was not carried out.
     if (done === 'lost-race') doubt.open = true;
-    if (carried.create) doubt.open = DOUBTFUL.includes(carried.create.kind);
+    if (carried.create) doubt.open = LEAVES_OPEN[carried.create.kind];
     if (done === 'nothing-more' && !(await pauseInDoubt(deps, subject.record, doubt)))
       return untilCreate(subject.record, deps.now().getTime());
   }

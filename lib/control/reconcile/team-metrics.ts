@@ -1,5 +1,5 @@
-import { TICK_SECONDS } from '../../core/contracts/launcher';
 import { METRIC_NAMESPACE, TEAM_DIMENSIONS, TEAM_METRICS, type TeamMetric } from '../../core/contracts/team-metrics';
+import { TICK_MS } from '../../core/lifecycle/health/look';
 import type { RunRecord } from '../../core/lifecycle/record';
 import { describeError } from '../shared/errors';
 import { isQueued, runningRun, usesInstances } from '../shared/queue-runs';
@@ -45,7 +45,7 @@ async function valuesOf(
 
 /** The last complete interval of five minutes: every moment belongs to exactly one window, whichever second the schedule fires at. */
 function windowBefore(now: number): { from: number; to: number } {
-  const length = TICK_SECONDS * 1000;
+  const length = TICK_MS;
   const to = Math.floor(now / length) * length;
   return { from: to - length, to };
 }

@@ -1,4 +1,5 @@
 import type { S3ClientConfig } from '@aws-sdk/client-s3';
+import { CONTROL_TIMEOUT_SECONDS } from '../../core/contracts/launcher';
 
 /**
  * Options of the SDK's HTTP handler that end a call with a TimeoutError after `requestTimeout` milliseconds without an answer. By default
@@ -18,6 +19,9 @@ export const clientSettings = { maxAttempts: 3, requestHandler: endsAfter(10_000
  * outcome.
  */
 export const onceSettings = { maxAttempts: 1, requestHandler: endsAfter(30_000) };
+
+/** A call of the control function, which may use its whole timeout; a repeated start is recognised by its request id. */
+export const controlSettings = { maxAttempts: 2, requestHandler: endsAfter((CONTROL_TIMEOUT_SECONDS + 5) * 1000) };
 
 /** A custom S3 endpoint has no host name per bucket. */
 export function s3Settings(env: Readonly<Record<string, string | undefined>>): S3ClientConfig {

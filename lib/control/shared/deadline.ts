@@ -1,5 +1,5 @@
 /** Time reserved at the end of an invocation, for reporting failures and returning messages to the queue. */
-const RESERVE_MS = 10_000;
+export const RESERVE_MS = 10_000;
 /** The part of this reserve that the client that returns messages to the queue must leave. */
 export const LAST_RESERVE_MS = 2000;
 

@@ -31,19 +31,19 @@ export type Item = Record<string, AttributeValue>;
 
 /** The inputs from which a run is created. Written once, together with the run, and never changed. */
 export interface RunIntent {
-  spec: RunSpec;
+  readonly spec: RunSpec;
   /** Location and expected hash of the code archive; null for built-in code. */
-  code: { uri: string; sha256: string | null; bytes: number | null } | null;
-  driver: { uri: string; hash: string };
+  readonly code: { readonly uri: string; readonly sha256: string | null; readonly bytes: number | null } | null;
+  readonly driver: { readonly uri: string; readonly hash: string };
   /** Random; the restart secret of each attempt is derived from it. */
-  secret: string;
+  readonly secret: string;
   /** The image that the environment had built when the run was created. */
-  trainingImageUri: string | null;
+  readonly trainingImageUri: string | null;
 }
 
 /**
  * Version of the documents that this code writes, stored in the attribute `schema`. Documents of 0.1.0 have none. Fields are only ever
- * added: an older control plane ignores them, and `migrate.ts` fills in fields that an older version did not write.
+ * added: an older control plane ignores them, and stored.ts fills in fields that an older version did not write.
  */
 export const ITEM_SCHEMA = 2;
 

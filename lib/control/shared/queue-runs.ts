@@ -1,6 +1,5 @@
 import { WITHOUT_INSTANCES } from '../../core/lifecycle/accounting/pauses';
 import { instancesOfAttempt, instancesOn, rungWithId } from '../../core/lifecycle/ladder';
-import { queuedSince } from '../../core/lifecycle/phases/wait';
 import { isOver, type RunRecord } from '../../core/lifecycle/record';
 import type { PoolNeeds, QueuedRun, RunningRun } from '../../core/queue/run';
 import type { JobInstances } from '../../core/quota';
@@ -27,8 +26,8 @@ export function queuedRun(record: RunRecord, needs: PoolNeeds): QueuedRun {
     ...runningRun(record, needs),
     name: record.name,
     priority: record.priority,
-    queuedAt: queuedSince(record),
-    ...((record.preemptedAt ?? 0) > queuedSince(record) && { waitingSince: record.preemptedAt }),
+    queuedAt: record.queuedAt,
+    ...((record.preemptedAt ?? 0) > record.queuedAt && { waitingSince: record.preemptedAt }),
     after: record.after,
     notBefore: record.notBefore,
   };

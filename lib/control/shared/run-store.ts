@@ -8,6 +8,8 @@ import {
   type TransactWriteItem,
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb';
+import { requireEnv } from '../../core/contracts/env';
+import { ENV_RUN_RETENTION_DAYS, ENV_RUN_TABLE } from '../../core/contracts/launcher';
 import {
   ACTIVE_INDEX,
   ACTIVE_INDEX_PARTITION_KEY,
@@ -103,6 +105,11 @@ export class RunStore {
     /** How long the items of a run that is over are kept. @default - indefinitely */
     private readonly retentionDays = 0,
   ) {}
+
+  /** The table that the environment variables of a function name. Throws when its name is missing. */
+  static fromEnvironment(dynamodb: DynamoDBClient, env: NodeJS.ProcessEnv): RunStore {
+    return new RunStore(dynamodb, requireEnv(env, ENV_RUN_TABLE), Number(env[ENV_RUN_RETENTION_DAYS] ?? 0));
+  }
 
   /** The run with that id. Throws UnreadableItem when its item cannot be read. */
   async find(runId: string): Promise<RunRecord | undefined> {

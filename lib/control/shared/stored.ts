@@ -3,7 +3,7 @@ import { MAX_STEP } from '../../core/config/formats/step-number';
 import { resolveRun } from '../../core/config/resolve-run';
 import { RUN_STATES } from '../../core/contracts/control';
 import type { TimelineEvent } from '../../core/lifecycle/action';
-import { type Attempt, freshBudgets, type RunRecord } from '../../core/lifecycle/record';
+import { type Attempt, freshBudgets, type RunPolicy, type RunRecord } from '../../core/lifecycle/record';
 import type { QueueDocument, RunIntent } from './items';
 
 /** Documents of the run table as they are read: a restore, an edit by hand or another version may have left anything in them. */
@@ -165,8 +165,12 @@ const record = loose({
     seesCommits: z.boolean(),
     checkpointIntervalSeconds: count,
     ladder: z.array(rung).min(1),
-    keepAliveSeconds: count.optional(),
-    spareInstances: count.optional(),
+    keepsCheckpoints: z.boolean(),
+    beats: z.boolean(),
+    keepAliveSeconds: count,
+    spareInstances: count,
+    lossPolicy: z.enum(['stop', 'rollback']),
+    preemptible: z.boolean(),
     totalSteps: count.optional(),
     pendingSeconds: count.optional(),
   }),
@@ -195,7 +199,7 @@ const record = loose({
   earlierPools: z
     .array(pool.extend({ bookedUntil: time, attempt: loose({ number: count, jobName: text }) }))
     .optional(),
-  queuedAt: time.optional(),
+  queuedAt: time,
   roomFor: loose({ rungId: text, since: time }).optional(),
   sizeFailedAt: time.optional(),
   preemptedAt: time.optional(),
@@ -263,9 +267,21 @@ function migrateIntent(intent: RunIntent): RunIntent {
   return written ? { ...intent, spec: fill(intent.spec, resolveRun(written)) } : intent;
 }
 
-/** Upgrades a record to the current format: lists, counters and states that an older version did not write are empty. */
+/**
+ * Upgrades a record to the current format: lists, counters and states that an older version did not write are empty, and settings that it did
+ * not know have the values that it acted by.
+ */
 function migrateRecord(record: RunRecord): RunRecord {
-  return fill(record, {
+  const defaults: Omit<Partial<RunRecord>, 'policy'> & { policy: Partial<RunPolicy> } = {
+    policy: {
+      keepsCheckpoints: true,
+      beats: record?.policy?.seesSteps,
+      keepAliveSeconds: 0,
+      spareInstances: 0,
+      lossPolicy: 'stop',
+      preemptible: false,
+    },
+    queuedAt: record?.createdAt,
     badCheckpoints: [],
     alerts: [],
     outbox: [],
@@ -274,7 +290,8 @@ function migrateRecord(record: RunRecord): RunRecord {
     budgets: freshBudgets(),
     committed: null,
     spentUsd: null,
-  } as Partial<RunRecord> as RunRecord);
+  };
+  return fill(record, defaults as RunRecord);
 }
 
 /** Adds to `stored` the fields that it lacks, from `defaults`, section by section. Lists are not merged; null counts as a value. */

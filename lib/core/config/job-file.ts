@@ -56,7 +56,7 @@ export interface JobFile {
   mpiOptions: string;
   distribution: { library: string; collectives: string; parameters: Record<string, unknown> };
   /** `skips`: windows that rollbacks have skipped. */
-  training: TrainingSpec & { skips?: Skip[] };
+  training: TrainingSpec & { skips?: readonly Readonly<Skip>[] };
   model: ModelSpec['architecture'] | null;
   weights: string | null;
   checkpoints: {

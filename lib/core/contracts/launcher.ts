@@ -7,6 +7,8 @@ import { z } from 'zod';
 
 /** Interval at which reconcile reads the actual state, independent of events. */
 export const TICK_SECONDS = 300;
+/** Timeout of a function whose construct sets none. */
+export const FUNCTION_TIMEOUT_SECONDS = 60;
 /** Timeout of `control`. */
 export const CONTROL_TIMEOUT_SECONDS = 60;
 /** Timeout of reconcile, which observes runs sequentially within one invocation. */

@@ -22,19 +22,14 @@ export interface JobPlan {
   /** Absent = no earlier attempts. */
   history?: FailureHistory;
   /** Windows of the data that rollbacks have skipped; absent = none. */
-  skips?: Skip[];
+  skips?: readonly Readonly<Skip>[];
   /** Absent = all checkpoints count. */
-  rollback?: Rollback;
+  rollback?: Readonly<Rollback>;
 }
 
 /** `<name>-<yymmddhhmmss>` in UTC. */
 export function runIdAt(name: string, now: Date): string {
   return `${name}-${now.toISOString().replace(/\D/g, '').slice(2, 14)}`;
-}
-
-/** `<environment>-<runId>-a001`: determined by the attempt, so that a repeated create call finds the existing job. */
-export function jobName(environment: string, runId: string, attempt: number): string {
-  return `${environment}-${runId}-a${String(attempt).padStart(3, '0')}`;
 }
 
 /** S3 prefixes of a run: docs/reference/runtime.md, "S3 layout". */

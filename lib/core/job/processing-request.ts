@@ -2,8 +2,9 @@ import type { CreateProcessingJobCommandInput, ProcessingInput } from '@aws-sdk/
 import { fillPlaceholders } from '../config/formats/places';
 import type { ChannelSpec, RunSpec } from '../config/run-spec';
 import { writingKey } from '../config/team-keys';
+import { jobName } from '../contracts/job-name';
 import { imageUri } from './image';
-import { type JobPlan, jobName, runPrefixes } from './plan';
+import { type JobPlan, runPrefixes } from './plan';
 import { teamKeyVariable } from './team-key';
 import { hasEbsVolumes, tags } from './training-request';
 

@@ -9,9 +9,10 @@ import { findInstanceType, hasLocalNvme } from '../catalog/instances/instances';
 import { fillPlaceholders } from '../config/formats/places';
 import { hostCount, instanceGroupsOf, requestedAlternativesOf, requestedGroupsOf } from '../config/resolve-run';
 import { writingKey } from '../config/team-keys';
+import { jobName } from '../contracts/job-name';
 import { inputChannels } from './channels';
 import { imageUri } from './image';
-import { type JobPlan, jobName, runPrefixes } from './plan';
+import { type JobPlan, runPrefixes } from './plan';
 import { teamKeyVariable } from './team-key';
 import { plainHyperparameters, toolkitHyperparameters } from './toolkit';
 

@@ -92,7 +92,7 @@ export function judge(record: RunRecord, verdict: Verdict, seen: AttemptEvidence
     next: { kind: 'fail', why, runbook },
   });
   if (policy.needsPerson) return fail(verdict.reason);
-  if (isUnseenHandOver && record.policy.keepsCheckpoints === false && verdict.exitCode === undefined) {
+  if (isUnseenHandOver && !record.policy.keepsCheckpoints && verdict.exitCode === undefined) {
     const why = `${verdict.reason}; it has no checkpoints, so the next attempt would begin at step 0 again`;
     return fail(`${why}; set checkpoints, or raise limits.maxRuntimeSeconds`, 'no-progress');
   }

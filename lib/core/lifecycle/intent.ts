@@ -44,6 +44,7 @@ export function newRun(run: NewRun, now: EpochMs): RunRecord {
     ...run,
     version: 1,
     createdAt: now,
+    queuedAt: now,
     state: 'submitting',
     desired: 'run',
     reason: 'waiting for its uploads',

@@ -201,11 +201,11 @@ export function policyOf(
     ...(run.compute.elastic && {
       pendingSeconds: Math.min(limits.maxPendingSeconds ?? ELASTIC_PENDING_SECONDS, ELASTIC_PENDING_SECONDS),
     }),
-    ...(run.compute.keepAliveSeconds > 0 && { keepAliveSeconds: run.compute.keepAliveSeconds }),
-    ...(run.compute.spareInstances > 0 && { spareInstances: run.compute.spareInstances }),
+    keepAliveSeconds: run.compute.keepAliveSeconds,
+    spareInstances: run.compute.spareInstances,
     ...(steps !== undefined && { totalSteps: steps }),
-    ...(run.preemptible && { preemptible: true }),
+    preemptible: run.preemptible ?? false,
     // An argument of the built-in trainer. Custom code may have an argument of the same name with another meaning.
-    ...(builtin && run.code.arguments['loss-policy'] === 'rollback' && { lossPolicy: 'rollback' as const }),
+    lossPolicy: builtin && run.code.arguments['loss-policy'] === 'rollback' ? 'rollback' : 'stop',
   };
 }

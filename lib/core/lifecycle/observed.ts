@@ -11,6 +11,8 @@ export type JobObservation =
 
 /** Result of the create call in this round. */
 export type CreateOutcome =
+  /** No call was made, because something that it needs could not be read or written: no job comes from this round. */
+  | { kind: 'not-attempted'; error: string }
   | { kind: 'accepted'; arn: string }
   /** Timeout, connection reset or 5xx: the job may exist. */
   | { kind: 'doubtful'; error: string }

@@ -1,10 +1,6 @@
 import type { Rollback, Skip } from '../config/job-file';
 import type { EpochMs, Pauses, PresentJob } from './present-job';
 
-/**
- * The item of one run in the run table. Pure data; every write replaces the item, with a condition on `version`. All times are epoch
- * milliseconds by our own clock unless the comment names another clock.
- */
 export type { EpochMs } from './present-job';
 
 /**
@@ -12,13 +8,13 @@ export type { EpochMs } from './present-job';
  * one.
  */
 export interface StartTimes {
-  number: number;
-  firstStep: number | null;
-  firstStepAt: EpochMs | null;
-  step: number | null;
-  stepAt: EpochMs | null;
+  readonly number: number;
+  readonly firstStep: number | null;
+  readonly firstStepAt: EpochMs | null;
+  readonly step: number | null;
+  readonly stepAt: EpochMs | null;
   /** Null while its ranks are running. */
-  endedAt: EpochMs | null;
+  readonly endedAt: EpochMs | null;
 }
 
 /** State of a run as stored in the table. */
@@ -58,65 +54,69 @@ export type FailureClass =
 /** One way to request capacity. Rung 0 is the run file as written. */
 export interface Rung {
   /** `as-written` or `on-demand`, for example. */
-  id: string;
+  readonly id: string;
   /** Instances of the whole job, including its spare hosts. */
-  instances: { instanceType: string; instanceCount: number }[];
-  usage: 'training' | 'spot' | 'training-plan' | 'processing';
+  readonly instances: readonly { readonly instanceType: string; readonly instanceCount: number }[];
+  readonly usage: 'training' | 'spot' | 'training-plan' | 'processing';
   /**
    * Price of the whole cluster, from the price list or negotiated; null = not known. For spot this is the on-demand price: the service
    * discounts spot by billing less time.
    */
-  usdPerHour: number | null;
+  readonly usdPerHour: number | null;
   /** Spot only: expected cost of an hour before the service reports billed time. @default `usdPerHour` times SPOT_SHARE */
-  expectedUsdPerHour?: number | null;
+  readonly expectedUsdPerHour?: number | null;
   /** Clusters that the service may choose instead, with their own prices. @default none */
-  alternatives?: { instanceType: string; instanceCount: number; usdPerHour: number | null }[];
+  readonly alternatives?: readonly {
+    readonly instanceType: string;
+    readonly instanceCount: number;
+    readonly usdPerHour: number | null;
+  }[];
 }
 
 /** Settings of the run file that stay fixed for the whole run. */
 export interface RunPolicy {
-  maxAttempts: number;
-  maxRuntimeSeconds: number;
+  readonly maxAttempts: number;
+  readonly maxRuntimeSeconds: number;
   /** The smaller of `limits.maxCostUsd` and the guardrail of the environment; null = no cap. */
-  maxCostUsd: number | null;
+  readonly maxCostUsd: number | null;
   /** The option that sets the cap. @default `limits.maxCostUsd` */
-  costCapFrom?: 'guardrails.maxCostPerRunUsd';
+  readonly costCapFrom?: 'guardrails.maxCostPerRunUsd';
   /** How long the run may wait for capacity in one go before a person is notified. */
-  capacityBudgetSeconds: number;
-  startupMinutes: number;
-  silenceMinutes: number;
+  readonly capacityBudgetSeconds: number;
+  readonly startupMinutes: number;
+  readonly silenceMinutes: number;
   /** Steps can be observed: the built-in trainer, or `progress.stepRegex`. Without it the hang rules only alert and never stop the run. */
-  seesSteps: boolean;
+  readonly seesSteps: boolean;
   /** Committed checkpoints can be observed from outside. Without it the no-progress rule only alerts and never stops the run. */
-  seesCommits: boolean;
-  /** The run file configures checkpoints, whether or not they can be observed from outside. @default true (records of older versions) */
-  keepsCheckpoints?: boolean;
-  /** The driver writes heartbeats: not with the toolkit contract or network isolation. @default `seesSteps` (records of older versions) */
-  beats?: boolean;
-  checkpointIntervalSeconds: number;
-  ladder: Rung[];
-  /** How long the service keeps the instances after a job has ended. @default 0 */
-  keepAliveSeconds?: number;
-  /** How many of the instances of each rung are spare hosts. @default 0 */
-  spareInstances?: number;
-  /** The reaction to exit code 73, a loss outside its bounds. @default stop (records of older versions have no value) */
-  lossPolicy?: 'stop' | 'rollback';
+  readonly seesCommits: boolean;
+  /** The run file configures checkpoints, whether or not they can be observed from outside. */
+  readonly keepsCheckpoints: boolean;
+  /** The driver writes heartbeats: not with the toolkit contract or network isolation. */
+  readonly beats: boolean;
+  readonly checkpointIntervalSeconds: number;
+  readonly ladder: readonly Rung[];
+  /** How long the service keeps the instances after a job has ended. */
+  readonly keepAliveSeconds: number;
+  /** How many of the instances of each rung are spare hosts. */
+  readonly spareInstances: number;
+  /** The reaction to exit code 73, a loss outside its bounds. */
+  readonly lossPolicy: 'stop' | 'rollback';
   /** Total number of steps, if the run file states it. */
-  totalSteps?: number;
+  readonly totalSteps?: number;
   /** Elastic runs: how long a job may be pending before the service stops it. @default `capacityBudgetSeconds` */
-  pendingSeconds?: number;
-  /** The queue may ask its job to save and exit in favour of another run. @default false */
-  preemptible?: boolean;
+  readonly pendingSeconds?: number;
+  /** The queue may ask its job to save and exit in favour of another run. */
+  readonly preemptible: boolean;
 }
 
 /** A complete checkpoint: its step, and its location. */
 export interface Checkpoint {
-  uri: string;
-  step: number;
+  readonly uri: string;
+  readonly step: number;
   /**
    * The attempt that wrote it; null when it is not known (marker of a custom script). A later attempt may write to the same prefix again.
    */
-  attempt: number | null;
+  readonly attempt: number | null;
 }
 
 /** A key that distinguishes two checkpoints written to the same URI by different attempts. */
@@ -128,230 +128,233 @@ export type StopWhy = 'user' | 'hang' | 'spend' | 'hand-over';
 /** A request of the control plane that the attempt saves and exits early. */
 export interface HandOver {
   /** `preempted`: in favour of another run; `resized`: to continue with more instances. */
-  why: 'preempted' | 'resized';
-  at: EpochMs;
+  readonly why: 'preempted' | 'resized';
+  readonly at: EpochMs;
   /** When the request was last written to where the driver polls for it; undefined = not yet. */
-  sentAt?: EpochMs;
-  text: string;
+  readonly sentAt?: EpochMs;
+  readonly text: string;
 }
 
 /** A requested stop, and when it was requested. */
 export interface AttemptStop {
-  why: StopWhy;
-  at: EpochMs;
+  readonly why: StopWhy;
+  readonly at: EpochMs;
   /** When StopTrainingJob was last sent; undefined = not yet. */
-  sentAt?: EpochMs;
+  readonly sentAt?: EpochMs;
   /** When the service accepted it while the job could not be described. */
-  acceptedAt?: EpochMs;
+  readonly acceptedAt?: EpochMs;
   /** The service refused it because the job was over already. @default false */
-  isTooLate?: boolean;
-  text: string;
+  readonly isTooLate?: boolean;
+  readonly text: string;
 }
 
 /** Training metrics from the heartbeat; null = not known. */
 export interface Vitals {
   /** The first step that the driver of this attempt saw; absent in heartbeats of older drivers. */
-  firstStep?: number | null;
-  loss: number | null;
+  readonly firstStep?: number | null;
+  readonly loss: number | null;
   /** The trainer's own text about a loss outside its bounds. */
-  lossAlert: string | null;
-  slowHost: { host: string; what: string; ratio: number } | null;
-  stepsPerHour: number | null;
+  readonly lossAlert: string | null;
+  readonly slowHost: { readonly host: string; readonly what: string; readonly ratio: number } | null;
+  readonly stepsPerHour: number | null;
   /** Median of the preceding hour. */
-  usualStepsPerHour: number | null;
+  readonly usualStepsPerHour: number | null;
   /** In-place restarts of this attempt. */
-  restarts: number;
+  readonly restarts: number;
   /** The driver has passed on a request to save and exit. @default false */
-  handOver?: boolean;
+  readonly handOver?: boolean;
   /** Hosts that a spare host replaced in this attempt; absent in records of older versions. */
-  setAside?: { host: string; reason: string }[];
+  readonly setAside?: readonly { readonly host: string; readonly reason: string }[];
   /** Number of spare hosts that are still available. @default null */
-  sparesLeft?: number | null;
+  readonly sparesLeft?: number | null;
   /** Mean utilisation of the GPUs over all hosts and samples of the attempt; absent when no host reports it. */
-  gpuUtilizationPercent?: number;
+  readonly gpuUtilizationPercent?: number;
   /** Why a program that ended with exit code 0 may not have done what it was asked for; absent when nothing suggests that. */
-  endedEarly?: string;
+  readonly endedEarly?: string;
 }
 
 /** The last sign of progress, by the clock of S3 (`at`) and by ours (`seenAt`). */
 export interface Progress {
-  step: number | null;
-  phase: string;
+  readonly step: number | null;
+  readonly phase: string;
   /** When the heartbeat object was last written, S3's clock. */
-  beatAt: EpochMs;
+  readonly beatAt: EpochMs;
   /** When step or phase last changed, by our clock. */
-  movedAt: EpochMs;
+  readonly movedAt: EpochMs;
   /** Absent with older drivers. */
-  vitals?: Vitals;
+  readonly vitals?: Vitals;
   /** Every start of the attempt's ranks that a heartbeat has reported; absent with older drivers. */
-  starts?: StartTimes[];
+  readonly starts?: readonly StartTimes[];
   /** How many of them belong to earlier driver processes of this attempt. @default 0 */
-  earlierStarts?: number;
+  readonly earlierStarts?: number;
 }
 
 /** Where the job of an attempt writes: the control plane reads its heartbeat and checkpoints there. */
 export interface JobFiles {
   /** URI of the object that its driver writes every minute. */
-  heartbeat: string;
+  readonly heartbeat: string;
   /** Prefix of its checkpoints, and the marker of a custom script's; undefined when commits cannot be observed. */
-  checkpoints?: { prefix: string; marker?: string };
+  readonly checkpoints?: { readonly prefix: string; readonly marker?: string };
 }
 
 /** One SageMaker job of a run, as last observed. */
 export interface Attempt {
-  number: number;
-  jobName: string;
+  readonly number: number;
+  readonly jobName: string;
   /** `intent`: the name is fixed, and it is not yet known whether the job exists. `created`: the job is ours. `ended`: the job is over. */
-  phase: 'intent' | 'created' | 'ended';
-  rungId: string;
-  resumeFrom: Checkpoint | null;
-  intentAt: EpochMs;
-  createTries: number;
-  lastCreateAt?: EpochMs;
+  readonly phase: 'intent' | 'created' | 'ended';
+  readonly rungId: string;
+  readonly resumeFrom: Checkpoint | null;
+  readonly intentAt: EpochMs;
+  readonly createTries: number;
+  readonly lastCreateAt?: EpochMs;
   /**
    * How many of the create calls certainly made no job: when none of them did, another rung may be tried under the same name. @default 0
    */
-  unmadeTries?: number;
-  jobArn?: string;
+  readonly unmadeTries?: number;
+  readonly jobArn?: string;
   /** CreationTime of the job by the service's clock: a job that reuses the name has another one. */
-  jobCreatedAt?: EpochMs;
-  acceptedAt?: EpochMs;
+  readonly jobCreatedAt?: EpochMs;
+  readonly acceptedAt?: EpochMs;
   /** From the descriptor, read with the first observation of the job; absent before it, and in records of older versions. */
-  files?: JobFiles;
-  status: string;
-  secondaryStatus: string;
-  trainingStartedAt?: EpochMs;
+  readonly files?: JobFiles;
+  readonly status: string;
+  readonly secondaryStatus: string;
+  readonly trainingStartedAt?: EpochMs;
   /** When training last started on the instances: after an interruption the driver starts again. Absent in records of older versions. */
-  trainingSince?: EpochMs;
+  readonly trainingSince?: EpochMs;
   /** Periods without instances after the job had had them. Absent in records of older versions. */
-  pauses?: Pauses;
+  readonly pauses?: Pauses;
   /** The alternative that the service chose; undefined = the cluster of the rung, or not known yet. */
-  selected?: { instanceType: string; instanceCount: number };
+  readonly selected?: { readonly instanceType: string; readonly instanceCount: number };
   /** Newest usable committed step when the attempt began; null = none. */
-  committedAtStart: number | null;
-  progress?: Progress;
-  firstStep: number | null;
-  lastStep: number | null;
+  readonly committedAtStart: number | null;
+  readonly progress?: Progress;
+  readonly firstStep: number | null;
+  readonly lastStep: number | null;
   /** When the service last reported the job as alive although its heartbeat was late; undefined = it was not late. */
-  aliveAt?: EpochMs;
+  readonly aliveAt?: EpochMs;
   /** Since when the heartbeat could not be read; undefined = it could be read, or did not exist. */
-  unreadSince?: EpochMs;
+  readonly unreadSince?: EpochMs;
   /** When the hang rule first matched; a stop requires a second observation, later by our own clock. */
   suspectedHangAt?: EpochMs;
   /**
    * Time of the last heartbeat, when it was read so long after it that the next ones are missing, while Describe fails; undefined = none is
    * missing, or that is not known.
    */
-  silentBeat?: EpochMs;
+  readonly silentBeat?: EpochMs;
   /** Since when Describe fails, so that the state of the job is unknown; undefined = it answers. */
-  undescribedSince?: EpochMs;
+  readonly undescribedSince?: EpochMs;
   /** When Describe first did not find a job that it had found before: a single wrong answer must not start a second job. */
-  absentSince?: EpochMs;
+  readonly absentSince?: EpochMs;
   /** The job as it was first seen over, while its end cannot be judged because its checkpoints cannot be listed. */
-  over?: PresentJob;
-  stop?: AttemptStop;
-  handOver?: HandOver;
-  endedAt?: EpochMs;
-  failureClass?: FailureClass | 'completed' | 'stopped';
-  reason: string;
-  costUsd: number | null;
+  readonly over?: PresentJob;
+  readonly stop?: AttemptStop;
+  readonly handOver?: HandOver;
+  readonly endedAt?: EpochMs;
+  readonly failureClass?: FailureClass | 'completed' | 'stopped';
+  readonly reason: string;
+  readonly costUsd: number | null;
 }
 
 /** Counters against the limits of lib/core/lifecycle/budgets.ts. */
 export interface Budgets {
   /** Attempts that failed without committing anything new; limited by `limits.maxAttempts`. */
-  failures: number;
+  readonly failures: number;
   /** Consecutive failed attempts without a newer committed step, with a cause that is likely to repeat. */
-  stale: number;
+  readonly stale: number;
   /** The same for failures of the service or the storage. */
-  stalePlatform: number;
+  readonly stalePlatform: number;
   /** Number of failures of the whole run by class. */
-  byClass: Partial<Record<FailureClass, number>>;
-  capacitySince?: EpochMs;
-  capacityTries: number;
+  readonly byClass: Partial<Readonly<Record<FailureClass, number>>>;
+  readonly capacitySince?: EpochMs;
+  readonly capacityTries: number;
 }
 
 /** A notification that is sent once. */
 export interface Notice {
-  id: string;
-  alert: string;
-  text: string;
+  readonly id: string;
+  readonly alert: string;
+  readonly text: string;
   /** Page in docs/runbooks/. */
-  runbook: string;
-  at: EpochMs;
+  readonly runbook: string;
+  readonly at: EpochMs;
 }
 
-/** The item of a run in the run table, with the version that conditional writes compare. */
+/**
+ * The item of a run in the run table. Pure data, which is never changed in place: readers share it, and every write replaces the item, with a
+ * condition on `version`. All times are epoch milliseconds by our own clock unless the comment names another clock.
+ */
 export interface RunRecord {
-  runId: string;
-  name: string;
-  team: string;
-  environment: string;
-  kind: 'training' | 'processing';
-  configHash: string;
-  version: number;
-  createdAt: EpochMs;
-  state: RunState;
-  desired: 'run' | 'stop';
-  reason: string;
+  readonly runId: string;
+  readonly name: string;
+  readonly team: string;
+  readonly environment: string;
+  readonly kind: 'training' | 'processing';
+  readonly configHash: string;
+  readonly version: number;
+  readonly createdAt: EpochMs;
+  readonly state: RunState;
+  readonly desired: 'run' | 'stop';
+  readonly reason: string;
   /** The caller has confirmed its uploads. */
-  confirmed: boolean;
+  readonly confirmed: boolean;
   /** The queue has admitted it. */
-  admitted: boolean;
+  readonly admitted: boolean;
   /** When the queue last admitted it: a run is admitted again after it was preempted, resumed, or sent back because a quota was used up. */
-  admittedAt?: EpochMs;
+  readonly admittedAt?: EpochMs;
   /** Number of attempts that it had had by then. Absent in records of older versions. */
-  attemptsAtAdmission?: number;
-  priority: number;
-  after: string[];
-  policy: RunPolicy;
-  /** Tags of the run. @default - none; records of older versions have no tags */
-  tags?: Record<string, string>;
+  readonly attemptsAtAdmission?: number;
+  readonly priority: number;
+  readonly after: readonly string[];
+  readonly policy: RunPolicy;
+  /** Tags of the run. @default - none */
+  readonly tags?: Readonly<Record<string, string>>;
   /** A note that a person wrote about the run. */
-  note?: string;
-  budgets: Budgets;
-  attempt?: Attempt;
-  rungId: string;
-  notBefore?: EpochMs;
-  committed: Checkpoint | null;
+  readonly note?: string;
+  readonly budgets: Budgets;
+  readonly attempt?: Attempt;
+  readonly rungId: string;
+  readonly notBefore?: EpochMs;
+  readonly committed: Checkpoint | null;
   /** Keys of committed checkpoints that could not be read; the run never resumes from them again. */
-  badCheckpoints: string[];
+  readonly badCheckpoints: readonly string[];
   /** Windows of the data that rollbacks have skipped. */
-  skips?: Skip[];
+  readonly skips?: readonly Readonly<Skip>[];
   /** The newest rollback; every later attempt carries it. */
-  rollback?: Rollback;
+  readonly rollback?: Readonly<Rollback>;
   /** Cost of the ended attempts; null once a price was not known. */
-  spentUsd: number | null;
+  readonly spentUsd: number | null;
   /** Share of the on-demand price that was billed for ended spot attempts. @default - expected from the catalog's spot price */
-  spotShare?: number;
+  readonly spotShare?: number;
   /** The warm pool that the last attempt left: it is billed until the next attempt takes it over or it expires. */
-  warmPool?: WarmPool;
+  readonly warmPool?: WarmPool;
   /** The warm pool that a finished run left; `spentUsd` already includes its cost. */
-  leftPool?: WarmPool;
+  readonly leftPool?: WarmPool;
   /** When a person had the run's files deleted; undefined = they are kept. */
-  filesDeletedAt?: EpochMs;
+  readonly filesDeletedAt?: EpochMs;
   /**
    * Warm pools of earlier attempts, booked up to the start of the next job: that job may have got another pool of the account instead.
    * @default - none
    */
-  earlierPools?: EarlierPool[];
+  readonly earlierPools?: readonly EarlierPool[];
   /** Request id of the start by a person. @default - none: a registered run, or a run of an earlier version; its record never expires */
-  requestId?: string;
-  /** When it last joined the queue; a preempted run keeps this time. @default `createdAt` (records of older versions) */
-  queuedAt?: EpochMs;
+  readonly requestId?: string;
+  /** When it last joined the queue; a preempted run keeps this time. Until its uploads are confirmed, when it was created. */
+  readonly queuedAt: EpochMs;
   /** Room that the queue reserves for its next attempt: a larger rung, and since when. @default - none */
-  roomFor?: { rungId: string; since: EpochMs };
+  readonly roomFor?: { readonly rungId: string; readonly since: EpochMs };
   /** When an elastic run last failed to get capacity for a size. @default - never */
-  sizeFailedAt?: EpochMs;
+  readonly sizeFailedAt?: EpochMs;
   /** When it last went back to the queue to make room for another run. @default - never */
-  preemptedAt?: EpochMs;
-  endedAt?: EpochMs;
+  readonly preemptedAt?: EpochMs;
+  readonly endedAt?: EpochMs;
   /** When attempts of the last day failed, oldest first. @default - none */
-  restarts?: EpochMs[];
+  readonly restarts?: readonly EpochMs[];
   /** Active alerts, so that each is raised only once. */
-  alerts: string[];
+  readonly alerts: readonly string[];
   /** Notices that are not published yet. */
-  outbox: Notice[];
+  readonly outbox: readonly Notice[];
 }
 
 /** What is needed to ask the service about the job of an attempt. */
@@ -360,20 +363,20 @@ export type PoolAttempt = Pick<Attempt, 'number' | 'jobName'>;
 /** Instances that the service keeps after a job. */
 export interface WarmPool {
   /** The attempt that left it. @default - not known (records of older versions) */
-  attempt?: PoolAttempt;
+  readonly attempt?: PoolAttempt;
   /** null = the price is not known. */
-  usdPerHour: number | null;
-  since: EpochMs;
+  readonly usdPerHour: number | null;
+  readonly since: EpochMs;
   /** When they are released, unless another job takes them over first. */
-  until: EpochMs;
+  readonly until: EpochMs;
   /** The service has reported how long they were kept. @default - the service is asked after `until` */
-  isFinal?: boolean;
+  readonly isFinal?: boolean;
 }
 
 /** A pool whose cost is booked up to `bookedUntil`, until the service reports how long it was kept. */
 export interface EarlierPool extends WarmPool {
-  attempt: PoolAttempt;
-  bookedUntil: EpochMs;
+  readonly attempt: PoolAttempt;
+  readonly bookedUntil: EpochMs;
 }
 
 /** Whether the run is completed, failed or stopped. */

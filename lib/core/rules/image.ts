@@ -1,7 +1,10 @@
+import { parseEcrUri } from '../catalog/images/ecr-uri';
 import {
+  awsRepositories,
   fullPytorchVersion,
   NEURON_REGIONS,
   NEURON_VERSIONS,
+  NEURONX_REPOSITORY,
   PYTORCH_END_OF_PATCH,
   PYTORCH_PYTHON,
 } from '../catalog/images/images';
@@ -55,6 +58,22 @@ function uriRegion(run: RunSpec, context: RuleContext): Finding[] {
   });
 }
 
+/** The roles of jobs may pull from every repository of the environment's account, and from those of AWS's images. */
+function repository(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  const image = run.image.kind === 'uri' ? parseEcrUri(run.image.uri ?? '') : undefined;
+  // With a list of allowed images, the rule guardrails/images decides, and the roles have the repositories of the list.
+  if (!image || !descriptor || descriptor.guardrails?.allowedImages || image.account === descriptor.account) return [];
+  const isAws = awsRepositories(descriptor.region).some(
+    (known) => known.account === image.account && known.repository === image.repository,
+  );
+  return when(!isAws, {
+    path: 'image.uri',
+    must: `must be in a repository of account ${descriptor.account} or of AWS's training images: the role of the job may pull from no other`,
+    got: run.image.uri,
+    fix: `copy it into the account, or name ${image.repository} and the other images in use in guardrails.allowedImages of the environment`,
+  });
+}
+
 /** Hosts that cannot run CUDA images for x86: Neuron devices, and GB200 with its Arm cores. */
 const isForeign = (type: string) => acceleratorKind(type) === 'neuron' || type === 'ml.p6e-gb200.36xlarge';
 
@@ -70,9 +89,9 @@ function foreign(run: RunSpec, type: string): Finding[] {
       path: 'image.version',
       must: `must be ${orList(NEURON_VERSIONS)} on ${type}: there are no other Neuron builds of kind dlc`,
       got: version,
-      fix: 'use it, or set image.uri to an image of pytorch-training-neuronx',
+      fix: `use it, or set image.uri to an image of ${NEURONX_REPOSITORY.dlc}`,
     });
-  const neuronx = kind === 'huggingface' ? 'huggingface-pytorch-training-neuronx' : 'pytorch-training-neuronx';
+  const neuronx = NEURONX_REPOSITORY[kind === 'huggingface' ? kind : 'dlc'];
   const isNeuron = acceleratorKind(type) === 'neuron';
   return [
     {
@@ -153,7 +172,7 @@ function endOfPatch(run: RunSpec): Finding[] {
       path: 'image.version',
       must: `must be an image that is still patched, which no Neuron build of kind dlc is (PyTorch ${orList(NEURON_VERSIONS)})`,
       got: run.image.version,
-      fix: 'set image.uri to an image of pytorch-training-neuronx, or acknowledge image/end-of-patch',
+      fix: `set image.uri to an image of ${NEURONX_REPOSITORY.dlc}, or acknowledge image/end-of-patch`,
     });
   const end = PYTORCH_END_OF_PATCH[minor];
   // Nothing is known about a version that is newer than the table; image/version reports it.
@@ -211,6 +230,15 @@ export const IMAGE_RULES: readonly Rule[] = [
     why: 'SageMaker pulls from ECR in its region.',
     source: api('AlgorithmSpecification'),
     check: uriRegion,
+  },
+  {
+    id: 'image/repository',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'The role of the job may pull a custom ECR image.',
+    why: 'Otherwise the job fails while it downloads the image, after it has waited for capacity.',
+    source: 'https://docs.aws.amazon.com/AmazonECR/latest/userguide/repository-policies.html',
+    check: repository,
   },
   {
     id: 'image/processor',

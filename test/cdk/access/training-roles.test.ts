@@ -4,6 +4,18 @@ import { TrainingRoles, TrainingStorage } from '../../../lib/cdk';
 import type { JobRoleContext } from '../../../lib/cdk/access/job-role-context';
 import { executionStatements, processingStatements } from '../../../lib/cdk/access/job-role-policy';
 import { imageRepositories } from '../../../lib/cdk/access/statements/images';
+import { parseEcrUri } from '../../../lib/core/catalog/images/ecr-uri';
+import {
+  dlcImageUri,
+  dlcVersions,
+  HUGGING_FACE_IMAGES,
+  huggingFaceImageUri,
+  NEURON_VERSIONS,
+  neuronImageUri,
+  SMP_PYTHON,
+  smpImageUri,
+} from '../../../lib/core/catalog/images/images';
+import { REGIONS } from '../../../lib/core/catalog/regions';
 import { resourcesOf, SYNTH_MS, type TemplateResource, testStack } from '../support/app';
 
 vi.setConfig({ testTimeout: SYNTH_MS });
@@ -24,6 +36,10 @@ const CONTEXT: JobRoleContext = {
   allowedImages: ['environment', 'dlc'],
   subnetIds: ['subnet-1'],
   securityGroupIds: ['sg-1'],
+};
+const repositoryArn = (uri: string): string => {
+  const image = parseEcrUri(uri);
+  return `arn:${CONTEXT.partition}:ecr:${image?.region}:${image?.account}:repository/${image?.repository}`;
 };
 const bare = (statements: ReturnType<typeof executionStatements>) =>
   statements.map(({ wildcard: _why, sid: _sid, ...rest }) => rest);
@@ -61,8 +77,10 @@ const SHARED = [
     actions: ['ecr:BatchCheckLayerAvailability', 'ecr:GetDownloadUrlForLayer', 'ecr:BatchGetImage'],
     resources: [
       `${ECR}:111122223333:repository/slipway-research`,
-      `${ECR}:763104351884:repository/pytorch`,
       `${ECR}:763104351884:repository/pytorch-training`,
+      `${ECR}:763104351884:repository/pytorch`,
+      `${ECR}:763104351884:repository/pytorch-training-neuron`,
+      `${ECR}:763104351884:repository/pytorch-training-neuronx`,
     ],
   },
   { actions: ['logs:CreateLogGroup', 'logs:DescribeLogStreams'], resources: [LOGS, `${LOGS}:*`] },
@@ -205,6 +223,36 @@ describe('what an environment file adds', () => {
     const statements = executionStatements({ ...CONTEXT, external: [{ s3: 's3://lake/out/', access: 'read-write' }] });
     expect(statements.find((s) => s.resources.includes('arn:aws:s3:::lake/out/*'))?.actions).toContain('s3:PutObject');
   });
+
+  test.each(Object.keys(REGIONS))(
+    '%s: jobs may pull every image of the catalog, also where its kind alone is allowed',
+    (region) => {
+      const images = {
+        dlc: [
+          ...dlcVersions().flatMap((version) => [true, false].map((gpu) => dlcImageUri(version, region, gpu))),
+          ...NEURON_VERSIONS.map((version) => neuronImageUri(version, region)),
+        ],
+        huggingface: Object.keys(HUGGING_FACE_IMAGES).map((version) => huggingFaceImageUri(version, region)),
+        smp: Object.keys(SMP_PYTHON).map((version) => smpImageUri(version, region, 'ml.p5.48xlarge')),
+      };
+      const all = Object.entries(images).flatMap(([kind, uris]) => uris.flatMap((uri) => (uri ? [{ kind, uri }] : [])));
+      expect(all.length).toBeGreaterThan(0);
+      for (const { kind, uri } of all)
+        for (const allowedImages of [undefined, [kind]])
+          expect(imageRepositories({ ...CONTEXT, region, allowedImages })).toContain(repositoryArn(uri));
+    },
+  );
+
+  test.each([undefined, ['environment']])(
+    'jobs may pull the image that the environment names, with allowed images %j',
+    (allowedImages) => {
+      for (const account of ['111122223333', '999988887777']) {
+        const imageUri = `${account}.dkr.ecr.us-west-2.amazonaws.com/team/img@sha256:${'0'.repeat(64)}`;
+        const patterns = imageRepositories({ ...CONTEXT, repositoryName: undefined, imageUri, allowedImages });
+        expect(patterns).toContain(repositoryArn(imageUri));
+      }
+    },
+  );
 
   test('image prefixes of guardrails become repositories; without guardrails the account has all of its own', () => {
     const named = ['smp', '999988887777.dkr.ecr.us-west-2.amazonaws.com/team/img'];

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import { readRunFile } from '../../../lib/cli/inputs';
+import { readGiven, readRunFile } from '../../../lib/cli/inputs';
 import { withS3Config } from '../../../lib/cli/launch/s3-config';
 import { mockClient } from '../../support/mocked-clients';
 import { DESCRIPTOR } from '../../support/runs';
@@ -33,13 +33,13 @@ test('a config.json in S3 is read from the bucket of the environment', async () 
   s3.on(GetObjectCommand, { Bucket: DESCRIPTOR.dataBucket, Key: 'm/config.json' }).resolves({
     Body: { transformToString: async () => JSON.stringify(CONFIG) } as never,
   });
-  const options = await withS3Config(FILE, { environment: ENVIRONMENT });
-  const { loaded } = readRunFile(FILE, options);
+  const options = await withS3Config(readGiven(FILE), { environment: ENVIRONMENT });
+  const { loaded } = readRunFile(readGiven(FILE), options);
   expect(loaded.value?.model?.architecture).toMatchObject({ layers: 2, hiddenSize: 64, vocabularySize: 257 });
 });
 
 test('without an environment nothing is asked of S3, and the name stays', async () => {
-  const options = await withS3Config(FILE, {});
-  expect(readRunFile(FILE, options).loaded.value?.model).toBeUndefined();
+  const options = await withS3Config(readGiven(FILE), {});
+  expect(readRunFile(readGiven(FILE), options).loaded.value?.model).toBeUndefined();
   expect(s3.calls()).toEqual([]);
 });

@@ -121,9 +121,9 @@ describe('fails', () => {
     [['--json'], '--json: must not be given to shell'],
     [['--nope'], '--nope: must be an option of slipway shell'],
   ])('wrong usage: %j', async (args, message) => {
-    const { code, stderr } = await open(...args);
+    const { code, stdout, stderr } = await open(...args);
     expect(code).toBe(2);
-    expect(stderr).toContain(message);
+    expect(stdout + stderr).toContain(message);
   });
 });
 

@@ -65,6 +65,8 @@ describe('audit', () => {
   });
 
   test('fails: a function without its variables', () => {
-    expect(() => auditDeps({ AWS_REGION: 'us-west-2' })).toThrow('environment variable SLIPWAY_RUN_TABLE is not set');
+    expect(() => auditDeps({ AWS_REGION: 'us-west-2', SLIPWAY_ENVIRONMENT: 'research' })).toThrow(
+      'environment variable SLIPWAY_RUN_TABLE is not set',
+    );
   });
 });

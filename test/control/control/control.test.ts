@@ -329,7 +329,7 @@ describe('what goes wrong', () => {
   });
 
   test('fails: a missing environment variable is named', () => {
-    expect(() => controlDeps({})).toThrow('environment variable SLIPWAY_RUN_TABLE is not set');
+    expect(() => controlDeps({})).toThrow('environment variable SLIPWAY_ENVIRONMENT is not set');
   });
 });
 

@@ -175,7 +175,6 @@ describe('a run as the queue counts it', () => {
       since({ preemptedAt: T0 }),
       since({ preemptedAt: T0 + 1 }),
     ]).toEqual([undefined, undefined, undefined, T0 + 1]);
-    expect(queuedRun(admitted({ queuedAt: undefined, createdAt: T0 }), {}).queuedAt).toBe(T0);
     expect(runningRun(admitted(), { p5: 2 })).toMatchObject({ instances: 2, needs: { p5: 2 }, team: 'nlp' });
   });
 });

@@ -127,10 +127,10 @@ describe('a job is looked for where its attempt says', () => {
   const files = { heartbeat: 's3://old-artifacts/beat.json', checkpoints: { prefix: 's3://old-checkpoints/r/' } };
   const on = async (ends: boolean) => {
     const runId = await world.launch();
-    const subject = await subjectOf(runId);
-    if (!subject.record.attempt) throw new Error('no attempt');
-    subject.record.attempt.files = files;
-    if (ends) world.end(subject.record.attempt.jobName, 'Failed', 'InternalServerError: x');
+    const { attempt } = (await subjectOf(runId)).record;
+    if (!attempt) throw new Error('no attempt');
+    const subject = await subjectOf(runId, { attempt: { ...attempt, files } });
+    if (ends) world.end(attempt.jobName, 'Failed', 'InternalServerError: x');
     const { observed } = await asked(subject);
     const places = world.s3.mock.calls().map(({ args }) => (args[0].input as { Bucket?: string }).Bucket);
     return { observed, places: [...new Set(places)].sort() };
@@ -162,9 +162,9 @@ describe('a job is looked for where its attempt says', () => {
 describe('without a descriptor', () => {
   test('the heartbeat and the checkpoints are unread, and say why', async () => {
     const runId = await world.launch();
-    const { descriptor: _, ...subject } = await subjectOf(runId);
+    const { files: _, ...unseen } = (await subjectOf(runId)).record.attempt ?? attempt();
+    const { descriptor: __, ...subject } = await subjectOf(runId, { attempt: unseen });
     const unread = { ...subject, descriptorError: 'ParameterNotFound' };
-    delete unread.record.attempt?.files;
     expect((await asked(unread)).observed).toMatchObject({
       heartbeatError: 'the descriptor: ParameterNotFound',
       checkpoints: { kind: 'unreadable', error: 'the descriptor: ParameterNotFound' },

@@ -439,7 +439,7 @@ describe('events', () => {
 
   test('fails: a missing environment variable is named', () => {
     expect(() => reconcileDeps({ AWS_REGION: 'us-west-2' })).toThrow(
-      'environment variable SLIPWAY_RUN_TABLE is not set',
+      'environment variable SLIPWAY_ENVIRONMENT is not set',
     );
   });
 });

@@ -292,7 +292,9 @@ test('a job file that cannot be written is a refusal where access is denied, and
     world.s3.put(`${input.Bucket}/${input.Key}`, String(input.Body));
     return {};
   });
+  const lines = log();
   const runId = await world.launch();
+  expect(lines).toContainEqual(['warn', 'the job file was not written', { runId, error: 'job.json: SlowDown: x' }]);
   for (let i = 0; i < 2; i++) await world.tick();
   expect((await world.store.find(runId))?.attempt).toMatchObject({ number: 1, phase: 'created' });
   [error, failures] = [serviceError('AccessDenied', 'x', 403), 1];

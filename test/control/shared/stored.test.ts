@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { RunIntent } from '../../../lib/control/shared/items';
 import { readIntent, readRecord } from '../../../lib/control/shared/stored';
 import { loadRun } from '../../../lib/core/config/load';
-import type { RunRecord } from '../../../lib/core/lifecycle/record';
-import { admitted, running } from '../../core/lifecycle/support/records';
+import { admitted, policy, running } from '../../core/lifecycle/support/records';
 
 const RUNS = path.join(__dirname, '..', '..', '..', 'runs');
 const specOf = (file: string) => {
@@ -52,10 +52,42 @@ describe('a record', () => {
     expect(readRecord(JSON.stringify(record))).toEqual(stored(record));
   });
 
+  test('that an older version wrote has the values that it acted by, and keeps what it has', () => {
+    const whole = stored(
+      running({ queuedAt: 1, policy: policy({ beats: false, preemptible: true, keepAliveSeconds: 60 }) }),
+    );
+    const settings = [
+      'keepsCheckpoints',
+      'beats',
+      'keepAliveSeconds',
+      'spareInstances',
+      'lossPolicy',
+      'preemptible',
+    ] as const;
+    fc.assert(
+      fc.property(fc.subarray([...settings]), fc.boolean(), fc.boolean(), (missing, seesSteps, isQueued) => {
+        const { queuedAt, ...rest } = whole;
+        const kept = Object.entries({ ...whole.policy, seesSteps }).filter(([key]) => !missing.includes(key as never));
+        const older = { ...rest, ...(isQueued && { queuedAt }), policy: Object.fromEntries(kept) };
+        const initial = {
+          keepsCheckpoints: true,
+          beats: seesSteps,
+          keepAliveSeconds: 0,
+          spareInstances: 0,
+          lossPolicy: 'stop',
+          preemptible: false,
+        };
+        expect(readRecord(JSON.stringify(older))).toEqual({
+          ...whole,
+          queuedAt: isQueued ? 1 : whole.createdAt,
+          policy: { ...initial, ...Object.fromEntries(kept) },
+        });
+      }),
+    );
+  });
+
   test('that an older version wrote without lists and counters has empty ones', () => {
-    const older = stored(running()) as Partial<RunRecord>;
-    delete older.badCheckpoints;
-    delete older.outbox;
+    const { badCheckpoints: _, outbox: __, ...older } = running();
     expect(readRecord(JSON.stringify(older))).toMatchObject({ badCheckpoints: [], outbox: [], state: 'running' });
   });
 });

@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { jobName } from '../../../lib/core/job/plan';
 import { admitRun, askResume, askStop } from '../../../lib/core/lifecycle/intent';
-import { attemptJobName } from '../../../lib/core/lifecycle/phases/launch';
 import {
   admitted,
   attempt,
@@ -41,12 +39,6 @@ describe('launch', () => {
       previousVersion: 1,
       record: { version: 2, attempt: { phase: 'intent', jobName: NAME } },
     });
-  });
-
-  test('names jobs as lib/core/job does', () => {
-    expect(attemptJobName('research', 'pretrain-261121120000', 12)).toBe(
-      jobName('research', 'pretrain-261121120000', 12),
-    );
   });
 
   test.each([

@@ -19,7 +19,15 @@ const REASONS = [
   'CapacityError: Unable to provision',
   'ClientError: AccessDenied',
 ];
-const FAULTS: CreateFault[] = ['none', 'lost-before', 'lost-after', 'throttled', 'limit', 'hidden-at-first'];
+const FAULTS: CreateFault[] = [
+  'none',
+  'lost-before',
+  'lost-after',
+  'throttled',
+  'not-attempted',
+  'limit',
+  'hidden-at-first',
+];
 
 /** One thing that may happen at any moment, as a command on the world. */
 type Happening = (world: ModelWorld) => unknown;

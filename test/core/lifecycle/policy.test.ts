@@ -26,6 +26,10 @@ test('a run file that says little gives the defaults, and none of the optional p
     keepsCheckpoints: false,
     beats: true,
     checkpointIntervalSeconds: 1800,
+    keepAliveSeconds: 0,
+    spareInstances: 0,
+    preemptible: false,
+    lossPolicy: 'stop',
   });
 });
 
@@ -62,8 +66,8 @@ test('the built-in trainer is seen in a store on S3 alone', () => {
 test('the loss policy is an argument of the built-in trainer, and nothing in other code', () => {
   const code = (source: string, value: string) => ({ code: { source, arguments: { 'loss-policy': value } } });
   expect(policyOf(own(code('builtin', 'rollback')), 'us-west-2').lossPolicy).toBe('rollback');
-  expect(policyOf(own(code('builtin', 'stop')), 'us-west-2')).not.toHaveProperty('lossPolicy');
-  expect(policyOf(own(code('./src', 'rollback')), 'us-west-2')).not.toHaveProperty('lossPolicy');
+  expect(policyOf(own(code('builtin', 'stop')), 'us-west-2')).toHaveProperty('lossPolicy', 'stop');
+  expect(policyOf(own(code('./src', 'rollback')), 'us-west-2')).toHaveProperty('lossPolicy', 'stop');
 });
 
 describe('an elastic run', () => {

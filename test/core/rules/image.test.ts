@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
-import { BASE, issuesOf } from '../../support/runs';
+import { describe, expect, test } from 'vitest';
+import { awsRepositories } from '../../../lib/core/catalog/images/images';
+import { BASE, DESCRIPTOR, issuesOf } from '../../support/runs';
 
 const on = (instanceType: string, image: object) => ({
   ...BASE,
@@ -98,4 +99,28 @@ test.each([
 ])('the version of %j: %s', (image, said) => {
   const found = issuesOf(on('ml.p4d.24xlarge', image), 'image/version');
   expect(found.map((i) => i.message)).toEqual([expect.stringContaining(said)]);
+});
+
+describe('the repository of a custom image', () => {
+  const image = (repository: string) => ({ kind: 'uri', uri: `${repository}@sha256:${'0'.repeat(64)}` });
+  const judged = (repository: string, descriptor: object = {}) =>
+    issuesOf(on('ml.p5.48xlarge', image(repository)), 'image/repository', {
+      descriptor: { ...DESCRIPTOR, ...descriptor } as typeof DESCRIPTOR,
+    });
+  const AWS = awsRepositories('us-west-2').map(
+    ({ account, repository }) => `${account}.dkr.ecr.us-west-2.amazonaws.com/${repository}`,
+  );
+
+  test.each([`${DESCRIPTOR.account}.dkr.ecr.us-west-2.amazonaws.com/team/own`, 'docker.io/library/python', ...AWS])(
+    '%s is one from which the role may pull, or outside of ECR',
+    (repository) => {
+      expect(judged(repository)).toEqual([]);
+    },
+  );
+
+  test("fails: AWS's other images, and those of other accounts, where the environment does not allow them by name", () => {
+    const spark = '153931337802.dkr.ecr.us-west-2.amazonaws.com/sagemaker-spark-processing';
+    expect(judged(spark)).toMatchObject([{ level: 'warning', path: 'image.uri' }]);
+    expect(judged(spark, { guardrails: { allowedImages: [spark] } })).toEqual([]);
+  });
 });

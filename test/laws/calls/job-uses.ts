@@ -1,4 +1,5 @@
 // Why the roles of jobs have their permissions: SageMaker acts with them, and so do driver, trainer and the user's script.
+import { awsRepositories } from '../../../lib/core/catalog/images/images';
 import { ask, asks, call, type Places, service, type Use } from './use';
 
 const ROLES = 'https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-roles.html';
@@ -20,10 +21,9 @@ function sharedUses(places: Places, family: string): Use[] {
   const stream = `${group}:log-stream:research-pretrain-1-a001/algo-1-1`;
   const repositories = [
     arn('ecr', 'repository/own'),
-    ...['huggingface-pytorch-training', 'pytorch', 'pytorch-training'].map(
-      (name) => `arn:aws:ecr:us-west-2:763104351884:repository/${name}`,
+    ...awsRepositories('us-west-2').map(
+      ({ account, repository }) => `arn:aws:ecr:us-west-2:${account}:repository/${repository}`,
     ),
-    'arn:aws:ecr:us-west-2:658645717510:repository/smdistributed-modelparallel',
   ];
   const pulls = ['ecr:BatchCheckLayerAvailability', 'ecr:GetDownloadUrlForLayer', 'ecr:BatchGetImage'];
   return [

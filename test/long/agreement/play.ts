@@ -3,8 +3,8 @@
 import { CreateTrainingJobCommand, DescribeTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, type QuotaUsage } from '../../../lib/core/catalog/quotas';
 import type { ControlAnswer, IntentAnswer } from '../../../lib/core/contracts/control';
-import { TICK_SECONDS } from '../../../lib/core/contracts/launcher';
-import { jobName } from '../../../lib/core/job/plan';
+import { jobName } from '../../../lib/core/contracts/job-name';
+import { TICK_MS } from '../../../lib/core/lifecycle/health/look';
 import { VirtualClock } from '../../../tools/simulation/core/clock';
 import { EPOCH_MS } from '../../../tools/simulation/core/epoch';
 import { Fleet } from '../../../tools/simulation/job/fleet';
@@ -27,7 +27,6 @@ import type { Stage } from './stage';
 /** So often the sandbox learns what the model of the jobs did, and the model which jobs the product made. */
 const STEP_MS = 15_000;
 const UNLIMITED = 1_000_000;
-const TICK_MS = TICK_SECONDS * 1000;
 /** Where the simulation decides nothing, the sandbox looks at every so many ticks whether it does. */
 const QUIET_TICKS = 6;
 

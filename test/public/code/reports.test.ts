@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, truncateSync, writeFile
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { checkRunFile } from '../../../lib/cli/inputs';
+import { checkRunFile, readGiven } from '../../../lib/cli/inputs';
 import type { Descriptor } from '../../../lib/core/config/descriptor';
 import { codeFiles } from '../../../lib/shared/archive/code-files';
 import { DESCRIPTOR } from '../../support/runs';
@@ -40,7 +40,7 @@ function tried({ files = {}, code, distribution = { library: 'ddp' }, also, envi
     ...also,
   };
   writeFileSync(run, JSON.stringify(file));
-  const { issues } = checkRunFile(run, {}, { ...DESCRIPTOR, ...environment });
+  const { issues } = checkRunFile(readGiven(run), {}, { ...DESCRIPTOR, ...environment });
   const packed = codeFiles(path.join(repository, 'code')).files;
   const said = issues.filter(({ rule }) => /^(code|data)\//.test(rule)).map(({ level, rule }) => `${level} ${rule}`);
   return { said, packed };

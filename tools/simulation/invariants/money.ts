@@ -1,11 +1,10 @@
-import { changedPoolUsd, warmPoolUsd } from '../../../lib/core/lifecycle/accounting/spend';
+import { BEAT_MS, changedPoolUsd, warmPoolUsd } from '../../../lib/core/lifecycle/accounting/spend';
 import { CLASS_POLICY, STALE_LIMIT, STALE_PLATFORM_LIMIT } from '../../../lib/core/lifecycle/budgets';
 import { isEqual } from '../../../lib/core/lifecycle/is-equal';
 import { ledger } from '../../../lib/core/lifecycle/ledger';
 import type { EarlierPool } from '../../../lib/core/lifecycle/record';
 import type { SimMs } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';
-import { BEAT_MS } from '../job/heartbeat';
 import { heldMs, isLive, type SimJob } from '../job/job';
 import { keepAliveMs, keptMs } from '../job/warm-pools';
 import { bookedUsd } from '../result';

@@ -1,4 +1,4 @@
-import { TICK_SECONDS } from '../../../lib/core/contracts/launcher';
+import { TICK_MS } from '../../../lib/core/lifecycle/health/look';
 import { HALF_LIFE_MS } from '../../../lib/core/queue/usage';
 import { isLive, type SimJob } from '../job/job';
 import type { Item } from '../services/expression';
@@ -10,7 +10,6 @@ import { Invariant, span } from './invariant';
 import { CONTROL_NEEDS, RELEASE_NEEDS, wishedLately } from './jobs';
 
 const HOUR_MS = 3_600_000;
-const TICK_MS = TICK_SECONDS * 1000;
 /** No run waits this long without a notice that says why: a day, until the next tick, and until the tick has been worked off. */
 const SILENT_WAIT_MS = 24 * HOUR_MS + 2 * TICK_MS;
 

@@ -1,11 +1,9 @@
+import { BEAT_MS } from '../../../lib/core/lifecycle/accounting/spend';
 import type { SimMs } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';
 import type { S3Object } from '../services/s3-object';
 import { type SimJob, shapeCount } from './job';
 import { StartLog } from './steps/start-log';
-
-/** Interval of the driver's heartbeats (containers/driver/slipway_driver/heartbeat.py). */
-export const BEAT_MS = 60_000;
 
 /** The newest heartbeat of a job whose driver runs, as the driver of the first host writes it; undefined before the first one. */
 export function beatOf(job: SimJob, now: SimMs): S3Object | undefined {

@@ -11,12 +11,14 @@ import type { ControlDeps } from '../../../lib/control/control/deps';
 import type { GuardDeps } from '../../../lib/control/guards/guards';
 import type { ReconcileDeps } from '../../../lib/control/reconcile/deps';
 import type { RegisteredRunDeps } from '../../../lib/control/registered-run/registered-run';
-import { clientSettings, onceSettings } from '../../../lib/control/shared/clients';
+import { clientSettings, controlSettings, onceSettings } from '../../../lib/control/shared/clients';
+import { RESERVE_MS } from '../../../lib/control/shared/deadline';
 import { ServiceQuotaReader } from '../../../lib/control/shared/limit-reader';
 import { RunStore } from '../../../lib/control/shared/run-store';
 import type { EnvironmentSpec } from '../../../lib/core/config/environment-file';
 import {
   CONTROL_TIMEOUT_SECONDS,
+  FUNCTION_TIMEOUT_SECONDS,
   RECONCILE_TIMEOUT_SECONDS,
   REGISTERED_RUN_TIMEOUT_SECONDS,
 } from '../../../lib/core/contracts/launcher';
@@ -27,9 +29,6 @@ import type { Gateway } from '../core/gateway';
 import type { FunctionName, Slot } from '../core/invocation';
 import type { Random } from '../core/random';
 import type { Deployed } from './descriptors';
-
-/** Timeout of a function that sets none (lib/cdk/functions/handler-function.ts). */
-const GUARDS_TIMEOUT_SECONDS = 60;
 
 /** The environment in which the functions run. */
 export interface FunctionContext {
@@ -55,7 +54,7 @@ export function functionsOf(context: FunctionContext) {
   return {
     control: lambda('control', CONTROL_TIMEOUT_SECONDS, controlDeps(context)),
     reconcile: lambda('reconcile', RECONCILE_TIMEOUT_SECONDS, reconcileDeps(context)),
-    guards: lambda('guards', GUARDS_TIMEOUT_SECONDS, guardDeps(context)),
+    guards: lambda('guards', FUNCTION_TIMEOUT_SECONDS, guardDeps(context)),
     registeredRun: lambda('registered-run', REGISTERED_RUN_TIMEOUT_SECONDS, registeredRunDeps(context)),
   };
 }
@@ -101,9 +100,8 @@ function controlDeps(context: FunctionContext): DepsOf<ControlDeps> {
 function reconcileDeps(context: FunctionContext): DepsOf<ReconcileDeps> {
   const { clock, gateway, environment, names } = context;
   const shared = sharedDeps(context);
-  /** As in lib/control/shared/deadline.ts: ten seconds of the timeout are reserved. */
   const workLeft = ({ invocation }: Slot) =>
-    Math.max(0, RECONCILE_TIMEOUT_SECONDS * 1000 - (clock.now - (invocation?.startedAt ?? clock.now)) - 10_000);
+    Math.max(0, RECONCILE_TIMEOUT_SECONDS * 1000 - (clock.now - (invocation?.startedAt ?? clock.now)) - RESERVE_MS);
   return (slot) => ({
     ...shared(slot),
     topicArn: names.topicArn,
@@ -123,7 +121,7 @@ function reconcileDeps(context: FunctionContext): DepsOf<ReconcileDeps> {
 
 function registeredRunDeps({ gateway, upload }: FunctionContext): DepsOf<RegisteredRunDeps> {
   return (slot) => ({
-    lambda: gateway.client(LambdaClient, 'lambda', { maxAttempts: 2 }, slot),
+    lambda: gateway.client(LambdaClient, 'lambda', controlSettings, slot),
     s3: gateway.client(S3Client, 's3', clientSettings, slot),
     fetch: (async (url: unknown, { body }: { body?: Uint8Array } = {}) => {
       upload(String(url), body?.length ?? 0);

@@ -1,4 +1,4 @@
-"""The files of a code folder that belong into its archive: the same as those of the command line (lib/shared/archive/code-files.ts)."""
+"""The files of a code folder that belong into its archive; test/clients/archive.test.ts compares them with those of the command line."""
 
 from __future__ import annotations
 

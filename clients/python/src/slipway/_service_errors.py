@@ -1,4 +1,4 @@
-"""A failed call in words: what was asked, what went wrong, what to do; the command line's own words (lib/cli/aws-errors.ts)."""
+"""A failed call: what was asked, what went wrong, what to do. A test (test_client_errors.py) holds the words to the command line's."""
 
 from __future__ import annotations
 

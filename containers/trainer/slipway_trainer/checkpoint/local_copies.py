@@ -11,12 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from slipway_s3 import MIN_FREE_BYTES
 from slipway_trainer.checkpoint.store import Listed, ObjectWriter, Store, Written
 
 #: Number of checkpoints whose copies are kept; the newest may not be completely uploaded yet.
 KEPT = 2
-#: Free disk space that the copies leave for other files.
-MIN_FREE_BYTES = 4 << 30
 _FOLDER = re.compile(r"^step-([0-9]{1,12})$")
 
 

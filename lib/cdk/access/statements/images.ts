@@ -1,10 +1,6 @@
-import { REGIONS } from '../../../core/catalog/regions';
+import { awsRepositories } from '../../../core/catalog/images/images';
 import type { JobRoleContext } from '../job-role-context';
 import type { ExactStatement } from '../statement';
-
-/** Repositories of the Deep Learning Containers with PyTorch; the same as in lib/core/catalog/images/images.ts. */
-const DLC_REPOSITORIES = ['pytorch', 'pytorch-training', 'huggingface-pytorch-training'];
-const SMP_REPOSITORY = 'smdistributed-modelparallel';
 
 /** The images that jobs may pull. */
 export function imageStatements(context: JobRoleContext): ExactStatement[] {
@@ -28,15 +24,16 @@ export function imageStatements(context: JobRoleContext): ExactStatement[] {
 export function imageRepositories(context: JobRoleContext): string[] {
   const { partition, region, account, allowedImages } = context;
   const arn = (owner: string, name: string) => `arn:${partition}:ecr:${region}:${owner}:repository/${name}`;
-  const facts = REGIONS[region];
   const allows = (kind: string) => !allowedImages || allowedImages.includes(kind);
-  const dlc = DLC_REPOSITORIES.filter((name) => allows(name.startsWith('huggingface') ? 'huggingface' : 'dlc'));
-  const named = (allowedImages ?? []).flatMap((prefix) => repositoriesBelow(partition, prefix));
+  const given = context.imageUri !== undefined && allows('environment') ? [context.imageUri] : [];
+  const named = [...given, ...(allowedImages ?? [])].flatMap((prefix) => repositoriesBelow(partition, prefix));
   return [
     ...(context.repositoryName && allowedImages && allows('environment') ? [arn(account, context.repositoryName)] : []),
-    ...(allowedImages ? named : [arn(account, '*')]),
-    ...(facts ? dlc.map((name) => arn(facts.dlcAccount, name)) : []),
-    ...(facts?.smpAccount && allows('smp') ? [arn(facts.smpAccount, SMP_REPOSITORY)] : []),
+    ...(allowedImages ? [] : [arn(account, '*')]),
+    ...named,
+    ...awsRepositories(region).flatMap(({ kind, account: owner, repository }) =>
+      allows(kind) ? [arn(owner, repository)] : [],
+    ),
   ];
 }
 

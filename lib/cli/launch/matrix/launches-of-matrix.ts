@@ -6,7 +6,7 @@ import type { ComparedRun } from '../../../report/compare/compared-run';
 import { ask } from '../../ask';
 import { preflightRun } from '../../environment/preflight';
 import { EXIT, Refusal, UsageError } from '../../exit';
-import { checkRunFile } from '../../inputs';
+import { checkRunFile, type GivenFile } from '../../inputs';
 import { comparisonText } from '../../runs/reports/comparison-text';
 import { waitForAll } from '../../runs/wait';
 import { json, type Terminal } from '../../terminal';
@@ -33,7 +33,7 @@ interface Comparison {
  * covers all of them, and each joins the queue separately; with `--wait` the results are compared at the end.
  */
 export async function launchMatrix(
-  file: string,
+  source: GivenFile,
   descriptor: Descriptor,
   options: LaunchOptions,
   terminal: Terminal,
@@ -48,14 +48,14 @@ export async function launchMatrix(
   if (other) throw new UsageError(`--matrix: must not be used with ${other}, got both; use --set for one of its runs`);
   const rule = options.stopWhen === undefined ? undefined : parseStopRule(options.stopWhen);
   const group = runIdAt('matrix', new Date());
-  const candidates = checkAll(file, descriptor, options, group);
+  const candidates = checkAll(source, descriptor, options, group);
   for (const { label, checked } of candidates) {
     terminal.err(`\n${label}`);
     await preflightRun(checked.run, descriptor, terminal);
     await confirmCost(checked.run, descriptor, true, terminal);
   }
   if (!options.yes) await ask(`Launch ${candidates.length} runs?`);
-  const launched = await submitAll(candidates, { file, descriptor }, options, terminal);
+  const launched = await submitAll(candidates, { file: source.file, descriptor }, options, terminal);
   if (!options.wait) return print({ matrix: group, runs: launched }, launched, options, terminal);
   return followMatrix({ group, launched, rule }, descriptor, options, terminal);
 }
@@ -86,11 +86,11 @@ const byLoss = (rows: readonly ComparedRun[]): ComparedRun[] => {
 };
 
 /** An issue in any of the runs rejects all: an incomplete comparison is not useful. */
-function checkAll(file: string, descriptor: Descriptor, options: LaunchOptions, group: string): Candidate[] {
+function checkAll(source: GivenFile, descriptor: Descriptor, options: LaunchOptions, group: string): Candidate[] {
   const cells = matrixCells(options.matrix ?? []);
   const checked = cells.map((cell) => {
     const set = [...(options.set ?? []), ...cell.set, `tags.matrix=${group}`];
-    return { ...cell, set, checked: checkRunFile(file, { ...options, set }, descriptor) };
+    return { ...cell, set, checked: checkRunFile(source, { ...options, set }, descriptor) };
   });
   const issues = checked.flatMap(({ label, checked: { issues: found } }) =>
     refuseUnsupported(found).map((i) => ({ ...i, message: `${label}: ${i.message}` })),

@@ -168,7 +168,7 @@ function answer(
   now: EpochMs,
 ): StatusAnswer {
   const live = record.attempt?.phase === 'created' ? record.attempt : undefined;
-  const { spareInstances: of = 0 } = record.policy;
+  const { spareInstances: of } = record.policy;
   return {
     runId: record.runId,
     name: record.name,
@@ -188,7 +188,7 @@ function answer(
     queuePosition: positions.get(record.runId) ?? null,
     ...(record.tags && { tags: record.tags }),
     ...(record.note !== undefined && { note: record.note }),
-    ...(record.after.length > 0 && { after: record.after }),
+    ...(record.after.length > 0 && { after: [...record.after] }),
     ...(record.policy.preemptible && { preemptible: true }),
     ...handOverAnswer(live),
     ...poolAnswer(record, now),

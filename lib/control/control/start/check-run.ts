@@ -5,7 +5,7 @@ import { hasErrors, type Issue, issue } from '../../../core/config/issue';
 import { loadRun } from '../../../core/config/load';
 import type { RunSpec } from '../../../core/config/run-spec';
 import type { QuotaAnswer, StartRequest } from '../../../core/contracts/control';
-import { jobName } from '../../../core/job/plan';
+import { jobName } from '../../../core/contracts/job-name';
 import { type QuotaRow, runQuotaNeeds } from '../../../core/quota';
 import type { LimitReader } from '../../shared/limit-reader';
 

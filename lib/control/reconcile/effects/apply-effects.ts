@@ -29,11 +29,21 @@ export async function applyEffects(
 ): Promise<EffectResults> {
   const carried: EffectResults = { published: [] };
   for (const effect of effects) {
-    if (effect.do === 'create') carried.create = await create(deps, subject, effect);
-    if (effect.do === 'stop') carried.stopAnswer = await stopJob(deps, subject.record, effect.jobName);
-    if (effect.do === 'hand-over') await requestHandOver(deps, subject, effect);
-    if (effect.do === 'notify' && (await publish(deps, subject.record, effect.notice))) {
-      carried.published.push(effect.notice.id);
+    switch (effect.do) {
+      case 'create':
+        carried.create = await create(deps, subject, effect);
+        break;
+      case 'stop':
+        carried.stopAnswer = await stopJob(deps, subject.record, effect.jobName);
+        break;
+      case 'hand-over':
+        await requestHandOver(deps, subject, effect);
+        break;
+      case 'notify':
+        if (await publish(deps, subject.record, effect.notice)) carried.published.push(effect.notice.id);
+        break;
+      default:
+        effect satisfies never;
     }
   }
   return carried;

@@ -25,8 +25,7 @@ type CreateEffect = Extract<Effect, { do: 'create' }>;
 /** Writes job.json and makes the only create call of this round. Every outcome is returned as an observation, never as an exception. */
 export async function createJob(deps: ReconcileDeps, subject: WholeRun, effect: CreateEffect): Promise<CreateOutcome> {
   const { descriptor, descriptorError } = subject;
-  // No call was made; a later round tries again.
-  if (!descriptor) return { kind: 'throttled', error: `the descriptor: ${descriptorError}` };
+  if (!descriptor) return { kind: 'not-attempted', error: `the descriptor: ${descriptorError}` };
   const plan = { ...planOf(deps, { ...subject, descriptor }, effect), ...(await historyOf(deps, subject, effect)) };
   const written = await writeJobFile(deps, plan);
   if (written) return written;
@@ -56,8 +55,10 @@ async function writeJobFile(deps: ReconcileDeps, plan: JobPlan): Promise<CreateO
     return undefined;
   } catch (error) {
     const outcome = createOutcomeOf(error);
-    // Nothing was created, so a write with an unknown outcome is simply repeated in a later round.
-    return outcome.kind === 'refused' ? outcome : { kind: 'throttled', error: `job.json: ${describeError(error)}` };
+    if (outcome.kind === 'refused') return outcome;
+    const why = `job.json: ${describeError(error)}`;
+    deps.log('warn', 'the job file was not written', { runId: plan.runId, error: why });
+    return { kind: 'not-attempted', error: why };
   }
 }
 

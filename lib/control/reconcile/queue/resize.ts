@@ -24,7 +24,7 @@ export function roomChanges(
 ): RoomChange[] {
   const growing = holding
     .filter((run) => mayGrow(run, input.now) && !hasLeft(run))
-    .sort((a, b) => (a.queuedAt ?? 0) - (b.queuedAt ?? 0))
+    .sort((a, b) => a.queuedAt - b.queuedAt)
     .map((run) => ({ run: runningRun(run, needs.of(run)), larger: needs.sizes(run, largerRungs(run)) }));
   const found = chooseGrowth(input, admission, growing);
   return holding.flatMap((run) => {

@@ -141,6 +141,41 @@ const NEURON_PYTORCH: Readonly<Record<string, { repository: string; suffix: stri
   },
 };
 
+/** Kinds of image that AWS publishes. */
+export type AwsImageKind = 'dlc' | 'huggingface' | 'smp';
+
+const HUGGING_FACE_REPOSITORY = 'huggingface-pytorch-training';
+const SMP_REPOSITORY = 'smdistributed-modelparallel';
+/** Repositories with images for Trainium to which messages refer; this catalog has no tags of them. */
+export const NEURONX_REPOSITORY: Readonly<Record<Exclude<AwsImageKind, 'smp'>, string>> = {
+  dlc: 'pytorch-training-neuronx',
+  huggingface: 'huggingface-pytorch-training-neuronx',
+};
+
+/** The repositories of AWS's images, by kind: those of every URI below. */
+const REPOSITORIES: Readonly<Record<AwsImageKind, readonly string[]>> = {
+  dlc: [
+    ...new Set(['pytorch-training', ...[NEWER_PYTORCH, NEURON_PYTORCH].flatMap(repositoriesOf)]),
+    NEURONX_REPOSITORY.dlc,
+  ],
+  huggingface: [HUGGING_FACE_REPOSITORY, NEURONX_REPOSITORY.huggingface],
+  smp: [SMP_REPOSITORY],
+};
+
+function repositoriesOf(images: Readonly<Record<string, { repository: string }>>): string[] {
+  return Object.values(images).map(({ repository }) => repository);
+}
+
+/** The repositories of a region from which AWS's images are pulled, with the account of their registry. */
+export function awsRepositories(region: string): { kind: AwsImageKind; account: string; repository: string }[] {
+  const { dlcAccount, smpAccount } = REGIONS[region] ?? {};
+  const accounts = { dlc: dlcAccount, huggingface: dlcAccount, smp: smpAccount };
+  return (['dlc', 'huggingface', 'smp'] as const).flatMap((kind) => {
+    const account = accounts[kind];
+    return account === undefined ? [] : REPOSITORIES[kind].map((repository) => ({ kind, account, repository }));
+  });
+}
+
 /** PyTorch versions for Trainium of image kind dlc. */
 export const NEURON_VERSIONS: readonly string[] = Object.keys(NEURON_PYTORCH);
 
@@ -199,7 +234,7 @@ export function smpImageUri(version: string, region: string, instanceType: strin
     : /^2\.[1-4]\./.test(version) || instanceType.includes('p5')
       ? 'cu121'
       : 'cu118';
-  return `${registry(account, region)}/smdistributed-modelparallel:${version}-gpu-${python}-${cuda}`;
+  return `${registry(account, region)}/${SMP_REPOSITORY}:${version}-gpu-${python}-${cuda}`;
 }
 
 /** URI of the Hugging Face training image. */
@@ -209,5 +244,5 @@ export function huggingFaceImageUri(version: string, region: string): string | u
   const image = full ? HUGGING_FACE_IMAGES[full] : undefined;
   if (!account || !image) return undefined;
   const tag = `${image.pytorch}-transformers${full}-gpu-${image.python}-${image.suffix}`;
-  return `${registry(account, region)}/huggingface-pytorch-training:${tag}`;
+  return `${registry(account, region)}/${HUGGING_FACE_REPOSITORY}:${tag}`;
 }

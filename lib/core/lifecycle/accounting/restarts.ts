@@ -16,7 +16,7 @@ const NO_FAILURES: readonly (FailureClass | 'completed' | 'stopped' | undefined)
 /** Failures of the finished attempts, and the node-days in which they happened: the trainer derives its save interval from them. */
 export function failureHistory(attempts: readonly Attempt[], record: Pick<RunRecord, 'policy'>): FailureHistory {
   const ended = attempts.filter((a) => a.endedAt !== undefined && a.trainingStartedAt !== undefined);
-  const { spareInstances = 0 } = record.policy;
+  const { spareInstances } = record.policy;
   // The trainer multiplies the rate by the number of hosts that train.
   const nodes = (rungId: string) => Math.max(0, instancesOn(record, rungId) - spareInstances);
   const days = (a: Attempt) => trainedMs(a, a.endedAt ?? 0) / 86_400_000;

@@ -1,3 +1,4 @@
+import { TICK_SECONDS } from '../../contracts/launcher';
 import { rungWithId } from '../ladder';
 import type { JobObservation } from '../observed';
 import type { PresentJob } from '../present-job';
@@ -10,8 +11,8 @@ import { trainedMs } from './pauses';
 export const STOP_MS = 120_000;
 /** The driver writes a heartbeat every minute until training ends. */
 export const BEAT_MS = 60_000;
-/** From one look to the next, and from StopTrainingJob to the end of the job. */
-const LEAD_SECONDS = 300 + STOP_MS / 1000;
+/** From one tick to the next, and from StopTrainingJob to the end of the job. */
+const LEAD_SECONDS = TICK_SECONDS + STOP_MS / 1000;
 
 /**
  * Expected share of the on-demand price for spot when neither the catalog nor an ended attempt shows it: the one SageMaker spot price that
@@ -130,7 +131,7 @@ export function leftPool(
   job: PresentJob,
   endedAt: EpochMs,
 ): RunRecord['warmPool'] {
-  const keepAlive = record.policy.keepAliveSeconds ?? 0;
+  const keepAlive = record.policy.keepAliveSeconds;
   if (!job.warmPool || keepAlive === 0) return undefined;
   const { isKept, retainedSeconds } = job.warmPool;
   const until = endedAt + (isKept ? keepAlive : retainedSeconds) * 1000;
@@ -185,7 +186,7 @@ export function judgeSpend(record: RunRecord, attempt: Attempt, newCommit: boole
 
 /** Cost of the warm pool that the job of the attempt will leave, USD; 0 without one, or without a price. */
 function futurePoolUsd(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>): number {
-  return ((rateOf(record, attempt) ?? 0) * (record.policy.keepAliveSeconds ?? 0)) / 3600;
+  return ((rateOf(record, attempt) ?? 0) * record.policy.keepAliveSeconds) / 3600;
 }
 
 const capText = ({ policy: { costCapFrom, maxCostUsd } }: RunRecord): string =>

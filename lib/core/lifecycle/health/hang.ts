@@ -95,7 +95,7 @@ function findSilence(
   const startup = policy.startupMinutes * 60 + BEYOND_CONTAINER_SECONDS;
   // After an interruption the driver starts again, so heartbeats from before it are not evidence.
   if (!progress || progress.beatAt < startedAt) {
-    if (!(policy.beats ?? policy.seesSteps)) return undefined;
+    if (!policy.beats) return undefined;
     const quiet = (now - Math.max(startedAt, signs.newestWriteAt ?? 0)) / 1000;
     if (quiet <= startup + MIN_SILENCE_SECONDS) return undefined;
     return { text: `no heartbeat in the ${minutes(quiet)} since training began`, maySee: progress !== undefined };

@@ -1,3 +1,4 @@
+import { TICK_SECONDS } from '../../contracts/launcher';
 import { attemptCostUsd, expectedRate } from '../accounting/spend';
 import { deterministicUnit } from '../backoff';
 import { isEqual } from '../is-equal';
@@ -6,7 +7,7 @@ import type { PresentJob } from '../present-job';
 import type { Attempt, EpochMs, RunRecord } from '../record';
 
 /** Time between two ticks. */
-export const TICK_MS = 300_000;
+export const TICK_MS = TICK_SECONDS * 1000;
 /**
  * How often a run is observed. A steady run is observed in every second tick, its checkpoints are listed once an hour, and its progress is
  * written once an hour: the next observation shows the same facts, and these three calls are most of the cost of 1,000 live runs. A run

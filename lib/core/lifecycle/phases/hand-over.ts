@@ -17,8 +17,7 @@ export function handOverEffect(
   policy: RunPolicy,
   now: EpochMs,
 ): Effect | undefined {
-  if (!handOver || !readsRequests(policy) || job.status !== 'InProgress' || progress?.vitals?.handOver)
-    return undefined;
+  if (!handOver || !policy.beats || job.status !== 'InProgress' || progress?.vitals?.handOver) return undefined;
   if (handOver.sentAt !== undefined && now - handOver.sentAt < ASK_AGAIN_MS) return undefined;
   return { do: 'hand-over', jobName, attempt: number, text: handOver.text, evidence: { why: handOver.why } };
 }
@@ -34,15 +33,12 @@ export function handOverStop(
   now: EpochMs,
 ): AttemptStop | undefined {
   if (!handOver) return undefined;
-  const canSave = job.secondaryStatus === 'Training' && readsRequests(policy);
+  const canSave = job.secondaryStatus === 'Training' && policy.beats;
   // The container has ended; a stop would abort the upload of what was saved.
   const hasSaved = job.secondaryStatus === 'Uploading';
   if ((canSave || hasSaved) && now - handOver.at < HAND_OVER_GRACE_MS) return undefined;
   return { why: 'hand-over', at: now, text: handOver.text };
 }
-
-/** A driver that writes heartbeats also polls for requests. */
-const readsRequests = ({ beats, seesSteps }: RunPolicy): boolean => beats ?? seesSteps;
 
 const ANSWERS: ReadonlySet<FailureClass> = new Set(['planned', 'retry']);
 
@@ -76,7 +72,7 @@ export function backToQueue(record: RunRecord, attempt: Attempt, next: Move, now
       rungId: largestRung(record),
       roomFor: undefined,
     },
-    events: [...next.events, event(now, 'run-preempted', text, { queuedAt: record.queuedAt ?? record.createdAt })],
+    events: [...next.events, event(now, 'run-preempted', text, { queuedAt: record.queuedAt })],
     notices: [...next.notices, told],
   };
 }

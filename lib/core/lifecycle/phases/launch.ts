@@ -1,3 +1,4 @@
+import { jobName } from '../../contracts/job-name';
 import { spendRefusal } from '../accounting/spend';
 import { changeAttempt, type Effect, type Move, move, NO_MOVE } from '../action';
 import { CLASS_POLICY, judge } from '../budgets';
@@ -22,15 +23,11 @@ export const SETTLE_MS = 600_000;
 export const SECOND_LOOK_MS = 60_000;
 /** A stop waits this long for a create call without an answer: the job might still appear. */
 const DOUBT_MS = 300_000;
-const THROTTLED_PAUSE_MS = 2000;
+/** Before a create call that was throttled, or could not be made, is made again. */
+const AGAIN_PAUSE_MS = 2000;
 /** Many creates at once are throttled for minutes; this many creates of one job over this long are reported to a person. */
 const CREATES_ALARM = 10;
 const CREATES_ALARM_MS = 3_600_000;
-
-/** `<environment>-<runId>-a001`; the same as in lib/core/job, which this module may not import (a test compares the two). */
-export function attemptJobName(environment: string, runId: string, attempt: number): string {
-  return `${environment}-${runId}-a${String(attempt).padStart(3, '0')}`;
-}
 
 /** Prepares a new attempt: its number, name, rung and checkpoint are stored before anything is created. */
 export function intendAttempt(record: RunRecord, observed: Observed, now: EpochMs): Move {
@@ -76,7 +73,7 @@ function fromWhere({ policy }: RunRecord, resumeFrom: Checkpoint | null, number:
 function newAttempt(record: RunRecord, number: number, resumeFrom: Checkpoint | null, now: EpochMs): Attempt {
   return {
     number,
-    jobName: attemptJobName(record.environment, record.runId, number),
+    jobName: jobName(record.environment, record.runId, number),
     phase: 'intent',
     rungId: record.rungId,
     resumeFrom,
@@ -212,9 +209,11 @@ function settleOutcome(situation: Situation, outcome: CreateOutcome): Move {
       return endUncreated(record, { ...attempt, failureClass }, failed, now);
     }
     case 'throttled':
-      return isWaiting(record, now) ? NO_MOVE : move({ changes: { notBefore: now + THROTTLED_PAUSE_MS } });
-    default:
-      // Ambiguous, or the name is taken: the next Describe decides.
+    case 'not-attempted':
+      return isWaiting(record, now) ? NO_MOVE : move({ changes: { notBefore: now + AGAIN_PAUSE_MS } });
+    case 'doubtful':
+    case 'exists':
+      // The next Describe decides.
       return NO_MOVE;
   }
 }

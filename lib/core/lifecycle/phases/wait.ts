@@ -12,9 +12,6 @@ import { madeProgress } from './watch';
 /** A run that waits in the queue for this long is reported, with the reason why it waits. */
 export const QUEUE_ALARM_MS = 24 * 3_600_000;
 
-/** When the run last joined the queue. */
-export const queuedSince = (record: RunRecord): EpochMs => record.queuedAt ?? record.createdAt;
-
 /**
  * Handles a run that the queue holds back. Its capacity budget continues to run while it waits for a used-up quota, a rung that can never
  * start is replaced by one that can, and a long wait is reported once. Once it is certain that no create call made a job, the queue may
@@ -35,7 +32,7 @@ export function waitInQueue(record: RunRecord, observed: Observed, now: EpochMs)
   const unmadeTries = newlyUnmade(record, observed, now);
   if (unmadeTries !== undefined) return move({ changes: changeAttempt(record, { unmadeTries }) });
   // A run that was preempted has trained since it first joined the queue.
-  const since = Math.max(queuedSince(record), record.preemptedAt ?? 0);
+  const since = Math.max(record.queuedAt, record.preemptedAt ?? 0);
   if (now - since < QUEUE_ALARM_MS) return NO_MOVE;
   const hours = Math.round((now - since) / 3_600_000);
   const text = `has waited ${hours} h in the queue: ${record.reason}`;

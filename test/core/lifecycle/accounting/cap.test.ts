@@ -158,13 +158,13 @@ describe('the warm pool', () => {
   });
 
   test('is there when the run asked for one and the service keeps it', () => {
-    const left = (keepAliveSeconds: number | undefined, warmPool?: { isKept: boolean; retainedSeconds: number }) =>
+    const left = (keepAliveSeconds: number, warmPool?: { isKept: boolean; retainedSeconds: number }) =>
       leftPool(running({ policy: policy({ ladder: [rung()], keepAliveSeconds }) }), attempt(), job({ warmPool }), T0)
         ?.until;
     expect(left(600, { isKept: true, retainedSeconds: 0 })).toBe(T0 + 600_000);
     expect(left(600, { isKept: false, retainedSeconds: 90 })).toBe(T0 + 90_000);
     expect(left(600)).toBeUndefined();
-    expect(left(undefined, { isKept: true, retainedSeconds: 0 })).toBeUndefined();
+    expect(left(0, { isKept: true, retainedSeconds: 0 })).toBeUndefined();
   });
 });
 

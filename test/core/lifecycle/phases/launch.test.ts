@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { attemptJobName, isInDoubt } from '../../../../lib/core/lifecycle/phases/launch';
+import { jobName } from '../../../../lib/core/contracts/job-name';
+import { isInDoubt } from '../../../../lib/core/lifecycle/phases/launch';
 import type { Attempt, RunRecord, WarmPool } from '../../../../lib/core/lifecycle/record';
 import { admitted, attempt, HOUR, job, MINUTE, policy, run, running, seeing, T0 } from '../support/records';
 
@@ -18,7 +19,7 @@ const ABSENT = { kind: 'absent' } as const;
 const absent = (steps: number[] = [], more: object = {}) => seeing({ job: ABSENT, ...more }, steps);
 
 test('job names count to 999 in three digits, and on', () => {
-  expect([1, 42, 999, 1000].map((n) => attemptJobName('e', 'r', n))).toEqual([
+  expect([1, 42, 999, 1000].map((n) => jobName('e', 'r', n))).toEqual([
     'e-r-a001',
     'e-r-a042',
     'e-r-a999',
@@ -192,10 +193,10 @@ describe('the answer to a create', () => {
     expect(record).toMatchObject({ attempt: { phase: 'created' }, spentUsd: 6, warmPool: undefined });
   });
 
-  test('that it is throttled pauses two seconds, once', () => {
-    const throttled = { kind: 'throttled', error: 'x' };
-    expect(answered(throttled).record.notBefore).toBe(T0 + MINUTE + 2000);
-    expect(answered(throttled, {}, {}, { notBefore: T0 + 2 * MINUTE }).actions).toEqual([]);
+  test.each(['throttled', 'not-attempted'])('%s pauses two seconds, once', (kind) => {
+    const outcome = { kind, error: 'x' };
+    expect(answered(outcome).record.notBefore).toBe(T0 + MINUTE + 2000);
+    expect(answered(outcome, {}, {}, { notBefore: T0 + 2 * MINUTE }).actions).toEqual([]);
   });
 
   test.each(['limit', 'refused'])('%s proves nothing while the job may be there', (kind) => {
@@ -215,7 +216,7 @@ describe('the answer to a create', () => {
     expect(record.outbox[0]?.runbook).toBe('access');
   });
 
-  test.each(['unknown', 'taken'])('%s leaves it to the next Describe', (kind) => {
+  test.each(['doubtful', 'exists'])('%s leaves it to the next Describe', (kind) => {
     expect(answered({ kind, error: 'x' }, { job: ABSENT }).actions).toEqual([]);
   });
 

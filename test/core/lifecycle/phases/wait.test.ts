@@ -51,7 +51,7 @@ describe('a run in the queue', () => {
 
 describe('a run that waits for others', () => {
   const other = (state: RunState, runId = 'base-1') => admitted({ runId, state });
-  const blocked = (awaited: Record<string, RunRecord | undefined>, alerts: string[] = []) =>
+  const blocked = (awaited: Record<string, RunRecord | undefined>, alerts: readonly string[] = []) =>
     blockedRun(queued({ after: Object.keys(awaited), alerts }), new Map(Object.entries(awaited)), T0);
 
   test.each<RunState>(['queued', 'running', 'resuming', 'completed'])('is not blocked by one that is %s', (state) => {

@@ -43,7 +43,7 @@ describe('alarms of a live job begin exactly', () => {
   );
 
   test('again in each stretch with instances: what was said of the one before is over', () => {
-    const waits = (since: number, alerts: string[]) => {
+    const waits = (since: number, alerts: readonly string[]) => {
       const record = running({ attempt: attempt({ acceptedAt: T0, trainingStartedAt: T0 }), alerts });
       const seen = job({ secondaryStatus: 'Starting', pauses: { ms: 0, since } });
       const [save] = decide(record, seeing({ job: seen }), since + 2 * HOUR);

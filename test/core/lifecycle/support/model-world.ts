@@ -19,7 +19,14 @@ interface ModelJob extends PresentJob {
   shownAt: EpochMs;
 }
 
-export type CreateFault = 'none' | 'lost-before' | 'lost-after' | 'throttled' | 'limit' | 'hidden-at-first';
+export type CreateFault =
+  | 'none'
+  | 'lost-before'
+  | 'lost-after'
+  | 'throttled'
+  | 'not-attempted'
+  | 'limit'
+  | 'hidden-at-first';
 
 /**
  * A service, a store and a run table small enough to be driven through hundreds of thousands of random histories. What must never
@@ -129,7 +136,7 @@ export class ModelWorld {
     const fault = this.fault;
     this.fault = 'none';
     if (fault === 'lost-before') return { kind: 'doubtful', error: 'timeout' };
-    if (fault === 'throttled') return { kind: 'throttled', error: 'ThrottlingException' };
+    if (fault === 'throttled' || fault === 'not-attempted') return { kind: fault, error: 'x' };
     if (this.jobs.has(jobName)) return { kind: 'exists', error: 'ResourceInUse' };
     if (fault === 'limit') return { kind: 'limit', error: 'ResourceLimitExceeded' };
     if (this.live().length > 0) throw new Error(`a second live job: ${jobName} beside ${this.live()[0]?.arn}`);

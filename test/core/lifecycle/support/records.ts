@@ -18,7 +18,13 @@ export const policy = (changes: Partial<RunPolicy> = {}): RunPolicy => ({
   silenceMinutes: 20,
   seesSteps: true,
   seesCommits: true,
+  keepsCheckpoints: true,
+  beats: true,
   checkpointIntervalSeconds: 1800,
+  keepAliveSeconds: 0,
+  spareInstances: 0,
+  lossPolicy: 'stop',
+  preemptible: false,
   ladder: [
     {
       id: 'as-written',

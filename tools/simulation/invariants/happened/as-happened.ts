@@ -1,5 +1,6 @@
 import { findPrice } from '../../../../lib/core/catalog/prices/prices';
 import { trainedMs } from '../../../../lib/core/lifecycle/accounting/pauses';
+import { BEAT_MS } from '../../../../lib/core/lifecycle/accounting/spend';
 import { ON_DEMAND, partsOfRung } from '../../../../lib/core/lifecycle/ladder';
 import type { Attempt, FailureClass, Rung } from '../../../../lib/core/lifecycle/record';
 import { EPOCH_MS } from '../../core/epoch';
@@ -11,8 +12,6 @@ import { trueClass } from '../true-class';
 import { countedOtherwise } from './counted';
 import { earlierFailures } from './earlier-failures';
 
-/** The driver of a deleted job reported its steps at most a minute before. */
-const BEAT_MS = 60_000;
 /** Without this field, a text is no heartbeat of a driver. */
 const REQUIRED_FIELD = 'attempt';
 /** An unreadable heartbeat this shortly before the end may have been the last. */
