@@ -11,7 +11,7 @@ import { VERSION } from '../version';
 /** Runs one verb like the command line, and returns its exit code. */
 export type RunVerb = (args: readonly string[], terminal: Terminal) => Promise<number>;
 
-/** Options of `slipway mcp`. */
+/** Options of `slipway tools mcp`. */
 export interface McpOptions {
   /** Additional tools besides those that read, plan and dry-run: `launch`, `stop`. */
   allow?: string;
@@ -66,7 +66,7 @@ const TOOLS: readonly Tool[] = [
     name: 'events',
     description: 'Decisions, attempts, commits and notices of a run',
     places: ['run'],
-    words: ['events'],
+    words: ['status', '--events'],
   },
   {
     name: 'launch',
@@ -77,7 +77,7 @@ const TOOLS: readonly Tool[] = [
   { name: 'stop', description: 'Asks a run to save a checkpoint and stop', places: ['run'], words: ['stop'] },
 ];
 
-/** `slipway mcp`: offers the verbs as tools of an MCP server on stdio until the input ends. */
+/** `slipway tools mcp`: offers the verbs as tools of an MCP server on stdio until the input ends. */
 export async function mcp(
   options: McpOptions,
   runVerb: RunVerb,

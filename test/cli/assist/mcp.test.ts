@@ -91,7 +91,7 @@ test.each([
 });
 
 test('fails: only launch and stop can be allowed', async () => {
-  const { code, stderr } = await runCli('mcp', '--allow', 'everything');
+  const { code, stderr } = await runCli('tools', 'mcp', '--allow', 'everything');
   expect(code).toBe(2);
   expect(stderr).toContain('--allow: must be launch, stop or both, got everything');
 });
