@@ -31,6 +31,14 @@ const COMMON = {
         })),
     },
     {
+      // Half of the MCP server: a validator of answers to questions that a server may ask its client, which ours asks none.
+      name: 'mcp-validator',
+      setup: ({ onLoad }) =>
+        onLoad({ filter: /@modelcontextprotocol\/sdk\/dist\/esm\/validation\/ajv-provider\.js$/ }, () => ({
+          contents: 'export class AjvJsonSchemaValidator {}',
+        })),
+    },
+    {
       // Half a megabyte of the client of EC2 alone: a computed key counts as a side effect, so that no schema of an operation could be left out.
       name: 'aws-schemas',
       setup: ({ onLoad }) =>

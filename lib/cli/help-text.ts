@@ -12,6 +12,19 @@ export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] =
   [EXIT.interrupted, 'interrupted'],
 ];
 
+/** A verb with its name as it is typed, such as `tools schema`. */
+export interface NamedVerb {
+  name: string;
+  command: Command;
+}
+
+/** Every verb; a group of verbs goes before those in it. */
+export const namedVerbs = (root: Command, before = ''): NamedVerb[] =>
+  root.commands.flatMap((command) => {
+    const name = before + command.name();
+    return [{ name, command }, ...namedVerbs(command, `${name} `)];
+  });
+
 /** The output of `slipway VERB --help` on a terminal of 100 columns, without colours. */
 export function helpOf(verb: Command): string {
   let text = '';

@@ -1,31 +1,29 @@
 import { Command, CommanderError } from 'commander';
 import { assistVerbs } from './assist/verbs';
 import { type CommandLine, collect, regionGiven } from './command-line';
+import { earlierVerb } from './earlier-verbs';
 import { environmentVerbs } from './environment/verbs';
 import { EXIT, UsageError } from './exit';
+import { namedVerbs } from './help-text';
 import { initVerbs } from './init/verbs';
 import { launchVerbs } from './launch/verbs';
 import { planVerbs } from './plan/verbs';
 import { platformVerbs } from './platform/verbs';
 import { reportError, usageText } from './report-error';
+import { publishVerbs } from './runs/publish/verbs';
 import { runVerbs } from './runs/verbs';
 import { sandboxVerbs } from './sandbox/verbs';
 import { plainTerminal, processTerminal, type Terminal } from './terminal';
 import { verifyVerbs } from './verify/verbs';
 import { VERSION } from './version';
 
-/** In the order in which `--help` shows them. */
-const VERBS: readonly ((cli: CommandLine) => void)[] = [
-  initVerbs,
-  planVerbs,
-  launchVerbs,
-  runVerbs,
-  environmentVerbs,
-  platformVerbs,
-  verifyVerbs,
-  sandboxVerbs,
-  assistVerbs,
-];
+/** The groups of `--help`, in order. */
+const GROUPS: Readonly<Record<string, readonly ((cli: CommandLine) => void)[]>> = {
+  Run: [planVerbs, launchVerbs, runVerbs],
+  Environment: [initVerbs, environmentVerbs, platformVerbs, verifyVerbs],
+  Weights: [publishVerbs],
+  Tools: [assistVerbs, sandboxVerbs],
+};
 
 /** Adds the options of every verb (docs/reference/command-line.md). */
 function common(command: Command): Command {
@@ -53,8 +51,11 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
   const verb = (name: string, description: string, example: string) =>
     common(root.command(name).description(description).addHelpText('after', `\nExamples:\n  ${example}`));
   const run = (args: readonly string[], into: Terminal) => main(['node', 'slipway', ...args], into);
-  for (const add of VERBS) add({ root, verb, terminal, done, run });
-  return root;
+  for (const [group, verbs] of Object.entries(GROUPS)) {
+    root.commandsGroup(`${group}:`);
+    for (const add of verbs) add({ root, verb, terminal, done, run });
+  }
+  return root.helpCommand(true);
 }
 
 /** Runs the command line and returns its exit code; reports all errors. */
@@ -70,6 +71,8 @@ export async function main(argv: readonly string[], given: Terminal = processTer
     },
   };
   try {
+    const earlier = earlierVerb(argv.slice(2));
+    if (earlier !== undefined) throw new UsageError(earlier);
     await program(terminal, (result) => {
       code = result;
     }).parseAsync([...argv]);
@@ -80,7 +83,7 @@ export async function main(argv: readonly string[], given: Terminal = processTer
     const context = { asJson: wantsJson(argv), hasPrinted, file: argv[3] ?? '' };
     // Without a verb, the help has already been printed to stderr.
     if (error instanceof CommanderError && error.code === 'commander.help') return EXIT.usage;
-    return reportError(error instanceof CommanderError ? usageError(error, argv[2] ?? '') : error, context, terminal);
+    return reportError(error instanceof CommanderError ? usageError(error, argv.slice(2)) : error, context, terminal);
   }
 }
 
@@ -91,8 +94,8 @@ export const reportUncaught = (error: unknown, argv: readonly string[]): number 
 /** Arguments after `--` are a command to run in the container. */
 const wantsJson = (argv: readonly string[]): boolean => argv.slice(0, argv.indexOf('--') >>> 0).includes('--json');
 
-function usageError(error: CommanderError, typed: string): UsageError {
-  const { commands } = program({ out: () => undefined, err: () => undefined }, () => undefined);
-  const verb = commands.some((command) => command.name() === typed) ? typed : undefined;
+function usageError(error: CommanderError, words: readonly string[]): UsageError {
+  const verbs = namedVerbs(program({ out: () => undefined, err: () => undefined }, () => undefined));
+  const verb = [words.slice(0, 2).join(' '), words[0]].find((name) => verbs.some((one) => one.name === name));
   return new UsageError(usageText(error, verb));
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { EXIT_CODES, helpOf } from './help-text';
+import { EXIT_CODES, helpOf, namedVerbs } from './help-text';
 
 const HEAD = `# Command line
 
@@ -19,8 +19,10 @@ Text of jobs, people and files is printed without escape sequences and invisible
 
 /** docs/reference/command-line.md: every verb with its description and the help that it prints. */
 export function referencePage(program: Command): string {
-  const verbs = program.commands.filter((command) => command.name() !== 'help');
-  const rows = verbs.map((verb) => `| [\`${verb.name()}\`](#${verb.name()}) | ${verb.description()} |`);
-  const sections = verbs.map((verb) => `## ${verb.name()}\n\n\`\`\`text\n${helpOf(verb)}\n\`\`\`\n`);
+  const verbs = namedVerbs(program).filter(({ command }) => command.commands.length === 0);
+  const rows = verbs.map(
+    ({ name, command }) => `| [\`${name}\`](#${name.replace(' ', '-')}) | ${command.description()} |`,
+  );
+  const sections = verbs.map(({ name, command }) => `## ${name}\n\n\`\`\`text\n${helpOf(command)}\n\`\`\`\n`);
   return [HEAD, ['| verb | description |', '|---|---|', ...rows, ''].join('\n'), ...sections].join('\n');
 }

@@ -61,7 +61,7 @@ const lineOf = (found: Issue & Partial<FileIssue>, asked: string): string =>
 
 /** Our own messages for command line errors; `$1` is the part that commander names, HEAD is the verb. */
 const WORDS: Readonly<Record<string, readonly [found: RegExp, text: string]>> = {
-  'commander.unknownCommand': [/command '(.*?)'/, '$1: must be a verb of slipway, got an unknown one'],
+  'commander.unknownCommand': [/command '(.*?)'/, '$1: must be a verb of VERB, got an unknown one'],
   'commander.unknownOption': [/option '(.*?)'/, '$1: must be an option of VERB, got an unknown one'],
   'commander.missingArgument': [/argument '(.*?)'/, 'HEAD: must be given <$1>, got nothing'],
   'commander.optionMissingArgument': [/option '(.*?)'/, '$1: must have a value, got nothing'],

@@ -110,7 +110,7 @@ async function record(recorder: Recorder, folder: string, sageMaker: string): Pr
   const output = await recorder.play('launch', 'hello/run.yaml', ...AT, '--yes', '--wait');
   const runId = /hello-\d+/.exec(output)?.[0];
   if (!runId) throw new Error(`docs:images: launch must name the run, got:\n${output}`);
-  await recorder.play('events', runId, ...AT);
+  await recorder.play('status', runId, '--events', ...AT);
 }
 
 /** A picture of a page as Chromium draws it. */

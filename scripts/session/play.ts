@@ -106,7 +106,7 @@ async function typeSession(shell: Shell, folder: string): Promise<void> {
   const ids = runs.map(({ runId }) => runId).sort();
   await shell.type('slipway list');
   await shell.type(`slipway report ${ids.join(' ')}`);
-  await shell.type(`slipway diff ${ids[0]} ${ids[2]}`);
+  await shell.type(`slipway report ${ids[0]} ${ids[2]} --diff`);
   await shell.type(`slipway report ${ids[2]} --html report.html`);
-  await shell.type(`slipway lineage ${ids[2]}`);
+  await shell.type(`slipway status ${ids[2]} --lineage`);
 }

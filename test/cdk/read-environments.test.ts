@@ -136,7 +136,7 @@ describe('the lock file', () => {
     const { problems, environments } = await readEnvironments({ file });
     expect(environments).toEqual([]);
     expect(problems.map((p) => p.text)).toEqual([
-      `${file}:3:16: error: image.base: must have a digest for us-east-1 in ${file.replace('.yaml', '.lock.yaml')}, got cuda; run slipway lock ${file} --base <ECR image with its tag>`,
+      `${file}:3:16: error: image.base: must have a digest for us-east-1 in ${file.replace('.yaml', '.lock.yaml')}, got cuda; run slipway preflight ${file} --lock --base <ECR image with its tag>`,
     ]);
   });
 

@@ -14,7 +14,7 @@ import { ANSWERS } from '../../lib/core/contracts/answers';
 import { HOSTILE_TEXT, hiddenIn } from '../support/hostile-text';
 import { labEnvironment } from '../support/lab-environment';
 import { mockClient } from '../support/mocked-clients';
-import { CLI, runCli } from '../support/run-cli';
+import { runCli, VERBS } from '../support/run-cli';
 
 type Schema = Record<string, unknown> & { properties?: Record<string, Schema>; anyOf?: Schema[]; items?: Schema };
 
@@ -94,67 +94,69 @@ function answering(text: string, refuses = false): void {
 }
 
 const RUN = 'a-261121120000';
-/** Verbs that print what control answers, as they are typed. */
-const PRINTED: Readonly<Record<string, string[]>> = {
-  status: [RUN],
-  list: [],
-  top: [],
-  logs: [RUN],
-  events: [RUN],
-  metrics: [RUN],
-  report: [RUN],
-  lineage: [RUN],
-  diff: [RUN, 'b-261121120000'],
-  note: [RUN, HOSTILE_TEXT],
-  stop: [RUN],
-  resume: [RUN],
-  release: [RUN],
-  delete: [RUN, '--yes'],
-};
+/** What prints what control answers, as it is typed: verbs, and options that select what a verb prints. */
+const PRINTED: readonly string[][] = [
+  ['status', RUN],
+  ['status', RUN, '--chart'],
+  ['status', RUN, '--events'],
+  ['status', RUN, '--lineage'],
+  ['status', RUN, '--note', HOSTILE_TEXT],
+  ['list'],
+  ['list', '--active'],
+  ['list', '--events'],
+  ['logs', RUN],
+  ['report', RUN],
+  ['report', RUN, 'b-261121120000', '--diff'],
+  ['stop', RUN],
+  ['stop', RUN, '--release-pool'],
+  ['resume', RUN],
+  ['delete', RUN, '--yes'],
+];
+/** Those of them that print one document a line with `--json`. */
+const STREAMS = /^logs|--events|--chart/;
+/** Those of them that print no text of people: words of a few, times and numbers; `list --active` finds no run that is not over. */
+const WITHOUT_TEXT = new Set([`stop ${RUN}`, `resume ${RUN}`, 'list --active']);
 /** The others, and whose text they print. */
 const OTHERS: Readonly<Record<string, string>> = {
   init: 'of who types it',
   validate: 'of the run file: its messages are one line each (test/core/config)',
   plan: 'of the run file',
-  schema: 'of the package',
   launch: 'of the run file, and what status prints',
-  matrix: 'of the environment file',
   shell: 'of the session, whose terminal it is',
   publish: 'what report prints',
-  preflight: 'of the account',
+  preflight: 'of the account, the environment file and the registry',
   quota: 'of the account',
-  lock: 'of the registry',
   drift: 'of the account',
-  costs: 'of the account',
   'deployer-policy': 'of the environment file',
   verify: 'of the account',
   sandbox: 'of the sandbox',
   import: 'of the job that is named',
-  mcp: 'what the other verbs print',
-  completion: 'of the package',
+  'tools schema': 'of the package',
+  'tools mcp': 'what the other verbs print',
+  'tools completion': 'of the package',
   team: 'numbers, and in JSON what list prints',
 };
 
 const ownColours = (text: string) => (pc.isColorSupported ? stripVTControlCharacters(text) : text);
 const hidden = (text: string) => hiddenIn(ownColours(text).replaceAll('\n', ''));
-const run = (verb: string, ...more: string[]) =>
-  runCli(verb, ...(PRINTED[verb] ?? []), '--environment', environment, ...more);
+const run = (words: readonly string[], ...more: string[]) => runCli(...words, '--environment', environment, ...more);
 const lines = (text: string) => text.split('\n').length;
 
 test('every verb is tried here, or prints no text of a job or a colleague', () => {
-  expect([...Object.keys(PRINTED), ...Object.keys(OTHERS)].sort()).toEqual(CLI.commands.map((c) => c.name()).sort());
+  const known = new Set([...PRINTED.map(([verb]) => verb), ...Object.keys(OTHERS)]);
+  expect([...known].sort()).toEqual(VERBS.map(({ name }) => name).sort());
 });
 
-describe.each(Object.keys(PRINTED))('%s', (verb) => {
+describe.each(PRINTED.map((words) => ({ words, name: words.join(' ') })))('$name', ({ words, name }) => {
   beforeEach(() => answering(HOSTILE_TEXT));
 
   test('prints visible text, in as many lines as for harmless text', async () => {
-    const { stdout, stderr, code } = await run(verb);
+    const { stdout, stderr, code } = await run(words);
     expect(`${stdout}${stderr}`).not.toBe('');
     expect(hidden(`${stdout}\n${stderr}`)).toEqual([]);
     expect(`${stdout}\n${stderr}`).not.toMatch(/^fake-run/m);
     answering('harmless');
-    const harmless = await run(verb);
+    const harmless = await run(words);
     expect([code, lines(stdout), lines(stderr)]).toEqual([
       harmless.code,
       lines(harmless.stdout),
@@ -163,33 +165,32 @@ describe.each(Object.keys(PRINTED))('%s', (verb) => {
   });
 
   test('prints JSON of visible characters, with the text as it was written', async () => {
-    const { stdout } = await run(verb, '--json');
+    const { stdout } = await run(words, '--json');
     expect(hidden(stdout)).toEqual([]);
-    const documents = ['logs', 'events', 'metrics'].includes(verb) ? stdout.split('\n') : [stdout];
+    const documents = STREAMS.test(name) ? stdout.split('\n') : [stdout];
     const values = documents.map((document) => JSON.stringify(JSON.parse(document)));
-    const printsText = !['stop', 'resume', 'top'].includes(verb);
-    if (printsText) expect(values.join()).toContain(JSON.stringify(HOSTILE_TEXT).slice(1, -1));
+    if (!WITHOUT_TEXT.has(name)) expect(values.join()).toContain(JSON.stringify(HOSTILE_TEXT).slice(1, -1));
   });
 
   test('prints a refusal as visible text', async () => {
     answering(HOSTILE_TEXT, true);
-    const { stdout, stderr } = await run(verb);
+    const { stdout, stderr } = await run(words);
     expect(hidden(`${stdout}\n${stderr}`)).toEqual([]);
   });
 });
 
 test('a megabyte in each field is cut', async () => {
   answering('x'.repeat(1_000_000));
-  for (const verb of ['status', 'list', 'report', 'lineage']) {
-    const { stdout } = await run(verb);
-    expect(stdout.length, verb).toBeLessThan(60_000);
+  for (const words of [['status', RUN], ['list'], ['report', RUN], ['status', RUN, '--lineage']]) {
+    const { stdout } = await run(words);
+    expect(stdout.length, words.join(' ')).toBeLessThan(60_000);
   }
 });
 
 test('the page of a report has no hidden character and no line of its own from any text', async () => {
   answering(HOSTILE_TEXT);
   const file = path.join(folder, 'page.html');
-  await run('report', '--html', file);
+  await run(['report', RUN], '--html', file);
   const page = readFileSync(file, 'utf8');
   expect(page).toContain('job-');
   expect(hiddenIn(page.replace(/[\n\t]/g, ''))).toEqual([]);

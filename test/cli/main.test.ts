@@ -2,8 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { program } from '../../lib/cli/main';
-import { runCli } from '../support/run-cli';
+import { CLI, runCli, VERBS } from '../support/run-cli';
 import { DESCRIPTOR } from '../support/runs';
 
 let folder: string;
@@ -24,46 +23,54 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 test('the verbs and their options are what scripts rely on', () => {
-  const commands = program({ out: () => {}, err: () => {} }, () => {}).commands;
-  const options = Object.fromEntries(commands.map((c) => [c.name(), c.options.map((o) => o.long).join(' ')]));
+  const options = Object.fromEntries(
+    VERBS.map(({ name, command }) => [name, command.options.map((o) => o.long).join(' ')]),
+  );
   const common = '--environment --region --set --json';
-  expect(options).toMatchObject({
+  expect(options).toEqual({
     init: `${common} --team --instance-type --ci --pipeline --run --package --yes`,
-    schema: common,
     validate: `${common} --sizes`,
     plan: `${common} --search --search-libraries --html --by --calibrate`,
-    report: `${common} --html`,
+    report: `${common} --html --diff`,
+    publish: `${common} --to --registry --inference-image --overwrite`,
     launch: `${common} --dry-run --out --matrix --stop-when --smoke --run-id --at --after --preemptible --note --client-request-id --yes --wait --no-logs`,
     import: common,
-    top: common,
-    mcp: '--allow',
-    metrics: `${common} --watch`,
-    preflight: common,
+    'tools schema': '--json',
+    'tools completion': '',
+    'tools mcp': '--allow',
+    preflight: `${common} --regions --lock --base`,
     quota: `${common} --request --yes --wait`,
-    lock: `${common} --base`,
-    status: `${common} --wait`,
-    list: `${common} --state --tag --search`,
-    note: common,
-    diff: common,
-    matrix: `${common} --regions`,
+    status: `${common} --wait --chart --watch --events --follow --since --lineage --note`,
+    list: `${common} --state --tag --search --active --events --follow --since`,
     drift: common,
-    costs: `${common} --team --month`,
-    team: `${common} --team --month --html`,
+    team: `${common} --team --month --html --costs`,
+    verify: `${common} --level --yes --resume --cpu-type --efa-type --image`,
+    sandbox: '--state-dir --python --auth --persist --region --unset --raise-quotas --json',
+    delete: `${common} --yes`,
     'deployer-policy': common,
     logs: `${common} --follow --node --errors --since`,
     shell: `${common} --node`,
-    stop: common,
+    stop: `${common} --release-pool`,
     resume: common,
   });
 });
 
-test.each(['lock', 'deployer-policy'])('fails: %s of a run file says so once', async (verb) => {
-  const { code, stderr } = await runCli(verb, at('run.yaml'));
-  expect([code, stderr.trim()]).toEqual([
-    2,
-    `slipway: ${at('run.yaml')}: must be an environment file, got a run file; name one such as environments/research.yaml`,
-  ]);
+test('--help shows at most 24 verbs, in four groups', async () => {
+  const { stdout } = await runCli('--help');
+  expect(CLI.commands.length).toBeLessThanOrEqual(24);
+  expect(stdout.match(/^\w+:$/gm)).toEqual(['Options:', 'Run:', 'Environment:', 'Weights:', 'Tools:']);
 });
+
+test.each([['preflight', '--lock'], ['deployer-policy']])(
+  'fails: %s %s of a run file says so once',
+  async (verb, ...more) => {
+    const { code, stderr } = await runCli(verb, at('run.yaml'), ...more);
+    expect([code, stderr.trim()]).toEqual([
+      2,
+      `slipway: ${at('run.yaml')}: must be an environment file, got a run file; name one such as environments/research.yaml`,
+    ]);
+  },
+);
 
 test('fails: launch of an environment file says so once', async () => {
   const file = write('lab.yaml', 'name: lab\nregions: { us-west-2: {} }\nteams: { nlp: {} }\n');
@@ -141,7 +148,21 @@ describe('wrong usage is exit 2, one line, no stack trace', () => {
       ['init', '/dev/null/x', '--yes'],
       /^slipway: init: must be a folder that can be written, got \/dev\/null\/x \(ENOTDIR\)/,
     ],
-    [['schema', 'job'], /must be run, environment or answers, got job/],
+    [['tools', 'schema', 'job'], /^slipway: tools schema: must be run, environment or answers, got job/],
+    [
+      ['tools', 'dance'],
+      /^slipway: dance: must be a verb of slipway tools, got an unknown one; see slipway tools --help/,
+    ],
+    [['tools', 'mcp', '--nope'], /^slipway: --nope: must be an option of slipway tools mcp, got an unknown one/],
+    [['status', 'x', '--chart', '--events'], /^slipway: --events: must not be used with --chart, got both; leave one/],
+    [['status', 'x', '--watch'], /^slipway: --watch: must be used with --chart, got --watch alone; add --chart$/],
+    [['status', 'x', '--note', 'y', '--follow'], /^slipway: --follow: must not be used with --note, got both; leave/],
+    [['list', '--events', '--state', 'running'], /^slipway: --state: must not be used with --events, got both; leave/],
+    [['list', '--active', '--since', '1d'], /^slipway: --since: must not be used with --active, got both; leave/],
+    [['preflight', '--lock'], /^slipway: preflight: must be given <file> with --lock, got nothing; see slipway pref/],
+    [['preflight', 'x', '--base', 'y'], /^slipway: --base: must be used with --lock, got --base alone; add --lock$/],
+    [['report', 'x', 'y', '--diff', '--html', 'z'], /^slipway: --html: must not be used with --diff, got both; leave/],
+    [['team', 'x', '--costs', '--html', 'z'], /^slipway: --html: must not be used with --costs, got both; leave one/],
     [['sandbox', 'dance'], /must be start, env, deploy, status or stop, got dance/],
     [['logs', 'x', '--since', 'soon'], /--since: must be a time or a span/],
     [['launch', 'x', '--at', 'soon'], /^slipway: --at: must be a time of the next 90 days.*got soon/],

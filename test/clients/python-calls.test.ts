@@ -71,10 +71,10 @@ test('every request is one that control takes', () => {
 
 test.each<[action: string, words: string[]]>([
   ['list', ['list', '--state', 'running,queued', '--tag', 'matrix=x', '--tag', 'project', '--search', 'rate']],
-  ['note', ['note', 'a-261121120000', 'half of it']],
+  ['note', ['status', 'a-261121120000', '--note', 'half of it']],
   ['stop', ['stop', 'a-261121120000']],
   ['resume', ['resume', 'a-261121120000']],
-  ['release', ['release', 'a-261121120000']],
+  ['release', ['stop', 'a-261121120000', '--release-pool']],
   ['logs', ['logs', 'a-261121120000', '--node', '2', '--since', '2026-11-22T00:00:00Z']],
 ])('%s', async (action, words) => {
   await runCli(...words, '--environment', ENVIRONMENT);
@@ -159,7 +159,7 @@ for line in sys.stdin:
   return lines(python3(program, pairs.map((pair) => JSON.stringify(pair)).join('\n'))).map((line) => JSON.parse(line));
 }
 
-test('differences of options are those that `slipway diff` finds, whatever the options', () => {
+test('differences of options are those that `slipway report --diff` finds, whatever the options', () => {
   const value = fc.letrec((tie) => ({
     any: fc.oneof(
       { maxDepth: 3 },
@@ -182,7 +182,7 @@ test('differences of options are those that `slipway diff` finds, whatever the o
   expect(expected.flat().length).toBeGreaterThan(100);
 });
 
-test('losses at equal steps are those of `slipway diff`', () => {
+test('losses at equal steps are those of `slipway report --diff`', () => {
   const step = fc.record({
     step: fc.integer({ min: 1, max: 40 }),
     loss: fc.integer({ min: 1, max: 9 }),
@@ -198,7 +198,7 @@ test('losses at equal steps are those of `slipway diff`', () => {
 const TEXT = fc.constantFrom('', 'a', 's3://b/runs/nlp/base/step-20/', 's3://{dataBucket}/x', 'base-261121120000');
 const NUMBER = fc.constantFrom<unknown>(null, 0, 20, 1.5, true, 'x');
 
-test('what a checkpoint says of itself is read as `slipway lineage` does, whatever its marker holds', () => {
+test('what a checkpoint says of itself is read as `slipway status --lineage` does, whatever its marker holds', () => {
   const names = ['runId', 'attempt', 'step', 'tokens', 'savedAt', 'configHash', 'codeDigest', 'imageUri'] as const;
   const fields = Object.fromEntries(names.map((name) => [name, fc.oneof(TEXT, NUMBER)]));
   const data = fc.oneof(
@@ -216,7 +216,7 @@ test('what a checkpoint says of itself is read as `slipway lineage` does, whatev
   expect(expected.filter((each) => each !== null).length).toBeGreaterThan(100);
 });
 
-test('what a run was made from is what `slipway lineage` says', () => {
+test('what a run was made from is what `slipway status --lineage` says', () => {
   const channel = fc.oneof(
     fc.constant(null),
     fc.record({ channel: TEXT, s3: TEXT }, { requiredKeys: ['s3'] }),
@@ -279,7 +279,14 @@ async function lineages(published: string): Promise<[cli: unknown, python: unkno
     if (!Key.endsWith('slipway.json')) throw Object.assign(new Error('gone'), { name: 'NoSuchKey' });
     return { Body: { transformToString: async () => published } };
   });
-  const { code, stdout } = await runCli('lineage', 's3://elsewhere/model', '--environment', ENVIRONMENT, '--json');
+  const { code, stdout } = await runCli(
+    'status',
+    's3://elsewhere/model',
+    '--lineage',
+    '--environment',
+    ENVIRONMENT,
+    '--json',
+  );
   const script = `
 import io, json, runpy, sys
 found = runpy.run_path(${JSON.stringify(SCRIPT)})
@@ -301,7 +308,7 @@ except found["slipway"].UsageError as error: print(json.dumps(str(error)))`;
   return [code === 0 ? document : document.issues[0].message, python];
 }
 
-test('published weights of a run that is gone have the lineage that lies beside them, as for `slipway lineage`', async () => {
+test('published weights of a run that is gone have the lineage that lies beside them, as for `slipway status --lineage`', async () => {
   const lineage = { of: 'tuned', checkpoint: null, runs: [{ runId: 'tuned' }, { runId: 'base' }], notes: ['a note'] };
   const [cli, python] = await lineages(JSON.stringify({ lineage }));
   expect(cli).toEqual({

@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { program } from '../../lib/cli/main';
 import { PYTHON } from '../support/python';
+import { VERBS } from '../support/run-cli';
 
 /** Method of the client by verb: of Environment or of Run. */
 const METHODS: Readonly<Record<string, string>> = {
@@ -12,23 +12,23 @@ const METHODS: Readonly<Record<string, string>> = {
   plan: 'Environment.plan',
   launch: 'Environment.launch',
   list: 'Environment.runs',
-  lineage: 'Environment.lineage',
   status: 'Run.status',
-  metrics: 'Run.metrics',
   logs: 'Run.logs',
-  events: 'Run.timeline',
   report: 'Run.report',
-  diff: 'Run.diff',
   publish: 'Run.publish',
-  note: 'Run.note',
   stop: 'Run.stop',
-  release: 'Run.release',
   resume: 'Run.resume',
 };
 /** What only an option of a verb does, with its method. */
 const OPTIONS: readonly [verb: string, option: string, method: string][] = [
   ['plan', '--by', 'Environment.plan_by'],
   ['status', '--wait', 'Run.wait'],
+  ['status', '--chart', 'Run.metrics'],
+  ['status', '--events', 'Run.timeline'],
+  ['status', '--lineage', 'Environment.lineage'],
+  ['status', '--note', 'Run.note'],
+  ['report', '--diff', 'Run.diff'],
+  ['stop', '--release-pool', 'Run.release'],
   ['launch', '--wait', 'Run.wait'],
   ['launch', '--matrix', 'Environment.sweep'],
   ['launch', '--stop-when', 'Sweep.wait'],
@@ -39,32 +39,27 @@ const MORE: Readonly<Record<string, string>> = {
   'Run.lineage': 'Environment.lineage of the run',
   'Sweep.results': 'what `launch --matrix --wait` prints at its end',
   'Run.checkpoints': 'checkpoints of `slipway report --json`',
-  'Run.configuration': 'what `slipway diff` compares',
+  'Run.configuration': 'what `slipway report --diff` compares',
 };
 /** Verbs that the client leaves out. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
   init: 'makes files of a project',
-  schema: 'prints files of the package',
-  top: 'redraws a terminal; Environment.runs and Run.status have its numbers',
   shell: 'hands the terminal to the Session Manager plugin',
   preflight: 'looks at the account; Environment.launch is judged by the launcher in any case',
   delete: 'shows what it would delete and asks',
   quota: 'looks at the account',
-  lock: 'for who deploys',
-  matrix: 'for who deploys',
   drift: 'for who deploys',
-  costs: 'for who deploys',
   team: 'for who deploys',
   'deployer-policy': 'for who deploys',
   verify: 'for who deploys',
   sandbox: 'starts processes of Node',
   import: 'reads YAML and captured requests; a module of TypeScript',
-  completion: 'of the command itself',
-  mcp: 'of the command itself',
+  'tools schema': 'prints files of the package',
+  'tools completion': 'of the command itself',
+  'tools mcp': 'of the command itself',
 };
 
-const COMMANDS = program({ out: () => undefined, err: () => undefined }, () => undefined).commands;
-const verbs = COMMANDS.map((command) => command.name());
+const verbs = VERBS.map(({ name }) => name);
 
 test('each verb has a method or a reason', () => {
   const known = [...Object.keys(METHODS), ...Object.keys(LEFT_OUT)];
@@ -93,23 +88,20 @@ test('each method is on the page of the client', () => {
 
 test('each option that is named is one of its verb', () => {
   const missing = OPTIONS.filter(
-    ([verb, option]) =>
-      !COMMANDS.find((command) => command.name() === verb)?.options.some(({ long }) => long === option),
+    ([verb, option]) => !VERBS.find(({ name }) => name === verb)?.command.options.some(({ long }) => long === option),
   );
   expect(missing).toEqual([]);
 });
 
-test('python -m slipway has the verbs that have a method, but for what only notebooks show', () => {
+test('python -m slipway has the verbs that have a method, and their options but for what only notebooks show', () => {
   const script = `
 import json, runpy
 runpy.run_path(${JSON.stringify(path.join(__dirname, 'record_calls.py'))})
 import slipway.__main__
 actions = slipway.__main__._parser()._subparsers._group_actions
-print(json.dumps(sorted(name for action in actions for name in action.choices)))`;
-  const found = JSON.parse(execFileSync(PYTHON, ['-c', script], { encoding: 'utf8' })) as string[];
-  expect(found).toEqual(
-    Object.keys(METHODS)
-      .filter((verb) => verb !== 'metrics')
-      .sort(),
-  );
+print(json.dumps({name: list(verb._option_string_actions) for action in actions for name, verb in action.choices.items()}))`;
+  const found = JSON.parse(execFileSync(PYTHON, ['-c', script], { encoding: 'utf8' })) as Record<string, string[]>;
+  expect(Object.keys(found).sort()).toEqual(Object.keys(METHODS).sort());
+  const missing = OPTIONS.filter(([verb, option]) => !found[verb]?.includes(option)).map(([, option]) => option);
+  expect(missing).toEqual(['--chart', '--matrix', '--stop-when']);
 });

@@ -7,12 +7,12 @@ import { expect, test } from 'vitest';
 import { type Block, blocksOf, pages } from '../support/pages';
 import { ROOT } from '../support/repository-files';
 import { runCli } from '../support/run-cli';
-import { callsOf, misspelt } from '../support/shell-words';
+import { callsOf, misspelt, readCall } from '../support/shell-words';
 
 /** Pages whose blocks another test plays word for word. */
 const PLAYED = ['README.md'];
 /** Verbs that need nothing but files. */
-const OFFLINE = ['validate', 'plan', 'schema', 'completion'];
+const OFFLINE = ['validate', 'plan', 'tools schema', 'tools completion'];
 const SHELLS = ['sh', 'bash', 'shell', 'console'];
 
 /** Commands of a block: without comments and here-documents, lines that go on joined. */
@@ -34,8 +34,8 @@ const missingScripts = (command: string): string[] =>
   );
 
 const isRunHere = (command: string): boolean => {
-  const [[verb = ''] = [], ...others] = callsOf(command);
-  return others.length === 0 && OFFLINE.includes(verb) && !/[|;&>]/.test(command);
+  const [call = [], ...others] = callsOf(command);
+  return others.length === 0 && OFFLINE.includes(readCall(call).name) && !/[|;&>]/.test(command);
 };
 
 const BLOCKS = pages()

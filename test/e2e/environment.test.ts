@@ -168,7 +168,7 @@ test('a matrix launches one run per value and compares them', async () => {
   expect(runs.map(({ loss }) => Number(loss).toFixed(4))).toEqual(['0.1667', '0.6667']);
   const [fast = '', slow = ''] = runs.map(({ runId }) => String(runId));
   const answer = async (...args: string[]) => JSON.parse(await deployed.slipway(...args, '--json'));
-  const found = ANSWERS.diff.parse(await answer('diff', fast, slow));
+  const found = ANSWERS.diff.parse(await answer('report', fast, slow, '--diff'));
   expect(found.options).toEqual([{ path: 'code.arguments.rate', values: [2, 0.5] }]);
   expect([found.code.isSame, found.driver.isSame, found.image.isSame]).toEqual([true, true, true]);
   const side = ANSWERS.comparison.parse(await answer('report', fast, slow));
@@ -176,7 +176,9 @@ test('a matrix launches one run per value and compares them', async () => {
     [fast, '0.1667'],
     [slow, '0.6667'],
   ]);
-  expect(ANSWERS.noted.parse(await answer('note', slow, 'half of the best rate'))).toMatchObject({ runId: slow });
+  expect(ANSWERS.noted.parse(await answer('status', slow, '--note', 'half of the best rate'))).toMatchObject({
+    runId: slow,
+  });
   const searched = ANSWERS.runList.parse(await answer('list', '--search', 'BEST RATE', '--tag', `matrix=${group}`));
   expect(searched.runs.map(({ runId, note }) => [runId, note])).toEqual([[slow, 'half of the best rate']]);
 });

@@ -94,7 +94,7 @@ const printed = async <T>(...command: string[]) =>
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as T);
-const events = (runId: string) => printed<Told>('events', runId);
+const events = (runId: string) => printed<Told>('status', runId, '--events');
 
 /** Until a run has made so many steps, by its log: the heartbeat that `status` shows is up to a minute old. */
 const reaches = (runId: string, step: number) =>

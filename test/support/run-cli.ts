@@ -1,3 +1,4 @@
+import { namedVerbs } from '../../lib/cli/help-text';
 import { main, program } from '../../lib/cli/main';
 
 export interface CliResult {
@@ -8,6 +9,9 @@ export interface CliResult {
 
 /** The verbs and options of the command line; what it prints goes nowhere. */
 export const CLI = program({ out: () => undefined, err: () => undefined }, () => undefined);
+
+/** Each of its verbs with its name as it is typed, those of a group in its place. */
+export const VERBS = namedVerbs(CLI).filter(({ command }) => command.commands.length === 0);
 
 /** Runs the command line in this process. */
 export async function runCli(...args: string[]): Promise<CliResult> {

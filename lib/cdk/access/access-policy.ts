@@ -45,7 +45,7 @@ export function researcherStatements(context: AccessContext, team: string): Exac
 }
 
 /**
- * The platform team: every team's alias, data of all teams, `costs` and `drift`. Deploying needs the deployer's permissions, not this
+ * The platform team: every team's alias, data of all teams, `team --costs` and `drift`. Deploying needs the deployer's permissions, not this
  * role's.
  */
 export function platformAdminStatements(context: AccessContext): ExactStatement[] {
@@ -71,7 +71,7 @@ export function platformAdminStatements(context: AccessContext): ExactStatement[
   ];
 }
 
-/** Reads everything that happened but no data: `status`, `list`, `events`, `logs`, `team`, `costs` and `drift` work with it. */
+/** Reads everything that happened but no data: `status`, `list`, `logs`, `team` and `drift` work with it. */
 export function auditorStatements(context: AccessContext): ExactStatement[] {
   const { auditAliasArns = [] } = context;
   return [

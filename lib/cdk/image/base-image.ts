@@ -6,7 +6,7 @@ export function baseImageUri(base: ImageBase, region: string): string {
   if (uri) return uri;
   throw new Error(
     base === 'cuda'
-      ? `image.base: must be locked to a digest for ${region}, got cuda; run slipway lock, or name an image with image.uri`
+      ? `image.base: must be locked to a digest for ${region}, got cuda; run slipway preflight --lock, or name an image with image.uri`
       : `image.base: must be published in ${region}, got ${base}; use another base, or name an image with image.uri`,
   );
 }

@@ -19,7 +19,7 @@ export interface Names {
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 /**
- * `slipway completion bash|zsh|fish` prints the script that the shell loads at its start. The script calls `slipway completion candidates
+ * `slipway tools completion bash|zsh|fish` prints the script that the shell loads at its start. The script calls `slipway tools completion candidates
  * -- WORDS...`, which prints the possible completions of the last word, one per line; if it prints nothing, the shell offers files.
  */
 export async function completion(
@@ -33,7 +33,7 @@ export async function completion(
     return EXIT.done;
   }
   if (!(SHELLS as readonly string[]).includes(action))
-    throw new UsageError(`completion: must be bash, zsh or fish, got ${action}; use one of them`);
+    throw new UsageError(`tools completion: must be bash, zsh or fish, got ${action}; use one of them`);
   terminal.out(SCRIPTS[action as (typeof SHELLS)[number]]);
   return EXIT.done;
 }
@@ -45,12 +45,23 @@ export async function completion(
 export async function candidates(words: readonly string[], root: Command, names: Names): Promise<string[]> {
   const current = words.at(-1) ?? '';
   const before = words.slice(0, -1);
-  const verb = root.commands.find((command) => command.name() === before[0]);
-  const found = verb ? await below(verb, before.slice(1), current, names) : before.length > 0 ? [] : verbsOf(root);
+  const found = await completions(root, before, current, names);
   return found.filter((candidate) => candidate.startsWith(current)).sort();
 }
 
 const verbsOf = (root: Command): string[] => root.commands.map((command) => command.name());
+
+async function completions(
+  parent: Command,
+  before: readonly string[],
+  current: string,
+  names: Names,
+): Promise<string[]> {
+  if (parent.commands.length === 0) return below(parent, before, current, names);
+  const verb = parent.commands.find((command) => command.name() === before[0]);
+  if (verb) return completions(verb, before.slice(1), current, names);
+  return before.length > 0 ? [] : verbsOf(parent);
+}
 
 async function below(verb: Command, before: readonly string[], current: string, names: Names): Promise<string[]> {
   const last = before.at(-1) ?? '';
@@ -104,23 +115,23 @@ async function argumentValues(verb: string, name: string, given: CompletionOptio
 
 /** The completion script of each shell. Names in the account are requested each time; nothing is cached on disk. */
 const SCRIPTS: Readonly<Record<(typeof SHELLS)[number], string>> = {
-  bash: `# slipway completion for bash: eval "$(slipway completion bash)"
+  bash: `# slipway tools completion for bash: eval "$(slipway tools completion bash)"
 _slipway() {
   local IFS=$'\\n'
-  COMPREPLY=($(slipway completion candidates -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+  COMPREPLY=($(slipway tools completion candidates -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
 }
 complete -o default -F _slipway slipway`,
-  zsh: `# slipway completion for zsh: eval "$(slipway completion zsh)"
+  zsh: `# slipway tools completion for zsh: eval "$(slipway tools completion zsh)"
 _slipway() {
   local -a found
-  found=(\${(f)"$(slipway completion candidates -- "\${(@)words[2,CURRENT]}" 2>/dev/null)"})
+  found=(\${(f)"$(slipway tools completion candidates -- "\${(@)words[2,CURRENT]}" 2>/dev/null)"})
   if (( \${#found} )); then compadd -a found; else _files; fi
 }
 compdef _slipway slipway`,
-  fish: `# slipway completion for fish: slipway completion fish | source
+  fish: `# slipway tools completion for fish: slipway tools completion fish | source
 function __slipway_candidates
   set -l words (commandline -opc) (commandline -ct)
-  slipway completion candidates -- $words[2..-1] 2>/dev/null
+  slipway tools completion candidates -- $words[2..-1] 2>/dev/null
 end
 complete -c slipway -a '(__slipway_candidates)'`,
 };

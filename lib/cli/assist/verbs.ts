@@ -20,32 +20,37 @@ export function assistVerbs(cli: CommandLine): void {
     .action(async (from: string, options: CommonOptions) =>
       cli.done(await (await import('./import.js')).importJob(from, options, cli.terminal)),
     );
-  completionVerb(cli);
-  mcpVerb(cli);
+  toolVerbs(cli);
 }
 
-/** Has none of the options of the other verbs: its arguments are the words of another command line. */
-function completionVerb(cli: CommandLine): void {
-  cli.root
+/** Their arguments are not those of runs and environments, so they have none of the common options. */
+function toolVerbs(cli: CommandLine): void {
+  const tools = cli.root.command('tools').description('for editors, shells and AI assistants: schema, completion, mcp');
+  tools
+    .command('schema <run|environment|answers>')
+    .description('print the JSON Schema of a file, for editors, or of the --json output, for scripts')
+    .option('--json', 'print one JSON document to stdout, as always')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  slipway tools schema run > run.schema.json\n  slipway tools schema answers > answers.schema.json',
+    )
+    .action(async (kind: string) => cli.done((await import('./schema.js')).schema(kind, cli.terminal)));
+  tools
     .command('completion <shell> [words...]')
     .description('print the completion script of a shell: bash, zsh or fish')
     .addHelpText(
       'after',
-      '\nExamples:\n  eval "$(slipway completion bash)"       # in ~/.bashrc; the same for zsh\n  slipway completion fish | source        # in ~/.config/fish/config.fish',
+      '\nExamples:\n  eval "$(slipway tools completion bash)"       # in ~/.bashrc; the same for zsh\n  slipway tools completion fish | source        # in ~/.config/fish/config.fish',
     )
     .action(async (shell: string, words: string[]) => {
       const { completion } = await import('./completion.js');
       cli.done(await completion(shell, words, cli, NAMES));
     });
-}
-
-/** Its tools are the other verbs, run like the command line runs them. */
-function mcpVerb(cli: CommandLine): void {
-  cli.root
+  tools
     .command('mcp')
     .description('start an MCP server on stdio with read, plan and dry-run verbs as tools')
     .option('--allow <launch,stop>', 'also provide tools that launch or stop runs')
-    .addHelpText('after', '\nExamples:\n  slipway mcp\n  slipway mcp --allow launch,stop')
+    .addHelpText('after', '\nExamples:\n  slipway tools mcp\n  slipway tools mcp --allow launch,stop')
     .action(async (options: McpOptions) => {
       const { mcp } = await import('./mcp.js');
       cli.done(await mcp(options, cli.run, cli.terminal));

@@ -22,12 +22,12 @@ import { json, type Terminal } from '../terminal';
 import { refuseRunFile } from './environment-file';
 import { type ImageVersions, readImageVersions, versionChanges } from './image-versions';
 
-/** Options of `slipway lock`. */
+/** Options of `slipway preflight --lock`. */
 export interface LockOptions extends CommonOptions {
   base?: string;
 }
 
-/** `slipway lock FILE`: reads the digest of the base image's tag from ECR in each region and writes `<environment>.lock.yaml`. */
+/** `slipway preflight FILE --lock`: reads the digest of the base image's tag from ECR in each region and writes `<environment>.lock.yaml`. */
 export async function lock(file: string, options: LockOptions, terminal: Terminal): Promise<number> {
   const text = readText(file);
   refuseRunFile(file, text);

@@ -86,7 +86,9 @@ function nextCommands(file: string, { environment, set = [] }: CommonOptions, re
   const named = words.map(quoted).join(' ');
   return [
     `to request the increases and wait: slipway quota ${named} --region ${region} --request --wait`,
-    ...(fileMeant(file) === undefined ? [] : [`to find regions with sufficient quotas: slipway matrix ${named}`]),
+    ...(fileMeant(file) === undefined
+      ? []
+      : [`to find regions with sufficient quotas: slipway preflight ${named} --regions`]),
   ].join('\n');
 }
 

@@ -1,18 +1,43 @@
 import type { CommandLine } from '../command-line';
-import type { CommonOptions } from '../inputs';
+import { UsageError } from '../exit';
+import { modeOf } from '../modes';
+import type { Terminal } from '../terminal';
 import type { LockOptions } from './lock';
 import type { QuotaOptions } from './quota';
+import type { RegionOptions } from './regions';
+
+interface PreflightOptions extends LockOptions, RegionOptions {
+  lock?: boolean;
+}
 
 /** Verbs on resources and quotas that an account has for runs. */
 export function environmentVerbs(cli: CommandLine): void {
   cli
     .verb(
       'preflight [file]',
-      'check quotas and other prerequisites in the account',
-      'slipway preflight runs/llama2-13b.yaml --environment research\n  slipway preflight environments/research.yaml --region us-west-2',
+      'check quotas and other prerequisites in the account; or compare regions, or lock the base image',
+      [
+        'slipway preflight runs/llama2-13b.yaml --environment research',
+        'slipway preflight environments/research.yaml --region us-west-2',
+        'slipway preflight runs/llama3-8b-fsdp.yaml --regions us-east-1,us-east-2,us-west-2',
+        'slipway preflight environments/research.yaml --lock',
+        'slipway preflight environments/cuda.yaml --lock --base 111122223333.dkr.ecr.{region}.amazonaws.com/nvidia/cuda:12.9',
+      ].join('\n  '),
     )
-    .action(async (file: string | undefined, options: CommonOptions) =>
-      cli.done(await (await import('./preflight.js')).preflight(file, options, cli.terminal)),
+    .option(
+      '--regions [a,b]',
+      "rank regions by availability of the quotas, zones, images, prices and endpoint services that the file needs; default: those of the environment, or those with a known price for the run's instance types",
+    )
+    .option(
+      '--lock',
+      'write the digests of the base image in every region of an environment file, from ECR, to <environment>.lock.yaml',
+    )
+    .option(
+      '--base <image>',
+      'with --lock: base image in ECR, with tag, for base cuda; {region} stands for each region',
+    )
+    .action(async (file: string | undefined, options: PreflightOptions) =>
+      cli.done(await runPreflight(file, options, cli.terminal)),
     );
   cli
     .verb(
@@ -26,14 +51,13 @@ export function environmentVerbs(cli: CommandLine): void {
     .action(async (file: string, options: QuotaOptions) =>
       cli.done(await (await import('./quota.js')).quota(file, options, cli.terminal)),
     );
-  cli
-    .verb(
-      'lock <file>',
-      'write the digests of the base image in every region, from ECR, to <environment>.lock.yaml',
-      'slipway lock environments/research.yaml\n  slipway lock environments/cuda.yaml --base 111122223333.dkr.ecr.{region}.amazonaws.com/nvidia/cuda:12.9',
-    )
-    .option('--base <image>', 'base image in ECR, with tag, for base cuda; {region} stands for each region')
-    .action(async (file: string, options: LockOptions) =>
-      cli.done(await (await import('./lock.js')).lock(file, options, cli.terminal)),
-    );
+}
+
+async function runPreflight(file: string | undefined, options: PreflightOptions, terminal: Terminal): Promise<number> {
+  const mode = modeOf(options, { '': [], regions: [], lock: ['base'] });
+  if (mode === undefined) return (await import('./preflight.js')).preflight(file, options, terminal);
+  if (file === undefined)
+    throw new UsageError(`preflight: must be given <file> with --${mode}, got nothing; see slipway preflight --help`);
+  if (mode === 'regions') return (await import('./regions.js')).rankRegions(file, options, terminal);
+  return (await import('./lock.js')).lock(file, options, terminal);
 }

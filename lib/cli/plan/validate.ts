@@ -50,7 +50,7 @@ function findIssues(given: GivenFile, options: CommonOptions): FileIssue[] {
   return issues.map((found) => ({ ...found, file, position: positionOf(parsePath(found.path) ?? []) }));
 }
 
-/** A file may be checked without its run files, and before `slipway lock`: only a deploy needs them. */
+/** A file may be checked without its run files, and before `slipway preflight --lock`: only a deploy needs them. */
 const withoutNeighbours = (found: FileIssue): FileIssue => (found.isAbsent ? { ...found, level: 'warning' } : found);
 
 /** Contains `file` only if it differs from the given one: a lock file, or a run file that an environment names. */

@@ -6,13 +6,6 @@ import type { ValidateOptions } from './validate';
 export function planVerbs(cli: CommandLine): void {
   cli
     .verb(
-      'schema <run|environment|answers>',
-      'print the JSON Schema of a file, for editors, or of the --json output, for scripts',
-      'slipway schema run > run.schema.json\n  slipway schema answers > answers.schema.json',
-    )
-    .action(async (kind: string) => cli.done((await import('./schema.js')).schema(kind, cli.terminal)));
-  cli
-    .verb(
       'validate <file>',
       'check a run file or an environment file against every rule, offline',
       'slipway validate runs/llama2-13b.yaml\n  slipway validate environments/research.yaml --sizes',

@@ -15,7 +15,7 @@ import type { CommonOptions } from '../inputs';
 import { MAX_RUNS, readRuns, readStatus } from '../runs/read-status';
 import { json, type Terminal } from '../terminal';
 
-/** Options of `slipway costs`. */
+/** Options of `slipway team --costs`. */
 export interface CostOptions extends CommonOptions {
   team?: string;
   month?: string;
@@ -38,7 +38,7 @@ interface TeamCosts {
 const COST_EXPLORER_REGION = 'us-east-1';
 const SAGEMAKER = 'Amazon SageMaker';
 
-/** `slipway costs ENVIRONMENT [--team T] [--month M]`: compares the ledger of runs with Cost Explorer, by team. */
+/** `slipway team ENVIRONMENT --costs [--team T] [--month M]`: compares the ledger of runs with Cost Explorer, by team. */
 export async function costs(environment: string, options: CostOptions, terminal: Terminal): Promise<number> {
   const month = monthOf(options.month, new Date());
   const region = callRegion(options);

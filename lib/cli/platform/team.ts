@@ -16,16 +16,14 @@ import {
 import { eachInTurn } from '../../shared/aws/pace';
 import { callRegion, readDescriptors } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
-import type { CommonOptions } from '../inputs';
 import { writePage } from '../page-file';
 import { MAX_RUNS, readRuns, readStatus } from '../runs/read-status';
 import { json, type Terminal } from '../terminal';
-import { gpusIn, type Month, monthOf, spentIn, tenths } from './costs';
+import { type CostOptions, gpusIn, type Month, monthOf, spentIn, tenths } from './costs';
 
 /** Options of `slipway team`. */
-export interface TeamOptions extends CommonOptions {
-  team?: string;
-  month?: string;
+export interface TeamOptions extends CostOptions {
+  costs?: boolean;
   html?: string;
 }
 
@@ -114,7 +112,7 @@ function teamRun(run: StatusAnswer, month: Month): TeamRun {
 const rounded = (value: number | null): number | null => (value === null ? null : tenths(value));
 
 const notesOf = (isCut: boolean): string[] => [
-  'Spend is from the ledger: list prices, or those of the environment; slipway costs compares it with the bill.',
+  'Spend is from the ledger: list prices, or those of the environment; slipway team ENVIRONMENT --costs compares it with the bill.',
   ...(isCut ? [`The launcher lists ${MAX_RUNS} runs of a team: older runs are not included.`] : []),
 ];
 

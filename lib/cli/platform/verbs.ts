@@ -1,39 +1,11 @@
 import type { CommandLine } from '../command-line';
 import type { CommonOptions } from '../inputs';
-import type { CostOptions } from './costs';
-import type { MatrixOptions } from './region-matrix';
+import { modeOf } from '../modes';
+import type { Terminal } from '../terminal';
 import type { TeamOptions } from './team';
 
 /** Verbs for a platform team, on environments. */
 export function platformVerbs(cli: CommandLine): void {
-  stateVerbs(cli);
-  spendVerbs(cli);
-  cli
-    .verb(
-      'deployer-policy <file|environment>',
-      'print the IAM policies for the deploying user and for CloudFormation, and the bootstrap command that uses them; offline',
-      'slipway deployer-policy environments/research.yaml\n  slipway deployer-policy research --json',
-    )
-    .action(async (file: string, options: CommonOptions) =>
-      cli.done((await import('./deployer-policy.js')).deployerPolicy(file, options, cli.terminal)),
-    );
-}
-
-/** Verbs on what regions offer, and on the state of a deployed stack. */
-function stateVerbs(cli: CommandLine): void {
-  cli
-    .verb(
-      'matrix <file|environment>',
-      'rank regions by availability of the quotas, zones, images, prices and endpoint services that a run or an environment needs',
-      'slipway matrix runs/llama3-8b-fsdp.yaml --regions us-east-1,us-east-2,us-west-2\n  slipway matrix research --json',
-    )
-    .option(
-      '--regions <a,b>',
-      "regions; default: those of the environment, or those with a known price for the run's instance types",
-    )
-    .action(async (file: string, options: MatrixOptions) =>
-      cli.done(await (await import('./region-matrix.js')).regionMatrix(file, options, cli.terminal)),
-    );
   cli
     .verb(
       'drift <environment>',
@@ -43,31 +15,40 @@ function stateVerbs(cli: CommandLine): void {
     .action(async (environment: string, options: CommonOptions) =>
       cli.done(await (await import('./drift.js')).drift(environment, options, cli.terminal)),
     );
-}
-
-/** Verbs on the spend of runs. */
-function spendVerbs(cli: CommandLine): void {
   cli
     .verb(
-      'costs <environment>',
-      'compare the recorded spend of runs with Cost Explorer, by team',
-      'slipway costs research --region us-west-2\n  slipway costs research --region us-west-2 --team nlp --month 2026-10',
+      'deployer-policy <file|environment>',
+      'print the IAM policies for the deploying user and for CloudFormation, and the bootstrap command that uses them; offline',
+      'slipway deployer-policy environments/research.yaml\n  slipway deployer-policy research --json',
     )
-    .option('--team <name>', 'only this team; default: all teams that the caller may read')
-    .option('--month <yyyy-mm>', 'month; default: the current month')
-    .action(async (environment: string, options: CostOptions) =>
-      cli.done(await (await import('./costs.js')).costs(environment, options, cli.terminal)),
+    .action(async (file: string, options: CommonOptions) =>
+      cli.done((await import('./deployer-policy.js')).deployerPolicy(file, options, cli.terminal)),
     );
+  teamVerb(cli);
+}
+
+function teamVerb(cli: CommandLine): void {
   cli
     .verb(
       'team <environment>',
-      'show runs, queue, spend and goodput of a month, by team',
-      'slipway team research --region us-west-2 --html teams.html\n  slipway team research --region us-west-2 --team nlp --month 2026-10',
+      'show runs, queue, spend and goodput of a month, by team; or compare the spend with Cost Explorer',
+      [
+        'slipway team research --region us-west-2 --html teams.html',
+        'slipway team research --region us-west-2 --team nlp --month 2026-10',
+        'slipway team research --region us-west-2 --costs',
+      ].join('\n  '),
     )
     .option('--team <name>', 'only this team; default: all teams that the caller may read')
     .option('--month <yyyy-mm>', 'month; default: the current month')
     .option('--html <file>', 'also write an HTML page')
+    .option('--costs', 'compare the recorded spend of runs with Cost Explorer')
     .action(async (environment: string, options: TeamOptions) =>
-      cli.done(await (await import('./team.js')).team(environment, options, cli.terminal)),
+      cli.done(await runTeam(environment, options, cli.terminal)),
     );
+}
+
+async function runTeam(environment: string, options: TeamOptions, terminal: Terminal): Promise<number> {
+  if (modeOf(options, { '': ['html'], costs: [] }) === 'costs')
+    return (await import('./costs.js')).costs(environment, options, terminal);
+  return (await import('./team.js')).team(environment, options, terminal);
 }

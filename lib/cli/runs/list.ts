@@ -2,13 +2,16 @@ import { textTable } from '../../core/config/formats/text-table';
 import { orList } from '../../core/config/issue';
 import { RUN_STATES, type RunState, type StatusAnswer } from '../../core/contracts/control';
 import { EXIT, UsageError } from '../exit';
-import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
+import { activeRunsText, readActiveRuns } from './active-runs';
+import type { EventOptions } from './logs/events';
 import { readRuns } from './read-status';
 
 /** Options of `slipway list`. */
-export interface ListOptions extends CommonOptions {
+export interface ListOptions extends EventOptions {
+  active?: boolean;
+  events?: boolean;
   /** `running,queued`. */
   state?: string;
   /** `key` or `key=value`; all of them must match. */
@@ -21,17 +24,15 @@ export async function list(options: ListOptions, terminal: Terminal): Promise<nu
   const states = statesOf(options.state);
   const descriptor = await runTarget(options);
   const { tag: tags, search } = options;
-  const runs = await readRuns(descriptor, {
-    ...(states && { states }),
-    ...(tags && { tags }),
-    ...(search !== undefined && { search }),
-  });
+  const wanted = { ...(states && { states }), ...(tags && { tags }), ...(search !== undefined && { search }) };
+  const runs = await (options.active ? readActiveRuns : readRuns)(descriptor, wanted);
   if (options.json) terminal.out(json({ runs }));
-  else terminal.out(runs.length === 0 ? noRuns(states ?? tags ?? search) : listText(runs));
+  else if (runs.length === 0) terminal.out(options.active ? 'no run is queued or running' : noRuns(wanted));
+  else terminal.out(options.active ? activeRunsText(runs) : listText(runs));
   return EXIT.done;
 }
 
-const noRuns = (asked: unknown): string => (asked === undefined ? 'no runs yet' : 'no matching runs');
+const noRuns = (wanted: object): string => (Object.keys(wanted).length === 0 ? 'no runs yet' : 'no matching runs');
 
 function statesOf(text: string | undefined): RunState[] | undefined {
   const states = text?.split(',').map((state) => state.trim());

@@ -5,10 +5,10 @@ import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
 import { callControl } from './control-client';
 
-/** `slipway note RUN TEXT`: replaces the note of a run, by which it can be found. */
-export async function note(runId: string, words: readonly string[], options: CommonOptions, terminal: Terminal) {
+/** `slipway status RUN --note TEXT`: replaces the note of a run, by which it can be found. */
+export async function note(runId: string, text: string, options: CommonOptions, terminal: Terminal): Promise<number> {
   const descriptor = await runTarget(options);
-  const answer = await callControl<NoteAnswer>(descriptor, { action: 'note', runId, text: words.join(' ') });
+  const answer = await callControl<NoteAnswer>(descriptor, { action: 'note', runId, text });
   if (options.json) terminal.out(json({ runId, note: answer.note }));
   else terminal.err(`${runId}: noted; use slipway list --search to find it`);
   return EXIT.done;

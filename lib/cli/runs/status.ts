@@ -3,21 +3,26 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { plainLines } from '../../core/config/formats/plain-text';
 import type { AttemptAnswer, StatusAnswer } from '../../core/contracts/control';
 import { EXIT } from '../exit';
-import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
+import type { ChartOptions } from './chart';
 import { failureText } from './failure';
 import { tagsText } from './list';
+import type { EventOptions } from './logs/events';
 import { progressText } from './progress-text';
 import { readStatus, withoutOk } from './read-status';
 import { waitForEnd } from './wait';
 
 /** Options of `slipway status`. */
-export interface StatusOptions extends CommonOptions {
+export interface StatusOptions extends ChartOptions, EventOptions {
   wait?: boolean;
+  chart?: boolean;
+  events?: boolean;
+  lineage?: boolean;
+  note?: string;
 }
 
-/** `slipway status RUN`. */
+/** `slipway status RUN`: shows one screen about the run. */
 export async function status(runId: string, options: StatusOptions, terminal: Terminal): Promise<number> {
   const descriptor = await runTarget(options);
   if (options.wait) return waitForEnd(descriptor, runId, options, terminal);
@@ -75,7 +80,7 @@ const poolText = ({ runId, warmPool }: StatusAnswer): string[] => {
   if (!warmPool) return [];
   const price = warmPool.usdPerHour === null ? '' : ` at $${warmPool.usdPerHour.toFixed(2)} per hour`;
   return [
-    `  warm pool kept until ${warmPool.until.slice(0, 19)}Z${price}, unless another job reuses it; slipway release ${runId} to end it`,
+    `  warm pool kept until ${warmPool.until.slice(0, 19)}Z${price}, unless another job reuses it; slipway stop ${runId} --release-pool to end it`,
   ];
 };
 

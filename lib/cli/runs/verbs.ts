@@ -1,41 +1,69 @@
 import { type CommandLine, collect } from '../command-line';
 import type { CommonOptions } from '../inputs';
+import { modeOf } from '../modes';
+import type { Terminal } from '../terminal';
 import type { DeleteOptions } from './delete';
 import type { ListOptions } from './list';
-import type { EventOptions } from './logs/events';
 import type { LogOptions } from './logs/logs';
-import type { MetricOptions } from './metrics';
-import type { PublishOptions } from './publish/publish';
+import type { StopOptions } from './release-pool';
 import type { ReportOptions } from './reports/report';
 import type { ShellOptions } from './shell';
 import type { StatusOptions } from './status';
 
 /** Verbs on runs that were launched. */
 export function runVerbs(cli: CommandLine): void {
-  overviewVerbs(cli);
-  streamVerbs(cli);
-  reportVerbs(cli);
-  originVerbs(cli);
-  personVerbs(cli);
+  statusVerb(cli);
+  listVerb(cli);
+  outputVerbs(cli);
   desiredVerbs(cli);
+  shellVerb(cli);
+  deleteVerb(cli);
 }
 
-function overviewVerbs(cli: CommandLine): void {
+const SINCE = 'start of the period: 30m, 2h, 1d, or an ISO 8601 time';
+
+function statusVerb(cli: CommandLine): void {
   cli
     .verb(
       'status <run>',
-      'show state, attempts, step, last committed checkpoint and spend of a run',
-      'slipway status llama2-13b-261101090000\n  slipway status llama2-13b-261101090000 --wait --json',
+      'show state, attempts, step, last committed checkpoint and spend of a run; or its metrics, events or origin',
+      [
+        'slipway status llama2-13b-261101090000',
+        'slipway status llama2-13b-261101090000 --wait --json',
+        'slipway status llama2-13b-261101090000 --chart --watch',
+        'slipway status llama2-13b-261101090000 --events --follow',
+        'slipway status s3://my-checkpoints/runs/nlp/llama2-13b-261101090000/step-1000/ --lineage --json',
+        'slipway status llama2-13b-261101090000 --note "diverged, see #42"',
+      ].join('\n  '),
     )
     .option('--wait', 'follow the run until it ends')
-    .action(async (run: string, options: StatusOptions) =>
-      cli.done(await (await import('./status.js')).status(run, options, cli.terminal)),
-    );
+    .option(
+      '--chart',
+      'chart step, loss, tokens/s, MFU and GPU utilization in the terminal; with --json, one line per step',
+    )
+    .option('--watch', 'with --chart: continue until the run ends')
+    .option('--events', 'print decisions, attempts, committed checkpoints and notices in chronological order')
+    .option('--follow', 'with --events: continue until the run ends')
+    .option('--since <time>', `with --events: ${SINCE}; default: all events`)
+    .option(
+      '--lineage',
+      'trace the run back to data, code, image and earlier runs; also a checkpoint or published weights, as s3://... in place of the run',
+    )
+    .option('--note <text>', 'set the note of the run, which list --search also searches; replaces the previous note')
+    .action(async (run: string, options: StatusOptions) => cli.done(await runStatus(run, options, cli.terminal)));
+}
+
+function listVerb(cli: CommandLine): void {
   cli
     .verb(
       'list',
-      'list the runs of the team',
-      'slipway list --environment research\n  slipway list --environment research/nlp --state running,queued --tag project=llama',
+      'list the runs of the team, or their events',
+      [
+        'slipway list --environment research',
+        'slipway list --environment research/nlp --state running,queued --tag project=llama',
+        'slipway list --environment research --active',
+        'slipway list --environment research --events --since 6h --json | head',
+      ].join('\n  '),
     )
     .option('--state <a,b>', 'only runs in one of these states')
     .option('--tag <key=value>', 'only runs with this tag, or with any value of this tag key (repeatable)', collect)
@@ -43,28 +71,18 @@ function overviewVerbs(cli: CommandLine): void {
       '--search <text>',
       'only runs whose ID, name, note, reason or tags contain this text; searches the newest 1,000 runs',
     )
-    .action(async (options: ListOptions) => cli.done(await (await import('./list.js')).list(options, cli.terminal)));
-  cli
-    .verb(
-      'top',
-      'show progress, expected end and spend of every active run of the team',
-      'slipway top --environment research\n  slipway top --environment research/nlp --json',
+    .option('--active', 'only runs that are not over, with progress, expected end and spend')
+    .option(
+      '--events',
+      'print decisions, attempts, committed checkpoints and notices of all runs in chronological order',
     )
-    .action(async (options: CommonOptions) => cli.done(await (await import('./top.js')).top(options, cli.terminal)));
+    .option('--follow', 'with --events: continue until interrupted')
+    .option('--since <time>', `with --events: ${SINCE}; default: 1d`)
+    .action(async (options: ListOptions) => cli.done(await runList(options, cli.terminal)));
 }
 
-/** Verbs for the output and the events of a run, in chronological order. */
-function streamVerbs(cli: CommandLine): void {
-  cli
-    .verb(
-      'metrics <run>',
-      'chart step, loss, tokens/s, MFU and GPU utilization of a run in the terminal',
-      'slipway metrics llama2-13b-261101090000 --watch\n  slipway metrics llama2-13b-261101090000 --json > steps.jsonl',
-    )
-    .option('--watch', 'continue until the run ends')
-    .action(async (run: string, options: MetricOptions) =>
-      cli.done(await (await import('./metrics.js')).metrics(run, options, cli.terminal)),
-    );
+/** Verbs for what a run printed and reached. */
+function outputVerbs(cli: CommandLine): void {
   cli
     .verb(
       'logs <run>',
@@ -74,88 +92,45 @@ function streamVerbs(cli: CommandLine): void {
     .option('--follow', 'begin with the last minute, and continue until the run ends')
     .option('--node <n>', 'only the log of this host')
     .option('--errors', 'only the first error of all hosts, with the lines around it')
-    .option('--since <time>', 'start of the period: 30m, 2h, 1d, or an ISO 8601 time')
+    .option('--since <time>', SINCE)
     .action(async (run: string, options: LogOptions) =>
       cli.done(await (await import('./logs/logs.js')).logs(run, options, cli.terminal)),
     );
   cli
     .verb(
-      'events [run|environment]',
-      'print decisions, attempts, committed checkpoints and notices of a run, or of all runs of the team, in chronological order',
-      'slipway events llama2-13b-261101090000 --follow\n  slipway events research --since 6h --json | head',
-    )
-    .option('--follow', 'continue until the run ends; for an environment, until interrupted')
-    .option(
-      '--since <time>',
-      'start of the period: 30m, 2h, 1d, or an ISO 8601 time; default: all events of a run, 1d for an environment',
-    )
-    .action(async (target: string | undefined, options: EventOptions) =>
-      cli.done(await (await import('./logs/events.js')).events(target, options, cli.terminal)),
-    );
-}
-
-function reportVerbs(cli: CommandLine): void {
-  cli
-    .verb(
       'report <run...>',
       'report timeline, loss, throughput, goodput, checkpoints, spend and EFA verdict of a run; with several runs, compare their results',
-      'slipway report llama2-13b-261101090000 --html report.html\n  slipway report llama2-13b-261101090000 llama2-13b-261102090000',
+      'slipway report llama2-13b-261101090000 --html report.html\n  slipway report llama2-13b-261101090000 llama2-13b-261102090000 --diff',
     )
     .option('--html <out>', 'also write the report as one HTML page that opens offline')
-    .action(async (runs: string[], options: ReportOptions) =>
-      cli.done(await (await import('./reports/report.js')).report(runs, options, cli.terminal)),
-    );
-  cli
-    .verb(
-      'diff <run> <other>',
-      'compare two runs: options, code, driver, image and results',
-      'slipway diff llama2-13b-261101090000 llama2-13b-261102090000\n  slipway diff llama2-13b-261101090000 llama2-13b-261102090000 --json > diff.json',
-    )
-    .action(async (run: string, other: string, options: CommonOptions) =>
-      cli.done(await (await import('./reports/diff.js')).diff([run, other], options, cli.terminal)),
-    );
+    .option('--diff', 'with two runs: also compare options, code, driver, image and the loss at equal steps')
+    .action(async (runs: string[], options: ReportOptions) => cli.done(await runReport(runs, options, cli.terminal)));
 }
 
-/** Verbs on the origin of a run. */
-function originVerbs(cli: CommandLine): void {
+function desiredVerbs(cli: CommandLine): void {
   cli
     .verb(
-      'lineage <run>',
-      'trace a run, a checkpoint or published weights back to data, code, image and earlier runs',
-      'slipway lineage llama2-13b-261101090000\n  slipway lineage s3://my-checkpoints/runs/nlp/llama2-13b-261101090000/step-1000/ --json',
-    )
-    .action(async (run: string, options: CommonOptions) =>
-      cli.done(await (await import('./origin/lineage.js')).lineage(run, options, cli.terminal)),
-    );
-  cli
-    .verb(
-      'publish <run>',
-      'copy the final weights of a run to a separate S3 prefix, with a model card; optionally register them in the SageMaker Model Registry',
-      'slipway publish llama2-13b-261101090000\n  slipway publish llama2-13b-261101090000 --registry research-nlp-llama --inference-image 763104351884.dkr.ecr.us-west-2.amazonaws.com/djl-inference:0.33.0-lmi15.0.0-cu128',
+      'stop <run>',
+      'save a checkpoint and stop a run',
+      'slipway stop llama2-13b-261101090000 --environment research/nlp\n  slipway stop llama2-13b-261101090000 --release-pool --json',
     )
     .option(
-      '--to <s3://bucket/prefix/>',
-      'target prefix; default: teams/<team>/models/<run>/ in the data bucket of the environment',
+      '--release-pool',
+      'instead, terminate the warm pool of the last job of a run that is over (compute.keepAliveSeconds)',
     )
-    .option('--registry <group>', 'also register a version in this model package group, pending manual approval')
-    .option('--inference-image <uri>', 'with --registry: image that serves the model')
-    .option('--overwrite', 'replace the weights of another run at the same prefix')
-    .action(async (run: string, options: PublishOptions) =>
-      cli.done(await (await import('./publish/publish.js')).publish(run, options, cli.terminal)),
+    .action(async (run: string, options: StopOptions) => cli.done(await runStop(run, options, cli.terminal)));
+  cli
+    .verb(
+      'resume <run>',
+      'continue a run from its newest committed checkpoint',
+      'slipway resume llama2-13b-261101090000\n  slipway resume llama2-13b-261101090000 --environment research/nlp',
+    )
+    .action(async (run: string, options: CommonOptions) =>
+      cli.done(await (await import('./desired.js')).resume(run, options, cli.terminal)),
     );
 }
 
-/** Verbs for manual actions on one run. */
-function personVerbs(cli: CommandLine): void {
-  cli
-    .verb(
-      'note <run> <text...>',
-      'set the note of a run, which list --search also searches; replaces the previous note',
-      'slipway note llama2-13b-261101090000 first run with the new tokens\n  slipway note llama2-13b-261101090000 "diverged, see #42" --environment research/nlp',
-    )
-    .action(async (run: string, text: string[], options: CommonOptions) =>
-      cli.done(await (await import('./note.js')).note(run, text, options, cli.terminal)),
-    );
+function shellVerb(cli: CommandLine): void {
   cli
     .verb(
       'shell <run> [command...]',
@@ -168,34 +143,7 @@ function personVerbs(cli: CommandLine): void {
     );
 }
 
-function desiredVerbs(cli: CommandLine): void {
-  cli
-    .verb(
-      'stop <run>',
-      'save a checkpoint and stop a run',
-      'slipway stop llama2-13b-261101090000\n  slipway stop llama2-13b-261101090000 --environment research/nlp',
-    )
-    .action(async (run: string, options: CommonOptions) =>
-      cli.done(await (await import('./desired.js')).stop(run, options, cli.terminal)),
-    );
-  cli
-    .verb(
-      'resume <run>',
-      'continue a run from its newest committed checkpoint',
-      'slipway resume llama2-13b-261101090000\n  slipway resume llama2-13b-261101090000 --environment research/nlp',
-    )
-    .action(async (run: string, options: CommonOptions) =>
-      cli.done(await (await import('./desired.js')).resume(run, options, cli.terminal)),
-    );
-  cli
-    .verb(
-      'release <run>',
-      'terminate the warm pool of the last job of a run (compute.keepAliveSeconds)',
-      'slipway release llama2-13b-261101090000\n  slipway release llama2-13b-261101090000 --environment research/nlp --json',
-    )
-    .action(async (run: string, options: CommonOptions) =>
-      cli.done(await (await import('./release.js')).release(run, options, cli.terminal)),
-    );
+function deleteVerb(cli: CommandLine): void {
   cli
     .verb(
       'delete <run>',
@@ -206,4 +154,38 @@ function desiredVerbs(cli: CommandLine): void {
     .action(async (run: string, options: DeleteOptions) =>
       cli.done(await (await import('./delete.js')).deleteFiles(run, options, cli.terminal)),
     );
+}
+
+async function runStatus(run: string, options: StatusOptions, terminal: Terminal): Promise<number> {
+  const modes = { '': [], wait: [], chart: ['watch'], events: ['follow', 'since'], lineage: [], note: [] };
+  switch (modeOf(options, modes)) {
+    case 'chart':
+      return (await import('./chart.js')).chart(run, options, terminal);
+    case 'events':
+      return (await import('./logs/events.js')).events(run, options, terminal);
+    case 'lineage':
+      return (await import('./origin/lineage.js')).lineage(run, options, terminal);
+    case 'note':
+      return (await import('./note.js')).note(run, options.note ?? '', options, terminal);
+    default:
+      return (await import('./status.js')).status(run, options, terminal);
+  }
+}
+
+async function runList(options: ListOptions, terminal: Terminal): Promise<number> {
+  const filters = ['state', 'tag', 'search'];
+  const mode = modeOf(options, { '': filters, active: filters, events: ['follow', 'since'] });
+  if (mode === 'events') return (await import('./logs/events.js')).events(undefined, options, terminal);
+  return (await import('./list.js')).list(options, terminal);
+}
+
+async function runReport(runs: readonly string[], options: ReportOptions, terminal: Terminal): Promise<number> {
+  if (modeOf(options, { '': ['html'], diff: [] }) === 'diff')
+    return (await import('./reports/diff.js')).diff(runs, options, terminal);
+  return (await import('./reports/report.js')).report(runs, options, terminal);
+}
+
+async function runStop(run: string, options: StopOptions, terminal: Terminal): Promise<number> {
+  if (options.releasePool) return (await import('./release-pool.js')).releasePool(run, options, terminal);
+  return (await import('./desired.js')).stop(run, options, terminal);
 }

@@ -22,7 +22,7 @@ const checkpointOrigin = z.object({
   nextSample: orNull(whole),
 });
 
-/** The complete origin of a run: printed by `slipway lineage --json` and sent by callers for a model card. */
+/** The complete origin of a run: printed by `slipway status --lineage --json` and sent by callers for a model card. */
 export const lineageSchema = z.object({
   of: text.meta({ description: 'the requested run or checkpoint' }),
   checkpoint: orNull(checkpointOrigin).meta({ description: 'the requested checkpoint, or the newest committed one' }),

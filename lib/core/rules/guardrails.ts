@@ -135,7 +135,7 @@ function teamKey(run: RunSpec, { descriptor }: RailsContext): Finding[] {
       path: 'observability.tensorBoard',
       must: `must be false ${why} TensorBoardOutputConfig cannot name`,
       got: true,
-      fix: 'remove it; slipway metrics and slipway report draw the same lines',
+      fix: 'remove it; slipway status --chart and slipway report draw the same lines',
     }),
     ...when(run.observability.profiler === 'sagemaker', {
       path: 'observability.profiler',

@@ -91,7 +91,7 @@ function unlocked(file: string, specs: readonly EnvironmentSpec[], lock: ImageLo
       issue('environment/lock', 'error', 'image.base', {
         must: `must have a digest for ${region} in ${lockFileOf(file)}`,
         got: base,
-        fix: `run slipway lock ${file} --base <ECR image with its tag>`,
+        fix: `run slipway preflight ${file} --lock --base <ECR image with its tag>`,
       }),
     );
 }

@@ -18,8 +18,9 @@ const NAMES: Names = {
 const complete = (...words: string[]) => candidates(words, CLI, NAMES);
 
 test('verbs, and what they begin with', async () => {
-  expect(await complete('')).toEqual(expect.arrayContaining(['launch', 'plan', 'status', 'completion']));
+  expect(await complete('')).toEqual(expect.arrayContaining(['launch', 'plan', 'status', 'tools']));
   expect(await complete('va')).toEqual(['validate']);
+  expect(await complete('tools', 'm')).toEqual(['mcp']);
   expect(await complete('frobnicate', '')).toEqual([]);
 });
 
@@ -36,19 +37,14 @@ test('runs of the environment that the line names', async () => {
     'llama3-8b-261101090000',
   ]);
   expect(asked.at(-1)).toEqual({ environment: 'research/nlp', region: 'us-east-1' });
-  expect(await complete('events', '')).toEqual([
-    'demo',
-    'gpt-261101090000',
-    'llama3-8b-261101090000',
-    'research',
-    'research/nlp',
-  ]);
+  expect(await complete('status', '')).toEqual(['gpt-261101090000', 'llama3-8b-261101090000']);
+  expect(await complete('drift', '')).toEqual(['demo', 'research', 'research/nlp']);
 });
 
 test('words of verbs that take one of a few, and nothing where a file is meant', async () => {
   expect(await complete('sandbox', 's')).toEqual(['start', 'status', 'stop']);
-  expect(await complete('schema', 'r')).toEqual(['run']);
-  expect(await complete('completion', '')).toEqual(['bash', 'fish', 'zsh']);
+  expect(await complete('tools', 'schema', 'r')).toEqual(['run']);
+  expect(await complete('tools', 'completion', '')).toEqual(['bash', 'fish', 'zsh']);
   expect(await complete('validate', 'runs/')).toEqual([]);
   expect(await complete('init', '--package', '')).toEqual([]);
 });
@@ -73,28 +69,29 @@ test('environments are those of the files of a folder, with their teams', () => 
 });
 
 test('the command prints candidates one a line, and a script for each shell', async () => {
-  expect(await runCli('completion', 'candidates', '--', 'va')).toMatchObject({ code: 0, stdout: 'validate' });
-  expect(await runCli('completion', 'tcsh')).toMatchObject({
+  expect(await runCli('tools', 'completion', 'candidates', '--', 'va')).toMatchObject({ code: 0, stdout: 'validate' });
+  expect(await runCli('tools', 'completion', 'tcsh')).toMatchObject({
     code: 2,
-    stderr: 'slipway: completion: must be bash, zsh or fish, got tcsh; use one of them',
+    stderr: 'slipway: tools completion: must be bash, zsh or fish, got tcsh; use one of them',
   });
 });
 
 const INSTALLED = ['bash', 'zsh', 'fish'].filter((shell) => spawnSync(shell, ['--version']).status === 0);
 
 test.each(INSTALLED)('the script of %s is one that the shell reads', async (shell) => {
-  const { stdout } = await runCli('completion', shell);
+  const { stdout } = await runCli('tools', 'completion', shell);
   expect(spawnSync(shell, ['-n'], { input: stdout, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
 });
 
 test('bash asks for the words up to the one under the cursor, spaces in them kept', async () => {
-  const { stdout } = await runCli('completion', 'bash');
+  const { stdout } = await runCli('tools', 'completion', 'bash');
   const play = `${stdout}
 slipway() { printf '<%s>\\n' "$@"; }
 COMP_WORDS=(slipway launch 'my run.yaml' --env extra); COMP_CWORD=3; _slipway
 printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { stdout: said } = spawnSync('bash', ['-c', play], { encoding: 'utf8' });
   expect(said.trim().split('\n')).toEqual([
+    '<tools>',
     '<completion>',
     '<candidates>',
     '<-->',

@@ -1,113 +1,106 @@
+// The server answers the client of the official SDK, over a pair of streams as over stdio.
 import path from 'node:path';
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { ReadBuffer, serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { expect, test } from 'vitest';
 import { type McpOptions, mcp } from '../../../lib/cli/assist/mcp';
 import { main } from '../../../lib/cli/main';
 import { runCli } from '../../support/run-cli';
 
 const RUN = path.join(__dirname, '../../../runs/llama3-8b-fsdp.yaml');
+const run = (args: readonly string[], into: Parameters<typeof main>[1]) => main(['node', 'slipway', ...args], into);
 
-/** What the server answers to these messages, in order. */
-async function talk(
-  messages: readonly (object | string)[],
-  options: McpOptions = {},
-): Promise<Record<string, never>[]> {
-  const lines: string[] = [];
-  const input = Readable.from(
-    messages.map((m) => `${typeof m === 'string' ? m : JSON.stringify({ jsonrpc: '2.0', ...m })}\n`),
-  );
-  const terminal = { out: (text: string) => lines.push(text), err: () => undefined };
-  await mcp(options, (args, into) => main(['node', 'slipway', ...args], into), terminal, input);
-  return lines.map((line) => JSON.parse(line));
+/** What `talk` finds with a client that is connected to the server. */
+async function withClient<T>(options: McpOptions, talk: (client: Client) => Promise<T>): Promise<T> {
+  const input = new PassThrough();
+  const lines = new ReadBuffer();
+  const transport: Transport = {
+    start: async () => undefined,
+    send: async (message) => void input.write(serializeMessage(message)),
+    close: async () => void input.end(),
+  };
+  const out = (text: string) => {
+    lines.append(Buffer.from(`${text}\n`));
+    const message = lines.readMessage();
+    if (message) transport.onmessage?.(message);
+  };
+  const served = mcp(options, run, { out, err: () => undefined }, input);
+  const client = new Client({ name: 'test', version: '1' });
+  await client.connect(transport);
+  const found = await talk(client);
+  await client.close();
+  expect(await served).toBe(0);
+  return found;
 }
 
-const call = (id: number, name: string, args: object) => ({
-  id,
-  method: 'tools/call',
-  params: { name, arguments: args },
-});
+const call = (name: string, args: Record<string, unknown>, options: McpOptions = {}) =>
+  withClient(options, async (client) => (await client.callTool({ name, arguments: args })) as CallToolResult);
+const namesOf = (options: McpOptions) =>
+  withClient(options, async (client) => (await client.listTools()).tools.map(({ name }) => name));
+const textOf = ({ content }: CallToolResult) => content.map((part) => ('text' in part ? part.text : '')).join('\n');
 
-test('a client that initializes is answered in its own version, and notifications are not', async () => {
-  const answers = await talk([
-    {
-      id: 1,
-      method: 'initialize',
-      params: { protocolVersion: '2025-03-26', capabilities: {}, clientInfo: { name: 't', version: '1' } },
-    },
-    { method: 'notifications/initialized' },
-    { id: 2, method: 'ping' },
-  ]);
-  expect(answers).toEqual([
-    {
-      jsonrpc: '2.0',
-      id: 1,
-      result: {
-        protocolVersion: '2025-03-26',
-        capabilities: { tools: {} },
-        serverInfo: { name: 'slipway', version: '0.1.0' },
-      },
-    },
-    { jsonrpc: '2.0', id: 2, result: {} },
-  ]);
+test('names itself, and answers a ping', async () => {
+  const server = await withClient({}, async (client) => {
+    await client.ping();
+    return client.getServerVersion();
+  });
+  expect(server).toEqual({ name: 'slipway', version: '0.1.0' });
 });
 
 test('tools that start and stop runs are there only when they are allowed', async () => {
-  const names = async (options: McpOptions) => {
-    const [answer] = (await talk([{ id: 1, method: 'tools/list' }], options)) as unknown as {
-      result: { tools: { name: string }[] };
-    }[];
-    return answer?.result.tools.map(({ name }) => name) ?? [];
-  };
-  expect(await names({})).not.toEqual(expect.arrayContaining(['launch']));
-  expect(await names({})).toContain('dry_run');
-  expect(await names({ allow: 'launch,stop' })).toEqual(expect.arrayContaining(['launch', 'stop']));
-  const [refused] = await talk([call(1, 'launch', { file: RUN })]);
-  expect(refused).toMatchObject({ error: { code: -32602, message: expect.stringContaining('no tool launch') } });
+  const READS = ['validate', 'plan', 'dry_run', 'import', 'status', 'list', 'logs', 'events'];
+  expect(await namesOf({})).toEqual(READS);
+  expect(await namesOf({ allow: 'launch' })).toEqual([...READS, 'launch']);
+  expect(await namesOf({ allow: 'launch,stop' })).toEqual([...READS, 'launch', 'stop']);
+  for (const name of ['launch', 'stop']) {
+    const refused = await call(name, name === 'stop' ? { run: 'a' } : { file: RUN });
+    expect([refused.isError, textOf(refused)]).toEqual([true, expect.stringContaining(`Tool ${name} not found`)]);
+  }
 });
 
 test('plan answers the document that the command line prints', async () => {
-  const [answer] = (await talk([call(7, 'plan', { file: RUN })])) as unknown as {
-    result: { content: { text: string }[]; isError: boolean };
-  }[];
-  expect(answer?.result.isError).toBe(false);
-  expect(JSON.parse(answer?.result.content[0]?.text ?? '')).toEqual(
-    JSON.parse((await runCli('plan', RUN, '--json')).stdout),
-  );
+  const answer = await call('plan', { file: RUN });
+  expect(answer.isError).toBe(false);
+  expect(JSON.parse(textOf(answer))).toEqual(JSON.parse((await runCli('plan', RUN, '--json')).stdout));
+});
+
+test('events runs the verb that prints the events of a run', async () => {
+  const answer = await call('events', { run: 'a', environment: '/no/such/descriptor.json' });
+  expect([answer.isError, textOf(answer)]).toEqual([true, expect.stringContaining('must be a readable file')]);
 });
 
 test('a refusal is a result with isError and its findings', async () => {
-  const [answer] = await talk([call(1, 'validate', { file: RUN, set: ['compute.instanceType=ml.p9.48xlarge'] })]);
-  expect(answer).toMatchObject({
-    result: { isError: true, content: [{ text: expect.stringContaining('compute/instance-type') }] },
-  });
+  const answer = await call('validate', { file: RUN, set: ['compute.instanceType=ml.p9.48xlarge'] });
+  expect([answer.isError, textOf(answer)]).toEqual([true, expect.stringContaining('compute/instance-type')]);
 });
 
 test.each([
-  ['{', -32700],
-  [{ id: 1, method: 'resources/list' }, -32601],
-  ['{"jsonrpc":"2.0","id":1}', -32600],
-  [call(1, 'plan', {}), -32602],
-  [call(1, 'plan', { file: '--html=/tmp/x' }), -32602],
-  [call(1, 'plan', { file: RUN, html: '/tmp/x' }), -32602],
-  [call(1, 'plan', { file: RUN, set: ['--html'] }), -32602],
-])('fails: %j is error %i', async (message, code) => {
-  expect(await talk([message])).toMatchObject([{ error: { code } }]);
+  [{}, 'file'],
+  [{ file: '--html=/tmp/x' }, 'must not start with a hyphen'],
+  [{ file: RUN, html: '/tmp/x' }, 'html'],
+  [{ file: RUN, set: ['--html'] }, 'must not start with a hyphen'],
+  [{ file: RUN, environment: '-x' }, 'must not start with a hyphen'],
+  [{ file: 1 }, 'expected string'],
+])('fails: plan with %j says what is wrong, and runs nothing', async (args, message) => {
+  const answer = await call('plan', args);
+  expect([answer.isError, textOf(answer)]).toEqual([true, expect.stringContaining(message)]);
+  expect(textOf(answer)).toContain('Input validation error');
 });
 
 test('fails: only launch and stop can be allowed', async () => {
-  const { code, stderr } = await runCli('mcp', '--allow', 'everything');
+  const { code, stderr } = await runCli('tools', 'mcp', '--allow', 'everything');
   expect(code).toBe(2);
   expect(stderr).toContain('--allow: must be launch, stop or both, got everything');
 });
 
-test('parameters may be null', async () => {
-  expect(
-    await talk([
-      { id: 1, method: 'initialize', params: null },
-      { id: 2, method: 'tools/call', params: null },
-    ]),
-  ).toMatchObject([
-    { id: 1, result: { serverInfo: { name: 'slipway' } } },
-    { id: 2, error: { code: -32602 } },
-  ]);
+test('a call whose client closes the input at once is answered before the server ends', async () => {
+  const lines: string[] = [];
+  const message = (id: number, params: object) => JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params });
+  const plan = { name: 'plan', arguments: { file: RUN } };
+  const input = Readable.from([Buffer.from(`not a message\n${message(1, plan)}\n${message(2, plan)}\n`)]);
+  expect(await mcp({}, run, { out: (text) => lines.push(text), err: () => undefined }, input)).toBe(0);
+  expect(lines.map((line) => JSON.parse(line).id).sort()).toEqual([1, 2]);
 });

@@ -32,7 +32,7 @@ test.each([
 });
 
 test.each([
-  ['a lock file', 'image: { base: cuda }', 'run slipway lock'],
+  ['a lock file', 'image: { base: cuda }', 'run slipway preflight'],
   ['a run file', 'runs: [{ file: missing.yaml }]', 'must be a readable file'],
 ])('%s that is not there (yet) is a warning of validate and refuses a synthesis', async (_what, line, text) => {
   const file = write(`name: one\nregions: { us-west-2: {} }\n${line}\n`);
@@ -50,12 +50,15 @@ test.each(['quota', 'preflight'])('fails: %s of a region that the file does not 
   });
 });
 
-test.each(['quota', 'preflight', 'lock'])('fails: %s of a file that a deploy would refuse', async (verb) => {
-  const file = write('name: one\nregions: { us-west-2: {} }\nnetwork: { mode: existing }\n');
-  const { code, stderr } = await runCli(verb, file);
-  expect(code).toBe(1);
-  expect(stderr).toContain('network.existing: must be set with mode existing');
-});
+test.each([['quota'], ['preflight'], ['preflight', '--lock'], ['preflight', '--regions']])(
+  'fails: %s %s of a file that a deploy would refuse',
+  async (verb, ...options) => {
+    const file = write('name: one\nregions: { us-west-2: {} }\nnetwork: { mode: existing }\n');
+    const { code, stderr } = await runCli(verb, file, ...options);
+    expect(code).toBe(1);
+    expect(stderr).toContain('network.existing: must be set with mode existing');
+  },
+);
 
 test('a finding in a run file names that file', async () => {
   const file = write('name: one\nregions: { us-west-2: {} }\nruns: [{ file: run.yaml }]\n');

@@ -144,7 +144,7 @@ test('a wait that fails ends with commands that the command line takes; regions 
   expect([again, others]).toEqual(['slipway quota lab --region us-west-2 --request --wait', []]);
   const file = path.join(__dirname, '../../../runs/llama3-8b-fsdp.yaml');
   const ofFile = await commandsOf(file);
-  expect(ofFile.map((command) => command.split(' ')[1])).toEqual(['quota', 'matrix']);
+  expect(ofFile.map((command) => command.split(' ')[1])).toEqual(['quota', 'preflight']);
   expect(ofFile.flatMap(callsOf).flatMap(misspelt)).toEqual([]);
   // Options change what is needed, and a shell must read them back.
   const changed = await commandsOf(
@@ -159,6 +159,6 @@ test('a wait that fails ends with commands that the command line takes; regions 
   const options = `${file} --set compute.instanceCount=8 --set distribution.parameters.shard_degree=64 --set 'tags={"a": "b c"}'`;
   expect(changed).toEqual([
     `slipway quota ${options} --region us-west-2 --request --wait`,
-    `slipway matrix ${options}`,
+    `slipway preflight ${options} --regions`,
   ]);
 });

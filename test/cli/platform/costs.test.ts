@@ -63,7 +63,7 @@ beforeEach(() => {
   });
 });
 
-const costs = (...args: string[]) => runCli('costs', 'lab', '--region', 'us-west-2', '--json', ...args);
+const costs = (...args: string[]) => runCli('team', 'lab', '--costs', '--region', 'us-west-2', '--json', ...args);
 
 test('the ledger of the month beside Cost Explorer, by team', async () => {
   const { code, stdout } = await costs('--month', '2026-11');
@@ -131,7 +131,7 @@ describe('wrong usage is exit 2', () => {
     [['--month', '2099-01'], /--month: must be the current or a past month/],
     [['--team', 'none'], /lab: must be an environment of us-west-2 with team none that you may read/],
   ])('fails: %j', async (args, message) => {
-    const { code, stderr } = await runCli('costs', 'lab', '--region', 'us-west-2', ...args);
+    const { code, stderr } = await runCli('team', 'lab', '--costs', '--region', 'us-west-2', ...args);
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
   });
 
@@ -139,7 +139,7 @@ describe('wrong usage is exit 2', () => {
     explorer
       .on(GetCostAndUsageCommand)
       .rejects(Object.assign(new Error('not enabled'), { name: 'AccessDeniedException' }));
-    const { code, stderr } = await runCli('costs', 'lab', '--region', 'us-west-2');
+    const { code, stderr } = await runCli('team', 'lab', '--costs', '--region', 'us-west-2');
     expect([code, stderr]).toEqual([
       3,
       expect.stringContaining('reading Cost Explorer: must be permitted, got not enabled'),

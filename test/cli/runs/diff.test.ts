@@ -79,9 +79,9 @@ beforeEach(() => {
 });
 const cli = (...args: string[]) => runCli(...args, '--environment', environment);
 
-describe('diff', () => {
+describe('report --diff', () => {
   test('prints results, what differs, and losses at equal steps', async () => {
-    const { code, stdout } = await cli('diff', 'a', 'b');
+    const { code, stdout } = await cli('report', '--diff', 'a', 'b');
     expect(code).toBe(0);
     expect(stdout).toMatch(/training\.seed +1 +2/);
     expect(stdout).toMatch(/code +a +b/);
@@ -91,7 +91,7 @@ describe('diff', () => {
   });
 
   test('--json is the document that is published', async () => {
-    const document = JSON.parse((await cli('diff', 'a', 'b', '--json')).stdout);
+    const document = JSON.parse((await cli('report', '--diff', 'a', 'b', '--json')).stdout);
     expect(ANSWERS.diff.parse(document)).toEqual(document);
     expect(document).toMatchObject({
       options: [{ path: 'training.seed', values: [1, 2] }],
@@ -104,12 +104,13 @@ describe('diff', () => {
   });
 
   test('fails: one run twice is wrong usage', async () => {
-    const { code, stderr } = await cli('diff', 'a', 'a');
+    const { code, stderr } = await cli('report', '--diff', 'a', 'a');
     expect([code, stderr]).toEqual([
       2,
-      'slipway: diff: must be given two runs, got a twice; slipway report shows one run',
+      'slipway: --diff: must be used with two runs, got a twice; name two, or leave it out',
     ]);
-    expect((await cli('diff', 'a')).code).toBe(2);
+    expect((await cli('report', '--diff', 'a')).stderr).toContain('two runs, got one;');
+    expect((await cli('report', '--diff', 'a', 'b', 'c')).stderr).toContain('two runs, got 3;');
   });
 });
 
@@ -152,9 +153,9 @@ describe('list', () => {
   });
 });
 
-test('note sends the words as one text', async () => {
-  const { code, stderr } = await cli('note', 'a', 'diverged', 'at', '400');
+test('status --note sends the text', async () => {
+  const { code, stderr } = await cli('status', 'a', '--note', 'diverged at 400');
   expect([code, stderr]).toEqual([0, 'a: noted; use slipway list --search to find it']);
   expect(asked).toEqual([{ action: 'note', runId: 'a', text: 'diverged at 400' }]);
-  expect((await cli('note', 'a')).code).toBe(2);
+  expect((await cli('status', 'a', '--note')).code).toBe(2);
 });

@@ -98,7 +98,7 @@ beforeEach(() => {
     return { Body: { transformToString: async () => text } };
   });
 });
-const cli = (...args: string[]) => runCli('lineage', ...args, '--environment', environment);
+const cli = (...args: string[]) => runCli('status', '--lineage', ...args, '--environment', environment);
 
 test('a run leads to its newest complete checkpoint and to the run that it began from', async () => {
   objects.delete(`${CHECKPOINTS}/tuned/step-40/0_0.distcp`);

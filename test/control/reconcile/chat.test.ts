@@ -27,7 +27,7 @@ test('a message has the form of a custom notification, names its runbook, and st
       title: `${record.runId}: spent !channel $5 and more`,
       description:
         'team nlp, environment research, state running\njob research-pretrain-261121120000-a001\nnothing committed yet',
-      nextSteps: ['Read docs/runbooks/spend.md', `slipway events ${record.runId}`],
+      nextSteps: ['Read docs/runbooks/spend.md', `slipway status ${record.runId} --events`],
       keywords: ['spend-cap', 'nlp', 'research'],
     },
     metadata: {

@@ -162,7 +162,7 @@ export function callsOfRoles(environment: () => Deployed): void {
     expect(published.code, published.stderr).toBe(0);
     const document = JSON.parse(published.stdout) as { modelPackageArn: string };
     expect(ANSWERS.published.parse(document)).toMatchObject({ uri, card: `${uri}README.md` });
-    const lineage = await environment().slipwayAs(researcher, 'lineage', uri, '--json');
+    const lineage = await environment().slipwayAs(researcher, 'status', uri, '--lineage', '--json');
     expect(lineage.code, lineage.stderr).toBe(0);
     const found = ANSWERS.lineage.parse(JSON.parse(lineage.stdout));
     expect(found).toMatchObject({ checkpoint: { step: 14 }, notes: [] });
@@ -218,13 +218,13 @@ export function callsOfRoles(environment: () => Deployed): void {
     const { runs } = JSON.parse(await ask('list'));
     expect(runs.map(({ runId }: { runId: string }) => runId)).toContain('disturbed');
     expect(JSON.parse(await ask('status', 'disturbed'))).toMatchObject({ state: 'completed', committedStep: 14 });
-    expect(await ask('events', 'disturbed')).toContain('"runId":"disturbed"');
+    expect(await ask('status', 'disturbed', '--events')).toContain('"runId":"disturbed"');
     expect(await ask('logs', 'disturbed')).toContain('algo-1');
     expect(JSON.parse(await ask('team', 'e2e')).teams).toMatchObject([{ team: 'default' }, { team: 'other' }]);
     const changes = [
       ['stop', 'disturbed'],
-      ['release', 'disturbed'],
-      ['note', 'disturbed', 'seen'],
+      ['stop', 'disturbed', '--release-pool'],
+      ['status', 'disturbed', '--note', 'seen'],
     ];
     for (const words of changes) {
       const refused = await environment().slipwayAs(auditor, ...words);
@@ -254,7 +254,7 @@ export function callsOfRoles(environment: () => Deployed): void {
     await expect(sagemaker.send(end)).rejects.toThrow('sagemaker:UpdateTrainingJob');
     const kept = JSON.parse((await environment().slipwayAs(researcher, 'status', 'stopped', '--json')).stdout);
     expect(kept).toMatchObject({ warmPool: { usdPerHour: expect.any(Number) } });
-    const released = await environment().slipwayAs(researcher, 'release', 'stopped', '--json');
+    const released = await environment().slipwayAs(researcher, 'stop', 'stopped', '--release-pool', '--json');
     expect(JSON.parse(released.stdout), released.stderr).toMatchObject({ released: true, trainingJobName: job });
     const describe = new DescribeTrainingJobCommand({ TrainingJobName: job });
     const { WarmPoolStatus } = await environment().client(SageMakerClient).send(describe);

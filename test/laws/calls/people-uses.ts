@@ -65,19 +65,19 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   list: { file: 'runs/list', entry: 'list' },
   logs: { file: 'runs/logs/logs', entry: 'logs' },
   report: { file: 'runs/reports/report', entry: 'report' },
-  diff: { file: 'runs/reports/diff', entry: 'diff' },
+  'report --diff': { file: 'runs/reports/diff', entry: 'diff' },
   publish: {
     file: 'runs/publish/publish',
     entry: 'publish',
     deployers: { 's3:HeadBucket': 'S3 tells the region of a bucket beside a refusal' },
   },
-  lineage: { file: 'runs/origin/lineage', entry: 'lineage' },
-  note: { file: 'runs/note', entry: 'note' },
-  release: { file: 'runs/release', entry: 'release' },
+  'status --lineage': { file: 'runs/origin/lineage', entry: 'lineage' },
+  'status --note': { file: 'runs/note', entry: 'note' },
+  'stop --release-pool': { file: 'runs/release-pool', entry: 'releasePool' },
   shell: { file: 'runs/shell', entry: 'shell' },
-  events: { file: 'runs/logs/events', entry: 'events' },
+  'status --events': { file: 'runs/logs/events', entry: 'events' },
   team: { file: 'platform/team', entry: 'team' },
-  costs: { file: 'platform/costs', entry: 'costs' },
+  'team --costs': { file: 'platform/costs', entry: 'costs' },
   drift: {
     file: 'platform/drift',
     entry: 'drift',
@@ -212,7 +212,7 @@ export interface Persona {
 
 const EVERYTHING = Object.keys(VERBS);
 /** Verbs of auditors and of the platform team: they read what no researcher may. */
-const OF_PLATFORM = ['costs', 'drift'];
+const OF_PLATFORM = ['team --costs', 'drift'];
 /** Models of a team are published by its own people. */
 const OF_A_TEAM = ['publish'];
 const TEAMS = ['nlp', 'speech'];
@@ -245,7 +245,7 @@ export const PERSONAS: readonly Persona[] = [
   },
   {
     policy: 'Accessauditor',
-    verbs: ['preflight', 'quota', 'plan', 'status', 'list', 'logs', 'events', 'team', 'costs', 'drift'],
+    verbs: ['preflight', 'quota', 'plan', 'status', 'list', 'logs', 'status --events', 'team', 'team --costs', 'drift'],
     uses: (places) => {
       const table = places.arn('dynamodb', 'table/slipway-research-runs');
       return [

@@ -90,11 +90,11 @@ test('the auditor reads every team through the command line, and can stop and no
     const { runs } = await month.answer(auditor, 'list', ...of);
     expect(runs).toMatchObject([{ runId: `first-${team}`, state: 'completed' }]);
     expect(await month.answer(auditor, 'status', `first-${team}`, ...of)).toMatchObject({ state: 'completed' });
-    const events = await month.slipway(auditor, 'events', `first-${team}`, ...of);
+    const events = await month.slipway(auditor, 'status', `first-${team}`, '--events', ...of);
     expect([events.code, events.stdout]).toEqual([0, expect.stringContaining('run-completed')]);
     const logs = await month.project.tryCall(auditor, month.program('slipway'), 'logs', `first-${team}`, ...of);
     expect([logs.code, logs.stdout]).toEqual([0, expect.stringContaining('short')]);
-    for (const words of [['stop'], ['note', 'mine']]) {
+    for (const words of [['stop'], ['status', '--note', 'mine']]) {
       const [verb = '', ...more] = words;
       const { code, stdout, stderr } = await month.slipway(auditor, verb, `first-${team}`, ...more, ...of);
       expect([verb, code === 0, `${stdout}${stderr}`]).toEqual([
@@ -134,7 +134,7 @@ async function costExplorer(): Promise<string> {
 
 test('costs shows the ledger of each team beside the bill', async () => {
   const env = { ...dev.admin, AWS_ENDPOINT_URL_COST_EXPLORER: await costExplorer() };
-  const { teams } = await month.answer(env, 'costs', 'research');
+  const { teams } = await month.answer(env, 'team', 'research', '--costs');
   // A run of seconds on the smallest instance is less than a cent in the ledger.
   const row = { ledgerUsd: 0, sageMakerUsd: 1, differenceUsd: -1 };
   expect(teams).toMatchObject(TEAMS.map((team) => ({ team, ...row })));

@@ -102,6 +102,12 @@ def _launch(env: Environment, a: argparse.Namespace) -> int:
 
 
 def _status(env: Environment, a: argparse.Namespace) -> int:
+    if a.events:
+        return _events(env, a)
+    if a.lineage:
+        return _lineage(env, a)
+    if a.note is not None:
+        return _note(env, a)
     run = env.run(a.run)
     status = run.wait() if a.wait else run.status()
     _print_json(status) if a.json else _say(status_text(status))
@@ -132,18 +138,18 @@ def _states(text: str | None) -> list[str] | None:
 
 
 def _note(env: Environment, a: argparse.Namespace) -> int:
-    text = " ".join(a.text)
-    env.run(a.run).note(text)
+    env.run(a.run).note(a.note)
     if a.json:
-        _print_json({"runId": a.run, "note": text})
+        _print_json({"runId": a.run, "note": a.note})
     else:
         _say(f"{a.run}: noted; python -m slipway list --search finds it", file=sys.stderr)
     return 0
 
 
 def _diff(env: Environment, a: argparse.Namespace) -> int:
-    if a.run == a.other:
-        raise UsageError(f"diff: must be given two runs, got {a.run} twice; give two ids")
+    if a.other in (None, a.run):
+        got = f"{a.run} twice" if a.other else "one"
+        raise UsageError(f"--diff: must be used with two runs, got {got}; name two, or leave it out")
     found = env.run(a.run).diff(env.run(a.other))
     if a.json:
         _print_json(found)
@@ -196,6 +202,8 @@ def _events(env: Environment, a: argparse.Namespace) -> int:
 
 
 def _stop(env: Environment, a: argparse.Namespace) -> int:
+    if a.release_pool:
+        return _release(env, a)
     env.run(a.run).stop()
     if a.json:
         _print_json({"runId": a.run, "desiredState": "stop"})
@@ -220,6 +228,10 @@ def _resume(env: Environment, a: argparse.Namespace) -> int:
 
 
 def _report(env: Environment, a: argparse.Namespace) -> int:
+    if a.diff:
+        return _diff(env, a)
+    if a.other:
+        raise UsageError("--html: must be used with one run, got 2; name one run, or use --diff")
     env.run(a.run).report(a.html)
     _say(f"wrote {a.html}", file=sys.stderr)
     return 0
@@ -268,25 +280,33 @@ def _parser() -> argparse.ArgumentParser:
     launch.add_argument("--after", action="append", metavar="RUN", help="start after this run has completed: ID or latest:NAME")
     launch.add_argument("--preemptible", action="store_true", help="allow runs of higher priority to preempt this run")
     launch.add_argument("--wait", action="store_true", help="follow the run until it ends")
-    add("status", "state, attempts, step and spend", _status, "run").add_argument("--wait", action="store_true")
+    shown = add("status", "state, attempts, step and spend", _status, "run").add_mutually_exclusive_group()
+    shown.add_argument("--wait", action="store_true", help="follow the run until it ends")
+    shown.add_argument("--events", action="store_true", help="decisions, attempts, commits and notices")
+    shown.add_argument(
+        "--lineage",
+        action="store_true",
+        help="from the run, or a checkpoint or published weights as s3://..., to what it was made from",
+    )
+    shown.add_argument("--note", help="remember what to find the run by")
     runs = add("list", "the runs of the team", _list, "")
     runs.add_argument("--state", help="only runs in these states, separated by commas")
     runs.add_argument("--tag", action="append", metavar="KEY[=VALUE]", help="only runs with this tag (repeatable)")
     runs.add_argument("--search", help="only runs whose ID, name, note, reason or tags contain this text")
-    add("note", "remember what to find a run by", _note, "run").add_argument("text", nargs="+")
-    add("diff", "what two runs were launched with", _diff, "run").add_argument("other")
-    add("lineage", "from a run, a checkpoint or published weights to what it was made from", _lineage, "run")
     publish = add("publish", "final weights to a place of their own, with a model card", _publish, "run")
     publish.add_argument("--to", metavar="S3", help="target prefix; default: teams/<team>/models/<run>/ in the data bucket")
     publish.add_argument("--registry", metavar="GROUP", help="also register a version in this model package group")
     publish.add_argument("--inference-image", metavar="URI", help="with --registry: image that serves the model")
     publish.add_argument("--overwrite", action="store_true", help="replace the weights of another run at this prefix")
     add("logs", "lines of all attempts and hosts", _logs, "run").add_argument("--follow", action="store_true")
-    add("events", "decisions, attempts, commits and notices", _events, "run")
-    add("stop", "save a checkpoint and stop", _stop, "run")
-    add("release", "end the warm pool that the last job of a run left", _release, "run")
+    stop = add("stop", "save a checkpoint and stop", _stop, "run")
+    stop.add_argument("--release-pool", action="store_true", help="instead, end the warm pool of its last job")
     add("resume", "continue from the newest committed checkpoint", _resume, "run")
-    add("report", "one page about a run", _report, "run").add_argument("--html", required=True)
+    report = add("report", "one page about a run, or what two runs were launched with", _report, "run")
+    report.add_argument("other", nargs="?")
+    written = report.add_mutually_exclusive_group(required=True)
+    written.add_argument("--html", metavar="FILE", help="write the page to this file")
+    written.add_argument("--diff", action="store_true", help="compare two runs")
     return parser
 
 

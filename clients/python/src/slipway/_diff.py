@@ -1,4 +1,4 @@
-"""What two runs were launched with, compared as `slipway diff` does."""
+"""What two runs were launched with, compared as `slipway report --diff` does."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _at(items: Sequence[object], index: int) -> object:
 
 
 def diff_of(a: StatusConfiguration, b: StatusConfiguration, steps: tuple[list[Step], list[Step]]) -> dict[str, Any]:
-    """`options`, `code`, `driver`, `image` and `lossAtSteps` of `slipway diff --json`."""
+    """`options`, `code`, `driver`, `image` and `lossAtSteps` of `slipway report --diff --json`."""
     return {
         "options": different_options(a["spec"], b["spec"]),
         "code": _versions(a["codeSha256"], b["codeSha256"]),

@@ -1,4 +1,4 @@
-"""From a run or a checkpoint to everything that it was made from, as `slipway lineage` finds it."""
+"""From a run or a checkpoint to everything that it was made from, as `slipway status --lineage` finds it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Reader:
 
 
 def lineage_of(reader: Reader, of: str) -> Lineage:
-    """The document of `slipway lineage --json`."""
+    """The document of `slipway status --lineage --json`."""
     run_id, checkpoint, published = _wanted_at(reader, of) if of.startswith("s3://") else (of, None, None)
     try:
         return _follow_from(reader, of, run_id, checkpoint)
@@ -59,7 +59,7 @@ def _follow_from(reader: Reader, of: str, run_id: str, checkpoint: LineageCheckp
             continue
         if len(runs) == _MOST_RUNS:
             why = f"not followed, because at most {_MOST_RUNS} runs are shown"
-            notes.append(f"{next_id}: {why}; run slipway lineage {next_id} to continue from there")
+            notes.append(f"{next_id}: {why}; run slipway status {next_id} --lineage to continue from there")
             break
         try:
             found, _ = _read_one(reader, next_id, None if uri is None else _checkpoint_at(reader.s3, uri), notes)

@@ -63,7 +63,7 @@ class Run:
         self._control.call("resume", runId=self.id)
 
     def release(self) -> dict[str, Any]:
-        """Ends the warm pool that the last job of the run left. Returns what `slipway release --json` prints."""
+        """Ends the warm pool that the last job of the run left. Returns what `slipway stop --release-pool --json` prints."""
         return _without_ok(self._control.call("release", runId=self.id))
 
     def note(self, text: str) -> None:
@@ -78,7 +78,7 @@ class Run:
         return cast(StatusConfiguration, answer["configuration"])
 
     def diff(self, other: Run) -> dict[str, Any]:
-        """What sets another run apart from this one: `options`, `code`, `driver`, `image` and `lossAtSteps` of `slipway diff --json`."""
+        """What sets another run apart: `options`, `code`, `driver`, `image` and `lossAtSteps` of `slipway report --diff --json`."""
         return diff_of(self.configuration(), other.configuration(), (self._steps(), other._steps()))
 
     def wait(self, progress: bool = True, poll: float = 10) -> Status:
@@ -179,7 +179,7 @@ class Run:
         write_report(path, status, self._report_sources(), client, self._descriptor)
 
     def lineage(self) -> Lineage:
-        """From the run's newest checkpoint to data, code, image and the runs before it: the document of `slipway lineage --json`."""
+        """From the newest checkpoint to data, code, image and the runs before it: the document of `slipway status --lineage --json`."""
         s3 = self._session.client("s3", region_name=self._region)
         return lineage_of(Reader(self._control, s3, self._descriptor), self.id)
 

@@ -2,24 +2,21 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Descriptor } from '../../../core/config/descriptor';
 import { plainLine } from '../../../core/config/formats/plain-text';
 import { type EventAnswer, type EventsAnswer, hasEnded } from '../../../core/contracts/control';
-import { EXIT, UsageError } from '../../exit';
+import { EXIT } from '../../exit';
 import type { CommonOptions } from '../../inputs';
-import { RUN_ID, runTarget } from '../../launch/run-target';
+import { runTarget } from '../../launch/run-target';
 import { jsonLine, type Terminal } from '../../terminal';
 import { callControl } from '../control-client';
 import { readStatus } from '../read-status';
 import { pollSeconds } from '../wait';
 import { sinceMillis } from './logs';
 
-/** Options of `slipway events`. */
+/** Options of `--events`. */
 export interface EventOptions extends CommonOptions {
   follow?: boolean;
   since?: string;
 }
 
-/** A generated run id ends with the time of its start; the name of an environment contains no hyphen. */
-const MADE_ID = /-\d{12}$/;
-const ENVIRONMENT = /^[a-z][a-z0-9]{0,11}(\/[a-z][a-z0-9]{0,11})?$/;
 /** Default period for all runs of a team. */
 const DAY_MS = 86_400_000;
 /** A commit has the time at which its marker was written, which may be before events that were recorded earlier. */
@@ -27,13 +24,14 @@ const LATE_MS = 1_800_000;
 const POLL_SECONDS = 5;
 const PAGE = 200;
 
-/** `slipway events RUN|ENVIRONMENT`: shows decisions, attempts, commits and notices in chronological order. */
-export async function events(target: string | undefined, options: EventOptions, terminal: Terminal): Promise<number> {
-  const runId = runOf(target, options.environment);
+/**
+ * `slipway status RUN --events`, and `slipway list --events` for all runs of the team: shows decisions, attempts, commits and notices in
+ * chronological order.
+ */
+export async function events(runId: string | undefined, options: EventOptions, terminal: Terminal): Promise<number> {
   const now = Date.now();
-  const since = sinceMillis(options.since, now) ?? (runId ? undefined : now - DAY_MS);
-  const environment = options.environment ?? (runId === undefined ? target : undefined);
-  const descriptor = await runTarget({ ...options, environment });
+  const since = sinceMillis(options.since, now) ?? (runId === undefined ? now - DAY_MS : undefined);
+  const descriptor = await runTarget(options);
   const seen = new Set<string>();
   let from = since;
   for (;;) {
@@ -44,17 +42,6 @@ export async function events(target: string | undefined, options: EventOptions, 
     from = Math.max(from ?? 0, (last ?? 0) - LATE_MS) || undefined;
     await sleep(1000 * pollSeconds(POLL_SECONDS));
   }
-}
-
-/** The run that the argument names; undefined when it names an environment. Together with `--environment` it is always a run. */
-export function runOf(target: string | undefined, environment: string | undefined): string | undefined {
-  if (target === undefined || target === environment) return undefined;
-  const isEnvironment = environment === undefined && !MADE_ID.test(target) && ENVIRONMENT.test(target);
-  if (isEnvironment) return undefined;
-  if (RUN_ID.test(target)) return target;
-  throw new UsageError(
-    `events: must be given a run id (<name>-<yymmddhhmmss>) or an environment, got ${target}; slipway list shows the ids`,
-  );
 }
 
 /** Prints events that have not been printed yet, page by page; returns the time of the last event. */

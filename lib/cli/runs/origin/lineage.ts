@@ -9,7 +9,7 @@ import { runTarget } from '../../launch/run-target';
 import { json, type Terminal } from '../../terminal';
 import { readLineage } from './read-lineage';
 
-/** `slipway lineage RUN|s3://...`: shows the data, code, image and earlier runs of a checkpoint, published weights or a run. */
+/** `slipway status RUN|s3://... --lineage`: shows the data, code, image and earlier runs of a checkpoint, published weights or a run. */
 export async function lineage(of: string, options: CommonOptions, terminal: Terminal): Promise<number> {
   const found = await readLineage(await runTarget(options), of);
   terminal.out(options.json ? json(found) : lineageText(plainLines(found)));

@@ -63,7 +63,7 @@ async function followFrom(from: Reading, of: string, first: Wanted): Promise<Lin
     if (runs.some((known) => known.runId === runId)) continue;
     if (runs.length === MAX_RUNS) {
       notes.push(
-        `${runId}: not followed, because at most ${MAX_RUNS} runs are shown; run slipway lineage ${runId} to continue from there`,
+        `${runId}: not followed, because at most ${MAX_RUNS} runs are shown; run slipway status ${runId} --lineage to continue from there`,
       );
       break;
     }

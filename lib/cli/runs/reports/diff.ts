@@ -10,15 +10,21 @@ import { json, type Terminal } from '../../terminal';
 import { comparisonText } from './comparison-text';
 import { readSources } from './report-sources';
 
-/** `slipway diff RUN RUN`: compares the configuration and the results of two runs. */
-export async function diff(runIds: readonly [string, string], options: CommonOptions, terminal: Terminal) {
-  if (runIds[0] === runIds[1])
-    throw new UsageError(`diff: must be given two runs, got ${runIds[0]} twice; slipway report shows one run`);
+/** `slipway report RUN RUN --diff`: compares the configuration and the results of two runs. */
+export async function diff(
+  [runId = '', other = '', ...more]: readonly string[],
+  options: CommonOptions,
+  terminal: Terminal,
+): Promise<number> {
+  if (other === '' || other === runId || more.length > 0) {
+    const got = more.length > 0 ? more.length + 2 : other === '' ? 'one' : `${runId} twice`;
+    throw new UsageError(`--diff: must be used with two runs, got ${got}; name two, or leave it out`);
+  }
   const descriptor = await runTarget(options);
   const now = new Date();
   const [[first, firstWith], [second, secondWith]] = await Promise.all([
-    readRun(descriptor, runIds[0], now),
-    readRun(descriptor, runIds[1], now),
+    readRun(descriptor, runId, now),
+    readRun(descriptor, other, now),
   ]);
   const found = diffRuns([first, second], [firstWith, secondWith]);
   terminal.out(options.json ? json(found) : diffText(found));

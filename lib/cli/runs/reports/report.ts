@@ -19,6 +19,7 @@ import { readSources } from './report-sources';
 /** Options of `slipway report`. */
 export interface ReportOptions extends CommonOptions {
   html?: string;
+  diff?: boolean;
 }
 
 /** `slipway report RUN...`: shows the numbers of a run, with `--html` also as a page; several runs side by side. */

@@ -35,7 +35,7 @@ export function chatMessage(record: RunRecord, notice: Notice): string {
         attempt ? `job ${attempt.jobName}` : 'no job yet',
         committed ? `committed step ${committed.step}` : 'nothing committed yet',
       ].join('\n'),
-      nextSteps: [`Read docs/runbooks/${notice.runbook}.md`, `slipway events ${runId}`],
+      nextSteps: [`Read docs/runbooks/${notice.runbook}.md`, `slipway status ${runId} --events`],
       keywords: [notice.alert, team, environment],
     },
     metadata: {

@@ -48,7 +48,7 @@ export function loadImageLock(text: string): {
 /** The text of a lock file, with regions and bases sorted. */
 export function imageLockText(lock: ImageLock): string {
   const head =
-    '# Written by slipway lock: the digests that builds of the image start from. Commit it beside the environment file.\n';
+    '# Written by slipway preflight --lock: the digests that builds of the image start from. Commit it beside the environment file.\n';
   return head + stringify(lock, { sortMapEntries: true, lineWidth: 0, aliasDuplicateObjects: false });
 }
 

@@ -142,7 +142,7 @@ export const CATALOG: AssumptionArea = {
         'The published base image of the environment exists in the registry of the Region under its tag, and has the locked digest.',
       basis: 'reported',
       source: 'release notes of aws/deep-learning-containers; no registry was asked',
-      usedBy: 'slipway lock, image build',
+      usedBy: 'slipway preflight --lock, image build',
       ifWrong: 'lock or build fails with "no such image"',
       embedded: 'not modelled',
       probe: 'read',

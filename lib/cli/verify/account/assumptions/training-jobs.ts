@@ -290,7 +290,7 @@ export const TRAINING_JOBS: AssumptionArea = {
         'UpdateTrainingJob with a keep-alive period of 0 ends a warm pool that is Available, IAM compares sagemaker:KeepAlivePeriod with that 0, and DescribeTrainingJob then returns Terminated and how long the pool was kept.',
       basis: 'documented',
       source: `${GUIDE}/train-warm-pools-how-to-use.html`,
-      usedBy: 'slipway release',
+      usedBy: 'slipway stop --release-pool',
       ifWrong: 'the pool is kept until it expires, and the command reports that the call was denied or rejected',
       embedded: 'repeats it',
     },

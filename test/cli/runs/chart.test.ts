@@ -75,15 +75,15 @@ beforeEach(() => {
   });
 });
 
-test('metrics draws loss and speed, and prints the newest steps', async () => {
-  const { code, stdout } = await runCli('metrics', 'a-261121120000', '--environment', FILE);
+test('status --chart draws loss and speed, and prints the newest steps', async () => {
+  const { code, stdout } = await runCli('status', 'a-261121120000', '--chart', '--environment', FILE);
   expect(code).toBe(0);
   expect(stdout).toContain('loss             █▃▁  3.0000 to 1.0000');
   expect(stdout.split('\n').every((line) => line.length <= 80)).toBe(true);
 });
 
-test('metrics --json prints one object a line', async () => {
-  const { stdout } = await runCli('metrics', 'a-261121120000', '--environment', FILE, '--json');
+test('status --chart --json prints one object a line', async () => {
+  const { stdout } = await runCli('status', 'a-261121120000', '--chart', '--environment', FILE, '--json');
   expect(stdout.split('\n').map((line) => JSON.parse(line))).toMatchObject([
     { step: 1, loss: 3 },
     { step: 2 },
@@ -91,31 +91,31 @@ test('metrics --json prints one object a line', async () => {
   ]);
 });
 
-test('metrics shows the newest look at the GPUs of each host, the least busy first, and says nothing of GPUs that nobody told of', async () => {
+test('status --chart shows the newest look at the GPUs of each host, the least busy first, and says nothing of GPUs that nobody told of', async () => {
   const use = (utilizationPercent: number | null) => ({ utilizationPercent, memoryGiB: 70.5, totalGiB: 79.6 });
   gpuLines = [gpus(1, { 'algo-1': use(10), 'algo-2': use(41) }), gpus(2, { 'algo-1': use(96.5) })];
-  const { stdout } = await runCli('metrics', 'a-261121120000', '--environment', FILE);
+  const { stdout } = await runCli('status', 'a-261121120000', '--chart', '--environment', FILE);
   expect(stdout.split('\n').slice(-3)).toEqual([
     'host    GPUs busy  memory of the fullest',
     'algo-2  41 %       70.5 of 79.6 GiB',
     'algo-1  97 %       70.5 of 79.6 GiB',
   ]);
-  const rows = (await runCli('metrics', 'a-261121120000', '--environment', FILE, '--json')).stdout
+  const rows = (await runCli('status', 'a-261121120000', '--chart', '--environment', FILE, '--json')).stdout
     .split('\n')
     .map((row) => JSON.parse(row));
   expect(rows.map(({ step: number }) => number ?? 'gpus')).toEqual([1, 'gpus', 2, 'gpus', 3]);
   expect(rows[3]).toEqual({ attempt: 1, at: '2026-11-22T10:00:02.500Z', gpus: { 'algo-1': use(96.5) } });
   expect(ANSWERS.gpuLine.parse(rows[3])).toEqual(rows[3]);
   gpuLines = [];
-  expect((await runCli('metrics', 'a-261121120000', '--environment', FILE)).stdout).not.toContain('GPUs');
+  expect((await runCli('status', 'a-261121120000', '--chart', '--environment', FILE)).stdout).not.toContain('GPUs');
 });
 
-test('top shows runs that are not over, with progress and end', async () => {
-  const { stdout } = await runCli('top', '--environment', FILE);
+test('list --active shows runs that are not over, with progress and end', async () => {
+  const { stdout } = await runCli('list', '--active', '--environment', FILE);
   expect(stdout).toContain('a-261121120000');
   expect(stdout).toContain('2026-11-23 04:10');
   expect(stdout).not.toContain('b-261121120000');
-  const { runs } = JSON.parse((await runCli('top', '--environment', FILE, '--json')).stdout);
+  const { runs } = JSON.parse((await runCli('list', '--active', '--environment', FILE, '--json')).stdout);
   expect(ANSWERS.runList.parse({ runs }).runs).toHaveLength(1);
 });
 
@@ -136,9 +136,10 @@ test('status says how far the run is and when it will be done', async () => {
   );
 });
 
-test.each([['metrics', 'x', '--nope'], ['metrics'], ['top', '--nope']])(
-  'fails: %s %s %s is wrong usage',
-  async (...args) => {
-    expect((await runCli(...args.filter((arg) => arg !== undefined))).code).toBe(2);
-  },
-);
+test.each([
+  ['status', 'x', '--nope'],
+  ['status', '--chart'],
+  ['list', '--nope'],
+])('fails: %s %s %s is wrong usage', async (...args) => {
+  expect((await runCli(...args.filter((arg) => arg !== undefined))).code).toBe(2);
+});

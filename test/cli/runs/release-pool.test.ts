@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { whatWasReleased } from '../../../lib/cli/runs/release';
+import { whatWasReleased } from '../../../lib/cli/runs/release-pool';
 import { statusText } from '../../../lib/cli/runs/status';
 import type { ReleaseAnswer, StatusAnswer } from '../../../lib/core/contracts/control';
 import { DESCRIPTOR } from '../../support/runs';
@@ -27,9 +27,12 @@ test.each<[Partial<ReleaseAnswer>, string]>([
 test.each([
   [
     120.5,
-    'warm pool kept until 2026-11-24T10:30:00Z at $120.50 per hour, unless another job reuses it; slipway release a to end it',
+    'warm pool kept until 2026-11-24T10:30:00Z at $120.50 per hour, unless another job reuses it; slipway stop a --release-pool to end it',
   ],
-  [null, 'warm pool kept until 2026-11-24T10:30:00Z, unless another job reuses it; slipway release a to end it'],
+  [
+    null,
+    'warm pool kept until 2026-11-24T10:30:00Z, unless another job reuses it; slipway stop a --release-pool to end it',
+  ],
 ])('status says until when a warm pool is kept, at %s USD an hour', (usdPerHour, line) => {
   const run: StatusAnswer = {
     ...{ runId: 'a', name: 'a', team: 'nlp', state: 'completed', desiredState: 'run', reason: '', attempts: [] },

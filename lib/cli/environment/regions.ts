@@ -8,18 +8,19 @@ import { orList } from '../../core/config/issue';
 import { isEnvironmentFile } from '../../core/config/load';
 import { instanceGroupsOf } from '../../core/config/resolve-run';
 import { increaseCommand, judgeForDeploy, type QuotaNeed, type QuotaRow, runQuotaNeeds } from '../../core/quota';
-import { SERVICE_NAMES, servicesIn } from '../environment/checks/zone-checks';
-import { requireFile } from '../environment/deployed-needs';
-import { needsOfEnvironment, requireEnvironment } from '../environment/environment-file';
-import { quotaJson, readLimits } from '../environment/quota';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, readText, requireRun } from '../inputs';
 import { withS3Config } from '../launch/s3-config';
 import { json, type Terminal } from '../terminal';
+import { SERVICE_NAMES, servicesIn } from './checks/zone-checks';
+import { requireFile } from './deployed-needs';
+import { needsOfEnvironment, requireEnvironment } from './environment-file';
+import { quotaJson, readLimits } from './quota';
 
-/** Options of `slipway matrix`. */
-export interface MatrixOptions extends CommonOptions {
-  regions?: string;
+/** Options of `slipway preflight --regions`. */
+export interface RegionOptions extends CommonOptions {
+  /** `a,b`; true = the default regions. */
+  regions?: string | true;
 }
 
 /** What each region is checked for. */
@@ -54,10 +55,10 @@ interface RegionRow extends RegionReading {
 }
 
 /**
- * `slipway matrix FILE|ENVIRONMENT [--regions a,b]`: shows to what extent each region meets the needs of a run or an environment, best
+ * `slipway preflight FILE|ENVIRONMENT --regions [a,b]`: shows to what extent each region meets the needs of a run or an environment, best
  * first.
  */
-export async function regionMatrix(file: string, options: MatrixOptions, terminal: Terminal): Promise<number> {
+export async function rankRegions(file: string, options: RegionOptions, terminal: Terminal): Promise<number> {
   const wanted = await wantedBy(file, options);
   const readings = await Promise.all(wanted.regions.map((region) => readRegion(region, wanted)));
   const rows = rankedRows(readings, wanted);
@@ -66,10 +67,10 @@ export async function regionMatrix(file: string, options: MatrixOptions, termina
   return EXIT.done;
 }
 
-async function wantedBy(given: string, options: MatrixOptions): Promise<Wanted> {
+async function wantedBy(given: string, options: RegionOptions): Promise<Wanted> {
   const file = requireFile(given);
   const text = readText(file);
-  const asked = options.regions?.split(',').map((region) => region.trim());
+  const asked = options.regions === true ? undefined : options.regions?.split(',').map((region) => region.trim());
   const regions = (own: readonly string[]) => checkedRegions(asked ?? (options.region ? [options.region] : [...own]));
   if (!isEnvironmentFile(text)) {
     const { run } = requireRun({ file, text }, await withS3Config({ file, text }, options));

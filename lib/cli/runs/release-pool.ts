@@ -7,8 +7,13 @@ import { json, type Terminal } from '../terminal';
 import { callControl } from './control-client';
 import { withoutOk } from './read-status';
 
-/** `slipway release RUN`: ends the warm pool that the last job of the run left. */
-export async function release(runId: string, options: CommonOptions, terminal: Terminal): Promise<number> {
+/** Options of `slipway stop`. */
+export interface StopOptions extends CommonOptions {
+  releasePool?: boolean;
+}
+
+/** `slipway stop RUN --release-pool`: ends the warm pool that the last job of the run left. */
+export async function releasePool(runId: string, options: CommonOptions, terminal: Terminal): Promise<number> {
   const descriptor = await runTarget(options);
   const answer = withoutOk(await callControl<ReleaseAnswer>(descriptor, { action: 'release', runId }));
   if (options.json) terminal.out(json(answer));

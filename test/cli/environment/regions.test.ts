@@ -32,7 +32,7 @@ const CONFIG = {
 let folder: string;
 const at = (name: string) => path.join(folder, name);
 beforeAll(() => {
-  folder = mkdtempSync(path.join(tmpdir(), 'slipway-matrix-'));
+  folder = mkdtempSync(path.join(tmpdir(), 'slipway-regions-'));
   writeFileSync(at('lab.yaml'), ENVIRONMENT);
 });
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -58,13 +58,18 @@ beforeEach(() => {
   });
 });
 
-const matrix = async (...args: string[]) => {
-  const { code, stdout } = await runCli('matrix', at('lab.yaml'), '--json', ...args);
+const ranked = async (...args: string[]) => {
+  const { code, stdout } = await runCli(
+    'preflight',
+    at('lab.yaml'),
+    '--json',
+    ...(args.length > 0 ? args : ['--regions']),
+  );
   return { code, ...(JSON.parse(stdout) as { regions: Record<string, unknown>[] }) };
 };
 
 test('the region that has everything comes first, and what the others lack stands there', async () => {
-  const { code, regions } = await matrix();
+  const { code, regions } = await ranked();
   expect(code).toBe(0);
   expect(regions.map(({ rank, region, usable }) => [rank, region, usable])).toEqual([
     [1, 'us-west-2', true],
@@ -92,7 +97,7 @@ test('what may not be read is unknown, and neither there nor missing', async () 
   ec2
     .on(DescribeInstanceTypeOfferingsCommand)
     .rejects(Object.assign(new Error('no'), { name: 'UnauthorizedOperation' }));
-  const { regions } = await matrix('--regions', 'us-west-2');
+  const { regions } = await ranked('--regions', 'us-west-2');
   expect(regions).toMatchObject([{ usable: null, zones: null, unknown: ['zones: UnauthorizedOperation: no'] }]);
 });
 
@@ -100,7 +105,7 @@ test('a missing endpoint service is named', async () => {
   ec2
     .on(DescribeVpcEndpointServicesCommand)
     .resolves({ ServiceDetails: [{ ServiceName: 'com.amazonaws.us-west-2.s3' }] });
-  expect((await matrix('--regions', 'us-west-2')).regions).toMatchObject([
+  expect((await ranked('--regions', 'us-west-2')).regions).toMatchObject([
     { usable: false, missing: ['no endpoint service sts'] },
   ]);
 });
@@ -121,7 +126,7 @@ data: [{ channel: train, s3: "s3://{dataBucket}/tokens/" }]
 `,
   );
   const args = ['--environment', at('descriptor.json'), '--regions', 'us-west-2', '--json'];
-  const { code, stdout } = await runCli('matrix', at('run.yaml'), ...args);
+  const { code, stdout } = await runCli('preflight', at('run.yaml'), ...args);
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({
     regions: [{ region: 'us-west-2', zones: { 'ml.p5.48xlarge': expect.anything() } }],
@@ -130,9 +135,9 @@ data: [{ channel: train, s3: "s3://{dataBucket}/tokens/" }]
 
 describe('wrong usage is exit 2', () => {
   test.each([
-    [['matrix', 'nowhere'], /nowhere: must be a file, or the name of an environment/],
+    [['preflight', 'nowhere', '--regions'], /nowhere: must be a file, or the name of an environment/],
     [
-      ['matrix', 'FILE', '--regions', 'us-west-9'],
+      ['preflight', 'FILE', '--regions', 'us-west-9'],
       /--regions: must be regions with SageMaker, got us-west-9; use .*us-west-2/,
     ],
   ])('fails: %j', async (args, message) => {

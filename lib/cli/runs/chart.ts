@@ -12,8 +12,8 @@ import { progressLines } from './logs/job-logs';
 import { readStatus } from './read-status';
 import { pollSeconds } from './wait';
 
-/** Options of `slipway metrics`. */
-export interface MetricOptions extends CommonOptions {
+/** Options of `slipway status --chart`. */
+export interface ChartOptions extends CommonOptions {
   watch?: boolean;
 }
 
@@ -25,8 +25,8 @@ const ROWS = 10;
 const COLUMNS = 60;
 const LEVELS = '▁▂▃▄▅▆▇█';
 
-/** `slipway metrics RUN`: shows the steps from a run's progress lines; with `--watch` until the run ends. */
-export async function metrics(runId: string, options: MetricOptions, terminal: Terminal): Promise<number> {
+/** `slipway status RUN --chart`: shows the steps from a run's progress lines; with `--watch` until the run ends. */
+export async function chart(runId: string, options: ChartOptions, terminal: Terminal): Promise<number> {
   const descriptor = await runTarget(options);
   const seen = new Set<string>();
   for (;;) {
@@ -37,7 +37,7 @@ export async function metrics(runId: string, options: MetricOptions, terminal: T
     const fresh = rows.filter((row) => !seen.has(keyOf(row)));
     for (const row of fresh) seen.add(keyOf(row));
     if (options.json) for (const row of fresh) terminal.out(jsonLine(row));
-    else if (fresh.length > 0 || !options.watch) terminal.out(metricsText(runId, steps, gpus));
+    else if (fresh.length > 0 || !options.watch) terminal.out(chartText(runId, steps, gpus));
     if (!options.watch || hasEnded(status)) return EXIT.done;
     await sleep(1000 * pollSeconds(LOOK_SECONDS));
   }
@@ -52,7 +52,7 @@ const gpuRow = ({ attempt, at, hosts }: GpuLine): GpuRow => ({ attempt, at, gpus
 const keyOf = (row: ReportStep | GpuRow): string => `${row.attempt}/${'step' in row ? row.step : 'gpus'}/${row.at}`;
 
 /** Charts of loss and speed over the steps, the newest steps as a table, and the GPUs of each host if they are known. */
-export function metricsText(runId: string, steps: readonly ReportStep[], gpus: readonly GpuLine[] = []): string {
+export function chartText(runId: string, steps: readonly ReportStep[], gpus: readonly GpuLine[] = []): string {
   const hosts = gpuText(gpus);
   if (steps.length === 0) return [`${runId}: no step has been reported yet`, ...hosts].join('\n');
   const rows = steps
