@@ -162,7 +162,8 @@ export class Gateway {
       return;
     }
     if (outcome?.empty) {
-      this.onTrouble(send.name, this.clock.now, false);
+      // An empty list of files is doubted, which takes time; other empty answers must not be believed, nor excuse anything.
+      if (send.name.startsWith('s3:')) this.onTrouble(send.name, this.clock.now, false);
       this.answer(send, { $metadata: {} });
       return;
     }
