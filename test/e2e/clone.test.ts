@@ -30,7 +30,7 @@ test('without its packages npx slipway says what to run', () => {
   expect([status, stdout]).toEqual([2, '']);
 });
 
-test.each(['schema run', 'schema environment'])('slipway %s | head ends without a word', (verb) => {
+test.each(['tools schema run', 'tools schema environment'])('slipway %s | head ends without a word', (verb) => {
   const { status, stderr, stdout } = spawnSync(
     'bash',
     ['-c', `"${process.execPath}" dist/cli/slipway.mjs ${verb} | head -1`],

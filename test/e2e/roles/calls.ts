@@ -289,7 +289,7 @@ export function callsOfRoles(environment: () => Deployed): void {
     await without(environment(), `${ROLE}-default-researcher`, 'lambda:InvokeFunction', async () => {
       const denied = await launch('demo.yaml', 'denied-invoke');
       expect(denied.code).toBe(3);
-      expect(denied.stderr).toContain('lambda:InvokeFunction');
+      expect(denied.stdout).toContain('lambda:InvokeFunction');
     });
   });
 
