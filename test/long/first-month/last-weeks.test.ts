@@ -21,14 +21,6 @@ compute: { instanceType: ml.p4d.24xlarge, instanceCount: 2 }
 distribution: { library: fsdp, parameters: { shard_degree: 16 } }
 data: [{ channel: train, s3: "s3://{dataBucket}/tokens/" }]
 `;
-const SCENARIO = `schema: 1
-environment: { name: research, regions: { ${REGION}: {} }, teams: { nlp: {}, speech: {} } }
-limits: { ml.m5.large for training job usage: 1, Number of instances across all training jobs: 4 }
-runs:
-  - { id: first, file: runs/short.yaml, trainsHours: 0.5 }
-  - { id: second, file: runs/short.yaml, trainsHours: 0.8 }
-until: 10h
-`;
 let month: Month;
 let dev: CompanyAccount;
 let bill: Server;
@@ -114,11 +106,7 @@ test.skipIf(!CHROMIUM)('every page of the month opens without an error, on a scr
   await month.answer(dev.admin, 'team', 'research', '--html', page('team'));
   writeFileSync(path.join(month.project.folder, 'runs/model.yaml'), MODEL);
   await month.answer(nlp, 'plan', 'runs/model.yaml', ...of, '--search', '--html', page('plan'));
-  writeFileSync(path.join(month.project.folder, 'scenario.yaml'), SCENARIO);
-  const simulate = ['simulate', 'scenario.yaml', '--html', page('simulate')];
-  const simulated = await month.project.tryCall(dev.admin, month.program('slipway'), ...simulate);
-  expect([simulated.code, simulated.stderr]).toEqual([0, expect.any(String)]);
-  expect(problemsOf(['report', 'team', 'plan', 'simulate'].map(page))).toEqual([]);
+  expect(problemsOf(['report', 'team', 'plan'].map(page))).toEqual([]);
 });
 
 /** A Cost Explorer that has a dollar of SageMaker for each team: the embedded AWS has none. */
