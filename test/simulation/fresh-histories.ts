@@ -10,7 +10,7 @@ import { ENVIRONMENT } from './support';
  * (test/long/drawn-laws.test.ts).
  */
 const EACH = Number(process.env.HISTORIES ?? draws(100)) / 2;
-/** Others at each run of the tests; CI draws by the commit. `HISTORIES_SEED` plays them again. */
+/** Others at each run of the tests; CI draws the same on every commit. `HISTORIES_SEED` plays them again. */
 const SEED = Number(process.env.HISTORIES_SEED ?? randomInt(1_000_000_000));
 
 const noFiles = (file: string): string => {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import path from 'node:path';
+import { readerBeside } from '../../lib/cli/inputs';
 import type { HistoryOptions } from './histories/histories';
 import { playHistories } from './histories/histories';
 import type { SimulationResult } from './result';
@@ -14,10 +14,6 @@ export { type LoadedScenario, loadScenario, type Scenario } from './scenario/loa
 /** Loads a scenario file from disk; files that it names are relative to it. */
 export const readScenarioFile = (file: string): LoadedScenario =>
   loadScenario(readFileSync(file, 'utf8'), readerBeside(file));
-
-/** Returns a function that reads files named in a scenario, relative to the scenario file. */
-export const readerBeside = (file: string) => (named: string) =>
-  readFileSync(path.resolve(path.dirname(file), named), 'utf8');
 
 /**
  * Plays a scenario file with the control plane's own functions on a virtual clock: no process, no port, no sleep.

@@ -1,4 +1,4 @@
-import { DeleteObjectsCommand, ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3';
+import { DeleteObjectsCommand, ListObjectsV2Command, paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3';
 import { STANDING_PRICES } from '../../core/catalog/prices/standing-prices';
 import type { Descriptor } from '../../core/config/descriptor';
 import { fillPlaceholders, isWithin } from '../../core/config/formats/places';
@@ -86,20 +86,16 @@ function textsIn(value: unknown): string[] {
   return value !== null && typeof value === 'object' ? Object.values(value).flatMap(textsIn) : [];
 }
 
-async function count(s3: S3Client, uri: string) {
+async function count(client: S3Client, uri: string) {
   const { bucket: Bucket, key: Prefix } = parseS3Uri(uri);
   let [objects, bytes, pages] = [0, 0, 0];
-  let ContinuationToken: string | undefined;
-  do {
-    const page = await s3.send(new ListObjectsV2Command({ Bucket, Prefix, ContinuationToken }));
-    for (const { Size = 0 } of page.Contents ?? []) {
-      objects += 1;
-      bytes += Size;
-    }
-    ContinuationToken = page.NextContinuationToken;
+  for await (const { Contents = [], NextContinuationToken } of paginateListObjectsV2({ client }, { Bucket, Prefix })) {
+    objects += Contents.length;
+    bytes += Contents.reduce((sum, { Size = 0 }) => sum + Size, 0);
     pages += 1;
-  } while (ContinuationToken && pages < MAX_PAGES);
-  return { uri, objects, bytes, isWhole: ContinuationToken === undefined };
+    if (pages === MAX_PAGES && NextContinuationToken !== undefined) return { uri, objects, bytes, isWhole: false };
+  }
+  return { uri, objects, bytes, isWhole: true };
 }
 
 /** @returns number of deleted objects */
