@@ -20,6 +20,7 @@ sys.path[:0] = [str(ROOT / folder) for folder in PATHS]
 
 import features  # noqa: E402
 import host  # noqa: E402
+import host_memory  # noqa: E402
 import kernels  # noqa: E402
 import layouts  # noqa: E402
 import parity  # noqa: E402
@@ -30,7 +31,7 @@ import two_ranks  # noqa: E402
 from case import Outcome, outcome  # noqa: E402
 from machine import Machine, this_machine  # noqa: E402
 
-MODULES = (step_loop, parity, features, layouts, kernels, host, two_ranks, restart, speed)
+MODULES = (step_loop, host_memory, parity, features, layouts, kernels, host, two_ranks, restart, speed)
 CASES = tuple(case for module in MODULES for case in module.CASES)
 
 

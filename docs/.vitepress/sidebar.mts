@@ -140,6 +140,7 @@ export function sidebar(): Item[] {
       folder('contributing', 'Maintaining'),
       folder('decisions', 'Decisions'),
       page('evidence/README', 'Evidence'),
+      page('evidence/2026-11-27-h200', 'One H200, 2026-11-27'),
       page('evidence/2026-11-26-h200', 'One H200, 2026-11-26'),
       page('evidence/2026-11-23-h200', 'One H200, 2026-11-23'),
       page('changelog', 'Changelog'),

@@ -20,7 +20,7 @@ export const CUDA: AssumptionArea = {
         'While a collective hangs, events and copies on another CUDA stream still work, and updates that were launched after it do not start.',
       basis: 'documented',
       source:
-        'order of operations in a CUDA stream; https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-streams and seen on an H200 with a kernel that does not end (docs/evidence/2026-11-23-h200.md), but not with a collective',
+        'order of operations in a CUDA stream; https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-streams and seen on an H200 with an all-reduce that another rank joined later (docs/evidence/2026-11-27-h200.md)',
       usedBy: 'the save of a stalled step',
       ifWrong: 'the run continues from its newest checkpoint instead of its last step',
       embedded: 'not modelled',
@@ -31,7 +31,7 @@ export const CUDA: AssumptionArea = {
         'cudaHostRegister pins the memory of a memfd that a process forked before CUDA also maps, and copies to it are as fast as to other pinned memory.',
       basis: 'inferred',
       source:
-        'torch/distributed/_state_dict_utils.py of PyTorch 2.15 registers shared memory of /dev/shm, which is the same kind of memory; run on CPUs only',
+        'torch/distributed/_state_dict_utils.py of PyTorch 2.15 registers shared memory of /dev/shm, which is the same kind of memory; as fast as PyTorch’s own on an H200 (docs/evidence/2026-11-27-h200.md)',
       usedBy: 'saves of the built-in trainer (containers/trainer/slipway_trainer/checkpoint/process.py)',
       ifWrong: 'the log reports that host memory is not pinned, and each save blocks training several times as long',
       embedded: 'not modelled',
@@ -61,7 +61,7 @@ export const CUDA: AssumptionArea = {
       claim: 'On Hopper, PyTorch’s grouped matrix products return zero gradients for experts without rows.',
       basis: 'documented',
       source:
-        'https://github.com/pytorch/pytorch/issues/172439 (correct on H800, wrong on B200, where the built-in trainer does not use them); not measured yet',
+        'https://github.com/pytorch/pytorch/issues/172439 (correct on H800, wrong on B200, where the built-in trainer does not use them); correct on an H200 (docs/evidence/2026-11-27-h200.md)',
       usedBy: 'mixtures of small experts in the built-in trainer on P5',
       ifWrong: 'experts without tokens in a micro-batch are updated with uninitialised gradients',
       embedded: 'not modelled',
@@ -72,7 +72,7 @@ export const CUDA: AssumptionArea = {
         'FlexAttention of PyTorch 2.11 and later computes windows, documents, sinks and capped scores in one kernel on every GPU type, and latent attention has a fused kernel.',
       basis: 'inferred',
       source:
-        'measured on an H200 (docs/evidence/2026-11-23-h200.md); other GPUs and PyTorch of the image (2.13) were not measured',
+        'measured on an H200 (docs/evidence/2026-11-27-h200.md); other GPUs and PyTorch of the image (2.13) were not measured',
       usedBy:
         'memory and speed of documentMask, fine-tuning, models with windows, GPT-OSS and DeepSeek in the built-in trainer',
       ifWrong: 'all attention scores of a layer are stored in memory, and long sequences do not fit',
