@@ -66,6 +66,7 @@ const GUIDES = [
   'publish',
   'train-from-ci',
   'upgrade',
+  'uninstall',
   'migrate-from-sagemaker-sdk',
   'stranger',
   'migrate-from-hyperpod-recipes',

@@ -28,7 +28,7 @@ test('the verbs and their options are what scripts rely on', () => {
   );
   const common = '--environment --region --set --json';
   expect(options).toEqual({
-    init: `${common} --team --instance-type --ci --pipeline --run --package --yes`,
+    init: `${common} --team --instance-type --ci --pipeline --run --package --no-lockfile --yes`,
     validate: `${common} --sizes`,
     plan: `${common} --search --search-libraries --html --by --calibrate`,
     report: `${common} --html --diff`,

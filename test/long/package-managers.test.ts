@@ -22,7 +22,17 @@ beforeAll(() => {
   const tarball = packedPackage(folder);
   template = path.join(folder, 'template');
   mkdirSync(template);
-  run(template, 'npx', ['--yes', '--prefer-offline', '--package', tarball, 'slipway', 'init', '.', '--yes']);
+  run(template, 'npx', [
+    '--yes',
+    '--prefer-offline',
+    '--package',
+    tarball,
+    'slipway',
+    'init',
+    '.',
+    '--yes',
+    '--no-lockfile',
+  ]);
   mkdirSync(path.join(folder, 'tools'));
   install('tools', TOOLS);
 }, 10 * MINUTES);
@@ -101,7 +111,7 @@ describe.each(MANAGERS)('$name', ({ name, program, install: words, exec, rc }) =
       call(...words);
       expect(call(...exec, 'slipway', '--help')).toContain('Usage: slipway');
       call(...exec, 'cdk', 'synth', '--quiet');
-      expect(templatesIn(project)).toEqual(['Slipway-research-us-west-2.template.json']);
+      expect(templatesIn(project)).toEqual(['Slipway-training-us-west-2.template.json']);
     },
     15 * MINUTES,
   );
@@ -123,7 +133,7 @@ describe.each(NODES)('Node %s', (version) => {
       expect(run(project, node, ['--version'])).toBe(`v${version}\n`);
       expect(run(project, node, [path.join(bin, 'slipway'), '--help'], env)).toContain('Usage: slipway');
       run(project, node, [path.join(bin, 'cdk'), 'synth', '--quiet'], env);
-      expect(templatesIn(project)).toEqual(['Slipway-research-us-west-2.template.json']);
+      expect(templatesIn(project)).toEqual(['Slipway-training-us-west-2.template.json']);
     },
     15 * MINUTES,
   );

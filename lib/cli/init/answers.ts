@@ -21,6 +21,8 @@ export interface InitOptions {
   pipeline?: boolean;
   /** Where npm gets the slipway package from. */
   package?: string;
+  /** False: no package-lock.json, for other package managers. */
+  lockfile?: boolean;
   run?: boolean;
   yes?: boolean;
   json?: boolean;
@@ -35,7 +37,7 @@ export interface Answers {
   pipeline?: boolean;
 }
 
-const DEFAULTS = { region: 'us-west-2', team: 'research', instanceType: 'ml.p5.48xlarge' };
+const DEFAULTS = { region: 'us-west-2', team: 'nlp', instanceType: 'ml.p5.48xlarge' };
 
 /** The options, completed by a person's answers on a terminal; `--yes` and `--json` use the defaults. */
 export async function answersOf(options: InitOptions): Promise<Answers> {

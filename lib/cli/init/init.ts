@@ -1,20 +1,46 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { EXIT, UsageError } from '../exit';
 import { makeFolder, writing } from '../page-file';
+import { quoted } from '../quoted';
 import { json, type Terminal } from '../terminal';
 import { answersOf, type InitOptions } from './answers';
-import { type NewFile, ownVersion, projectFiles, runFile } from './project';
-import { fileSpecifier, slipwaySpecifier } from './where-from';
+import { writeLockfile } from './lockfile';
+import { type NewFile, ownPackage, projectFiles, runFiles } from './project';
+import { type Vendored, vendored } from './vendor';
 
 /**
- * `slipway init [DIR]`: writes a CDK app that uses this package, with an environment file, a run file and a test; with `--run` only the run
- * file. Never overwrites a file.
+ * `slipway init [DIR]`: writes a CDK app that contains this package and uses it, with an environment file, run files and a test; with `--run`
+ * only the run files. Never overwrites a file.
  */
 export async function init(directory: string, options: InitOptions, terminal: Terminal): Promise<number> {
   const answers = await answersOf(options);
-  const name = packageName(directory);
-  const files = options.run ? [runFile(answers)] : projectFiles(name, answers, specifier(directory, options.package));
+  if (options.run) {
+    const files = write(directory, runFiles(answers));
+    if (options.json) terminal.out(json({ files }));
+    else terminal.err(`wrote ${files.join(', ')}; next: slipway validate ${quoted(files[0] ?? '')}`);
+    return EXIT.done;
+  }
+  requireFree(directory, projectFiles('', answers, ''));
+  writing('init', 'folder', directory, () => {
+    makeFolder(directory);
+    readdirSync(directory);
+    accessSync(directory, constants.W_OK);
+  });
+  const product = vendored(directory, ownPackage(), options.package);
+  const files = write(directory, projectFiles(packageName(directory), answers, product.specifier));
+  const locked = options.lockfile !== false && writeLockfile(directory);
+  const all = [
+    ...files,
+    ...[...product.files, ...(locked ? ['package-lock.json'] : [])].map((file) => path.join(directory, file)),
+  ];
+  if (options.json) terminal.out(json({ files: all }));
+  else for (const line of said(directory, all, product, locked)) terminal.err(line);
+  return EXIT.done;
+}
+
+/** Writes files that are not there yet; answers their paths. */
+function write(directory: string, files: readonly NewFile[]): string[] {
   requireFree(directory, files);
   writing('init', 'folder', directory, () => {
     for (const { to, text } of files) {
@@ -22,10 +48,7 @@ export async function init(directory: string, options: InitOptions, terminal: Te
       writeFileSync(path.join(directory, to), text);
     }
   });
-  const written = files.map(({ to }) => path.join(directory, to));
-  if (options.json) terminal.out(json({ files: written }));
-  else for (const line of said(directory, files, options.run ?? false)) terminal.err(line);
-  return EXIT.done;
+  return files.map(({ to }) => path.join(directory, to));
 }
 
 /** A valid npm package name, derived from the folder: https://docs.npmjs.com/cli/v10/configuring-npm/package-json#name */
@@ -37,12 +60,6 @@ function packageName(directory: string): string {
   return name.replace(/^-+|-+$/g, '') || 'training';
 }
 
-/** The value of `--package` as a dependency: the path of a packed tarball or a folder, or a version. */
-function specifier(directory: string, given: string | undefined): string {
-  if (given === undefined) return slipwaySpecifier(directory, ownVersion());
-  return existsSync(given) ? fileSpecifier(directory, given) : given;
-}
-
 function requireFree(directory: string, files: readonly NewFile[]): void {
   const taken = files.filter(({ to }) => existsSync(path.join(directory, to)));
   if (taken.length === 0) return;
@@ -51,10 +68,12 @@ function requireFree(directory: string, files: readonly NewFile[]): void {
   );
 }
 
-function said(directory: string, files: readonly NewFile[], onlyRun: boolean): string[] {
-  const wrote = `wrote ${files.map(({ to }) => path.join(directory, to)).join(', ')}`;
-  const there = path.resolve(directory) === process.cwd() ? '' : `cd ${directory} && `;
-  return onlyRun
-    ? [`${wrote}; next: slipway validate ${path.join(directory, files[0]?.to ?? '')}`]
-    : [wrote, `next: ${there}npm install && npm test`];
+function said(directory: string, files: readonly string[], product: Vendored, locked: boolean): string[] {
+  const there = path.resolve(directory) === process.cwd() ? '' : `cd ${quoted(directory)} && `;
+  const wheel = product.files.find((file) => file.endsWith('.whl'));
+  return [
+    `wrote ${files.length} files into ${directory}: ${files.map((file) => path.relative(directory, file)).join(', ')}`,
+    `next: ${there}${locked ? 'npm ci' : 'npm install'} && npm test`,
+    ...(wheel ? [`for notebooks and scripts: pip install ${quoted(path.join(directory, wheel))}`] : []),
+  ];
 }

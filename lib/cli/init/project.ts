@@ -16,13 +16,14 @@ export interface NewFile {
   text: string;
 }
 
+/** Name of the environment of a new project; none of the samples has it. */
+const ENVIRONMENT = 'training';
+const ENVIRONMENT_FILE = `environments/${ENVIRONMENT}.yaml`;
 /** Template files and their destinations; `{{words}}` are filled in. npm does not pack files named .gitignore. */
 const COPIED: Readonly<Record<string, string>> = {
   'tsconfig.json': 'tsconfig.json',
   'bin/app.ts': 'bin/app.ts',
   'test/environment.test.ts': 'test/environment.test.ts',
-  'test/smoke/run.yaml': 'test/smoke/run.yaml',
-  'test/smoke/hello.py': 'test/smoke/hello.py',
   'README.md': 'README.md',
   gitignore: '.gitignore',
 };
@@ -30,10 +31,14 @@ const PIPELINES: Readonly<Record<CiSystem, [from: string, to: string]>> = {
   github: ['ci/github.yaml', '.github/workflows/slipway.yaml'],
   gitlab: ['ci/gitlab.yaml', '.gitlab-ci.yml'],
 };
+const FIRST_RUN = 'runs/first-run.yaml';
+/** The runs of the first hour that need no GPU. */
+const FIRST_RUNS = ['smoke/run.yaml', 'smoke/hello.py', 'text/run.yaml', 'text/write_text.py', 'tokenize.yaml'];
 /** Models for the first run; the largest one that fits is used. */
 const FIRST_MODELS = ['llama3-8b', 'llama3.2-3b', 'llama3.2-1b', 'gpt-tiny'];
 
 interface Manifest {
+  name: string;
   version: string;
   peerDependencies: Record<string, string>;
   devDependencies: Record<string, string>;
@@ -44,7 +49,7 @@ interface Manifest {
  * @param slipway the version of slipway for package.json
  */
 export function projectFiles(name: string, answers: Answers, slipway: string): NewFile[] {
-  const words = { name, ...answers };
+  const words = { name, package: ownPackage().name, ...answers };
   const { 'bin/app.ts': plain, ...rest } = COPIED;
   const app = answers.pipeline ? { 'bin/pipeline.ts': 'bin/app.ts' } : { 'bin/app.ts': plain ?? '' };
   const copied = Object.entries({ ...rest, ...app, ...(answers.ci && Object.fromEntries([PIPELINES[answers.ci]])) });
@@ -55,26 +60,31 @@ export function projectFiles(name: string, answers: Answers, slipway: string): N
       to,
       text: `${filled(readPackaged(`templates/project/${from}`), words)}${to === 'README.md' && answers.pipeline ? PIPELINE_README : ''}`,
     })),
-    { to: 'environments/research.yaml', text: environmentFile(answers) },
-    runFile(answers),
+    { to: ENVIRONMENT_FILE, text: environmentFile(answers) },
+    ...runFiles(answers),
   ];
 }
 
-/** Only the run file. */
-export const runFile = ({ instanceType, region }: Pick<Answers, 'instanceType' | 'region'>): NewFile => ({
-  to: 'runs/first-run.yaml',
-  text: firstRun(instanceType, region),
-});
+/** Only the run files, in the order in which a new environment can launch them. */
+export const runFiles = ({ instanceType, region }: Pick<Answers, 'instanceType' | 'region'>): NewFile[] => [
+  { to: FIRST_RUN, text: firstRun(instanceType, region) },
+  ...FIRST_RUNS.map((name) => ({
+    to: `runs/${name}`,
+    text: starter(`templates/project/runs/${name}`, `runs/${name}`),
+  })),
+];
 
-/** Version of this installation. */
-export const ownVersion = (): string => manifest().version;
+/** Name and version of this installation. */
+export const ownPackage = (): Pick<Manifest, 'name' | 'version'> => manifest();
 
 const readPackaged = (file: string): string => readFileSync(path.join(packageRoot(), file), 'utf8');
 const manifest = (): Manifest => JSON.parse(readPackaged('package.json')) as Manifest;
 
-/** Replaces only these words, because CI files have braces of their own. */
-const filled = (text: string, words: { name: string; region: string; team: string }): string =>
-  text.replace(/\{\{(name|region|team)\}\}/g, (_, word: 'name' | 'region' | 'team') => words[word]);
+/** Words that templates contain in double braces. CI files have braces of their own. */
+const WORDS = /\{\{(name|package|region|team)\}\}/g;
+type Word = 'name' | 'package' | 'region' | 'team';
+const filled = (text: string, words: Record<Word, string>): string =>
+  text.replace(WORDS, (_, word: Word) => words[word]);
 
 /** Exact versions with which this package is tested; aws-cdk-lib and constructs are its peer dependencies. */
 function packageJson(name: string, slipway: string): object {
@@ -84,7 +94,7 @@ function packageJson(name: string, slipway: string): object {
     name,
     private: true,
     scripts: { test: 'vitest run', types: 'tsc', synth: 'cdk synth', diff: 'cdk diff', deploy: 'cdk deploy --all' },
-    dependencies: { ...pinned(Object.keys(peerDependencies)), slipway },
+    dependencies: { ...pinned(Object.keys(peerDependencies)), [ownPackage().name]: slipway },
     devDependencies: pinned(['@types/node', 'aws-cdk', 'tsx', 'typescript', 'vitest']),
   };
 }
@@ -97,17 +107,19 @@ function cdkJson(): object {
   return { app: 'npx tsx bin/app.ts', requireApproval: 'never', output: 'cdk.out', context: flags };
 }
 
-/** A starter file, with its schema on the first line if the project contains the schema. */
-const starter = (file: string): string =>
-  readPackaged(file).replace('$schema=../schema/', '$schema=../node_modules/slipway/schema/');
+/** A starter file, with the schema of the installed package on its first line. @param to its path in the project */
+function starter(file: string, to: string): string {
+  const up = '../'.repeat(to.split('/').length - 1);
+  return readPackaged(file).replace('$schema=../schema/', `$schema=${up}node_modules/${ownPackage().name}/schema/`);
+}
 
 /** Additional part of the README of a project with a pipeline. */
 const PIPELINE_README = `
 ## The pipeline
 
-\`bin/app.ts\` is an app of CDK Pipelines. Write your accounts into \`environments/research.yaml\`, repository and connection into \`bin/app.ts\`, then once:
+\`bin/app.ts\` is an app of CDK Pipelines. Write your accounts into \`environments/training.yaml\`, repository and connection into \`bin/app.ts\`, then once:
 
-- in every account: \`npx cdk bootstrap --trust ACCOUNT_OF_THE_PIPELINE --cloudformation-execution-policies POLICY\` (\`npx slipway deployer-policy environments/research.yaml\` prints a policy)
+- in every account: \`npx cdk bootstrap --trust ACCOUNT_OF_THE_PIPELINE --cloudformation-execution-policies POLICY\` (\`npx slipway deployer-policy environments/training.yaml\` prints a policy)
 - in the account of the pipeline (the first of \`accounts\`): \`npx cdk deploy SlipwayPipeline\` in place of \`npx cdk deploy --all\`
 
 From then on a push deploys: first the pipeline itself, then every stage; the last one waits for an approval. The build of the pipeline looks nothing up in other accounts: name the zones in \`network.availabilityZoneIds\`.
@@ -119,20 +131,18 @@ const ACCOUNTS =
 
 function environmentFile({ region, team, instanceType, pipeline }: Answers): string {
   const allowed = `allowedInstanceTypes: ["${instanceType}", "ml.g5.*", "ml.m5.*", "ml.c5.*"]`;
-  return starter('environments/starter.yaml')
-    .replace(/^name: starter\b */m, (found) => 'name: research'.padEnd(found.length))
+  return starter('environments/starter.yaml', ENVIRONMENT_FILE)
+    .replace(/^name: starter\b */m, (found) => `name: ${ENVIRONMENT}`.padEnd(found.length))
     .replace(/^(name: .*)$/m, (line) => (pipeline ? `${line}\n${ACCOUNTS}` : line))
     .replace(/^ {2}us-west-2: \{\} */m, (found) => `  ${region}: {}`.padEnd(found.length))
-    .replace(/^ {2}research: \{ principals: \[\] \} */m, (found) =>
-      `  ${team}: { principals: [] }`.padEnd(found.length),
-    )
+    .replace(/^ {2}nlp: \{/m, `  ${team}: {`)
     .replace(/allowedInstanceTypes: .*$/m, allowed)
     .replace(/instanceType: ml\.p5\.48xlarge/, `instanceType: ${instanceType}`);
 }
 
 /** The largest of several models that can be trained on two instances of a type. */
 function firstRun(instanceType: string, region: string): string {
-  const text = starter('runs/starter.yaml').replace(/instanceType: .*$/m, `instanceType: ${instanceType}`);
+  const text = starter('runs/starter.yaml', FIRST_RUN).replace(/instanceType: .*$/m, `instanceType: ${instanceType}`);
   const texts = FIRST_MODELS.map((preset) => text.replace('preset: llama3-8b', `preset: ${preset}`));
   const fitting = texts.find((found) => fits(found, region));
   if (fitting) return fitting;

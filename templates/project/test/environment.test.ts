@@ -1,11 +1,13 @@
 // The environment of this folder on the embedded AWS: no account, no Docker, no GPU. It needs Python 3.10 or newer, and fetches
 // MiniStack into .slipway/venv the first time.
+
+import { type Sandbox, startSandbox } from '{{package}}/testing';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { type Sandbox, startSandbox } from 'slipway/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-const ENVIRONMENT = 'environments/research.yaml';
+const ENVIRONMENT = 'environments/training.yaml';
+const TEAM = 'training/{{team}}';
 const REGION = '{{region}}';
 const STATE = '.slipway/test';
 const MINUTES = 60_000;
@@ -30,7 +32,7 @@ test(
   'the first run is valid, and its request can be made in this environment',
   async () => {
     const request = JSON.parse(
-      await slipway('launch', 'runs/first-run.yaml', '--environment', 'research', '--region', REGION, '--dry-run'),
+      await slipway('launch', 'runs/first-run.yaml', '--environment', TEAM, '--region', REGION, '--dry-run'),
     ) as { RoleArn: string; ResourceConfig: { InstanceCount: number } };
     expect(request.RoleArn).toContain('{{team}}-execution');
     expect(request.ResourceConfig.InstanceCount).toBeGreaterThan(0);
@@ -41,9 +43,9 @@ test(
 test(
   'a small run is launched, trains, and completes',
   async () => {
-    const place = ['--environment', 'research', '--region', REGION];
+    const place = ['--environment', TEAM, '--region', REGION];
     const launched = JSON.parse(
-      await slipway('launch', 'test/smoke/run.yaml', ...place, '--yes', '--wait', '--json'),
+      await slipway('launch', 'runs/smoke/run.yaml', ...place, '--yes', '--wait', '--json'),
     ) as { runId: string };
     expect(JSON.parse(await slipway('status', launched.runId, ...place, '--json'))).toMatchObject({
       state: 'completed',

@@ -61,7 +61,7 @@ test('fails: a boundary that forbids what the roles need is named before a stack
   await month.project.call(month.program('cdk'), 'synth', '--quiet');
   const asked = async () => {
     // What it says of network and boundary: its quotas are too small as well, so that it refuses in any case.
-    const { stdout } = await month.slipway(dev.admin, 'preflight', 'environments/research.yaml');
+    const { stdout } = await month.slipway(dev.admin, 'preflight', 'environments/training.yaml');
     const { checks, issues } = JSON.parse(stdout);
     const about = issues.filter(({ path: at }: { path: string }) => /^(network|iam)\b/.test(at));
     const named = checks.filter(({ name }: { name: string }) => /^(existing network|permissions boundary)$/.test(name));
@@ -117,8 +117,8 @@ test.skipIf(!CHROMIUM)('the pages of these weeks open without an error, on a scr
   ] as const) {
     const run = account === dev ? 'first-nlp' : 'in-prod';
     const nlp = await account.as('-nlp-researcher');
-    await month.answer(nlp, 'report', run, '--environment', 'research/nlp', '--html', page(`report-${name}`));
-    await month.answer(account.admin, 'team', 'research', '--html', page(`team-${name}`));
+    await month.answer(nlp, 'report', run, '--environment', 'training/nlp', '--html', page(`report-${name}`));
+    await month.answer(account.admin, 'team', 'training', '--html', page(`team-${name}`));
   }
   expect(problemsOf(['report-dev', 'team-dev', 'report-prod', 'team-prod'].map(page))).toEqual([]);
 });

@@ -40,13 +40,13 @@ afterAll(() => {
 
 /** Where the run `first-nlp` left what. */
 async function places(): Promise<AuditedPlaces> {
-  const bucket = (purpose: string) => `slipway-research-${dev.id}-${REGION}-${purpose}`;
+  const bucket = (purpose: string) => `slipway-training-${dev.id}-${REGION}-${purpose}`;
   const [object = ''] = await dev.objects('artifacts', 'runs/nlp/first-nlp/');
   return {
-    ...{ account: dev.id, stack: STACK, table: 'slipway-research-runs', job: 'research-first-nlp-a001', team: 'nlp' },
+    ...{ account: dev.id, stack: STACK, table: 'slipway-training-runs', job: 'training-first-nlp-a001', team: 'nlp' },
     ...{ data: bucket('data'), checkpoints: bucket('checkpoints'), artifacts: bucket('artifacts'), object },
     executionRole: await dev.roleArn('-nlp-execution'),
-    controlFunction: 'slipway-research-control',
+    controlFunction: 'slipway-training-control',
   };
 }
 
@@ -58,7 +58,7 @@ test('the auditor sees runs, jobs, logs, descriptors and limits, and thirty othe
     ['sagemaker', 'describe-training-job', '--training-job-name', at.job],
     ['sagemaker', 'list-training-jobs'],
     ['logs', 'filter-log-events', '--log-group-name', '/aws/sagemaker/TrainingJobs'],
-    ['ssm', 'get-parameter', '--name', '/slipway/environments/research/nlp'],
+    ['ssm', 'get-parameter', '--name', '/slipway/environments/training/nlp'],
     ['service-quotas', 'get-service-quota', '--service-code', 'sagemaker', '--quota-code', P4D],
     ['s3api', 'list-objects-v2', '--bucket', at.artifacts],
   ];
@@ -78,7 +78,7 @@ test('the auditor sees runs, jobs, logs, descriptors and limits, and thirty othe
 test('the auditor reads every team through the command line, and can stop and note nothing', async () => {
   const auditor = await dev.as('-auditor');
   for (const team of TEAMS) {
-    const of = ['--environment', `research/${team}`];
+    const of = ['--environment', `training/${team}`];
     const { runs } = await month.answer(auditor, 'list', ...of);
     expect(runs).toMatchObject([{ runId: `first-${team}`, state: 'completed' }]);
     expect(await month.answer(auditor, 'status', `first-${team}`, ...of)).toMatchObject({ state: 'completed' });
@@ -101,9 +101,9 @@ test('the auditor reads every team through the command line, and can stop and no
 test.skipIf(!CHROMIUM)('every page of the month opens without an error, on a screen and on a phone', async () => {
   const page = (name: string) => path.join(month.folder, `${name}.html`);
   const nlp = await dev.as('-nlp-researcher');
-  const of = ['--environment', 'research/nlp'];
+  const of = ['--environment', 'training/nlp'];
   await month.answer(nlp, 'report', 'first-nlp', ...of, '--html', page('report'));
-  await month.answer(dev.admin, 'team', 'research', '--html', page('team'));
+  await month.answer(dev.admin, 'team', 'training', '--html', page('team'));
   writeFileSync(path.join(month.project.folder, 'runs/model.yaml'), MODEL);
   await month.answer(nlp, 'plan', 'runs/model.yaml', ...of, '--search', '--html', page('plan'));
   expect(problemsOf(['report', 'team', 'plan'].map(page))).toEqual([]);
@@ -122,7 +122,7 @@ async function costExplorer(): Promise<string> {
 
 test('costs shows the ledger of each team beside the bill', async () => {
   const env = { ...dev.admin, AWS_ENDPOINT_URL_COST_EXPLORER: await costExplorer() };
-  const { teams } = await month.answer(env, 'team', 'research', '--costs');
+  const { teams } = await month.answer(env, 'team', 'training', '--costs');
   // A run of seconds on the smallest instance is less than a cent in the ledger.
   const row = { ledgerUsd: 0, sageMakerUsd: 1, differenceUsd: -1 };
   expect(teams).toMatchObject(TEAMS.map((team) => ({ team, ...row })));
@@ -130,13 +130,13 @@ test('costs shows the ledger of each team beside the bill', async () => {
 
 test('drift finds a limit, a bucket and a retention that somebody changed, and nothing before', async () => {
   const drift = async () => {
-    const { code, stdout } = await month.slipway(dev.admin, 'drift', 'research');
+    const { code, stdout } = await month.slipway(dev.admin, 'drift', 'training');
     const { beyond } = JSON.parse(stdout).stacks[0] as { beyond: { what: string; ok: boolean | null }[] };
     return [code, beyond.filter(({ ok }) => ok === false).map(({ what }) => what)];
   };
   expect(await drift()).toEqual([0, []]);
   await adminOf(month.sandbox).setQuota(REGION, P4D, 1);
-  const bucket = `slipway-research-${dev.id}-${REGION}-checkpoints`;
+  const bucket = `slipway-training-${dev.id}-${REGION}-checkpoints`;
   await dev.aws('s3api', 'delete-public-access-block', '--bucket', bucket);
   const group = ['--log-group-name', `/slipway/${STACK}/deploys`];
   await dev.aws('logs', 'delete-retention-policy', ...group);

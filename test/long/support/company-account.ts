@@ -129,12 +129,12 @@ export class CompanyAccount {
   /** Names of the environment's buckets. */
   async buckets(): Promise<string[]> {
     const { Buckets } = await this.aws<{ Buckets: { Name: string }[] }>('s3api', 'list-buckets');
-    return Buckets.map(({ Name }) => Name).filter((name) => name.startsWith(`slipway-research-${this.id}-`));
+    return Buckets.map(({ Name }) => Name).filter((name) => name.startsWith(`slipway-training-${this.id}-`));
   }
 
   /** Keys in one of them. @param purpose data, checkpoints, artifacts or logs */
   async objects(purpose: string, prefix: string): Promise<string[]> {
-    const words = ['--bucket', `slipway-research-${this.id}-${REGION}-${purpose}`, '--prefix', prefix];
+    const words = ['--bucket', `slipway-training-${this.id}-${REGION}-${purpose}`, '--prefix', prefix];
     const found = await this.aws<{ Contents?: { Key: string }[] } | null>('s3api', 'list-objects-v2', ...words);
     return (found?.Contents ?? []).map(({ Key }) => Key);
   }

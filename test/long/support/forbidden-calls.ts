@@ -30,7 +30,7 @@ const jobCalls = ({ job, account, controlFunction, team, executionRole }: Audite
   ['sagemaker', 'add-tags', '--resource-arn', jobArn(account, job), '--tags', 'Key=slipway:team,Value=other'],
   ['sagemaker', 'delete-tags', '--resource-arn', jobArn(account, job), '--tag-keys', 'slipway:team'],
   [
-    ...['sagemaker', 'create-training-job', '--training-job-name', 'research-own', '--role-arn', executionRole],
+    ...['sagemaker', 'create-training-job', '--training-job-name', 'training-own', '--role-arn', executionRole],
     ...[
       '--algorithm-specification',
       `TrainingImage=${account}.dkr.ecr.${REGION}.amazonaws.com/own:1,TrainingInputMode=File`,
@@ -62,8 +62,8 @@ const platformCalls = ({ stack, controlFunction }: AuditedPlaces) => [
   ['cloudformation', 'delete-stack', '--stack-name', stack],
   ['cloudformation', 'update-termination-protection', '--stack-name', stack, '--no-enable-termination-protection'],
   ['lambda', 'update-function-configuration', '--function-name', controlFunction, '--timeout', '1'],
-  ['ssm', 'put-parameter', '--name', '/slipway/environments/research/nlp', '--value', '{}', '--overwrite'],
-  ['ssm', 'delete-parameter', '--name', '/slipway/environments/research'],
+  ['ssm', 'put-parameter', '--name', '/slipway/environments/training/nlp', '--value', '{}', '--overwrite'],
+  ['ssm', 'delete-parameter', '--name', '/slipway/environments/training'],
   ['logs', 'delete-log-group', '--log-group-name', '/aws/sagemaker/TrainingJobs'],
   ['events', 'put-events', '--entries', '[{"Source":"own","DetailType":"own","Detail":"{}"}]'],
   [

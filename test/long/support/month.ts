@@ -9,7 +9,7 @@ import { CompanyAccount, type CompanyNetwork, REGION } from './company-account';
 import { PackedProject, packedPackage } from './packed-project';
 
 /** Name of the stack in each account. */
-export const STACK = `Slipway-research-${REGION}`;
+export const STACK = `Slipway-training-${REGION}`;
 /** Code of the limit of ml.p4d.24xlarge for training jobs. */
 export const P4D = 'L-09B4A649';
 export const TEAMS = ['nlp', 'speech', 'vision'];
@@ -76,7 +76,7 @@ export class Month {
   /** Writes the environment file for an account. @param instanceType two of which its quotas must allow */
   write(account: CompanyAccount, instanceType: string, { teams = TEAMS, sections = '' }: Changes = {}): void {
     const root = JSON.stringify([`arn:aws:iam::${account.id}:root`]);
-    const text = `name: research
+    const text = `name: training
 regions: { ${REGION}: {} }
 accounts: { ${Object.keys(this.networks)
       .map((id, index) => `stage${index}: "${id}"`)
@@ -89,7 +89,7 @@ guardrails: { allowedInstanceTypes: ["ml.m5.*", "ml.p4d.24xlarge"], maxInstances
 access: { auditors: ${root} }
 teams:
 ${teams.map((team) => `  ${team}: { principals: ${root}, budgetUsdPerMonth: 500 }\n`).join('')}${sections}`;
-    writeFileSync(path.join(this.project.folder, 'environments/research.yaml'), text);
+    writeFileSync(path.join(this.project.folder, 'environments/training.yaml'), text);
   }
 
   /** A program of the project. */
@@ -130,7 +130,7 @@ ${teams.map((team) => `  ${team}: { principals: ${root}, budgetUsdPerMonth: 500 
 
   /** A verb of a researcher about the team's runs. */
   async asks(account: CompanyAccount, team: string, ...words: string[]) {
-    return this.answer(await account.as(`-${team}-researcher`), ...words, '--environment', `research/${team}`);
+    return this.answer(await account.as(`-${team}-researcher`), ...words, '--environment', `training/${team}`);
   }
 
   /** A run of a team, by one of its researchers; it must complete. */

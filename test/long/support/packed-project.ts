@@ -26,14 +26,14 @@ export class PackedProject {
   }
 
   /**
-   * `slipway init` from the tarball, as its README says, and `npm install`.
+   * `slipway init` from the tarball, and `npm ci`.
    * @param options of `slipway init`
    */
   static async make(folder: string, tarball: string, ...options: string[]): Promise<PackedProject> {
     const project = new PackedProject(folder);
     const npx = ['--yes', '--prefer-offline', '--package', tarball];
     await project.call('npx', ...npx, 'slipway', 'init', '.', ...options, '--yes');
-    await project.call('npm', 'install', '--prefer-offline', '--no-audit', '--no-fund');
+    await project.call('npm', 'ci', '--prefer-offline', '--no-audit', '--no-fund');
     // MiniStack is fetched once for all tests of this working tree.
     mkdirSync(path.join(folder, '.slipway'), { recursive: true });
     mkdirSync(path.join(ROOT, '.slipway/venv'), { recursive: true });

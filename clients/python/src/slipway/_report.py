@@ -27,7 +27,7 @@ def write_report(
     """Writes the page. Raises UsageError where the file cannot be written or the package was built without the script."""
     script = resources.files("slipway").joinpath("report.js")
     if not script.is_file():
-        raise UsageError("report: must have report.js beside the package, got none; install the wheel of npm run build:python")
+        raise UsageError("report: must have report.js beside the package, got none; install the wheel that npm run pack builds")
     sources = {
         "status": status,
         "environment": descriptor["name"],
