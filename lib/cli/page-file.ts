@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { UsageError } from './exit';
 import type { Terminal } from './terminal';
@@ -17,21 +17,6 @@ export function writing(option: string, what: 'file' | 'folder', place: string, 
     throw new UsageError(
       `${option}: must be a ${what} that can be written, got ${place} (${reason}); specify another ${what}`,
     );
-  }
-}
-
-/**
- * Creates a folder and its parents, one at a time: in Node 20, `recursive` does not return if one of them cannot be created, as below /proc
- * (the call returns ENOENT for a folder whose parent exists).
- */
-export function makeFolder(folder: string): void {
-  if (existsSync(folder)) return;
-  makeFolder(path.dirname(path.resolve(folder)));
-  try {
-    mkdirSync(folder);
-  } catch (error) {
-    // Another process has created it in the meantime.
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }
 

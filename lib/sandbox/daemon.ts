@@ -1,13 +1,15 @@
-import { spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isAlive } from './processes';
-import { type RunRecord, readRunRecord, requireNotRunning } from './run-file';
+import { isAlive, killGroup } from './processes';
+import { makeStateFolder, type RunRecord, readRunRecord, requireNotRunning, stopSandbox } from './run-file';
 import { type SandboxOptions, startSandbox } from './sandbox';
 
 /** Creating the virtual environment downloads packages; a start without that takes a second. */
 const START_TIMEOUT_MS = 180_000;
+/** For a sandbox to end that is told to during its start. */
+const END_TIMEOUT_MS = 20_000;
 
 /** The record of the sandbox of a state folder, if it runs. */
 export function sandboxStatus(stateDir: string): RunRecord | undefined {
@@ -31,10 +33,15 @@ export async function serveSandbox(options: SandboxOptions): Promise<void> {
 /**
  * Starts a separate process that outlives this one, and waits until its sandbox answers.
  * @param command that runs `serveSandbox` with the same state folder, for example this program with another verb
+ * @param interrupted ends the start
  */
-export async function startDetached(stateDir: string, command: readonly [string, ...string[]]): Promise<RunRecord> {
+export async function startDetached(
+  stateDir: string,
+  command: readonly [string, ...string[]],
+  interrupted?: AbortSignal,
+): Promise<RunRecord> {
   requireNotRunning(stateDir);
-  mkdirSync(stateDir, { recursive: true });
+  makeStateFolder(stateDir);
   const logFile = path.join(stateDir, 'sandbox.log');
   const log = openSync(logFile, 'w');
   const child = spawn(command[0], command.slice(1), { detached: true, stdio: ['ignore', log, log] });
@@ -43,16 +50,41 @@ export async function startDetached(stateDir: string, command: readonly [string,
     child.once('exit', () => resolve());
     child.once('error', () => resolve());
   });
-  const record = await Promise.race([untilRunning(stateDir, child.pid), gone]);
-  if (!record)
-    throw new Error(`sandbox: must start, got: ${readFileSync(logFile, 'utf8').trim() || 'no answer'}; see ${logFile}`);
+  const record = await Promise.race([untilRunning(stateDir, child.pid, interrupted), gone]);
+  if (!record) throw await failedStart({ stateDir, logFile, child, gone, interrupted });
   child.unref();
   return record;
 }
 
-async function untilRunning(stateDir: string, pid: number | undefined): Promise<RunRecord | undefined> {
+interface FailedStart {
+  stateDir: string;
+  logFile: string;
+  child: ChildProcess;
+  gone: Promise<void>;
+  interrupted?: AbortSignal;
+}
+
+/** Ends a start that takes too long or was interrupted, with what it had started. */
+async function failedStart({ stateDir, logFile, child, gone, interrupted }: FailedStart): Promise<Error> {
+  const said = readFileSync(logFile, 'utf8').trim();
+  if (child.pid !== undefined && child.exitCode === null) {
+    // The installation of MiniStack is in the same group.
+    killGroup(child.pid, 'SIGTERM');
+    await Promise.race([gone, sleep(END_TIMEOUT_MS)]);
+    killGroup(child.pid, 'SIGKILL');
+    await stopSandbox(stateDir);
+  }
+  if (interrupted?.aborted) return new Error(`sandbox: the start was interrupted; nothing runs in ${stateDir}`);
+  return new Error(`sandbox: must start, got: ${said || 'no answer'}; see ${logFile}`);
+}
+
+async function untilRunning(
+  stateDir: string,
+  pid: number | undefined,
+  interrupted: AbortSignal | undefined,
+): Promise<RunRecord | undefined> {
   const deadline = Date.now() + START_TIMEOUT_MS;
-  while (Date.now() < deadline) {
+  while (Date.now() < deadline && !interrupted?.aborted) {
     const record = sandboxStatus(stateDir);
     if (record?.owner.pid === pid) return record;
     await sleep(50);

@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { makeFolder } from '../shared/make-folder';
 import { isAlive, killGroup, killMarked, type ProcessRef, sendSignal, startTime } from './processes';
 import { temporaryRoot } from './temporary-root';
 
@@ -20,19 +21,31 @@ export interface RunRecord {
   startedAt: string;
 }
 
+/** What the file contains while the sandbox starts. */
+type Claim = Pick<RunRecord, 'owner'>;
+
 const fileOf = (stateDir: string) => path.join(stateDir, 'sandbox.json');
 
-/** The record of the sandbox of a state folder, running or not. */
+function read(file: string): Claim | RunRecord | undefined {
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Claim | RunRecord) : undefined;
+}
+
+/** The record of the sandbox of a state folder that has started, running or not. */
 export function readRunRecord(stateDir: string): RunRecord | undefined {
-  const file = fileOf(stateDir);
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as RunRecord) : undefined;
+  const found = read(fileOf(stateDir));
+  return found && 'endpoints' in found ? found : undefined;
+}
+
+/** The live process that runs or starts a sandbox in the state folder. */
+export function readOwner(stateDir: string): ProcessRef | undefined {
+  const owner = read(fileOf(stateDir))?.owner;
+  return owner && isAlive(owner) ? owner : undefined;
 }
 
 /** Writes the record by which another process finds this sandbox. */
 export function writeRunRecord(stateDir: string, record: RunRecord): void {
-  mkdirSync(stateDir, { recursive: true });
-  const file = fileOf(stateDir);
   // Renamed into place, so that a reader never sees a partial file.
+  const file = fileOf(stateDir);
   writeFileSync(`${file}.new`, `${JSON.stringify(record, undefined, 2)}\n`, { mode: 0o600 });
   renameSync(`${file}.new`, file);
 }
@@ -47,41 +60,98 @@ export function processRef(pid: number): ProcessRef {
   return { pid, startedAt: startTime(pid) ?? '' };
 }
 
-/** @throws Error when a sandbox runs in the state folder */
+/** @throws Error when a sandbox runs or starts in the state folder */
 export function requireNotRunning(stateDir: string): void {
-  const record = readRunRecord(stateDir);
-  if (!record || !isAlive(record.owner)) return;
-  throw new Error(
-    `sandbox: must not run already in ${stateDir}, got process ${record.owner.pid}; use it, or stop it with slipway sandbox stop`,
-  );
+  const owner = readOwner(stateDir);
+  if (owner)
+    throw new Error(
+      `sandbox: must not run already in ${stateDir}, got process ${owner.pid}; use it with eval "$(slipway sandbox env)", or stop it with slipway sandbox stop`,
+    );
+}
+
+/**
+ * Takes the state folder for this process, before anything is started, and ends what a crashed sandbox left there.
+ * @throws Error when another process has it, or the folder cannot be written
+ */
+export function claimFolder(stateDir: string): void {
+  makeStateFolder(stateDir);
+  const file = fileOf(stateDir);
+  const own = `${file}.${process.pid}`;
+  writeFileSync(own, JSON.stringify({ owner: processRef(process.pid) } satisfies Claim), { mode: 0o600 });
+  try {
+    // A link is made in one step, and never over another one.
+    while (!tried(() => linkSync(own, file), 'EEXIST')) {
+      requireNotRunning(stateDir);
+      // Of several processes that find the same remains, one moves them away and cleans up.
+      const remains = `${file}.crashed`;
+      if (tried(() => renameSync(file, remains), 'ENOENT')) endRemains(stateDir, remains);
+    }
+  } finally {
+    rmSync(own, { force: true });
+  }
+}
+
+function endRemains(stateDir: string, remains: string): void {
+  const found = read(remains);
+  if (found && isAlive(found.owner)) {
+    // Another process had claimed the folder in the meantime.
+    renameSync(remains, fileOf(stateDir));
+    return;
+  }
+  if (found) endProcesses(stateDir, found);
+  rmSync(remains, { force: true });
+}
+
+/** Whether a call went through; false for one kind of error. */
+function tried(call: () => void, code: string): boolean {
+  try {
+    call();
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== code) throw error;
+    return false;
+  }
+}
+
+/** @throws Error in a sentence */
+export function makeStateFolder(stateDir: string): void {
+  try {
+    makeFolder(stateDir);
+    readdirSync(stateDir);
+    accessSync(stateDir, constants.W_OK);
+  } catch (error) {
+    throw new Error(
+      `sandbox: must be able to write ${stateDir}, got ${(error as NodeJS.ErrnoException).code}; set another folder with --state-dir`,
+      { cause: error },
+    );
+  }
 }
 
 /** Ends and removes what a crashed sandbox left behind: MiniStack, and processes and folders of jobs. */
-export function cleanUpAfterCrash(stateDir: string): void {
-  const record = readRunRecord(stateDir);
-  if (record && isAlive(record.ministack)) killGroup(record.ministack.pid, 'SIGKILL');
+function endProcesses(stateDir: string, record: Claim | RunRecord): void {
+  if ('ministack' in record && isAlive(record.ministack)) killGroup(record.ministack.pid, 'SIGKILL');
   killMarked(SANDBOX_MARKER, stateDir);
   rmSync(path.join(stateDir, 'jobs'), { recursive: true, force: true });
   rmSync(temporaryRoot(stateDir), { recursive: true, force: true });
-  removeRunRecord(stateDir);
 }
 
 /** Time for an orderly stop before the owner is killed. */
 const STOP_TIMEOUT_MS = 20_000;
 
 /**
- * Stops the sandbox of a state folder, whichever process owns it.
- * @returns whether one was running
+ * Stops the sandbox of a state folder, whichever process owns it, also one that is still starting.
+ * @returns whether one was there
  */
 export async function stopSandbox(stateDir: string): Promise<boolean> {
-  const record = readRunRecord(stateDir);
-  const running = record !== undefined && isAlive(record.owner);
-  if (running) {
-    sendSignal(record.owner.pid, 'SIGTERM');
+  const owner = readOwner(stateDir);
+  if (owner) {
+    sendSignal(owner.pid, 'SIGTERM');
     const deadline = Date.now() + STOP_TIMEOUT_MS;
-    while (isAlive(record.owner) && Date.now() < deadline) await sleep(50);
-    if (isAlive(record.owner)) sendSignal(record.owner.pid, 'SIGKILL');
+    while (isAlive(owner) && Date.now() < deadline) await sleep(50);
+    if (isAlive(owner)) sendSignal(owner.pid, 'SIGKILL');
   }
-  cleanUpAfterCrash(stateDir);
-  return running;
+  const left = read(fileOf(stateDir));
+  if (left) endProcesses(stateDir, left);
+  removeRunRecord(stateDir);
+  return owner !== undefined;
 }

@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { Authority } from './access/authority';
@@ -17,14 +16,7 @@ import { forgetServices, restoreServices, saveServices } from './persistence';
 import { IncreaseRequests } from './quotas/increase-requests';
 import { QuotaStore } from './quotas/quota-store';
 import { ServiceQuotas } from './quotas/service-quotas';
-import {
-  cleanUpAfterCrash,
-  processRef,
-  removeRunRecord,
-  requireNotRunning,
-  SANDBOX_MARKER,
-  writeRunRecord,
-} from './run-file';
+import { claimFolder, processRef, removeRunRecord, SANDBOX_MARKER, writeRunRecord } from './run-file';
 import { SageMaker } from './sagemaker/sagemaker';
 import { temporaryRoot } from './temporary-root';
 import { DEFAULT_TIME_SCALE, type TimeScale } from './time-scale';
@@ -113,14 +105,13 @@ export interface Sandbox {
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const settings = withDefaults(options);
   const { stateDir, progress } = settings;
-  requireNotRunning(stateDir);
-  const venv = await ensureVenv(settings.venvDir, settings.python, progress);
-  cleanUpAfterCrash(stateDir);
-  mkdirSync(stateDir, { recursive: true });
-  const certificate = settings.auth ? await ensureCertificate(path.join(stateDir, 'tls')) : undefined;
-  progress('starting the SageMaker and Service Quotas services');
+  claimFolder(stateDir);
   const undo = new UndoStack();
+  undo.add(() => removeRunRecord(stateDir));
   try {
+    const venv = await ensureVenv(settings.venvDir, settings.python, progress);
+    const certificate = settings.auth ? await ensureCertificate(path.join(stateDir, 'tls')) : undefined;
+    progress('starting the SageMaker and Service Quotas services');
     return await build({ settings, venv, certificate, undo });
   } catch (error) {
     await undo.run();
@@ -201,7 +192,6 @@ async function build(parts: Parts) {
   const { stateDir, auth } = settings;
   const processes = { owner: processRef(process.pid), ministack: processRef(ministack.pid) };
   writeRunRecord(stateDir, { ...processes, endpoints, env, auth, startedAt: new Date().toISOString() });
-  undo.add(() => removeRunRecord(stateDir));
   return { endpoints, env, stateDir, ministackPid: ministack.pid, stop: () => undo.run() };
 }
 

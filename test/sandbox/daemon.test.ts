@@ -1,11 +1,11 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { CreateRoleCommand, IAMClient } from '@aws-sdk/client-iam';
 import { CreateTrainingJobCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { sandboxStatus, startDetached } from '../../lib/sandbox/daemon';
 import { isAlive, processesMarked, sendSignal } from '../../lib/sandbox/processes';
-import { type RunRecord, SANDBOX_MARKER, stopSandbox } from '../../lib/sandbox/run-file';
+import { type RunRecord, readOwner, readRunRecord, SANDBOX_MARKER, stopSandbox } from '../../lib/sandbox/run-file';
 import { temporaryRoot } from '../../lib/sandbox/temporary-root';
 import { eventually, startSandbox } from '../../lib/sandbox/testing';
 import { bashJob, clientOptions, temporaryFolder, VENV } from './support';
@@ -22,7 +22,21 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const start = () => startDetached(folder, [process.execPath, '--import', 'tsx', SERVE, folder, VENV]);
+const COMMAND: [string, ...string[]] = [process.execPath, '--import', 'tsx', SERVE];
+const start = () => startDetached(folder, [...COMMAND, folder, VENV]);
+
+/** Processes that serve the folder of this test, MiniStack included. */
+const servers = () =>
+  readdirSync('/proc').filter((entry) => {
+    if (!/^\d+$/.test(entry)) return false;
+    try {
+      const { pid } = process;
+      const words = readFileSync(`/proc/${entry}/cmdline`, 'utf8') + readFileSync(`/proc/${entry}/environ`, 'utf8');
+      return Number(entry) !== pid && words.includes(folder);
+    } catch {
+      return false;
+    }
+  });
 
 /** A job of two instances whose workers have left the process group. */
 async function longJob(record: RunRecord): Promise<void> {
@@ -52,6 +66,47 @@ test('a detached sandbox is found by its state folder, refuses a second start, a
   expect(sandboxStatus(folder)).toBeUndefined();
   expect(existsSync(temporaryRoot(folder))).toBe(false);
   expect(await stopSandbox(folder)).toBe(false);
+});
+
+test('of several starts at once one runs, and the others name it', async () => {
+  const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => start()));
+  const { owner } = readRunRecord(folder) ?? {};
+  expect(outcomes.filter(({ status }) => status === 'fulfilled').map((one) => one.status)).toEqual(['fulfilled']);
+  for (const one of outcomes.filter(({ status }) => status === 'rejected'))
+    expect(String((one as PromiseRejectedResult).reason)).toContain(
+      `must not run already in ${folder}, got process ${owner?.pid}`,
+    );
+  expect(await stopSandbox(folder)).toBe(true);
+  expect(servers()).toEqual([]);
+});
+
+test.each([300, 900, 2000])('a start that is interrupted after %i ms leaves nothing', async (milliseconds) => {
+  const interrupted = new AbortController();
+  const starting = startDetached(folder, [...COMMAND, folder, VENV], interrupted.signal);
+  const waited = setTimeout(() => interrupted.abort(), milliseconds);
+  const ended = await starting.then(
+    () => 'started',
+    (error: Error) => error.message,
+  );
+  clearTimeout(waited);
+  expect(['started', `sandbox: the start was interrupted; nothing runs in ${folder}`]).toContain(ended);
+  if (ended === 'started') expect(await stopSandbox(folder)).toBe(true);
+  expect(servers()).toEqual([]);
+  expect(await stopSandbox(folder)).toBe(false);
+});
+
+test('stop ends a sandbox that is still starting', async () => {
+  const starting = start().catch((error: Error) => error.message);
+  await eventually(() => readOwner(folder) !== undefined);
+  expect(await stopSandbox(folder)).toBe(true);
+  await starting;
+  expect(servers()).toEqual([]);
+});
+
+test('fails: a folder in which nothing can be made', async () => {
+  await expect(startDetached('/proc/slipway/x', COMMAND)).rejects.toThrow(
+    'sandbox: must be able to write /proc/slipway/x, got ENOENT; set another folder with --state-dir',
+  );
 });
 
 test('a killed sandbox takes its jobs and MiniStack with it, and the next start goes through', async () => {

@@ -1,7 +1,8 @@
 import { accessSync, constants, existsSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { makeFolder } from '../../shared/make-folder';
 import { EXIT, UsageError } from '../exit';
-import { makeFolder, writing } from '../page-file';
+import { writing } from '../page-file';
 import { quoted } from '../quoted';
 import { json, type Terminal } from '../terminal';
 import { answersOf, type InitOptions } from './answers';

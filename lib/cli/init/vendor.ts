@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { makeFolder } from '../../shared/make-folder';
 import { UsageError } from '../exit';
 import { packageRoot } from '../package-root';
 
@@ -63,7 +64,7 @@ function copied(project: string, file: string): Vendored {
   const folder = path.join(project, VENDOR);
   const beside = path.dirname(file);
   const names = [path.basename(file), ...readdirSync(beside).filter((name) => WHEEL.test(name))];
-  mkdirSync(folder, { recursive: true });
+  makeFolder(folder);
   for (const name of names) copyFileSync(path.join(beside, name), path.join(folder, name));
   return belowVendor(...names);
 }
