@@ -22,12 +22,16 @@ export interface CommonOptions {
   modelConfig?: FetchedConfig;
 }
 
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 /** Text of a file that the user named; throws a UsageError with a readable message. */
 export function readText(file: string): string {
   try {
-    return readFileSync(file, 'utf8');
+    return UTF8.decode(readFileSync(file));
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException;
+    if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
+      throw new UsageError(`${file}: must be text in UTF-8, got other bytes; save it in that encoding`);
     throw new UsageError(`${file}: must be a readable file, got ${UNREADABLE[code] ?? message}; check the path`);
   }
 }

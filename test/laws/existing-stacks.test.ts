@@ -31,8 +31,12 @@ function identities(
   if (subnetOrder) spec.network.subnetOrder = subnetOrder;
   // What the guard asks of a stack of that version.
   spec.image.encryption = encryption;
-  // The example was renamed when two examples had one name.
-  if (spec.name === 'starter') spec.name = 'research';
+  // The example was renamed when two examples had one name, and so was its team.
+  const { nlp } = spec.teams;
+  if (spec.name === 'starter' && nlp) {
+    spec.name = 'research';
+    spec.teams = { research: nlp };
+  }
   const context = { [`availability-zones:account=111122223333:region=${region}`]: zones[region] };
   const env = { account: '111122223333', region };
   const stack = new EnvironmentStack(testApp(context), `Slipway-${spec.name}-${region}`, { spec, env });

@@ -1,12 +1,24 @@
-/** The `limit` candidates with the spelling most similar to `word`, best first. */
+/** Candidates of a short list are all shown when none of them is near. */
+const SHORT_LIST = 30;
+
+/**
+ * What somebody may have meant by `word`: the `limit` candidates with the most similar spelling, best first; else those that contain the word,
+ * as `ml.p5.48xlarge` contains `p5`. If there are none, all candidates of a short list, and the least different of a long one.
+ */
 export function nearest(word: string, candidates: readonly string[], limit = 3): string[] {
-  const start = word.slice(0, LONGEST);
-  return [...candidates]
-    .map((candidate) => ({ candidate, distance: editDistance(start, candidate) }))
-    .sort((a, b) => a.distance - b.distance)
-    .slice(0, limit)
-    .map((c) => c.candidate);
+  const start = plain(word.slice(0, LONGEST));
+  const ranked = candidates
+    .map((candidate) => ({ candidate, distance: editDistance(start, plain(candidate)) }))
+    .sort((a, b) => a.distance - b.distance);
+  const near = ranked.filter(({ distance }) => distance <= Math.max(1, Math.floor(start.length / 3)));
+  const containing = ranked.filter(({ candidate }) => start.length > 1 && plain(candidate).includes(start));
+  const alike = near.length > 0 ? near : containing;
+  if (alike.length === 0 && candidates.length <= SHORT_LIST) return [...candidates];
+  return (alike.length > 0 ? alike : ranked).slice(0, limit).map(({ candidate }) => candidate);
 }
+
+/** Spellings of one name: instance_type, instance-type, instanceType. */
+const plain = (word: string) => word.toLowerCase().replace(/[-_]/g, '');
 
 /** Longer than every name; the time of a comparison grows with the length of the word. */
 const LONGEST = 100;

@@ -32,7 +32,7 @@ test.each([
   ],
   [
     'network: { availabilityZoneIds: us-west-2a }',
-    'network.availabilityZoneIds: must be all, or a list of zone ids such as [usw2-az2], got us-west-2a; see the example in the docs',
+    'network.availabilityZoneIds: must be all, or a list of zone ids such as [usw2-az2], got us-west-2a; write it in one of these forms',
   ],
   [
     'network: { availabilityZoneIds: [usw2-az1, usw2-az1] }',
@@ -44,7 +44,7 @@ test.each([
   ],
   [
     'teams: { nlp: { kmsKey: other } }',
-    'teams.nlp.kmsKey: must be own, shared, or the ARN of a KMS key (not of an alias), got other; see the example in the docs',
+    'teams.nlp.kmsKey: must be own, shared, or the ARN of a KMS key (not of an alias), got other; write it in one of these forms',
   ],
   [
     'storage: { external: [{ s3: "s3://abc", kmsKeyArn: "arn:aws:kms:us-west-2:111122223333:alias/a" }] }',

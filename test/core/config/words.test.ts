@@ -114,12 +114,14 @@ describe('a message of the schema', () => {
     expect(messages(more)).toContain(message);
   });
 
-  test('about an unknown option names all of few, and the nearest of many', () => {
+  test('about an unknown option names those that are near, and all where none is', () => {
     expect(messages('limits: { maxCost: 5 }')[0]).toMatch(
       /^limits.maxCost: must be a known option, got maxCost; use .*maxCostUsd.*, or remove it$/,
     );
-    const offered = /; use (.*), or remove it$/.exec(messages('instanceCount: 1')[0] ?? '')?.[1] ?? '';
-    expect(offered.split(/, | or /).length).toBeLessThan(5);
+    const offered = (key: string) =>
+      (/; use (.*), or remove it$/.exec(messages(`${key}: 1`)[0] ?? '')?.[1] ?? '').split(/, | or /);
+    expect([offered('codes'), offered('Instance_count').length > 20]).toEqual([['code'], true]);
+    expect(offered('license')).toEqual(expect.arrayContaining(['name', 'model', 'compute']));
   });
 });
 

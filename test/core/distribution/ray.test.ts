@@ -55,7 +55,7 @@ test.each<[string, object, string[]]>([
     'an option that ray start does not have',
     ray({ parameters: { 'object-store-mem': 1 } }),
     [
-      'warning distribution.parameters.object-store-mem: must be an option of ray start, got object-store-mem; use object-store-memory, object-manager-port or resources, or remove it',
+      'warning distribution.parameters.object-store-mem: must be an option of ray start, got object-store-mem; use object-store-memory, or remove it',
     ],
   ],
   [

@@ -115,7 +115,7 @@ test.each([
   [
     'another family',
     { model_type: 'mamba2' },
-    'model.config: model_type (line 5) must be a decoder family that Slipway supports, got mamba2; use gemma2, gemma, jais2, or model.architecture',
+    'model.config: model_type (line 5) must be a decoder family that Slipway supports, got mamba2; write model.architecture, or plan it by a preset of the same size',
   ],
   [
     'a size that is missing',

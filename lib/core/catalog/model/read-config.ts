@@ -1,4 +1,3 @@
-import { nearest } from '../nearest';
 import { type Config, ConfigFields, type ConfigProblem } from './config-fields';
 import { FAMILIES } from './families';
 import { headSizeOf } from './parameters';
@@ -32,7 +31,7 @@ function unknownFamily(config: Config, modelType: string): ConfigProblem {
     key: 'model_type',
     must: 'must be a decoder family that Slipway supports',
     got: config.model_type,
-    fix: `use ${nearest(modelType, Object.keys(FAMILIES)).join(', ')}, or model.architecture`,
+    fix: 'write model.architecture, or plan it by a preset of the same size',
   };
 }
 

@@ -79,6 +79,13 @@ function parseAnyYaml(text: string): YamlFile {
     const { line, col } = lines.linePos(offset);
     return { line, column: col };
   };
+  const several = document.errors.find(({ code }) => code === 'MULTIPLE_DOCS');
+  if (several)
+    return refused({
+      must: 'must be one YAML document',
+      got: `another one from line ${at(several.pos[0]).line} on`,
+      fix: 'write each document to a file of its own',
+    });
   const errors = [...document.errors, ...document.warnings, ...keyProblems(document)];
   const issues = errors.slice(0, MAX_ERRORS).map((error) => {
     const { line, column } = at(error.pos[0]);

@@ -39,7 +39,7 @@ function convert(found: ZodIssue, keysAt: (path: readonly PropertyKey[]) => stri
         schemaIssue('schema/type', path, {
           must: found.message || 'has a form that is not known here',
           got: found.input ?? 'nothing',
-          fix: 'see the example in the docs',
+          fix: 'write it in one of these forms',
         }),
       ];
     default:
