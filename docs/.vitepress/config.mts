@@ -1,9 +1,12 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { defineConfig, type MarkdownRenderer } from 'vitepress';
-import { sidebar } from './sidebar.mts';
+import { internalPlaces, internals, isInternal, sidebar } from './sidebar.mts';
 
 const DOCS = path.resolve(import.meta.dirname, '..');
+
+/** Where the sidebar of the internals stands. */
+const INTERNAL_PLACES = internalPlaces();
 
 /** Where a link of a page leads in the repository. */
 const targetOf = (href: string, page: string): string =>
@@ -18,9 +21,12 @@ const isOfRepository = (href: string, page: string): boolean => {
   );
 };
 
-/** changelog.md includes the file of the repository's root, whose links start there. */
-const hrefOnPage = (href: string, page: string): string =>
-  page === 'changelog.md' && !/^[a-z]+:|^#/.test(href) ? path.posix.relative('docs', href) : href;
+/** changelog.md includes the file of the repository's root, whose links start there. The site's name of a README is index. */
+function hrefOnPage(href: string, page: string): string {
+  if (/^[a-z]+:|^#/.test(href)) return href;
+  const here = page === 'changelog.md' ? path.posix.relative('docs', href) : href;
+  return isOfRepository(here, page) ? here : here.replace(/(^|\/)README\.md(?=#|$)/, '$1index.md');
+}
 
 /** Links to files of the repository become text, because the site is also read where the repository is not. */
 function unlinkRepository(markdown: MarkdownRenderer): void {
@@ -69,14 +75,20 @@ export default defineConfig({
   rewrites: (id) => id.replace(/(^|\/)README\.md$/, '$1index.md'),
   markdown: { config: configure },
   themeConfig: {
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      options: {
+        _render: (text, env, markdown) => (isInternal(env.relativePath) ? '' : markdown.render(text, env)),
+      },
+    },
     nav: [
-      { text: 'Quick start', link: '/guides/quick-start' },
+      { text: 'Platform', link: '/guides/first-deployment' },
+      { text: 'Research', link: '/guides/quick-start' },
       { text: 'Run file', link: '/reference/run-file' },
-      { text: 'Rules', link: '/rules/' },
       { text: 'Troubleshooting', link: '/guides/troubleshooting' },
+      { text: 'Internals', link: '/architecture' },
     ],
-    sidebar: sidebar(),
+    sidebar: Object.fromEntries([['/', sidebar()], ...INTERNAL_PLACES.map((place) => [place, internals()])]),
     outline: [2, 3],
   },
 });

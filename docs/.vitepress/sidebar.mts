@@ -34,117 +34,111 @@ const folder = (name: string, text: string): Item => ({
   collapsed: true,
 });
 
-function rules(): Item {
-  const folders = readdirSync(path.join(DOCS, 'rules'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  return {
-    ...page('rules/README', 'Rules'),
-    collapsed: true,
-    items: folders.map(({ name }) =>
-      section(
-        name,
-        pagesOf(`rules/${name}`).map((found) => page(found)),
-        true,
-      ),
-    ),
-  };
-}
-
-const GUIDES = [
-  'quick-start',
-  'first-deployment',
-  'own-script',
-  'pre-train',
-  'fine-tune',
-  'choose-a-layout',
-  'trainium',
-  'survive-failures',
-  'capacity',
-  'costs',
-  'security-review',
-  'day-2',
-  'follow-runs',
-  'publish',
-  'train-from-ci',
-  'upgrade',
-  'uninstall',
-  'migrate-from-sagemaker-sdk',
-  'stranger',
-  'migrate-from-hyperpod-recipes',
-  'migrate-from-slurm',
-  'troubleshooting',
-];
-const CONCEPTS = [
-  'architecture',
-  'planner',
-  'goodput',
-  'queue',
-  'elastic',
-  'spare-hosts',
-  'health-check',
-  'control-plane',
+const PLATFORM = [
+  'guides/first-deployment',
+  'platform-team',
+  'environment',
+  'security',
+  'secrets',
   'image',
+  'verify',
+  'guides/costs',
+  'guides/security-review',
+  'guides/day-2',
+  'guides/upgrade',
+  'guides/uninstall',
+  'guides/limits',
+  'library/README',
 ];
-const OPERATION = ['environment', 'platform-team', 'security', 'secrets', 'verify', 'assumptions'];
-const TESTING = ['sandbox', 'emulator', 'simulate', 'faults', 'mutation'];
-const EXTENDING = ['adding-a-strategy', 'library/README'];
-const REFERENCE = ['run-file', 'environment-file', 'command-line', 'scenario-file', 'runtime', 'editors'];
-
-/** Pages of docs/ that no other section names: a new page is in the sidebar before somebody gives it a better place. */
-function others(named: readonly string[]): Item[] {
-  const pages = readdirSync(DOCS)
-    .filter((file) => file.endsWith('.md'))
-    .map((file) => file.slice(0, -3))
-    .filter((name) => !['index', 'changelog', ...named].includes(name));
-  return pages.length > 0
-    ? [
-        section(
-          'More',
-          pages.map((name) => page(name)),
-        ),
-      ]
-    : [];
-}
-
-/** Pages of a folder, those that are listed first, the others after them. */
-const ordered = (name: string, first: readonly string[]): Item[] => {
-  const all = pagesOf(name).map((found) => found.slice(name.length + 1));
-  const listed = first.filter((found) => all.includes(found));
-  return [...listed, ...all.filter((found) => !listed.includes(found))].map((found) => page(`${name}/${found}`));
+const RESEARCH = [
+  'guides/quick-start',
+  'guides/own-script',
+  'guides/pre-train',
+  'guides/token-format',
+  'guides/fine-tune',
+  'guides/choose-a-layout',
+  'guides/which-instance',
+  'guides/capacity',
+  'guides/follow-runs',
+  'guides/survive-failures',
+  'guides/debug-multi-node',
+  'guides/publish',
+  'guides/train-from-ci',
+  'guides/ray',
+  'guides/trainium',
+  'guides/migrate-from-sagemaker-sdk',
+  'guides/stranger',
+  'guides/migrate-from-hyperpod-recipes',
+  'guides/migrate-from-slurm',
+  'import',
+  'guides/troubleshooting',
+];
+const CONCEPTS = ['planner', 'queue', 'elastic', 'spare-hosts', 'health-check', 'control-plane', 'sandbox'];
+const REFERENCE = ['run-file', 'environment-file', 'command-line', 'runtime', 'editors'];
+/** For those who maintain Slipway. The search of the site leaves them out. */
+const INTERNALS = [
+  'architecture',
+  'assumptions',
+  'goodput',
+  'faults',
+  'numerics',
+  'emulator',
+  'simulate',
+  'reference/scenario-file',
+  'mutation',
+  'adding-a-strategy',
+];
+const INTERNAL_FOLDERS: Readonly<Record<string, string>> = {
+  contributing: 'Maintaining',
+  decisions: 'Decisions',
+  facts: 'Facts and their sources',
+  evidence: 'Evidence',
 };
 
-/** Every page of docs/. */
+/** Whether a page is for those who maintain Slipway. @param file its path below docs/ */
+export const isInternal = (file: string): boolean =>
+  INTERNALS.includes(file.replace(/\.md$/, '')) || Object.hasOwn(INTERNAL_FOLDERS, file.split('/')[0] ?? '');
+
+/** Addresses of the internals. */
+export const internalPlaces = (): string[] => [
+  ...INTERNALS.map((name) => `/${name}`),
+  ...Object.keys(INTERNAL_FOLDERS).map((name) => `/${name}/`),
+];
+
+const listed = (names: readonly string[]): Item[] => names.map((name) => page(name));
+
+/** Pages of a folder that no section names: a new page is in the sidebar before somebody gives it a better place. */
+function others(folderName: string, named: readonly string[]): Item[] {
+  const names = pagesOf(folderName).map((name) => name.replace(/^\.\//, ''));
+  return listed(names.filter((name) => !['index', ...named].includes(name)));
+}
+
+const NAMED = [...PLATFORM, ...RESEARCH, ...CONCEPTS, ...INTERNALS, 'agents', 'changelog'];
+
+/** Every page of docs/ that is for users. */
 export function sidebar(): Item[] {
-  const named = [...CONCEPTS, ...OPERATION, ...TESTING, ...EXTENDING];
+  const reference = REFERENCE.map((name) => `reference/${name}`);
   return [
-    section('Guides', ordered('guides', GUIDES)),
-    section(
-      'Concepts',
-      CONCEPTS.map((name) => page(name)),
-    ),
-    section('Operation', [...OPERATION.map((name) => page(name)), folder('runbooks', 'Runbooks')]),
+    section('For platform engineers', listed(PLATFORM)),
+    section('For researchers', [...listed(RESEARCH), ...others('guides', NAMED)]),
+    section('Concepts', [...listed(CONCEPTS), ...others('.', NAMED)]),
     section('Reference', [
       page('reference/README', 'Overview'),
-      ...ordered('reference', REFERENCE),
-      rules(),
-      folder('facts', 'Facts and their sources'),
-    ]),
-    section(
-      'Without an account',
-      TESTING.map((name) => page(name)),
-    ),
-    section(
-      'Extending',
-      EXTENDING.map((name) => page(name)),
-    ),
-    ...others(named),
-    section('Project', [
-      folder('contributing', 'Maintaining'),
-      folder('decisions', 'Decisions'),
-      page('evidence/README', 'Evidence'),
-      page('evidence/2026-11-27-h200', 'One H200, 2026-11-27'),
-      page('evidence/2026-11-26-h200', 'One H200, 2026-11-26'),
-      page('evidence/2026-11-23-h200', 'One H200, 2026-11-23'),
+      ...listed(reference),
+      ...others('reference', [...reference, ...NAMED]),
+      folder('rules', 'Rules'),
+      folder('runbooks', 'Runbooks'),
+      ...others('library', NAMED),
+      page('agents'),
       page('changelog', 'Changelog'),
     ]),
+    section('Internals', [page('architecture', 'How Slipway is built and shown to work')]),
   ];
 }
+
+/** The pages for those who maintain Slipway. */
+export const internals = (): Item[] => [
+  section('Internals', listed(INTERNALS)),
+  ...Object.entries(INTERNAL_FOLDERS).map(([name, text]) => folder(name, text)),
+  section('Users', [page('index', 'Home')]),
+];

@@ -49,8 +49,9 @@ export function issueLine(found: Issue, file: string, positionOf?: Loaded<unknow
 /** The documentation page of a rule, if SLIPWAY_DOCS_URL is set; undefined for issues that do not come from a rule. */
 function pageOf(rule: string): string | undefined {
   const site = process.env.SLIPWAY_DOCS_URL;
-  if (!site || !existsSync(path.join(packageRoot(), 'docs/rules', `${rule}.md`))) return undefined;
-  return `${site.replace(/\/$/, '')}/rules/${rule}.html`;
+  const [topic, ...name] = rule.split('/');
+  if (!site || !existsSync(path.join(packageRoot(), 'docs/rules', `${topic}.md`))) return undefined;
+  return `${site.replace(/\/$/, '')}/rules/${topic}.html#${name.join('-')}`;
 }
 
 /** The value as indented JSON, the format of every `--json` output that is one document. */

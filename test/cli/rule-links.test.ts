@@ -23,7 +23,7 @@ async function said(): Promise<string> {
 test('with SLIPWAY_DOCS_URL a finding of a rule names its page', async () => {
   vi.stubEnv('SLIPWAY_DOCS_URL', 'https://docs.example.com/slipway/');
   const text = await said();
-  expect(text).toContain('https://docs.example.com/slipway/rules/compute/instance-type.html');
+  expect(text).toContain('https://docs.example.com/slipway/rules/compute.html#instance-type');
   expect(text).toContain('colour');
   expect(text).not.toContain('rules/schema/');
 });

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { type Item, sidebar } from '../../docs/.vitepress/sidebar.mjs';
+import { type Item, internals, sidebar } from '../../docs/.vitepress/sidebar.mjs';
 import { pages, textOf } from '../support/pages';
 import { ROOT } from '../support/repository-files';
 
@@ -12,9 +12,10 @@ const linksOf = (items: readonly Item[]): string[] =>
 /** Where the site has a page of docs/. */
 const addressOf = (page: string) => `/${page.replace(/^docs\//, '').replace(/(README|index)?\.md$/, '')}`;
 
-test('the sidebar names every page once', () => {
-  const expected = pages().filter((page) => page.startsWith('docs/') && page !== 'docs/index.md');
-  expect(linksOf(sidebar()).sort()).toEqual(expected.map(addressOf).sort());
+test('the sidebars name every page once, and lead to each other', () => {
+  const expected = pages().filter((page) => page.startsWith('docs/'));
+  const links = [...linksOf(sidebar()), ...linksOf(internals())];
+  expect(links.sort()).toEqual([...expected.map(addressOf), '/architecture'].sort());
 });
 
 /** The anchor that VitePress gives a heading (@mdit-vue/shared, slugify). */

@@ -57,6 +57,24 @@ test('it builds, dead links refused, with a page for each page of docs/', () => 
   expect(filesOf('.html')).toEqual(expect.arrayContaining(made));
 });
 
+/** Ids of the elements of a page. */
+const idsOf = (file: string) =>
+  new Set([...readFileSync(path.join(site, file), 'utf8').matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+
+test('every link of a page as it was built leads to a page, and to a place in it', () => {
+  const html = new Map(filesOf('.html').map((file) => [file, idsOf(file)]));
+  const dead = [...html.keys()].flatMap((file) =>
+    [...readFileSync(path.join(site, file), 'utf8').matchAll(/<a[^>]* href="(?![a-z]+:)([^"#]*)#?([^"]*)"/g)]
+      .filter(([, address = '', place = '']) => {
+        const below = address.startsWith('/') ? address.slice(1) : path.join(path.dirname(file), address);
+        const ids = html.get(address === '' ? file : below.replace(/(^|\/)\.?$/, '$1index.html'));
+        return !ids || (place !== '' && !ids.has(decodeURIComponent(place)));
+      })
+      .map(([, address, place]) => `${file}: ${address}#${place}`),
+  );
+  expect([html.size > 100, dead]).toEqual([true, []]);
+});
+
 test('nothing is loaded from elsewhere', () => {
   const loads = /<(?:script|link|img)[^>]+(?:src|href)="(https?:)?\/\/[^"]*"/g;
   const found = filesOf('.html').flatMap((file) => readFileSync(path.join(site, file), 'utf8').match(loads) ?? []);

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { rulePages } from '../../../lib/core/rules/pages';
+import { rulePages } from '../../../scripts/rule-pages';
 
 const FOLDER = path.join(__dirname, '../../../docs/rules');
 

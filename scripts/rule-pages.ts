@@ -1,0 +1,114 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { parse, stringify } from 'yaml';
+import type { Rule } from '../lib/core/config/rule';
+import { RULES } from '../lib/core/rules';
+import { ENVIRONMENT_RULES } from '../lib/core/rules/environment';
+
+/** The documented fields of a rule, for any kind of file. */
+type Described = Omit<Rule, 'check'>;
+
+const ALL: readonly Described[] = [...RULES, ...ENVIRONMENT_RULES];
+const topicOf = (rule: Described) => rule.id.split('/')[0] ?? '';
+const nameOf = (rule: Described) => rule.id.split('/').slice(1).join('-');
+const TOPICS = [...new Set(ALL.map(topicOf))];
+
+/** Folders below test/ with tables of files and what the rules say of them. */
+const TABLES = ['core/rules/cases', 'core/rules/environment-cases', 'core/distribution/cases'];
+/** Longer ones explain less than the message alone. */
+const MAX_LINES = 16;
+
+/** A part of a file, and what a rule says of it. */
+interface Example {
+  yaml: string;
+  message: string;
+}
+interface Case {
+  with?: object;
+  also?: object;
+  file?: object;
+  context?: object;
+  environment?: object;
+  says?: string[];
+}
+
+/** The shortest example of each rule in the tables of the tests, by rule. */
+function examples(): Map<string, Example> {
+  const found = new Map<string, Example>();
+  for (const { file, also, says = [], ...given } of TABLES.flatMap(casesOf)) {
+    const part = withoutNull(file ?? { ...also, ...(given.with && { distribution: { parameters: given.with } }) });
+    const [said, ...others] = says;
+    const rule = said?.split(' ')[1] ?? '';
+    // What depends on something outside the file does not explain itself.
+    if (!said || others.length > 0 || given.context || given.environment || Object.keys(part).length === 0) continue;
+    const yaml = stringify(part, { lineWidth: 0 });
+    const known = found.get(rule);
+    if (yaml.split('\n').length > MAX_LINES || (known && known.yaml.length <= yaml.length)) continue;
+    found.set(rule, { yaml, message: said.split(' ').slice(2).join(' ') });
+  }
+  return found;
+}
+
+/** In the tables, null stands for a field that the file leaves out. */
+const withoutNull = (part: object): object =>
+  Object.fromEntries(Object.entries(part).filter(([, value]) => value !== null));
+
+function casesOf(folder: string): Case[] {
+  const place = path.join(__dirname, '..', 'test', folder);
+  return readdirSync(place)
+    .filter((name) => name.endsWith('.yaml'))
+    .flatMap((name) => (parse(readFileSync(path.join(place, name), 'utf8')) as { cases?: Case[] }).cases ?? []);
+}
+
+/** Pages of docs/rules by file name: one per topic, and an index. */
+export function rulePages(): Map<string, string> {
+  const shown = examples();
+  return new Map([
+    ...TOPICS.map((topic): [string, string] => [`${topic}.md`, topicPage(topic, shown)]),
+    ['README.md', indexPage()],
+  ]);
+}
+
+function topicPage(topic: string, shown: ReadonlyMap<string, Example>): string {
+  const rules = ALL.filter((rule) => topicOf(rule) === topic);
+  return [`# Rules: ${topic}`, ...rules.map((rule) => section(rule, shown.get(rule.id)))].join('\n\n').concat('\n');
+}
+
+function section(rule: Described, example: Example | undefined): string {
+  const parts = [
+    `## ${nameOf(rule)}`,
+    `\`${rule.id}\`, ${levelOf(rule)}: ${rule.what}`,
+    `${rule.why} Source: ${sourceOf(rule)}.`,
+  ];
+  if (example) parts.push(`\`\`\`yaml\n${example.yaml}\`\`\``, `> ${literal(example.message)}`);
+  if (rule.mayAcknowledge)
+    parts.push(`If it does not hold for you: \`acknowledge: [{ rule: ${rule.id}, reason: "..." }]\`.`);
+  return parts.join('\n\n');
+}
+
+/** Text with characters that Markdown would read. */
+const literal = (text: string) => text.replace(/[\\`*_{}[\]<>#|]/g, '\\$&');
+
+function levelOf(rule: Described): string {
+  const stops = topicOf(rule) === 'environment' ? 'stops the deployment' : 'stops the launch';
+  return { error: `an error, which ${stops}`, warning: 'a warning', info: 'information' }[rule.level];
+}
+
+/** The source of a rule, as a link if it is a page of these docs. */
+const sourceOf = ({ source }: Described): string =>
+  source.replace(/\bdocs\/([\w/.-]+\.(?:md|json))/, (page, rest: string) => `[${page}](../${rest})`);
+
+function indexPage(): string {
+  const sections = TOPICS.map((topic) => {
+    const rows = ALL.filter((rule) => topicOf(rule) === topic).map(
+      (rule) => `| [${rule.id}](${topic}.md#${nameOf(rule)}) | ${rule.level} | ${rule.what} |`,
+    );
+    return `## ${topic}\n\n| rule | level | requirement |\n|---|---|---|\n${rows.join('\n')}\n`;
+  });
+  return [
+    '# Rules',
+    'What `slipway validate` checks in addition to the schema. A message has the form `<option>: <what must hold>, got <value>; <what to do>`, and names its rule.',
+    'An error stops a launch or a deploy. Some rules can be acknowledged with a reason (`acknowledge`), where their page says so. Generated by `npm run docs:rules`.',
+    ...sections,
+  ].join('\n\n');
+}
