@@ -1,6 +1,7 @@
 import { EXIT_CODES } from '../../lib/core/catalog/exit-codes';
 import { ACCELERATED_INSTANCES } from '../../lib/core/catalog/instances/accelerated-instances';
 import { RING_SHARE_OF_NVLINK } from '../../lib/core/catalog/instances/instance-facts';
+import { PROGRESS_FORMATS } from '../../lib/core/catalog/progress-formats';
 
 const bool = (value: boolean) => (value ? 'True' : 'False');
 
@@ -44,7 +45,7 @@ export function driverTables(): string {
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Optional
+from typing import Dict, NamedTuple, Optional, Tuple
 
 
 class EfaInstance(NamedTuple):
@@ -75,6 +76,11 @@ ${efaRows().join('\n')}
 GPU_INSTANCES: Dict[str, GpuInstance] = {
 ${gpuRows().join('\n')}
 }
+
+#: Values of progress.format in a run file.
+PROGRESS_FORMATS: Tuple[str, ...] = (
+${PROGRESS_FORMATS.map((name) => `    "${name}",`).join('\n')}
+)
 
 #: Exit codes of the runtime contract, and the failure class of each.
 EXIT_CODES: Dict[str, int] = {

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
+from slipway_driver.tables import PROGRESS_FORMATS
 
 LAUNCHERS = ("torchrun", "mpi", "ray", "script")
 BUILTIN_MODULES = {"builtin": "slipway_trainer", "builtin-tokenize": "slipway_trainer.tokenize"}
@@ -39,6 +40,7 @@ class Job:
     resume_from: str
     step_regex: Optional[str]
     loss_regex: Optional[str]
+    progress_format: str
     startup_minutes: float
     silence_minutes: float
     code_digest: Optional[str]
@@ -131,6 +133,7 @@ def parse_job(raw: Mapping[str, Any]) -> Job:
         resume_from=read.value("checkpoints.resumeFrom", str, ""),
         step_regex=read.value("progress.stepRegex", str),
         loss_regex=read.value("progress.lossRegex", str),
+        progress_format=read.choice("progress.format", PROGRESS_FORMATS, "none"),
         startup_minutes=read.value("progress.startupMinutes", float, 30),
         silence_minutes=read.value("progress.silenceMinutes", float, 20),
         code_digest=read.value("digests.code", str),

@@ -7,6 +7,8 @@ import math
 import re
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
+from slipway_driver.progress_formats import FormatReader
+
 PREFIX = "slipway {"
 #: Limits of values: a step has at most 15 digits.
 MAX, LONGEST_STEP, LONGEST_NAME = 10**15, 15, 100
@@ -67,23 +69,33 @@ def _without_null(event: Dict[str, Any]) -> Dict[str, Any]:
 
 
 class ProgressReader:
-    """Parses a host's output into events. The first group of `step_regex` is the step, that of `loss_regex` the loss.
+    """Parses a host's output into events. The first group of `step_regex` is the step, that of `loss_regex` the loss; without both, the
+    lines of `output_format` count.
 
     A `step` event contains the loss of the same line. A loss on a line without a step becomes a `metric` event.
     """
 
-    def __init__(self, step_regex: Optional[str], loss_regex: Optional[str] = None) -> None:
+    def __init__(self, step_regex: Optional[str], loss_regex: Optional[str] = None, output_format: str = "auto") -> None:
         self._step = re.compile(step_regex) if step_regex else None
         self._loss = re.compile(loss_regex) if loss_regex else None
+        self._format = None if step_regex or loss_regex or output_format == "none" else FormatReader(output_format)
         #: Why the last line was an event line that cannot be read, or not completely.
         self.issue = ""
 
+    @property
+    def format(self) -> str:
+        """The format that the output was found to have; "" if none."""
+        return self._format.found if self._format else ""
+
     def read(self, line: str) -> Optional[Dict[str, Any]]:
-        """The event of a progress line or of a match of the run file's expressions; None for other lines."""
+        """The event of a progress line, of a match of the run file's expressions, or of a known format; None for other lines."""
         event, self.issue = parse_event(line)
-        if line.startswith(PREFIX) or (self._step is None and self._loss is None):
+        if line.startswith(PREFIX):
             return event
-        text = _RANK_LABEL.sub("", line)
+        label = _RANK_LABEL.match(line)
+        text = line[label.end() :] if label else line
+        if self._format is not None:
+            return self._format.read(label.group() if label else "", text)
         step, loss = _group(self._step, text), _number(_group(self._loss, text))
         with_loss = {} if loss is None else {"loss": loss}
         if step is not None and step.isdecimal() and len(step) <= LONGEST_STEP:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Optional
+from typing import Dict, NamedTuple, Optional, Tuple
 
 
 class EfaInstance(NamedTuple):
@@ -125,6 +125,21 @@ GPU_INSTANCES: Dict[str, GpuInstance] = {
     "ml.p2.8xlarge": GpuInstance(8, None, None),
     "ml.p2.16xlarge": GpuInstance(16, None, None),
 }
+
+#: Values of progress.format in a run file.
+PROGRESS_FORMATS: Tuple[str, ...] = (
+    "auto",
+    "transformers",
+    "axolotl",
+    "llama-factory",
+    "torchtitan",
+    "lightning",
+    "megatron",
+    "nemo",
+    "deepspeed",
+    "verl",
+    "none",
+)
 
 #: Exit codes of the runtime contract, and the failure class of each.
 EXIT_CODES: Dict[str, int] = {

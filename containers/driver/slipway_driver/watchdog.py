@@ -77,5 +77,6 @@ def watchdog_of(attempt: Attempt, now: float) -> Watchdog:
     override = attempt.environ.get("SLIPWAY_WATCHDOG_SECONDS")
     startup = float(override) if override else job.startup_minutes * 60
     silence = float(override) if override else job.silence_minutes * 60
-    shows_progress = job.builtin_module is not None or job.step_regex is not None
+    named = job.progress_format not in ("auto", "none")
+    shows_progress = job.builtin_module is not None or job.step_regex is not None or named
     return Watchdog(startup, silence, may_stop=shows_progress, now=now)

@@ -36,7 +36,7 @@ export function resolveRun(file: RunFile): RunSpec {
     model: resolveModel(file),
     training: resolveTraining(file, compute),
     ...(file.tokenizer && { tokenizer: file.tokenizer }),
-    progress: { startupMinutes: 30, silenceMinutes: 20, ...file.progress },
+    progress: { format: 'auto', startupMinutes: 30, silenceMinutes: 20, ...file.progress },
     code: resolveCode(file.code, builtin),
     image: { ...file.image, kind: file.image?.kind ?? 'environment' },
     compute,

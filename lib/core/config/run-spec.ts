@@ -1,4 +1,5 @@
 import type { ModelShape } from '../catalog/model/shape';
+import type { PROGRESS_FORMATS } from '../catalog/progress-formats';
 import type { RunFile } from './run-file';
 
 type Section<K extends keyof RunFile> = NonNullable<RunFile[K]>;
@@ -121,7 +122,13 @@ export interface RunSpec {
   training: TrainingSpec;
   /** Options of the tokenise step. @default - the tokenizer's template, and the loss on the assistant's messages */
   tokenizer?: NonNullable<RunFile['tokenizer']>;
-  progress: { stepRegex?: string; lossRegex?: string; startupMinutes: number; silenceMinutes: number };
+  progress: {
+    format: (typeof PROGRESS_FORMATS)[number];
+    stepRegex?: string;
+    lossRegex?: string;
+    startupMinutes: number;
+    silenceMinutes: number;
+  };
   code: {
     source: string;
     /** The built-in trainer or tokenise step: `builtin`, `builtin-tokenize`; undefined = custom code. */

@@ -235,6 +235,7 @@ class RunFileTokenizer(TypedDict, total=False):
 
 
 class RunFileProgress(TypedDict, total=False):
+    format: Literal["auto", "transformers", "axolotl", "llama-factory", "torchtitan", "lightning", "megatron", "nemo", "deepspeed", "verl", "none"]
     stepRegex: str
     lossRegex: str
     startupMinutes: float

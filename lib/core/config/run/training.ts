@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PROGRESS_FORMATS } from '../../catalog/progress-formats';
 import { channelName, count, words } from './formats';
 
 const mixturePhase = z
@@ -154,13 +155,22 @@ export const tokenizer = z.strictObject({
 
 /** Section `progress`. */
 export const progress = z.strictObject({
+  format: z
+    .enum(PROGRESS_FORMATS)
+    .optional()
+    .meta({
+      description:
+        'Output in which steps and losses are found: auto takes the first known format that a line has. With a name, a run without steps is stopped as a hang, as with stepRegex. stepRegex and lossRegex replace it.',
+      default: 'auto',
+      examples: ['transformers'],
+    }),
   stepRegex: z
     .string()
     .max(500)
     .optional()
     .meta({
       description:
-        'Regular expression with one group that matches the step number in a log line of user code. Without it, a run without progress raises an alert but is never stopped. Default: none; the built-in trainer reports its own progress.',
+        'Regular expression with one group that matches the step number in a log line of user code. Default: none; the built-in trainer reports its own progress.',
       examples: ['step=(\\d+)'],
     }),
   lossRegex: z

@@ -1,0 +1,113 @@
+"""How trainers that people use print their progress, so that steps and losses are seen without a change to the script."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, NamedTuple, Optional
+
+from slipway_driver.tables import PROGRESS_FORMATS
+
+_NUMBER = r"(?P<loss>[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf))"
+
+
+class Format(NamedTuple):
+    """`decides`: what only this format prints. `step`: its groups are `step`, and for a bar `total` and `epoch`, which counts from 0."""
+
+    decides: "re.Pattern[str]"
+    step: "re.Pattern[str]"
+    loss: "Optional[re.Pattern[str]]"
+
+
+def _one(pattern: str) -> Format:
+    """A format whose line has everything."""
+    found = re.compile(pattern)
+    return Format(found, found, found if "loss" in found.groupindex else None)
+
+
+#: Sources: output of the packages' versions in test/containers/fixtures/progress, and lines that people quote in their issues.
+_FORMATS: Dict[str, Format] = {
+    # pytorch/torchtitan#950 and #3393.
+    "torchtitan": _one(r"\bstep: +(?P<step>\d{1,12}) +loss: +" + _NUMBER),
+    # NVIDIA/Megatron-LM; epfLLM/Megatron-LLM#11. NeMo: NVIDIA-NeMo/Speech#10128.
+    "megatron": _one(r"^ *iteration +(?P<step>\d{1,12})/ *\d+ \|.*\blm loss: " + _NUMBER),
+    "nemo": _one(r"^Training epoch \d+, iteration \d+/\d+ \|.*\bglobal_step: (?P<step>\d{1,12}) \| reduced_train_loss: " + _NUMBER),
+    # verl-project/verl#2060 and #1458; its fine-tuning prints train/loss.
+    "verl": _one(r"(?:^|\) )step:(?P<step>\d{1,12}) - .*?\b(?:actor/pg_loss|train/loss):" + _NUMBER),
+    "lightning": Format(
+        re.compile(r"^Epoch \d+: +\d+%\|[^|]*\| \d+/\d+ \["),
+        re.compile(r"^Epoch (?P<epoch>\d{1,5}): +\d+%\|[^|]*\| (?P<step>\d{1,12})/(?P<total>\d{1,9}) \["),
+        re.compile(r"[ ,](?:train_)?loss(?:_step)?=" + _NUMBER),
+    ),
+    # huggingface/transformers 4 and 5, and everything that trains with its Trainer.
+    "transformers": Format(
+        re.compile(r"^\{'loss': '?[-+\dni]"),
+        re.compile(r"^ *\d+%\|[^|]*\| (?P<step>\d{1,12})/(?P<total>\d{1,9}) \["),
+        re.compile(r"^\{'loss': '?" + _NUMBER),
+    ),
+    # deepspeedai/DeepSpeed#1825: its engine, under any loop. Last, because the loops above print a loss as well.
+    "deepspeed": _one(r"\[Rank 0\] step=(?P<step>\d{1,12}), skipped=\d+, lr="),
+}
+#: Programs that train with another one's loop.
+_SAME = {"axolotl": "transformers", "llama-factory": "transformers"}
+
+
+def format_names() -> "tuple[str, ...]":
+    """Values of `progress.format`."""
+    return PROGRESS_FORMATS
+
+
+class FormatReader:
+    """Finds steps and losses in the lines of one start.
+
+    :param name: `auto` takes the first format that a line decides
+    """
+
+    def __init__(self, name: str) -> None:
+        name = _SAME.get(name, name)
+        self._candidates = _FORMATS if name == "auto" else {name: _FORMATS[name]}
+        self._format: Optional[Format] = None
+        #: The format once a line has decided it; "" before.
+        self.found = ""
+        #: Of the bar of each rank: its length, which tells it from the bars of evaluations, and its last step.
+        self._totals: Dict[str, str] = {}
+        self._last: Dict[str, int] = {}
+
+    def read(self, rank: str, text: str) -> Optional[Dict[str, Any]]:
+        """The event of a line, without the label of its rank; None for other lines."""
+        if self._format is None and not self._decide(rank, text):
+            return None
+        assert self._format is not None
+        step, loss = self._step(rank, text), self._loss(text)
+        if step is not None:
+            return {"event": "step", "step": step, **({} if loss is None else {"loss": loss})}
+        # Bars repeat the loss of the step before.
+        return {"event": "metric", "loss": loss} if loss is not None and "total" not in self._bar(text) else None
+
+    def _decide(self, rank: str, text: str) -> bool:
+        for name, candidate in self._candidates.items():
+            bar = candidate.step.search(text)
+            if bar and "total" in bar.groupdict():
+                self._totals[rank] = bar["total"]
+            if candidate.decides.search(text):
+                self.found, self._format = name, candidate
+                return True
+        return False
+
+    def _bar(self, text: str) -> Dict[str, Any]:
+        found = self._format.step.search(text) if self._format else None
+        return found.groupdict() if found else {}
+
+    def _step(self, rank: str, text: str) -> Optional[int]:
+        bar = self._bar(text)
+        if not bar or bar.get("total", "") != self._totals.setdefault(rank, bar.get("total", "")):
+            return None
+        step = int(bar["step"]) + int(bar.get("epoch", 0)) * int(bar.get("total", 0))
+        # A bar is drawn again, and begins with what is done already.
+        if step <= self._last.get(rank, 0):
+            return None
+        self._last[rank] = step
+        return step
+
+    def _loss(self, text: str) -> Optional[float]:
+        found = self._format.loss.search(text) if self._format and self._format.loss else None
+        return float(found["loss"]) if found else None

@@ -1,0 +1,133 @@
+"""Steps and losses of trainers that people use: recorded output of their packages (fixtures/progress), and lines that people quote."""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from slipway_driver.output_lines import Lines
+from slipway_driver.progress import FoundSteps, ProgressReader
+from slipway_driver.progress_formats import FormatReader, format_names
+
+RECORDED = Path(__file__).parent / "fixtures/progress"
+
+
+def found_in(output: bytes, name: str = "auto") -> "tuple[str, list[str]]":
+    """The format, and the progress lines that the driver prints of an output."""
+    reader, steps = ProgressReader(None, None, name), FoundSteps(expects_loss=True)
+    said = []
+    lines = Lines()
+    for line, _kind in [*lines.feed(output), (lines.rest, "")]:
+        event = reader.read(line)
+        said += steps.feed(line, event) if event else []
+    return reader.format, [line.removeprefix('slipway {"event":"step",').removesuffix("}") for line in [*said, *steps.end()]]
+
+
+@pytest.mark.parametrize("version", ["4.57", "5.23"])
+def test_the_trainer_of_transformers_shows_its_steps_and_the_losses_that_it_logs(version: str) -> None:
+    name, said = found_in((RECORDED / f"transformers-{version}.log").read_bytes())
+    steps = [line.split(",")[0] for line in said]
+    assert (name, len(steps)) == ("transformers", len(set(steps)))
+    assert steps == sorted(steps, key=lambda step: int(step.split(":")[1]))
+    assert steps[-1] == '"step":24'
+    losses = [line for line in said if "loss" in line]
+    assert len(losses) >= 5
+    assert losses[-1].startswith('"step":24,"loss":')
+
+
+def test_lightning_counts_over_epochs() -> None:
+    name, said = found_in((RECORDED / "lightning-2.6.log").read_bytes())
+    steps = [int(line.split(",")[0].split(":")[1]) for line in said]
+    assert name == "lightning"
+    assert steps == sorted(set(steps))
+    assert {1, 8, 9, 16} <= set(steps)
+    assert all(f'"step":{step},"loss":' in line for step, line in zip(steps[1:-1], said[1:-1], strict=True))
+
+
+QUOTED = {
+    "torchtitan": (
+        "[rank0]:[titan] 2026-05-18 16:04:46,338 - root - INFO - step: 14  loss:  3.24405  grad_norm:  0.8319  memory:  9.46GiB(64.99%)",
+        '"step":14,"loss":3.24405',
+    ),
+    "megatron": (
+        " iteration      122/  250000 | consumed samples:       124928"
+        " | global batch size:  1024 | lm loss: 2.504220E+00 | loss scale: 1.0 | grad norm: 0.231 |",
+        '"step":122,"loss":2.50422',
+    ),
+    "nemo": (
+        "Training epoch 0, iteration 4/9 | lr: 0.0006 | global_batch_size: 32 | global_step: 4 | reduced_train_loss: 8.675",
+        '"step":4,"loss":8.675',
+    ),
+    "verl": (
+        "(TaskRunner pid=4072644) step:4 - global_seqlen/min:210047.000 - actor/pg_loss:0.010 - actor/pg_clipfrac:0.001",
+        '"step":4,"loss":0.01',
+    ),
+    "deepspeed": (
+        "[2022-03-11 02:06:58,985] [INFO] [logging.py:69:log_dist] [Rank 0] step=40, skipped=2, lr=[5e-05], mom=[[0.9, 0.999]]",
+        '"step":40',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", QUOTED)
+@pytest.mark.parametrize("label", ["", "[rank 3] "])
+def test_a_line_as_people_quote_it(name: str, label: str) -> None:
+    line, event = QUOTED[name]
+    for asked in ("auto", name):
+        assert found_in(f"{label}{line}\n".encode(), asked) == (name, [event])
+
+
+def test_evaluations_and_other_bars_are_no_steps() -> None:
+    output = "\n".join(
+        [
+            "Map: 100%|##########| 32/32 [00:00<00:00, 900.0 examples/s]",
+            " 10%|#         | 10/100 [00:10<01:30,  1.00s/it]",
+            "{'loss': 2.5, 'grad_norm': 1.0, 'learning_rate': 1e-05, 'epoch': 0.1}",
+            " 50%|#####     | 20/40 [00:01<00:01, 20.0it/s]",
+            "{'eval_loss': 2.4, 'eval_runtime': 2.0, 'epoch': 0.1}",
+            " 11%|#         | 11/100 [00:11<01:29,  1.00s/it]",
+            "{'train_runtime': 100.0, 'train_loss': 2.1, 'epoch': 1.0}",
+        ]
+    )
+    name, said = found_in(output.encode())
+    # The first bar came before it was known whose it is.
+    assert (name, said) == ("transformers", ['"step":11,"loss":2.5'])
+
+
+def test_own_expressions_and_progress_lines_come_first() -> None:
+    line = "[titan] - INFO - step: 14  loss:  3.2"
+    assert ProgressReader(r"INFO - step: (\d)", None).read(line) == {"event": "step", "step": 1}
+    assert ProgressReader(None, None, "none").read(line) is None
+    reader, steps = ProgressReader(None, None), FoundSteps(expects_loss=True)
+    for said in ('slipway {"event":"step","step":3}', line):
+        event = reader.read(said)
+        assert event
+        assert steps.feed(said, event) == []
+
+
+@pytest.mark.parametrize("draw", range(50))
+def test_no_output_breaks_the_reader_and_steps_of_a_rank_only_rise(draw: int) -> None:
+    dice = random.Random(f"{os.environ['SLIPWAY_TEST_SEED']} {draw}")
+    known = [line for line, _ in QUOTED.values()] + [
+        "{'loss': nan, 'epoch': 1}",
+        "{'loss': '",
+        "Epoch 1:  12%|#| 1/8 [00:00",
+        " 3%|#| 9/9 [",
+    ]
+    reader, last = FormatReader("auto"), 0
+    for _ in range(60):
+        line = dice.choice(known)
+        # Cut, joined and disturbed, as several writers leave it.
+        line = line[: dice.randrange(len(line) + 1)] + dice.choice(["", "\x00", "\ufffd", "9" * 30, dice.choice(known)])
+        event = reader.read("", line)
+        if event and event["event"] == "step":
+            assert 0 < event["step"] < 10**15
+            assert event["step"] > last
+            last = event["step"]
+
+
+def test_every_name_of_the_run_file_is_a_format() -> None:
+    for name in format_names():
+        if name != "none":
+            assert FormatReader(name).found == ""
