@@ -1,5 +1,6 @@
 """Chat templates: text, and where the assistant speaks, are those of transformers for every template that TRL ships."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,21 @@ CONVERSATIONS: dict[str, dict[str, Any]] = {
 
 
 def theirs(source: str, conversation: dict[str, Any]) -> tuple[str, list[tuple[int, int]]] | None:
-    """What transformers renders; None where the template refuses the conversation."""
-    messages = [{key: value for key, value in message.items() if value is not None} for message in conversation["messages"]]
+    """What transformers renders; None where the template refuses the conversation. Of the forms of a message that published data has, the
+    first that the template renders whole."""
+    without = [{key: value for key, value in message.items() if value is not None} for message in conversation["messages"]]
+    in_parts = [{**message, "content": [{"type": "text", "text": message.get("content", "")}]} for message in without]
+    words = [message["content"] for message in without if message.get("content")]
+    words += ["ü" for message in without if "tool_calls" in message]
+    in_text = json.loads(json.dumps(conversation["messages"]))
+    for function in (call["function"] for message in in_text for call in message.get("tool_calls", ())):
+        function["arguments"] = json.dumps(function["arguments"], ensure_ascii=False)
+    forms = (without, conversation["messages"], in_text, in_parts)
+    found = [rendered for form in forms if (rendered := rendered_by_them(source, form, conversation))]
+    return next((one for one in found if all(word in one[0] for word in words)), found[0] if found else None)
+
+
+def rendered_by_them(source: str, messages: list[Any], conversation: dict[str, Any]) -> tuple[str, list[tuple[int, int]]] | None:
     try:
         texts, turns = render_jinja_template(
             conversations=[messages],

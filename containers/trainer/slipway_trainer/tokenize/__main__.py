@@ -17,6 +17,9 @@ from slipway_trainer.tokenize.place import Place, find_place
 from slipway_trainer.tokenize.shard_writer import ShardWriter, fingerprint, new_index, usable
 from slipway_trainer.tokenize.tokenizers import Tokenizer, load_tokenizer
 
+#: Changes with the tokens and masks that lines become, so that shards of an earlier version are not continued.
+_READING = 2
+
 
 def earlier_index(place: Place, path: Path) -> dict[str, Any] | None:
     """The index of an earlier start on this host: in the output folder, or where the service has copied it; None if there is none."""
@@ -43,7 +46,8 @@ def run(words: list[str], base: Path) -> int:
     kind = "text" if asked.text_key else kind_of(files)
     template = chat_template(asked.chat_template, tokenizer) if kind != "text" else None
     tool_template = tool_template_of(asked.chat_template, tokenizer) if kind != "text" else None
-    made_with = [] if kind == "text" else [kind, asked.train_on, template.source if template is not None else ""]
+    ignored = [key.strip() for key in asked.ignore_keys.split(",") if key.strip()]
+    made_with = [] if kind == "text" else [kind, asked.train_on, template.source if template is not None else "", _READING, *ignored]
     made_with += [tool_template.source] if tool_template is not None else []
     print_of_input = fingerprint(files, place.input, tokenizer, asked.shard_tokens, *made_with)
     index = new_index(tokenizer, print_of_input, kind)
@@ -57,8 +61,10 @@ def run(words: list[str], base: Path) -> int:
         if kind == "text":
             writer.write_all(documents(files, (first[0], first[1]), asked.text_key or "text"), tokenizer)
         else:
-            reader = ExampleReader(kind, tokenizer, (template, tool_template), trains_all=asked.train_on == "all")
+            reader = ExampleReader(kind, tokenizer, (template, tool_template), trains_all=asked.train_on == "all", ignored=ignored)
             writer.write_examples(examples(files, (first[0], first[1]), reader))
+            for note in reader.notes:
+                print(f"note: {note}", flush=True)
     _say(len(files), writer.index["shards"])
     return 0
 
