@@ -86,7 +86,7 @@ const CONCEPTS = [
 const OPERATION = ['environment', 'platform-team', 'security', 'secrets', 'verify', 'assumptions'];
 const TESTING = ['sandbox', 'emulator', 'simulate', 'faults', 'mutation'];
 const EXTENDING = ['adding-a-strategy', 'library/README'];
-const REFERENCE = ['run-file', 'environment-file', 'command-line', 'scenario-file', 'runtime', 'editors'];
+const REFERENCE = ['run-file', 'environment-file', 'command-line', 'scenario-file', 'chat-data', 'runtime', 'editors'];
 
 /** Pages of docs/ that no other section names: a new page is in the sidebar before somebody gives it a better place. */
 function others(named: readonly string[]): Item[] {
