@@ -65,7 +65,7 @@ def test_rows_are_cut_where_documents_end_and_no_target_lies_in_another_one(shar
     left_out = 0
     for step in range(10):
         tokens, targets, documents, _padding = masked.micro_batch(step, 0, torch.device("cpu"))
-        plain_tokens, plain_targets, none = plain.micro_batch(step, 0, torch.device("cpu"))
+        plain_tokens, plain_targets, none, _padding = plain.micro_batch(step, 0, torch.device("cpu"))
         assert torch.equal(tokens, plain_tokens) and none is None and documents is not None, f"seed {SEED}"
         assert [row.numel() for row in alone(tokens[0])] == documents[0].bincount().tolist(), f"seed {SEED}"
         assert torch.equal(targets == IGNORED, tokens == END), f"seed {SEED}"
