@@ -18,6 +18,8 @@ from slipway_trainer.tokenize.tokenizers import Tokenizer
 from slipway_trainer.tokenize.turns import Conversation, common, ends_in_marker
 
 Templates = tuple[ChatTemplate | None, ChatTemplate | None]
+#: Changes with the tokens and masks that lines become, so that shards of an earlier version are not continued.
+_READING = 2
 _JOINED = (
     "{} conversations have turns that the chat template renders in another way when others follow; they were joined as each is generated"
 )
@@ -45,6 +47,8 @@ class ExampleReader:
         tokens of a conversation or completion have a loss, not only those of the assistant. `ignored`: keys to leave out."""
         self.kind, self._tokenizer, self._trains_all = kind, tokenizer, trains_all
         self._template, self._tool_template = templates
+        #: What determines the tokens and masks beside the data and the tokenizer.
+        self.made_with = [_READING, kind, trains_all, [one.source if one else "" for one in templates], sorted(ignored)]
         self._lines = LineReader(ignored, " ".join(template.source for template in templates if template is not None))
         self._notes: Counter[tuple[str, str]] = Counter()
 
