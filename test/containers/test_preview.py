@@ -45,7 +45,7 @@ def test_trained_lines_begin_with_a_plus(tmp_path: Path) -> None:
 def test_colours_and_the_page_mark_the_same_text(tmp_path: Path) -> None:
     file = data.write_lines(tmp_path / "a.jsonl", LINES)
     done = preview(tmp_path, "--data", str(file), "--colours", "--html", str(tmp_path / "page.html"))
-    trained = re.findall(r"\x1b\[1;32m(.*?)\x1b\[0m", done.stdout, re.DOTALL)
+    trained = re.findall(r"\x1b\[32m(.*?)\x1b\[0m", done.stdout, re.DOTALL)
     page = (tmp_path / "page.html").read_text()
     assert trained == [html.unescape(text) for text in re.findall("<b>(.*?)</b>", page.partition("</p>")[2], re.DOTALL)]
     assert trained == ["Yes.\nIt is.<|im_end|>\n", "Red.<|im_end|>\n", "Left out.<|im_end|>\n"]

@@ -23,7 +23,7 @@ from slipway_trainer.tokenize.tokenizers import Tokenizer, load_tokenizer
 PAGE = "preview-{:05d}.html"
 #: Longest text of a stretch that is shown; the middle of a longer one is left out.
 _CHARACTERS = 2000
-_GREEN, _DIM, _PLAIN = "\033[1;32m", "\033[2m", "\033[0m"
+_GREEN, _DIM, _PLAIN = "\033[32m", "\033[2m", "\033[0m"
 _STYLE = (
     "body{font:14px/1.5 monospace;max-width:60rem;margin:2rem auto;white-space:pre-wrap}"
     "b{font-weight:normal;background:#bfe8c5;color:#000}span{color:#767676}h2{font-size:1rem;margin:2rem 0 .5rem}"
