@@ -129,8 +129,8 @@ def test_enough_published_templates_are_compared() -> None:
     assert len(PUBLISHED) > 24 and len(set(PUBLISHED) - WITH_PROMPT) > 12
 
 
-@pytest.mark.drawn(4)
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.drawn(6)
+@pytest.mark.parametrize("name", [*PUBLISHED, *(f"{name}_training" for name in PUBLISHED)])
 def test_a_published_template_gives_the_tokens_and_targets_of_trls_own_for_training(tmp_path: Path, name: str) -> None:
     source = (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
     tokenizer = data.write_tokenizer(tmp_path / "tokenizer", source, words=380)

@@ -49,10 +49,12 @@ class Chat:
     def _marked(self, messages: Sequence[Message]) -> Conversation:
         """A conversation with the turns that the template marks. A message may have several marks."""
         rendered = self._template.render(messages, **self._extra)
-        ends = [(number, len(self.text(messages[: number + 1]))) for number, one in enumerate(messages) if one["role"] == "assistant"]
-        last = ends[-1][0] if ends else 0
         marked = [(begin, end) for begin, end in rendered.turns if begin < end]
-        turns = [Turn(next((number for number, upto in ends if begin < upto), last), begin, end) for begin, end in marked]
+        numbers = [number for number, message in enumerate(messages) if message["role"] == "assistant"]
+        if len(marked) != len(numbers):
+            ends = [(number, len(self.text(messages[: number + 1]))) for number in numbers]
+            numbers = [next((number for number, upto in ends if begin < upto), numbers[-1]) for begin, _end in marked]
+        turns = [Turn(number, begin, end) for number, (begin, end) in zip(numbers, marked, strict=True)]
         return ended(self.text, messages, Conversation(rendered.text, turns), self._markers)
 
     def _refuse_left_out(self, rendered: Conversation, messages: Sequence[Message]) -> None:

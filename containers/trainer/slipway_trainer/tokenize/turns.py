@@ -36,11 +36,12 @@ class Conversation(NamedTuple):
 
 
 class _Alone(NamedTuple):
-    """The conversation up to a turn of the assistant: what is generated begins at `begin`."""
+    """The conversation up to a turn of the assistant: what is generated begins at `begin`. `asked`: the text with the generation prompt."""
 
     message: int
     text: str
     begin: int
+    asked: str
 
 
 def found_turns(render: Render, messages: Messages, markers: re.Pattern[str]) -> Conversation:
@@ -58,9 +59,8 @@ def _turns_alone(render: Render, messages: Messages, markers: re.Pattern[str]) -
     found = []
     for number, message in enumerate(messages):
         if message["role"] == "assistant":
-            text = render(messages[: number + 1], False)
-            begin = _before_marker(text, common(render(messages[:number], True), text), markers) if number else 0
-            found.append(_Alone(number, text, begin))
+            text, asked = render(messages[: number + 1], False), render(messages[:number], True) if number else ""
+            found.append(_Alone(number, text, _before_marker(text, common(asked, text), markers), asked))
     return found
 
 
@@ -74,10 +74,13 @@ def _joined(render: Render, messages: Messages, alone: Sequence[_Alone], markers
     text, turns = alone[0].text[: alone[0].begin], []
     for place, turn in enumerate(alone):
         following = alone[place + 1] if place + 1 < len(alone) else None
-        upto = messages if following is None else messages[: following.message]
-        own_end = _end_of_content(render, messages[: turn.message + 1], turn.message, False)
-        next_text = render(upto, following is not None)
-        next_end = _end_of_content(render, upto, turn.message, following is not None)
+        own_end = _end_of_content(turn.text, render, messages[: turn.message + 1], turn.message, False)
+        if following is None:
+            next_text = render(messages, False)
+            next_end = _end_of_content(next_text, render, messages, turn.message, False)
+        else:
+            next_text = following.asked
+            next_end = _end_of_content(next_text, render, messages[: following.message], turn.message, True)
         begin = len(text)
         text += turn.text[turn.begin : own_end]
         ending = _ending(turn.text[own_end:], next_text[next_end:], markers)
@@ -86,13 +89,13 @@ def _joined(render: Render, messages: Messages, alone: Sequence[_Alone], markers
     return Conversation(text, turns, is_joined=True)
 
 
-def _end_of_content(render: Render, messages: Messages, number: int, generation_prompt: bool) -> int:
-    """Where the rendering of a message ends, without what the template writes behind it."""
-    changed = [*messages[:number], _probed(messages[number]), *messages[number + 1 :]]
-    place = render(changed, generation_prompt).find(_PROBE)
+def _end_of_content(text: str, render: Render, messages: Messages, number: int, generation_prompt: bool) -> int:
+    """Where the rendering of message `number` ends in the rendered messages, without what the template writes behind it."""
+    changed = render([*messages[:number], _probed(messages[number]), *messages[number + 1 :]], generation_prompt)
+    place = changed.find(_PROBE)
     if place < 0:
         raise BadLine(f"messages[{number}]: must be rendered by the chat template, which leaves it out", OTHER_TEMPLATE)
-    return common(render(messages, generation_prompt), render(changed, generation_prompt)[:place])
+    return common(text, changed[:place])
 
 
 def _probed(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,8 +149,9 @@ def _marker_of_next(render: Render, messages: Messages, number: int, markers: re
     """What a message behind message `number`, the last one, begins with, through its first special token; empty if there is none."""
     role = "tool" if messages[number].get("tool_calls") else "user"
     longer = [*messages, {"role": role, "content": "?"}]
-    own = render(messages, False)[_end_of_content(render, messages, number, False) :]
-    following = render(longer, False)[_end_of_content(render, longer, number, False) :]
+    own, following = (
+        (text := render(given, False))[_end_of_content(text, render, given, number, False) :] for given in (messages, longer)
+    )
     place = common(own, following)
     marker = markers.search(following, place)
     return following[place : marker.end()] if marker else ""
