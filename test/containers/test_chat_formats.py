@@ -120,11 +120,29 @@ PAIRED = {"prompt": [data.user("Sky?")], "chosen": ANSWERS[0], "rejected": ANSWE
         {"prompt": "Sky?", "chosen": [data.user("Sky?"), *ANSWERS[0]], "rejected": [data.user("Sky?"), *ANSWERS[1]], "score_chosen": 8.0},
         {"prompt": "Sky?", "chosen": ANSWERS[0], "rejected": ANSWERS[1]},
         {"input": {"messages": [data.user("Sky?")]}, "preferred_output": ANSWERS[0], "non_preferred_output": ANSWERS[1]},
+        {"conversations": [{"from": "human", "value": "Sky?"}], "chosen": {"from": "gpt", "value": "Blue."},
+         "rejected": {"from": "gpt", "value": "Red."}},
+        {"instruction": "Sky?", "input": "", "chosen": "Blue.", "rejected": "Red."},
+        {"prompt": json.dumps(PAIRED["prompt"]), "chosen": json.dumps(ANSWERS[0]), "rejected": json.dumps(ANSWERS[1])},
     ],
-    ids=["implicit prompt", "prompt is text beside turns", "prompt is text before answers", "OpenAI"],
+    ids=["implicit prompt", "prompt is text beside turns", "prompt is text before answers", "OpenAI", "LLaMA-Factory, ShareGPT",
+         "LLaMA-Factory, Alpaca", "JSON"],
 )
 def test_preferences_become_the_same_tokens_in_every_layout(line: dict[str, Any]) -> None:
     assert read(line) == read(PAIRED)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ({"question": "Sky?", "chosen": "It is blue.", "rejected": "It is red."}, "question: must be under prompt"),
+        ({"chosen": "Blue.", "rejected": "Red."}, "chosen and rejected: must begin with the prompt, or stand beside prompt"),
+        ({"chosen": json.dumps({"messages": PAIRED["chosen"]}), "rejected": "x"}, "chosen: must be text or messages, got the JSON"),
+    ],
+)  # fmt: skip
+def test_fails_for_preferences_whose_prompt_would_be_lost(line: dict[str, Any], reason: str) -> None:
+    with pytest.raises(DataFailed, match="a.jsonl:1: " + reason):
+        read(line)
 
 
 def test_fails_for_a_text_prompt_that_the_turns_do_not_have() -> None:
@@ -138,7 +156,8 @@ VALUES: dict[str, dict[str, Any]] = {
     "line": {
         "system": "Be brief.", "tools": [TOOL], "functions": [TOOL], "chat_template_kwargs": {"style": "short"},
         "parallel_tool_calls": True, "images": ["a.png"], "image": "a.png", "videos": ["a"], "video": "a", "audios": ["a"],
-        "audio": "a", "label": False, "kto_tag": True, "weight": 0.5, "train": False, "loss": 0,
+        "audio": "a", "label": False, "kto_tag": True, "weight": 0.5, "train": False, "loss": 0, "loss_mask": [0, 1],
+        "mask": [True], "question": "Sky?", "query": "Sky?",
     },
     "message": {
         "role": "critic", "content": "Other.", "tool_calls": [CALL], "reasoning_content": "Why", "reasoning": "Why", "thinking": "Why",

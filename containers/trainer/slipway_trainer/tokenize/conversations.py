@@ -60,7 +60,7 @@ class Chat:
     def _refuse_left_out(self, rendered: Conversation, messages: Sequence[Message]) -> None:
         key = next(self._left_out(rendered, messages), None)
         if key is not None:
-            fix = OTHER_TEMPLATE if key.endswith(("content", "tool_calls")) else IGNORE
+            fix = OTHER_TEMPLATE if key.endswith((".content", ".tool_calls")) else f"{OTHER_TEMPLATE}, or {IGNORE}"
             raise BadLine(f"{key}: must be rendered by the chat template, which leaves it out", fix)
 
     def _left_out(self, rendered: Conversation, messages: Sequence[Message]) -> Iterator[str]:

@@ -1,12 +1,13 @@
 """Reads the published formats of post-training data (keys.py) into three: messages, a prompt with a completion, and a preference."""
 
 import json
+import re
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from slipway_trainer.tokenize.bad_line import BadLine
 from slipway_trainer.tokenize.keys import LINE, NONE, REFUSED
-from slipway_trainer.tokenize.messages import IGNORE, Message, MessageReader, Turns, decoded, refuse, type_name, without_nulls
+from slipway_trainer.tokenize.messages import IGNORE, Message, MessageReader, Turns, decoded, json_of, refuse, type_name, without_nulls
 from slipway_trainer.tokenize.turns import common
 
 #: Keys that determine the format of a line, in the order in which they count.
@@ -21,11 +22,17 @@ _SHAPES = (
 _OF_ALL = {"tools", "functions", "chat_template_kwargs"}
 #: Further keys by the first key of a format.
 _FURTHER = {
-    "chosen": {"prompt"},
+    "chosen": {"prompt", "conversations", "instruction", "input", "history", "system"},
     "messages": {"system"},
     "conversations": {"system"},
     "instruction": {"system", "input", "history"},
 }
+
+#: Keys under which preferences have a question that belongs under `prompt`.
+_QUESTIONS = ("question", "query", "input")
+#: Text that is the JSON of messages, or of an object with messages.
+_TURNS_AS_TEXT = re.compile(r"\s*\[\s*\{\s*\"(role|content|from|value)\"")
+_OBJECT_AS_TEXT = re.compile(r"\s*\{\s*\"(messages|conversations)\"\s*:")
 
 
 class Line(NamedTuple):
@@ -51,7 +58,7 @@ class LineReader:
 
     def read(self, given: Mapping[str, Any]) -> Line:
         """A line. Raises BadLine."""
-        line = {key: value for key, value in without_nulls(given).items() if key not in self._ignored}
+        line = {key: _decoded_turns(value, key) for key, value in without_nulls(given).items() if key not in self._ignored}
         if "preferred_output" in line:
             line = _from_openai(line)
         shape = shape_of(line)
@@ -77,6 +84,7 @@ class LineReader:
         return self._sides(line, "completion")
 
     def _preference(self, line: Mapping[str, Any]) -> dict[str, Any]:
+        line = _with_prompt(line)
         prompt = line.get("prompt")
         if prompt is None or (isinstance(prompt, str) and not isinstance(line["chosen"], str)):
             line = {**line, **_split(line, prompt)}
@@ -144,6 +152,40 @@ def _tool(given: Any, place: str) -> Any:
     return tool
 
 
+def _decoded_turns(value: Any, key: str) -> Any:
+    """A prompt or an answer whose turns are written as JSON."""
+    if key not in ("prompt", "completion", "chosen", "rejected") or not isinstance(value, str):
+        return value
+    if _OBJECT_AS_TEXT.match(value):
+        raise BadLine(f"{key}: must be text or messages, got the JSON of an object with messages", "write its messages under the key")
+    return without_nulls(json_of(value, key)) if _TURNS_AS_TEXT.match(value) else value
+
+
+def _with_prompt(line: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A preference in LLaMA-Factory's keys, in those of TRL."""
+    if "prompt" in line:
+        return line
+    answers = {key: [line[key]] if isinstance(line[key], dict) else line[key] for key in ("chosen", "rejected")}
+    if "conversations" in line:
+        asked = decoded(line["conversations"], "conversations")
+    elif "instruction" in line:
+        asked = _alpaca({**line, "output": ""})[:-1]
+        answers = {key: [{"role": "assistant", "content": text}] for key, text in answers.items()}
+    else:
+        name = next((name for name in _QUESTIONS if isinstance(line.get(name), str) and not _begins_with(line["chosen"], line[name])), None)
+        if name is not None:
+            raise BadLine(f"{name}: must be under prompt for chosen and rejected, got it under {name}", "rename the key to prompt")
+        return {**line, **answers}
+    system = [{"role": "system", "content": line["system"]}] if line.get("system") else []
+    return {**line, **answers, "prompt": system + asked}
+
+
+def _begins_with(answer: Any, question: str) -> bool:
+    if isinstance(answer, str):
+        return answer.startswith(question)
+    return any(isinstance(message, dict) and question in (message.get("content"), message.get("value")) for message in answer)
+
+
 def _split(line: Mapping[str, Any], prompt: str | None) -> dict[str, Any]:
     """Splits a preference whose answers contain the prompt: the common prefix is the prompt; each side keeps at least its last element."""
     chosen, rejected = (decoded(line[key], key) if prompt is not None else line[key] for key in ("chosen", "rejected"))
@@ -157,6 +199,8 @@ def _split(line: Mapping[str, Any], prompt: str | None) -> dict[str, Any]:
         # The space belongs to the next word, as in tokenizers.
         length -= 1
     asked = chosen[:length]
+    if prompt is None and not asked:
+        raise BadLine("chosen and rejected: must begin with the prompt, or stand beside prompt, got different beginnings")
     if prompt is not None:
         if not asked:
             asked = [{"role": "user", "content": prompt}]

@@ -24,15 +24,17 @@ class Key(NamedTuple):
 
 LINE = (
     Key(("messages",), "OpenAI, Mistral, Hugging Face", TEXT, "The conversation; every turn of the assistant is trained."),
-    Key(("conversations",), "ShareGPT", TEXT, "Like `messages`."),
+    Key(("conversations",), "ShareGPT", TEXT, "Like `messages`; beside `chosen` and `rejected`, the prompt of a preference."),
     Key(("prompt", "completion"), "TRL", TEXT, "Text, or lists of messages; the completion is trained. Text ends in the end-of-text "
         "token."),
     Key(("chosen", "rejected"), "TRL", TEXT, "Text, or lists of messages, with or without `prompt`; both answers are trained against "
-        "each other. A `prompt` that is text beside turns is checked against the question of the turns."),
+        "each other. A `prompt` that is text beside turns is checked against the question of the turns. Without `prompt`, both answers "
+        "begin with it."),
     Key(("input", "preferred_output", "non_preferred_output"), "OpenAI (preferences)", TEXT,
         "The messages, `tools` and the two answers of a preference."),
     Key(("instruction", "input", "output"), "Alpaca", TEXT, "A conversation of a question (instruction and input, each on lines of its "
-        "own) and an answer."),
+        "own) and an answer; beside `chosen` and `rejected`, the prompt of a preference."),
+    Key(("question", "query"), "", NONE, "No effect; refused in a preference without `prompt`."),
     Key(("history",), "Alpaca", TEXT, "Earlier questions and answers; the answers are trained."),
     Key(("system",), "ShareGPT, Alpaca", TEXT, "A system message before the conversation; refused beside another one."),
     Key(("tools",), "OpenAI, Hugging Face", TEXT, "A list, or JSON of one; passed to the template."),
@@ -41,7 +43,7 @@ LINE = (
     Key(("parallel_tool_calls",), "OpenAI", NONE, "No effect on tokens."),
     Key(("images", "image", "videos", "video", "audios", "audio"), "LLaMA-Factory, TRL", REFUSED, "only text is trained"),
     Key(("label", "kto_tag"), "TRL, LLaMA-Factory", REFUSED, "preferences without pairs (KTO) are not trained"),
-    Key(("weight", "train", "loss"), "", REFUSED, "weights of lines are not supported, only those of messages", (1,)),
+    Key(("weight", "train", "loss", "loss_mask", "mask"), "", REFUSED, "weights of lines are not supported, only those of messages", (1,)),
 )  # fmt: skip
 MESSAGE = (
     Key(("role",), "OpenAI, Mistral, Hugging Face", TEXT, "Passed to the template; the role `assistant` is trained."),
