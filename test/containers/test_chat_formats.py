@@ -154,7 +154,7 @@ def test_fails_for_a_text_prompt_that_the_turns_do_not_have() -> None:
 #: A value of each key that says something, by the place of the key. Other values of TEXT are in the tests above.
 VALUES: dict[str, dict[str, Any]] = {
     "line": {
-        "system": "Be brief.", "tools": [TOOL], "functions": [TOOL], "chat_template_kwargs": {"style": "short"},
+        "system": "Be brief.", "tools": [TOOL], "functions": [TOOL], "tool_defs": [TOOL], "chat_template_kwargs": {"style": "short"},
         "parallel_tool_calls": True, "images": ["a.png"], "image": "a.png", "videos": ["a"], "video": "a", "audios": ["a"],
         "audio": "a", "label": False, "kto_tag": True, "weight": 0.5, "train": False, "loss": 0, "loss_mask": [0, 1],
         "mask": [True], "question": "Sky?", "query": "Sky?",
@@ -236,6 +236,19 @@ def test_columns_that_no_format_has_are_noted() -> None:
 ASKED = data.user("a")
 
 
+def test_nulls_are_absent_keys_except_where_a_schema_means_them() -> None:
+    reader = ExampleReader("sft", ByteTokenizer(), (ChatTemplate(WHOLE, {}), None), False)
+    schema = {"name": "f", "parameters": {"properties": {"a": {"type": "string", "default": None, "enum": ["x", None]}, "b": None}}}
+    call = {"type": "function", "id": None, "function": {"name": "f", "arguments": {"a": 1, "b": None}}}
+    written = {"type": "function", "function": {"name": "f", "arguments": '{"a": null}'}}
+    line = {"messages": [data.user("Go."), {"role": "assistant", "tool_calls": [call, written]}], "tools": [schema]}
+    (example,) = reader.read(line, "a.jsonl:1")
+    text = ByteTokenizer().decode(example.tokens)
+    assert '"properties": {"a": {"type": "string", "default": null, "enum": ["x", null]}}' in text
+    assert 'f {"a": 1}\n' in text and 'f {"a": null}\n' in text
+    assert reader.notes == ["1 lines have arguments that are null, which were left out; write arguments as JSON text to keep them"]
+
+
 def test_a_message_without_a_loss_must_leave_another_one() -> None:
     with pytest.raises(DataFailed, match="a.jsonl:1: messages: must have a turn of the assistant with a loss, got none"):
         read({"messages": [data.user("Sky?"), data.assistant("Blue.") | {"weight": 0}]})
@@ -253,6 +266,7 @@ def test_a_message_without_a_loss_must_leave_another_one() -> None:
         ),
         ({"conversations": [{"from": "someone", "value": "a"}]}, r"conversations\[0\].from: must be a role of ShareGPT"),
         ({"prompt": "a", "completion": [data.assistant("b") | {"train": False}]}, "completion: must be trained as a whole"),
+        ({"prompt": [ASKED], "chosen": [data.assistant("b")], "rejected": [ASKED]}, "rejected: must have a message of the assistant"),
         ({"messages": [data.user("a \ud83d"), data.assistant("b")]}, r"must have text of whole characters, got '\\ud83d'; remove the line"),
         ({"prompt": "a \ud83d", "completion": "b"}, "must have text of whole characters"),
     ],

@@ -24,7 +24,6 @@ _JOINED = (
     "{} conversations have turns that the chat template renders in another way when others follow; they were joined as each is generated"
 )
 _ENDLESS = "{} conversations have turns that end in no special token; a model that is trained on them may not stop"
-_UNUSED = "{} lines have the key {}, which has no effect"
 
 
 class Example(NamedTuple):
@@ -50,12 +49,12 @@ class ExampleReader:
         #: What determines the tokens and masks beside the data and the tokenizer.
         self.made_with = [_READING, kind, trains_all, [one.source if one else "" for one in templates], sorted(ignored)]
         self._lines = LineReader(ignored, " ".join(template.source for template in templates if template is not None))
-        self._notes: Counter[tuple[str, str]] = Counter()
+        self._notes: Counter[str] = Counter()
 
     @property
     def notes(self) -> list[str]:
         """What to know about the lines that were read, with the number of lines."""
-        return [what.format(count, name) for (what, name), count in self._notes.items()]
+        return [what.format(count) for what, count in self._notes.items()]
 
     def read(self, given: Any, place: str) -> list[Example]:
         """One example for a line of fine-tuning data, two (chosen and rejected) for a preference. Raises DataFailed with the position."""
@@ -84,7 +83,7 @@ class ExampleReader:
         except UnicodeEncodeError as error:
             raise BadLine(f"must have text of whole characters, got {error.object[error.start]!r}", "remove the line") from error
         line = self._lines.read(given)
-        self._notes.update((_UNUSED, key) for key in line.unused)
+        self._notes.update("{} lines have " + note.replace("{", "{{").replace("}", "}}") for note in line.notes)
         return line
 
     def _conversation(self, line: Line) -> list[Example]:
@@ -104,9 +103,9 @@ class ExampleReader:
         # Several marks of a template may form one turn.
         last = {turn.message: conversation.text[turn.begin : turn.end] for turn in conversation.turns}
         if conversation.is_joined:
-            self._notes[_JOINED, ""] += 1
+            self._notes[_JOINED] += 1
         if not all(ends_in_marker(text, markers) for text in last.values()):
-            self._notes[_ENDLESS, ""] += 1
+            self._notes[_ENDLESS] += 1
 
     def _masked(self, conversation: Conversation) -> Example:
         encoded = self._tokenizer.encode_chat(conversation.text)

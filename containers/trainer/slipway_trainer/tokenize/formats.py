@@ -7,7 +7,18 @@ from typing import Any, NamedTuple
 
 from slipway_trainer.tokenize.bad_line import BadLine
 from slipway_trainer.tokenize.keys import LINE, NONE, REFUSED
-from slipway_trainer.tokenize.messages import IGNORE, Message, MessageReader, Turns, decoded, json_of, refuse, type_name, without_nulls
+from slipway_trainer.tokenize.messages import (
+    IGNORE,
+    Message,
+    MessageReader,
+    Turns,
+    decoded,
+    has_null_argument,
+    json_of,
+    refuse,
+    type_name,
+    without_nulls,
+)
 from slipway_trainer.tokenize.turns import common
 
 #: Keys that determine the format of a line, in the order in which they count.
@@ -19,7 +30,8 @@ _SHAPES = (
     ("messages", ("conversations",)),
     ("messages", ("instruction", "output")),
 )
-_OF_ALL = {"tools", "functions", "chat_template_kwargs"}
+_TOOLS = ("tools", "functions", "tool_defs")
+_OF_ALL = {*_TOOLS, "chat_template_kwargs"}
 #: Further keys by the first key of a format.
 _FURTHER = {
     "chosen": {"prompt", "conversations", "instruction", "input", "history", "system"},
@@ -37,12 +49,12 @@ _OBJECT_AS_TEXT = re.compile(r"\s*\{\s*\"(messages|conversations)\"\s*:")
 
 class Line(NamedTuple):
     """A line in the form that is tokenized. `parts`: text or Turns by name (`messages`, `prompt`, `completion`, `chosen`, `rejected`);
-    `extra`: values for the template; `unused`: keys that no published format has, without effect."""
+    `extra`: values for the template; `notes`: what has no effect, after `lines have`."""
 
     shape: str
     parts: dict[str, Any]
     extra: dict[str, Any]
-    unused: list[str]
+    notes: list[str]
 
 
 def shape_of(line: Mapping[str, Any]) -> str | None:
@@ -66,7 +78,10 @@ class LineReader:
             raise BadLine(f"must have the keys of conversations, completions or preferences, got {', '.join(given) or 'none'}")
         refuse(LINE, line, "")
         parts = {"preference": self._preference, "completion": self._completion, "messages": self._conversation}[shape](line)
-        return Line(shape, parts, _extra(line), _unused(line, shape))
+        notes = [f"the key {key}, which has no effect" for key in _unused(line, shape)]
+        if has_null_argument({key: value for key, value in given.items() if key in line}):
+            notes.append("arguments that are null, which were left out; write arguments as JSON text to keep them")
+        return Line(shape, parts, _extra(line), notes)
 
     def _conversation(self, line: Mapping[str, Any]) -> dict[str, Turns]:
         key = next(key for key in ("messages", "conversations", "instruction") if key in line)
@@ -101,6 +116,8 @@ class LineReader:
         if isinstance(prompt, str) or isinstance(answer, str):
             raise BadLine(f"prompt and {key}: must both be text or both lists of messages, got {type_name(prompt)} and {type_name(answer)}")
         turns = self._turns(answer, key)
+        if all(message["role"] != "assistant" for message in turns.messages):
+            raise BadLine(f"{key}: must have a message of the assistant, got {turns.messages[-1]['role']}")
         if any(message["role"] == "assistant" and not trained for message, trained in zip(*turns, strict=True)):
             raise BadLine(f"{key}: must be trained as a whole, got a message without a loss", "use messages, or remove the flag")
         return {"prompt": self._turns(prompt, "prompt") if prompt else Turns([], []), key: turns}
@@ -133,7 +150,7 @@ def _alpaca(line: Mapping[str, Any]) -> list[Message]:
 
 def _extra(line: Mapping[str, Any]) -> dict[str, Any]:
     """Values for the template: tools in OpenAI's form, and `chat_template_kwargs`."""
-    key = "functions" if "functions" in line and "tools" not in line else "tools"
+    key = next((key for key in _TOOLS if key in line), "tools")
     tools = decoded(line.get(key), key)
     if tools and not isinstance(tools, list):
         raise BadLine(f"{key}: must be a list, or the JSON of one, got {type_name(tools)}")

@@ -38,7 +38,7 @@ LINE = (
     Key(("history",), "Alpaca", TEXT, "Earlier questions and answers; the answers are trained."),
     Key(("system",), "ShareGPT, Alpaca", TEXT, "A system message before the conversation; refused beside another one."),
     Key(("tools",), "OpenAI, Hugging Face", TEXT, "A list, or JSON of one; passed to the template."),
-    Key(("functions",), "OpenAI (older)", TEXT, "Like `tools`."),
+    Key(("functions", "tool_defs"), "OpenAI (older), prime-rl", TEXT, "Like `tools`, if it is absent."),
     Key(("chat_template_kwargs",), "TRL", TEXT, "Further values for the template."),
     Key(("parallel_tool_calls",), "OpenAI", NONE, "No effect on tokens."),
     Key(("images", "image", "videos", "video", "audios", "audio"), "LLaMA-Factory, TRL", REFUSED, "only text is trained"),

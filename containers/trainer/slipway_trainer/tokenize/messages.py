@@ -10,6 +10,7 @@ from slipway_trainer.tokenize.keys import CALL, LOSS, MESSAGE, NONE, PART, REFUS
 
 #: Roles of ShareGPT.
 _SPEAKERS = {"human": "user", "gpt": "assistant", "function_call": "assistant", "observation": "tool"}
+_NULLS_OF_SCHEMAS = ("default", "const")
 IGNORE = "remove the key from the data, or list it in code.arguments.ignore-keys"
 
 Message = dict[str, Any]
@@ -130,10 +131,19 @@ def _only(table: tuple[Key, ...], found: Mapping[str, Any], place: str) -> None:
 
 
 def without_nulls(value: Any) -> Any:
-    """A value without keys that are null: tables have every key in every row, and null where a row has none."""
+    """A value without keys that are null, as which many programs write absent keys. In a schema, null may be a default or a constant."""
     if isinstance(value, dict):
-        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+        return {key: without_nulls(item) for key, item in value.items() if item is not None or key in _NULLS_OF_SCHEMAS}
     return [without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def has_null_argument(value: Any, inside: bool = False) -> bool:
+    """Whether the arguments of a call in a value are an object with nulls."""
+    if isinstance(value, dict):
+        return any(has_null_argument(item, inside or key == "arguments") for key, item in value.items())
+    if isinstance(value, list):
+        return any(has_null_argument(item, inside) for item in value)
+    return inside and value is None
 
 
 def refuse(table: tuple[Key, ...], found: Mapping[str, Any], place: str) -> None:

@@ -7,7 +7,7 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -114,18 +114,24 @@ def _table(path: Path, skip: int, column: str | None) -> Iterator[Row]:
     try:
         first, batches = _parquet(path, skip, column) if path.suffix == ".parquet" else (0, _ipc(path, column))
         for batch in batches:
-            rows_of_batch = batch.to_pylist()
-            for name, decoded in _json_columns(batch.schema).items():
-                for row in rows_of_batch:
-                    row[name] = decoded(row[name])
-            for number, value in enumerate(rows_of_batch, first):
+            decoders = _json_columns(batch.schema)
+            for number, value in enumerate(batch.to_pylist(), first):
                 if number >= skip:
-                    # Tables have all columns in every row; missing values are null.
-                    present = {name: field for name, field in value.items() if field is not None}
-                    yield Row(number, present, f"{path.name}, row {number + 1}")
+                    yield Row(number, _decoded(_present(value), decoders), f"{path.name}, row {number + 1}")
             first += batch.num_rows
     except arrow.ArrowInvalid as error:
         raise DataFailed(f"{path.name}: must be a {path.suffix[1:]} table ({error}); copy it again or remove it") from error
+
+
+def _present(value: Any) -> Any:
+    """A value of a table without nulls: a table has all keys in every row, and null where a row has none."""
+    if isinstance(value, dict):
+        return {name: _present(field) for name, field in value.items() if field is not None}
+    return [_present(item) for item in value] if isinstance(value, list) else value
+
+
+def _decoded(fields: dict[str, Any], decoders: Mapping[str, Callable[[Any], Any]]) -> dict[str, Any]:
+    return {name: decoders[name](field) if name in decoders else field for name, field in fields.items()}
 
 
 def _json_columns(schema: Any) -> dict[str, Callable[[Any], Any]]:
@@ -138,13 +144,13 @@ def _json_decoder(kind: Any) -> Callable[[Any], Any] | None:
     from pyarrow import types
 
     if getattr(kind, "extension_name", "") == "arrow.json":
-        return lambda value: None if value is None else json.loads(value)
+        return json.loads
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         inner = _json_decoder(kind.value_type)
-        return None if inner is None else lambda values: None if values is None else [inner(value) for value in values]
+        return None if inner is None else lambda values: [None if value is None else inner(value) for value in values]
     if types.is_struct(kind):
         fields = _json_columns(kind)
-        return (lambda value: None if value is None else value | {name: fields[name](value[name]) for name in fields}) if fields else None
+        return (lambda value: _decoded(value, fields)) if fields else None
     return None
 
 
