@@ -32,6 +32,11 @@ class MicroBatch(NamedTuple):
     documents_BL: Tensor | None = None
     padding_BL: Tensor | None = None
 
+    @property
+    def tokens(self) -> Tensor | int:
+        """The number of tokens without padding; 0 if there is no padding."""
+        return 0 if self.padding_BL is None else (~self.padding_BL).sum()
+
 
 class Batches:
     """The training data of a rank, with random access by step."""

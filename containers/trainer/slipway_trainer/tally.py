@@ -67,12 +67,12 @@ class Tallies:
         self.bad = torch.zeros((), device=device)
 
     def ask(
-        self, loss: Tensor, norm: Any, wishes: Mapping[str, bool], loads_YX: Tensor | None = None, tokens: Tensor | None = None
+        self, loss: Tensor, norm: Any, wishes: Mapping[str, bool], loads_YX: Tensor | None = None, tokens: Tensor | float = 0.0
     ) -> Asked:
         """Starts the collective. All ranks must call it for the same steps; a loss that is not finite on one rank counts for all.
         `loads_YX`: this rank's tokens per layer and expert; `tokens`: its share of the tokens of the step without padding."""
         raised = self._numbers([float(wishes.get(name, False)) for name in WISHES])
-        counted = torch.zeros_like(raised[:1]) if tokens is None else tokens.float().view(1)
+        counted = tokens.float().view(1) if isinstance(tokens, Tensor) else raised.new_full((1,), tokens)
         own_loads = [] if loads_YX is None else [loads_YX.flatten()]
         together = torch.cat((loss.detach().float().view(1), raised, counted, *own_loads))
         dist.all_reduce(together)
