@@ -25,13 +25,10 @@ const POSITIONS: readonly (readonly [positions: number, presets: string])[] = [
   [524_288, 'seed-oss-36b'],
 ];
 
-const BY_PRESET = new Map(POSITIONS.flatMap(([positions, names]) => names.split(' ').map((name) => [name, positions])));
-
-/** The number of positions that the weights of a preset were made for; undefined if it is not known. */
-export const positionsOfPreset = (preset: string): number | undefined => BY_PRESET.get(preset);
-
-/** Names of all presets with known positions. */
-export const PRESETS_WITH_POSITIONS: readonly string[] = [...BY_PRESET.keys()];
+/** The number of positions for which the weights of a preset were made, where it is known. */
+export const POSITIONS_OF_PRESETS: ReadonlyMap<string, number> = new Map(
+  POSITIONS.flatMap(([positions, names]) => names.split(' ').map((name) => [name, positions] as const)),
+);
 
 /** The number of positions with scaling, if it reaches further than `positions`, which a config.json may state without it. */
 export function scaledPositions(positions: number, scaling: RopeScaling | undefined): number {

@@ -1,4 +1,4 @@
-import { positionsOfPreset, scaledPositions } from '../../catalog/model/positions';
+import { POSITIONS_OF_PRESETS, scaledPositions } from '../../catalog/model/positions';
 import { parseYaml } from '../../config/reading/yaml-file';
 import type { RunSpec } from '../../config/run-spec';
 import { type Finding, type Rule, trainingRule, when } from '../rule';
@@ -14,7 +14,7 @@ function positionsOfConfig(text: string): number | undefined {
 function beyondPositions(run: RunSpec): Finding[] {
   const { model, written, training } = run;
   const { preset, config } = written.model ?? {};
-  const stated = preset ? positionsOfPreset(preset) : config && positionsOfConfig(config);
+  const stated = preset ? POSITIONS_OF_PRESETS.get(preset) : config && positionsOfConfig(config);
   // Without weights, the model learns whatever length it is trained on.
   if (!stated || !model?.weights || training.sequenceLength === undefined) return [];
   const positions = scaledPositions(stated, model.architecture?.ropeScaling);

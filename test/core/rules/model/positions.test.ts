@@ -1,10 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  PRESETS_WITH_POSITIONS,
-  positionsOfPreset,
-  scaledPositions,
-} from '../../../../lib/core/catalog/model/positions';
+import { POSITIONS_OF_PRESETS, scaledPositions } from '../../../../lib/core/catalog/model/positions';
 import { findModel, MODEL_NAMES } from '../../../../lib/core/catalog/models';
 import { BASE, issuesOf } from '../../../support/runs';
 
@@ -69,16 +65,20 @@ test.each([
 });
 
 test('every preset with positions exists, and most that can be fine-tuned have them', () => {
-  expect(PRESETS_WITH_POSITIONS.filter((name) => !findModel(name))).toEqual([]);
-  expect(PRESETS_WITH_POSITIONS.length / MODEL_NAMES.length).toBeGreaterThan(0.6);
+  expect([...POSITIONS_OF_PRESETS.keys()].filter((name) => !findModel(name))).toEqual([]);
+  expect(POSITIONS_OF_PRESETS.size / MODEL_NAMES.length).toBeGreaterThan(0.6);
 });
 
 test('law: a length is warned of exactly when it is beyond the positions with scaling', () => {
   fc.assert(
-    fc.property(fc.constantFrom(...PRESETS_WITH_POSITIONS), fc.integer({ min: 1, max: 40 }), (preset, thousands) => {
-      const length = thousands * 16_384;
-      const positions = scaledPositions(positionsOfPreset(preset) ?? 0, findModel(preset)?.ropeScaling);
-      expect(found({ preset, ...WEIGHTS }, length)).toHaveLength(length > positions ? 1 : 0);
-    }),
+    fc.property(
+      fc.constantFrom(...POSITIONS_OF_PRESETS),
+      fc.integer({ min: 1, max: 40 }),
+      ([preset, stated], times) => {
+        const length = times * 16_384;
+        const positions = scaledPositions(stated, findModel(preset)?.ropeScaling);
+        expect(found({ preset, ...WEIGHTS }, length)).toHaveLength(length > positions ? 1 : 0);
+      },
+    ),
   );
 });
