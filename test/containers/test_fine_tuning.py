@@ -141,6 +141,25 @@ def test_fails_where_the_template_leaves_out_a_turn_that_others_follow(tmp_path:
         data.tokenise(tmp_path, [line], Path("byte"), "--chat-template", template)
 
 
+def test_fails_where_the_template_leaves_out_an_answer_whose_text_stands_elsewhere(tmp_path: Path) -> None:
+    template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content if m.role == 'user' }}<|end|>{% endfor %}"
+    with pytest.raises(DataFailed, match=r"lines.jsonl:1: messages\[1\].content: must be rendered by the chat template"):
+        data.tokenise(tmp_path, [{"messages": [data.user("Yes."), data.assistant("Yes.")]}], Path("byte"), "--chat-template", template)
+
+
+def test_turns_without_any_end_are_trained_and_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    template = (
+        "{% for m in messages %}{% if m.role == 'tool' %}{{ raise_exception('no tools') }}{% endif %}{{ m.role }}: {{ m.content }}"
+        "{% for c in m.tool_calls or [] %}{{ c.function.name }}{{ c.function.arguments | tojson }}{% endfor %}\n{% endfor %}"
+        "{% if add_generation_prompt %}assistant: {% endif %}"
+    )
+    call = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "look_up", "arguments": {}}}]}
+    data.tokenise(tmp_path, [{"messages": [data.user("Sky?"), answer]} for answer in (data.assistant("Blue."), call)], Path("byte"),
+                  "--chat-template", template)  # fmt: skip
+    out = capsys.readouterr().out
+    assert "note: 2 conversations have turns that end in no special token; a model that is trained on them may not stop" in out
+
+
 @pytest.mark.parametrize("template", ["{% for m in messages %}", "/opt/nowhere.jinja"])
 def test_fails_for_a_template_that_is_none(tmp_path: Path, template: str) -> None:
     with pytest.raises(Settings, match="tokenizer.chatTemplate: must be a Jinja template"):

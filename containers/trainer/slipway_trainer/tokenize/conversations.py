@@ -64,16 +64,18 @@ class Chat:
             raise BadLine(f"{key}: must be rendered by the chat template, which leaves it out", fix)
 
     def _left_out(self, rendered: Conversation, messages: Sequence[Message]) -> Iterator[str]:
-        """The keys of messages whose text the rendering does not have. Templates may change white space."""
-        squeezed = _squeezed(rendered.text)
+        """The keys of messages whose text the rendering does not have; of the assistant's messages, their turns, where they are known.
+        Templates may change white space."""
         for number, message in enumerate(messages):
+            own = "".join(rendered.text[turn.begin : turn.end] for turn in rendered.turns if turn.message == number) or rendered.text
+            squeezed = _squeezed(own)
             # Joined turns were rendered without what follows.
             following = [] if rendered.is_joined and message["role"] == "assistant" else messages[number + 1 :]
             for key, part, probed in _texts(message):
                 # Some templates write a text in another form.
                 if _squeezed(part) not in squeezed and _PROBE not in self.text([*messages[:number], probed, *following]):
                     yield f"messages[{number}].{key}"
-            if any(call["function"]["name"] not in rendered.text for call in message.get("tool_calls", ())):
+            if any(word not in own for call in message.get("tool_calls", ()) for word in _words(call["function"])):
                 yield f"messages[{number}].tool_calls"
 
 
@@ -90,6 +92,11 @@ def _texts(message: Message) -> Iterator[tuple[str, str, Message]]:
     name = next((name for name in REASONING if message.get(name)), None)
     if name is not None and isinstance(message[name], str):
         yield name, message[name], {**message, name: _PROBE}
+
+
+def _words(function: Mapping[str, Any]) -> list[str]:
+    """The name of a call and those of its arguments, except what templates may write in another form."""
+    return [function["name"], *(name for name in function["arguments"] if name.isascii() and name.isidentifier())]
 
 
 def _squeezed(text: str) -> str:

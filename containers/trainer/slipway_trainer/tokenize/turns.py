@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from slipway_trainer.tokenize.bad_line import OTHER_TEMPLATE, BadLine
+from slipway_trainer.tokenize.chat_template import TemplateFailed
 
 Messages = Sequence[Mapping[str, Any]]
 #: Renders messages to text; the flag adds the generation prompt.
@@ -149,9 +150,13 @@ def _marker_of_next(render: Render, messages: Messages, number: int, markers: re
     """What a message behind message `number`, the last one, begins with, through its first special token; empty if there is none."""
     role = "tool" if messages[number].get("tool_calls") else "user"
     longer = [*messages, {"role": role, "content": "?"}]
-    own, following = (
-        (text := render(given, False))[_end_of_content(text, render, given, number, False) :] for given in (messages, longer)
-    )
+    try:
+        own, following = (
+            (text := render(given, False))[_end_of_content(text, render, given, number, False) :] for given in (messages, longer)
+        )
+    except TemplateFailed:
+        # The template has no message that may follow.
+        return ""
     place = common(own, following)
     marker = markers.search(following, place)
     return following[place : marker.end()] if marker else ""
