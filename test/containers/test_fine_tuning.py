@@ -202,6 +202,25 @@ def test_a_row_is_its_documents_one_after_the_other(chats: Path) -> None:
     assert sorted(found) == sorted(expected)
 
 
+@pytest.mark.parametrize("objective", ["sft", "dpo"])
+def test_micro_batches_know_their_padding(tmp_path: Path, objective: str) -> None:
+    seed = random.randrange(1 << 30)
+    chooser = random.Random(seed)
+    words = [chooser.randint(1, 60) for _ in range(24)]
+    if objective == "sft":
+        lines = [{"prompt": "p", "completion": "a" * count} for count in words]
+    else:
+        lines = [{"prompt": "p", "chosen": "a" * count, "rejected": "b" * (count + 1)} for count in words]
+    shards = data.tokenise(tmp_path, lines, Path("byte"))
+    job = job_of(objective, training={"sequenceLength": 70, "globalBatchSize": 1, "steps": 1})
+    batches = Batches(shards, resolve_settings(job, job["arguments"], {}).training, 257, 0, 1)
+    found = [batches.micro_batch(step, 0, torch.device("cpu")) for step in range(batches.samples)]
+    assert sum(int(batch.tokens) for batch in found) == sum(Documents(read_index(shards)).lengths), f"seed {seed}"
+    for batch in found:
+        assert batch.padding_BL is not None
+        assert batch.tokens_BL[batch.padding_BL].eq(0).all() and batch.targets_BL[batch.padding_BL].eq(IGNORED).all(), f"seed {seed}"
+
+
 def test_rows_of_pairs_have_few_lengths_and_little_padding() -> None:
     """A kernel is compiled for each length."""
     found = {needed: row_length(needed) for needed in range(1, 32_769)}
