@@ -1,6 +1,7 @@
 """Post-training data for tests: a tokenizer with a chat template, and lines in each of TRL's shapes."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ MARKED = (
 )
 #: The same text without marks.
 UNMARKED = MARKED.replace("{% generation %}", "").replace("{% endgeneration %}", "")
+#: Special tokens as published templates write them. Markers such as <think> and <tool_call> are ordinary tokens of most tokenizers.
+WRITTEN = re.compile(
+    r"<\|[^|<>\s]+\|>|<｜[^｜<>\s]+｜>|<\|(?:turn|tool_response)>|<turn\|>|<(?:start|end)_of_turn>|<end_of_utterance>|</s>"
+)
 SPECIAL = ["<|endoftext|>", "<|bos|>", "<|im_start|>", "<|im_end|>"]
 
 
@@ -55,14 +60,16 @@ PREFERRED_TURNS = [
 
 
 def write_tokenizer(folder: Path, template: str | None = MARKED, words: int = 320) -> Path:
-    """A byte-level tokenizer with its configuration, as Hugging Face has them, that begins a text with <|bos|>; the tokenizer.json."""
+    """A byte-level tokenizer with its configuration, as Hugging Face has them, that begins a text with <|bos|> and has the special tokens
+    of the template; the tokenizer.json."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=words, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False)
+    special = list(dict.fromkeys([*SPECIAL, *WRITTEN.findall(template or "")]))
+    trainer = trainers.BpeTrainer(vocab_size=words, special_tokens=special, initial_alphabet=alphabet, show_progress=False)
     tokenizer.train_from_iterator([json.dumps(CONVERSATIONS + COMPLETIONS, ensure_ascii=False)], trainer)
     tokenizer.post_processor = processors.TemplateProcessing(single="<|bos|> $A", special_tokens=[("<|bos|>", 1)])
     folder.mkdir(parents=True, exist_ok=True)

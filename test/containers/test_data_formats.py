@@ -73,7 +73,7 @@ def tokenised(root: Path, write: Callable[[Path, Lines], Any], lines: Lines, *wo
 
 
 def contents(shards: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in shards.iterdir() if path.suffix != ".json"}
+    return {path.name: path.read_bytes() for path in shards.iterdir() if path.suffix not in (".json", ".html")}
 
 
 @pytest.mark.parametrize("form", WRITERS)
@@ -91,6 +91,66 @@ def test_conversations_become_the_shards_of_their_lines(tmp_path: Path, form: st
     assert contents(tokenised(tmp_path / form, WRITERS[form], data.CONVERSATIONS, "--tokenizer", str(tokenizer))) == contents(plain)
 
 
+def drawn_calls(count: int = 12) -> Lines:
+    """Conversations with calls of several tools, whose rows a table fills with nulls. It has one order of keys and one type of each."""
+    rng = random.Random(SEED)
+    tools = {"add": ("a", "b"), "look_up": ("word",), "now": ()}
+    values = {"a": 1, "b": [1, 2], "word": {"text": "ü", "exact": True}}
+    found = []
+    for number in range(count):
+        # The first row has all keys of the longest call, so that every table has the order of the lines.
+        name = "add" if number == 0 else rng.choice([*tools])
+        arguments = {key: values[key] for key in tools[name][: rng.randint(0, 2) if number else 2]}
+        call = {"type": "function", "function": {"name": name, "arguments": arguments}}
+        answer = data.assistant("Done.") | rng.choice([{}, {"weight": 0}, {"reasoning_content": "So."}])
+        called = [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "name": name, "content": "3"}]
+        begun = [data.user("Go."), *(called if rng.random() < 0.7 or not number else []), answer]
+        schema = {"type": "object", "properties": {key: {"type": "object"} for key in tools[name]}}
+        given = [{"type": "function", "function": {"name": name, "parameters": schema}}]
+        tools_of_line = {"tools": given} if rng.random() < 0.7 or not number else {}
+        found.append({"messages": [*begun, data.user("More?"), data.assistant("No.")], **tools_of_line})
+    return found
+
+
+#: Renders all of them.
+CALLS = (
+    "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}<|im_start|>{{ m.role }}{{ m.reasoning_content }}"
+    "{{ m.content }}{% for c in m.tool_calls or [] %}{{ c | tojson }}{% endfor %}<|im_end|>\n{% endfor %}"
+)
+
+
+def write_json_columns(folder: Path, lines: Lines) -> None:
+    """As Hugging Face datasets stores values of several types."""
+    datasets.Dataset.from_list(lines, on_mixed_types="use_json").to_parquet(folder / "a.parquet")
+
+
+def write_array(folder: Path, lines: Lines) -> None:
+    (folder / "a.json").write_text(json.dumps(lines, indent=1), encoding="utf-8")
+
+
+@pytest.mark.parametrize("form", [*WRITERS, "JSON columns", "array"])
+def test_calls_become_the_shards_of_their_lines(tmp_path: Path, form: str) -> None:
+    lines, words = drawn_calls(), ("--tokenizer", "byte", "--chat-template", CALLS, "--shard-tokens", "900")
+    writer = {**WRITERS, "JSON columns": write_json_columns, "array": write_array}[form]
+    plain = tokenised(tmp_path / "plain", lambda folder, given: (folder / "a.jsonl").write_bytes(as_json(given)), lines, *words)
+    assert len(contents(plain)) > 3
+    assert contents(tokenised(tmp_path / "other", writer, lines, *words)) == contents(plain), f"seed {SEED}"
+
+
+def test_rows_are_the_same_in_every_order(tmp_path: Path) -> None:
+    lines, words = drawn_calls(), ("--tokenizer", "byte", "--chat-template", CALLS)
+
+    def write(folder: Path, given: Lines) -> None:
+        for number, line in enumerate(given):
+            (folder / f"{number:02d}.jsonl").write_bytes(as_json([line]))
+
+    alone = [tokenised(tmp_path / str(number), write, [line], *words) for number, line in enumerate(lines)]
+    for ending in (".bin", ".mask"):
+        joined = b"".join(next(iter(shards.glob(f"*{ending}"))).read_bytes() for shards in reversed(alone))
+        whole = tokenised(tmp_path / f"whole{ending}", write, lines[::-1], *words)
+        assert next(iter(whole.glob(f"*{ending}"))).read_bytes() == joined, f"seed {SEED}"
+
+
 @pytest.mark.parametrize("form", WRITERS)
 def test_a_restart_goes_on_behind_any_row(tmp_path: Path, form: str) -> None:
     tmp_path.joinpath("in").mkdir()
@@ -105,6 +165,20 @@ def test_a_restart_goes_on_behind_any_row(tmp_path: Path, form: str) -> None:
 def test_fields_that_a_table_leaves_empty_are_those_that_a_line_leaves_out(tmp_path: Path) -> None:
     write_parquet(tmp_path, [{"prompt": "a", "completion": "b", "tools": None}, {"prompt": "c", "completion": "d", "tools": "[]"}])
     assert [row.value for row in rows(tmp_path / "a.parquet", 0)][0] == {"prompt": "a", "completion": "b"}
+
+
+def test_an_array_continues_behind_any_element_and_fails_where_it_is_cut(tmp_path: Path) -> None:
+    write_array(tmp_path, drawn_lines())
+    assert [row.place for row in rows(tmp_path / "a.json", 38)] == ["a.json, element 39", "a.json, element 40"]
+    (tmp_path / "a.json").write_text((tmp_path / "a.json").read_text()[:-3])
+    with pytest.raises(DataFailed, match="a.json: must be one JSON array, or one JSON object per line"):
+        list(rows(tmp_path / "a.json", 0))
+
+
+def test_fails_with_the_formats_for_keys_that_none_has(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"question": "a", "answer": "b"}\n')
+    with pytest.raises(DataFailed, match="must have text under 'text', got null and the keys question, answer; write conversations"):
+        list(documents(input_files(tmp_path), (0, 0), "text"))
 
 
 def test_fails_naming_columns_rows_and_files(tmp_path: Path) -> None:

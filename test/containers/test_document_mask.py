@@ -64,8 +64,8 @@ def test_rows_are_cut_where_documents_end_and_no_target_lies_in_another_one(shar
     plain, masked = batches_of(shards), batches_of(shards, **MASKED)
     left_out = 0
     for step in range(10):
-        tokens, targets, documents = masked.micro_batch(step, 0, torch.device("cpu"))
-        plain_tokens, plain_targets, none = plain.micro_batch(step, 0, torch.device("cpu"))
+        tokens, targets, documents, _padding = masked.micro_batch(step, 0, torch.device("cpu"))
+        plain_tokens, plain_targets, none, _padding = plain.micro_batch(step, 0, torch.device("cpu"))
         assert torch.equal(tokens, plain_tokens) and none is None and documents is not None, f"seed {SEED}"
         assert [row.numel() for row in alone(tokens[0])] == documents[0].bincount().tolist(), f"seed {SEED}"
         assert torch.equal(targets == IGNORED, tokens == END), f"seed {SEED}"
@@ -120,7 +120,7 @@ def test_the_first_loss_is_that_of_trl_packing(tmp_path: Path, shards: Path, wor
     trl = pytest.importorskip("trl.trainer.sft_trainer")
     weights, expected = world
     batches = batches_of(shards, microBatchSize=4, **MASKED)
-    tokens, targets, _documents = batches.micro_batch(0, 0, torch.device("cpu"))
+    tokens, targets, *_documents = batches.micro_batch(0, 0, torch.device("cpu"))
     # The last token of a row is a target only.
     rows = [torch.cat((row, end[-1:])) if end[-1] != IGNORED else row for row, end in zip(tokens, targets, strict=True)]
     documents = [{"input_ids": part.tolist()} for row in rows for part in alone(row)]

@@ -12,6 +12,7 @@ pytest.importorskip("trl")
 pytestmark = pytest.mark.torch
 
 import torch  # noqa: E402
+import trl  # noqa: E402
 from datasets import Dataset  # noqa: E402
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM  # noqa: E402
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer  # noqa: E402
@@ -108,6 +109,41 @@ def test_a_template_without_marks_gives_the_same_targets_and_the_end_of_each_tur
         # The template writes a new line behind each turn, and says only in its marks that it is not the assistant's.
         assert [other_targets[place] for place in differing] == [newline] * len(differing)
         assert len(differing) == sum(target == IGNORED != before for before, target in zip(targets, [*targets[1:], IGNORED], strict=True))
+
+
+TEMPLATES = Path(trl.__file__).parent / "chat_templates"
+#: Published templates for which TRL has one of its own for training, without those that need a processor of images, and without
+#: DiffusionGemma's, whose mark ends inside the tokens of a last character.
+PUBLISHED = [path.stem for path in sorted(TEMPLATES.glob("*.jinja")) if path.with_stem(f"{path.stem}_training").is_file()]
+PUBLISHED = [name for name in PUBLISHED if name not in ("idefics3", "llava_next", "smolvlm", "diffusion_gemma")]
+#: Those where TRL also trains what the generation prompt ends in, which the model never generates: the role, or the start of its thoughts.
+BEGINNINGS = ("deepseek", "gptoss", "muse", "nemotron", "qwen2_5", "qwen3_5", "qwen3_6", "qwen3_8")
+WITH_PROMPT = {name for name in PUBLISHED if name.startswith(BEGINNINGS) and name != "qwen2_5_vl"}
+CALL = {"type": "function", "function": {"name": "add", "arguments": {"a": 2, "b": 2}}}
+CALLED = [data.user("Add."), {"role": "assistant", "content": "", "tool_calls": [CALL]}, {"role": "tool", "name": "add", "content": "4"},
+          data.assistant("Four."), data.user("Sure?"), data.assistant("Yes.")]  # fmt: skip
+SPOKEN = [line for line in data.CONVERSATIONS if line["messages"][0]["role"] != "system"]
+
+
+def test_enough_published_templates_are_compared() -> None:
+    assert len(PUBLISHED) > 24 and len(set(PUBLISHED) - WITH_PROMPT) > 12
+
+
+@pytest.mark.drawn(6)
+@pytest.mark.parametrize("name", [*PUBLISHED, *(f"{name}_training" for name in PUBLISHED)])
+def test_a_published_template_gives_the_tokens_and_targets_of_trls_own_for_training(tmp_path: Path, name: str) -> None:
+    source = (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
+    tokenizer = data.write_tokenizer(tmp_path / "tokenizer", source, words=380)
+    # Only these render calls whole.
+    calls = [{"messages": CALLED}] if name.startswith(("glm", "gptoss", "qwen")) and not name.startswith("qwen2_5_vl") else []
+    expected = fine_tuned(tmp_path, tokenizer, SPOKEN + calls, assistant_only_loss=True)
+    found = ours(data.tokenise(tmp_path, SPOKEN + calls, tokenizer))
+    prompt = AutoTokenizer.from_pretrained(tokenizer.parent).apply_chat_template([data.user("?")], add_generation_prompt=True)["input_ids"]
+    for (tokens, targets), (other_tokens, other_targets) in zip(found, expected, strict=True):
+        assert tokens == other_tokens
+        further = [other for own, other in zip(targets, other_targets, strict=True) if own != other]
+        assert set(further) <= set(prompt if name in WITH_PROMPT else []), f"{name}: TRL also trains {further}"
+        assert all(own in (IGNORED, other) for own, other in zip(targets, other_targets, strict=True)), name
 
 
 @pytest.mark.parametrize("place", ["tokenizer_config.json", "additional_chat_templates"])

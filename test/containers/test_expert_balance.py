@@ -4,6 +4,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import chat_data
 import pytest
 from test_mixture_layouts import LAYOUTS, MODELS
 
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.torch
 
 from slipway_trainer.architecture_parts import Routing  # noqa: E402
 from slipway_trainer.backend_choice import backend_name  # noqa: E402
-from slipway_trainer.balance import balance_loss, router_z_loss  # noqa: E402
+from slipway_trainer.balance import balance_loss, expert_counts, router_z_loss  # noqa: E402
 from slipway_trainer.batches import Batches  # noqa: E402
 from slipway_trainer.exits import Settings  # noqa: E402
 from slipway_trainer.routing import Router, chosen_experts  # noqa: E402
@@ -50,24 +51,85 @@ def by_the_equations(logits: Any, per_token: int, sigmoid: bool) -> float:
 def test_the_loss_of_sequences_is_that_of_its_equations(score: str) -> None:
     logits, routing = logits_of(), Routing(score=score)
     chosen = chosen_experts(logits.flatten(0, 1), routing, 2)[1].unflatten(0, (3, 20))
-    found = balance_loss(logits, chosen, routing)
+    counted = torch.ones(3, 20)
+    found = balance_loss(logits, chosen, routing, counted)
     assert float(found) == pytest.approx(by_the_equations(logits, 2, score == "sigmoid"), rel=1e-5)
-    assert float(found) != pytest.approx(float(balance_loss(logits.flatten(0, 1)[None], chosen.flatten(0, 1)[None], routing)), rel=1e-3)
+    together = balance_loss(logits.flatten(0, 1)[None], chosen.flatten(0, 1)[None], routing, counted.view(1, -1))
+    assert float(found) != pytest.approx(float(together), rel=1e-3)
 
 
 def test_the_loss_of_a_micro_batch_is_that_of_transformers() -> None:
     mixtral = pytest.importorskip("transformers.models.mixtral.modeling_mixtral")
     logits, routing = logits_of().flatten(0, 1), Routing()
-    found = balance_loss(logits[None], chosen_experts(logits, routing, 2)[1][None], routing)
-    # Theirs counts each of a token's choices as a whole: even loads give as many as a token has.
-    assert 2 * float(found) == pytest.approx(float(mixtral.load_balancing_loss_func((logits,), 8, 2)), rel=1e-5)
-    even = balance_loss(torch.zeros(1, 8, 8), torch.arange(8).view(1, 8, 1), routing)
+    chosen = chosen_experts(logits, routing, 2)[1]
+    for padding in (0, 7, 19):
+        counted = torch.ones(3, 20)
+        counted[1, 20 - padding :] = 0
+        found = balance_loss(logits[None], chosen[None], routing, counted.view(1, -1))
+        # Theirs counts each of a token's choices as a whole: even loads give as many as a token has.
+        theirs = mixtral.load_balancing_loss_func((logits,), 8, 2, counted if padding else None)
+        assert 2 * float(found) == pytest.approx(float(theirs), rel=1e-5), padding
+    even = balance_loss(torch.zeros(1, 8, 8), torch.arange(8).view(1, 8, 1), routing, torch.ones(1, 8))
     assert float(even) == pytest.approx(1.0)
 
 
 def test_the_loss_of_the_router_is_that_of_its_equation() -> None:
     logits = logits_of()
-    assert float(router_z_loss(logits)) == pytest.approx(float(logits.exp().sum(-1).log().pow(2).mean()), rel=1e-5)
+    assert float(router_z_loss(logits, torch.ones(3, 20))) == pytest.approx(float(logits.exp().sum(-1).log().pow(2).mean()), rel=1e-5)
+
+
+@pytest.mark.parametrize("score", ["softmax", "sigmoid"])
+def test_padding_behind_sequences_changes_no_loss_and_no_count(score: str) -> None:
+    logits, routing = logits_of(), Routing(score=score)
+    padded = torch.cat((logits, 9 * torch.ones(3, 11, 8)), dim=1)
+    results = []
+    for given, counted in ((logits, torch.ones(3, 20)), (padded, torch.cat((torch.ones(3, 20), torch.zeros(3, 11)), dim=1))):
+        chosen = chosen_experts(given.flatten(0, 1), routing, 2)[1].unflatten(0, given.shape[:2])
+        losses = torch.stack([balance_loss(given, chosen, routing, counted), router_z_loss(given, counted)])
+        results.append((losses, expert_counts(chosen, counted, 8)))
+    torch.testing.assert_close(results[0], results[1])
+
+
+PADDED_LAYOUTS = {
+    "one": (1, {}),
+    "shard 2": (2, {}),
+    "recomputed": (1, {"training": {"activationCheckpointing": "full"}}),
+    "tensor 2": (2, {"parameters": {"tensor_parallel_degree": 2}}),
+    "expert 2": (2, {"parameters": {"expert_parallel_degree": 2}}),
+    "prediction": (1, {"model": V3 | {"mtpLayers": 1}}),
+}
+
+
+@pytest.mark.drawn(2, of="padding in the balance of experts")
+@pytest.mark.parametrize("objective", ["sft", "dpo"])
+@pytest.mark.parametrize("layout", PADDED_LAYOUTS)
+def test_a_row_with_padding_takes_the_steps_of_the_row_without(tmp_path: Path, layout: str, objective: str) -> None:
+    ranks, changes = PADDED_LAYOUTS[layout]
+    if objective == "dpo" and ({"parameters", "model"} & {*changes}):
+        pytest.skip("preferences support neither parallelism nor prediction modules")
+    length = 96
+    prompt, answer = "What? ", "Words and more words of an answer, "
+    lines: list[dict[str, Any]] = []
+    for number in range(4):
+        texts = [(prompt + f"{number}{side}" + answer * 9)[: length - 1] for side in "ab"]
+        whole = {"chosen": texts[0].removeprefix(prompt), "rejected": texts[1].removeprefix(prompt)}
+        lines.append({"prompt": prompt} | ({"completion": whole["chosen"]} if objective == "sft" else whole))
+    shards = chat_data.tokenise(tmp_path, lines, Path("byte"))
+    found = []
+    # Less than a document, so that a row still has one.
+    for padding in (0, 64):
+        training = {"objective": objective, "sequenceLength": length + padding, "globalBatchSize": 4, "steps": 3}
+        given = {"model": V3} | changes
+        given["training"] = training | changes.get("training", {})
+        job = trainer_job(**given, arguments=[*ALL, "--balance-loss-over", "sequence"])
+        code, output = run_ranks(tmp_path / str(padding), ranks, job, {"train": shards})
+        assert code == 0, output
+        steps = events(output, "step")
+        for step in steps:
+            tokens = step["tokensPerSecondPerGpu"] * step["stepSeconds"] * ranks
+            assert tokens == pytest.approx(4 * length * (2 if objective == "dpo" else 1), rel=0.05), step
+        found.append([number for step in steps for number in (step["loss"], step["gradientNorm"], *step["expertLoad"])])
+    assert found[0] == pytest.approx(found[1], rel=1e-5), layout
 
 
 def plain_history(model: Any, shards: Path, job: dict[str, Any]) -> list[tuple[float, list[float]]]:
@@ -92,7 +154,7 @@ def plain_history(model: Any, shards: Path, job: dict[str, Any]) -> list[tuple[f
         losses = []
         for micro in range(batches.micro_steps):
             heard.clear()
-            tokens, targets, _none = batches.micro_batch(step, micro, torch.device("cpu"))
+            tokens, targets, *_none = batches.micro_batch(step, micro, torch.device("cpu"))
             loss = torch.nn.functional.cross_entropy(model(tokens).flatten(0, 1), targets.flatten())
             added = torch.zeros(())
             for logits, count, mixture in zip(heard, counts, mixtures, strict=True):

@@ -110,10 +110,10 @@ BAD = {
     "no messages": ({"messages": []}, "messages: must be a list of messages, got an empty list"),
     "no role": ({"messages": [{"content": "x"}]}, r"messages\[0\]: must be a message with a role and content"),
     "no content": ({"messages": [{"role": "user"}]}, r"messages\[0\]: must have content or tool_calls, got role"),
-    "nobody answers": ({"messages": [data.user("x")]}, "messages: must have a turn of the assistant, got none"),
+    "nobody answers": ({"messages": [data.user("x")]}, "messages: must have a turn of the assistant with a loss, got none"),
     "other keys": ({"text": "x", "title": "y"}, "must have the keys of messages, or prompt and completion, .*got text, title"),
     "another kind": (PREFERENCES[0], "must have the keys of messages"),
-    "half text": ({"prompt": "x", "completion": [data.assistant("y")]}, "prompt and completion: must both be text or both lists"),
+    "half text": ({"prompt": [data.user("x")], "completion": "y"}, "prompt and completion: must both be text or both lists"),
     "no object": (["x"], "must be one JSON object per line, got list"),
     "a complaint of the template": (
         {"messages": [{"role": "system", "content": "x"}, data.assistant("y")]},
@@ -134,11 +134,30 @@ def test_fails_for_preferences_that_do_not_differ(tmp_path: Path) -> None:
         data.tokenise(tmp_path, [line], Path("byte"))
 
 
-def test_fails_where_earlier_turns_change_when_others_follow(tmp_path: Path) -> None:
+def test_fails_where_the_template_leaves_out_a_turn_that_others_follow(tmp_path: Path) -> None:
     template = "{% for m in messages %}{{ m.content if loop.last else m.content[:1] }}\n{% endfor %}"
     line = {"messages": [data.user("one"), data.assistant("two"), data.user("three"), data.assistant("four")]}
-    with pytest.raises(DataFailed, match=r"messages\[1\]: must have the same rendering .* \{% generation %\}"):
+    with pytest.raises(DataFailed, match=r"lines.jsonl:1: messages\[1\]: must be rendered by the chat template, which leaves it out; set "):
         data.tokenise(tmp_path, [line], Path("byte"), "--chat-template", template)
+
+
+def test_fails_where_the_template_leaves_out_an_answer_whose_text_stands_elsewhere(tmp_path: Path) -> None:
+    template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content if m.role == 'user' }}<|end|>{% endfor %}"
+    with pytest.raises(DataFailed, match=r"lines.jsonl:1: messages\[1\].content: must be rendered by the chat template"):
+        data.tokenise(tmp_path, [{"messages": [data.user("Yes."), data.assistant("Yes.")]}], Path("byte"), "--chat-template", template)
+
+
+def test_turns_without_any_end_are_trained_and_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    template = (
+        "{% for m in messages %}{% if m.role == 'tool' %}{{ raise_exception('no tools') }}{% endif %}{{ m.role }}: {{ m.content }}"
+        "{% for c in m.tool_calls or [] %}{{ c.function.name }}{{ c.function.arguments | tojson }}{% endfor %}\n{% endfor %}"
+        "{% if add_generation_prompt %}assistant: {% endif %}"
+    )
+    call = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "look_up", "arguments": {}}}]}
+    data.tokenise(tmp_path, [{"messages": [data.user("Sky?"), answer]} for answer in (data.assistant("Blue."), call)], Path("byte"),
+                  "--chat-template", template)  # fmt: skip
+    out = capsys.readouterr().out
+    assert "note: 2 conversations have turns that end in no special token; a model that is trained on them may not stop" in out
 
 
 @pytest.mark.parametrize("template", ["{% for m in messages %}", "/opt/nowhere.jinja"])
@@ -181,6 +200,25 @@ def test_a_row_is_its_documents_one_after_the_other(chats: Path) -> None:
         documents.fill(sample, 0, number, length)
         expected.append((sample[TOKENS].tolist(), sample[TARGETS].tolist()))
     assert sorted(found) == sorted(expected)
+
+
+@pytest.mark.parametrize("objective", ["sft", "dpo"])
+def test_micro_batches_know_their_padding(tmp_path: Path, objective: str) -> None:
+    seed = random.randrange(1 << 30)
+    chooser = random.Random(seed)
+    words = [chooser.randint(1, 60) for _ in range(24)]
+    if objective == "sft":
+        lines = [{"prompt": "p", "completion": "a" * count} for count in words]
+    else:
+        lines = [{"prompt": "p", "chosen": "a" * count, "rejected": "b" * (count + 1)} for count in words]
+    shards = data.tokenise(tmp_path, lines, Path("byte"))
+    job = job_of(objective, training={"sequenceLength": 70, "globalBatchSize": 1, "steps": 1})
+    batches = Batches(shards, resolve_settings(job, job["arguments"], {}).training, 257, 0, 1)
+    found = [batches.micro_batch(step, 0, torch.device("cpu")) for step in range(batches.samples)]
+    assert sum(int(batch.tokens) for batch in found) == sum(Documents(read_index(shards)).lengths), f"seed {seed}"
+    for batch in found:
+        assert batch.padding_BL is not None
+        assert batch.tokens_BL[batch.padding_BL].eq(0).all() and batch.targets_BL[batch.padding_BL].eq(IGNORED).all(), f"seed {seed}"
 
 
 def test_rows_of_pairs_have_few_lengths_and_little_padding() -> None:

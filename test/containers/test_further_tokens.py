@@ -181,8 +181,10 @@ def test_tokens_and_targets_move_within_their_documents(k: int) -> None:
     for of_row in (documents, [0] * 6):
         given = None if of_row is not documents else torch.tensor([of_row])
         ahead, wanted_targets = brute_force(tokens, targets, of_row, k)
-        found_tokens, found_targets = shifted(torch.tensor([tokens]), torch.tensor([targets]), k, given)
+        found_tokens, found_targets, outside = shifted(torch.tensor([tokens]), torch.tensor([targets]), k, given)
         assert found_targets.tolist() == [wanted_targets]
+        inside = [place + k < len(tokens) and of_row[place + k] == of_row[place] for place in range(len(tokens))]
+        assert outside.tolist() == [[not one for one in inside]]
         assert [token for token, one in zip(found_tokens[0].tolist(), ahead, strict=True) if one is not None] == [
             one for one in ahead if one is not None
         ]

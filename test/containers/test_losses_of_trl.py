@@ -17,15 +17,18 @@ pytest.importorskip("trl")
 pytestmark = [pytest.mark.torch, pytest.mark.drawn(1, of="losses of TRL")]
 
 import torch  # noqa: E402
+import trl  # noqa: E402
 from datasets import Dataset  # noqa: E402
 from peft import LoraConfig, PeftModel  # noqa: E402
 from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer  # noqa: E402
 
 from slipway_trainer.adapter_export import adapter_name  # noqa: E402
+from slipway_trainer.examples import PackedRows  # noqa: E402
 from slipway_trainer.initialise import first_values  # noqa: E402
 from slipway_trainer.model import Transformer  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402
+from slipway_trainer.shard_format import read_index  # noqa: E402
 
 STEPS = 20
 LORA = {"rank": 4, "alpha": 12, "targets": ["q_proj", "v_proj", "down_proj"]}
@@ -143,10 +146,23 @@ def test_fine_tuning_takes_the_steps_that_trl_takes(tmp_path: Path, world: tuple
         close(steps_of(tmp_path / f"{ranks}-{micro}-{len(parameters)}", ranks, job, shards, weights), expected)
 
 
-def rows_of(shards: Path) -> int:
-    from slipway_trainer.examples import PackedRows
-    from slipway_trainer.shard_format import read_index
+@pytest.mark.parametrize("name", ["qwen3", "glm4moe", "phi3_5", "llama3"])
+def test_a_published_template_takes_the_steps_that_trl_takes(tmp_path: Path, world: tuple[Path, Path, Path], name: str) -> None:
+    _root, _tokenizer, weights = world
+    source = (Path(trl.__file__).parent / f"chat_templates/{name}.jinja").read_text(encoding="utf-8")
+    tokenizer = data.write_tokenizer(tmp_path / "tokenizer", source)
+    trainer = SFTTrainer(
+        model=model_at(weights),
+        args=trl_options(tmp_path, SFTConfig, len(CONVERSATIONS), assistant_only_loss=True),
+        processing_class=AutoTokenizer.from_pretrained(tokenizer.parent),
+        train_dataset=Dataset.from_list(CONVERSATIONS),
+    )
+    shards = data.tokenise(tmp_path, CONVERSATIONS, tokenizer)
+    rows = PackedRows(read_index(shards), LENGTH).samples
+    close(steps_of(tmp_path / "run", 1, job_of("sft", rows), shards, weights), theirs(trainer))
 
+
+def rows_of(shards: Path) -> int:
     rows = PackedRows(read_index(shards), LENGTH).samples
     assert rows % 2 == 0 and rows < len(CONVERSATIONS) / 2, f"{rows} rows are no test of packing and of two ranks"
     return rows

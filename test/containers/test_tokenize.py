@@ -234,3 +234,16 @@ def test_truncation_and_padding_stored_in_a_tokenizer_are_ignored(tmp_path: Path
     found = load_tokenizer(str(tmp_path / "tokenizer.json"), "</s>")
     assert found.encode(b"a b a b a b a b") == [2, 3] * 4
     assert found.encode(b"a") == [2]
+
+
+def test_ids_with_a_hole_need_as_many_bits_as_the_highest_one(tmp_path: Path) -> None:
+    package = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    made = package.Tokenizer(package.models.WordLevel({"<pad>": 0, "</s>": 1, "a": 70_000}, unk_token="<pad>"))
+    made.pre_tokenizer = package.pre_tokenizers.Whitespace()
+    made.save(str(tmp_path / "tokenizer.json"))
+    found = load_tokenizer(str(tmp_path / "tokenizer.json"), "</s>")
+    assert found.vocabulary_size == 70_001
+    writer = ShardWriter(tmp_path / "out", 0, new_index(found, "x"), 3)
+    (tmp_path / "a.txt").write_text("a a a")
+    writer.write_all(documents([tmp_path / "a.txt"], (0, 0), "text"), found)
+    assert tokens_of(tmp_path / "out") == [70_000, 70_000, 70_000, 1]

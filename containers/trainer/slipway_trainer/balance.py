@@ -17,6 +17,9 @@ from torch import Tensor, nn
 from slipway_trainer.architecture_parts import Routing
 from slipway_trainer.feed_forward import ExpertMixture
 
+#: Prevents a division by zero.
+_TINY = 1e-20
+
 
 class _Attached(torch.autograd.Function):
     """Returns the weights unchanged. The backward pass also computes the gradients of `loss`, which is not part of the output, and adds the
@@ -35,19 +38,25 @@ class _Attached(torch.autograd.Function):
         return gradient_TN, torch.ones((), dtype=ctx.loss_type, device=gradient_TN.device), None, None
 
 
-def balance_loss(logits_BLX: Tensor, chosen_BLN: Tensor, routing: Routing) -> Tensor:
+def expert_counts(chosen_BLN: Tensor, counted_BL: Tensor, experts: int) -> Tensor:
+    """(B, X): number of tokens per expert. `counted_BL`: 1 for tokens, 0 for padding."""
+    counted_BA = counted_BL.unsqueeze(-1).expand(chosen_BLN.shape).flatten(1)
+    return counted_BL.new_zeros(len(chosen_BLN), experts).scatter_add_(1, chosen_BLN.flatten(1), counted_BA)
+
+
+def balance_loss(logits_BLX: Tensor, chosen_BLN: Tensor, routing: Routing, counted_BL: Tensor) -> Tensor:
     """The load-balancing loss: 1 if every expert has the same load in every sequence, otherwise greater. Gradients flow through the scores,
-    not the counts."""
+    not the counts. Padding does not count."""
     scores_BLX = logits_BLX.sigmoid() if routing.score == "sigmoid" else logits_BLX.softmax(-1)
-    shares_BX = (scores_BLX / scores_BLX.sum(-1, keepdim=True)).mean(1)
-    chosen_BA = chosen_BLN.flatten(1)
-    counts_BX = torch.zeros_like(shares_BX).scatter_add_(1, chosen_BA, torch.ones_like(chosen_BA, dtype=shares_BX.dtype))
-    return (counts_BX / counts_BX.mean(1, keepdim=True) * shares_BX).sum(1).mean()
+    shares_BLX = scores_BLX / scores_BLX.sum(-1, keepdim=True) * counted_BL.unsqueeze(-1)
+    shares_BX = shares_BLX.sum(1) / counted_BL.sum(1, keepdim=True).clamp(min=1)
+    counts_BX = expert_counts(chosen_BLN, counted_BL, logits_BLX.size(-1))
+    return (counts_BX / counts_BX.mean(1, keepdim=True).clamp(min=_TINY) * shares_BX).sum(1).mean()
 
 
-def router_z_loss(logits_BLX: Tensor) -> Tensor:
-    """The router z-loss: mean squared logsumexp of `logits_BLX`, a scalar."""
-    return logits_BLX.logsumexp(-1).square().mean()
+def router_z_loss(logits_BLX: Tensor, counted_BL: Tensor) -> Tensor:
+    """The router z-loss: mean squared logsumexp of `logits_BLX` over tokens, without padding; a scalar."""
+    return (logits_BLX.logsumexp(-1).square() * counted_BL).sum() / counted_BL.sum().clamp(min=1)
 
 
 @dataclass(frozen=True)
@@ -60,14 +69,20 @@ class LayerBalance:
     #: Number of tokens per expert since the last optimizer step.
     counts_X: Tensor
 
-    def attached(self, weights_TN: Tensor, logits_TX: Tensor, chosen_TN: Tensor, visits_X: Tensor, routing: Routing, rows: int) -> Tensor:
-        """The weights of the chosen experts, with this layer's losses attached. `rows`: number of sequences of the micro-batch."""
-        rows = rows if self.per_sequence else 1
-        logits_BLX, loss = logits_TX.unflatten(0, (rows, -1)), logits_TX.new_zeros(())
+    def attached(
+        self, weights_TN: Tensor, logits_TX: Tensor, chosen_TN: Tensor, routing: Routing, size: torch.Size, padding_BL: Tensor | None
+    ) -> Tensor:
+        """The weights of the chosen experts, with this layer's losses attached. `size`: (B, L) of the micro-batch."""
+        counted_BL = logits_TX.new_ones(size) if padding_BL is None else (~padding_BL).to(logits_TX.dtype)
+        if not self.per_sequence:
+            counted_BL = counted_BL.view(1, -1)
+        logits_BLX, loss = logits_TX.view(*counted_BL.shape, -1), logits_TX.new_zeros(())
+        chosen_BLN = chosen_TN.view(*counted_BL.shape, -1)
+        visits_X = expert_counts(chosen_BLN, counted_BL, logits_TX.size(-1)).sum(0)
         if self.balance_weight:
-            loss = loss + self.balance_weight * balance_loss(logits_BLX, chosen_TN.unflatten(0, (rows, -1)), routing)
+            loss = loss + self.balance_weight * balance_loss(logits_BLX, chosen_BLN, routing, counted_BL)
         if self.z_weight:
-            loss = loss + self.z_weight * router_z_loss(logits_BLX)
+            loss = loss + self.z_weight * router_z_loss(logits_BLX, counted_BL)
         if not (weights_TN.requires_grad or loss.requires_grad):
             # There is no backward pass through a router behind frozen layers. If its block is recomputed, all tokens are counted twice,
             # which does not change the proportions.
@@ -77,7 +92,7 @@ class LayerBalance:
 
 
 class ExpertBalance:
-    """Counts the tokens of each expert in all layers of a model, and applies the routing bias."""
+    """Counts the tokens of each expert in all layers of a model, without padding, and applies the routing bias."""
 
     def __init__(self, model: nn.Module, arguments: argparse.Namespace, micro_steps: int, device: torch.device) -> None:
         self._layers = [module for module in model.modules() if isinstance(module, ExpertMixture)]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from slipway_trainer.examples import DOCUMENT, TARGETS, TOKENS, trimmed
+from slipway_trainer.examples import DOCUMENT, PADDING, TARGETS, TOKENS, trimmed
 from slipway_trainer.exits import DataFailed, Settings
 from slipway_trainer.loss import IGNORED
 from slipway_trainer.mixture import Mixture
@@ -22,7 +22,7 @@ Sample = tuple[str, int]
 
 class MicroBatch(NamedTuple):
     """The input of one forward pass. `targets_BL`: IGNORED where no loss is computed; `documents_BL`: document index, None if each row is
-    one document.
+    one document; `padding_BL`: positions without a token, None if there are none.
 
     Rows of preference pairs alternate: a chosen row, then the rejected row of the same pair.
     """
@@ -30,6 +30,12 @@ class MicroBatch(NamedTuple):
     tokens_BL: Tensor
     targets_BL: Tensor
     documents_BL: Tensor | None = None
+    padding_BL: Tensor | None = None
+
+    @property
+    def tokens(self) -> Tensor | int:
+        """The number of tokens without padding; 0 if there is no padding."""
+        return 0 if self.padding_BL is None else (~self.padding_BL).sum()
 
 
 class Batches:
@@ -142,7 +148,7 @@ class Batches:
         if self._training.objective == "pretrain":
             return self._split_text(rows)
         documents_BL = rows[:, DOCUMENT] if self._training.objective == "sft" else None
-        return MicroBatch(rows[:, TOKENS], rows[:, TARGETS], documents_BL)
+        return MicroBatch(rows[:, TOKENS], rows[:, TARGETS], documents_BL, rows[:, DOCUMENT] == PADDING)
 
     def _split_text(self, rows: Tensor) -> MicroBatch:
         """Splits text into tokens and targets. With `documentMask`, each end-of-text token ends a document, and the first token of the next

@@ -20,6 +20,8 @@ from slipway_trainer.shard_format import DOCUMENTS, MASK, WIDTHS, ShardIndex
 
 #: Indices of the first dimension of a sample.
 TOKENS, TARGETS, DOCUMENT = range(3)
+#: The document index of padding, which is above those of documents.
+PADDING = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def _signed_to_ids(tokens: Tensor) -> Tensor:
 
 def _empty(length: int) -> Tensor:
     sample = torch.zeros(3, length, dtype=torch.long)
-    sample[TARGETS] = IGNORED
+    sample[TARGETS], sample[DOCUMENT] = IGNORED, PADDING
     return sample
 
 
@@ -114,7 +116,6 @@ class PackedRows:
         for place, document in enumerate(self._rows[number]):
             begin, end = end, self._documents.fill(sample, end, document, self._length)
             sample[DOCUMENT, begin:end] = place
-        sample[DOCUMENT, end:] = len(self._rows[number])
         return sample
 
 
@@ -137,7 +138,8 @@ class Pairs:
         """Returns (2, 3, L): the chosen and the rejected document."""
         both = torch.stack([_empty(self._length), _empty(self._length)])
         for place in range(2):
-            self._documents.fill(both[place], 0, self._pairs[number] + place, self._length)
+            end = self._documents.fill(both[place], 0, self._pairs[number] + place, self._length)
+            both[place, DOCUMENT, :end] = 0
         return both
 
 

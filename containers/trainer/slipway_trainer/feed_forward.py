@@ -92,21 +92,22 @@ class ExpertMixture(nn.Module):
         has_gate = self.shared is not None and shape.family.shared_expert_gate
         self.shared_gate = nn.Linear(shape.hidden_size, 1, bias=False) if has_gate else None
 
-    def forward(self, x_BLD: Tensor) -> Tensor:
-        routed_BLD = self._routed(x_BLD)
+    def forward(self, x_BLD: Tensor, padding_BL: Tensor | None = None) -> Tensor:
+        """`padding_BL`: positions that the balance of experts does not count."""
+        routed_BLD = self._routed(x_BLD, padding_BL)
         if self.shared is None:
             return routed_BLD
         shared_BLD = self.shared(x_BLD)
         return routed_BLD + (shared_BLD if self.shared_gate is None else self.shared_gate(x_BLD).sigmoid() * shared_BLD)
 
-    def _routed(self, x_BLD: Tensor) -> Tensor:
+    def _routed(self, x_BLD: Tensor, padding_BL: Tensor | None) -> Tensor:
         """The weighted sum of the outputs of each token's experts."""
         x_TD = x_BLD.flatten(0, 1)
         logits_TX = self.router(x_TD).float()
         weights_TN, chosen_TN = chosen_experts(logits_TX, self.routing, self.per_token, self.choice_bias)
         visits_X = _visits(chosen_TN, self.total)
         if self.balance is not None and torch.is_grad_enabled():
-            weights_TN = self.balance.attached(weights_TN, logits_TX, chosen_TN, visits_X, self.routing, x_BLD.size(0))
+            weights_TN = self.balance.attached(weights_TN, logits_TX, chosen_TN, self.routing, x_BLD.shape[:2], padding_BL)
         weights_TN = weights_TN.to(x_TD.dtype)
         order_A = chosen_TN.flatten().argsort(stable=True)
         tokens_A = order_A // self.per_token

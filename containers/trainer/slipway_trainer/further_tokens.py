@@ -20,10 +20,11 @@ from slipway_trainer.vocabulary_loss import IGNORED
 
 
 class Further(NamedTuple):
-    """The input of one module: the shifted tokens, and the loss of its hidden states."""
+    """The input of one module: the shifted tokens, the loss of its hidden states, and the positions without such a token."""
 
     tokens_BL: Tensor
     loss: Callable[[nn.Module, Tensor], Tensor]
+    outside_BL: Tensor | None = None
 
 
 class PredictionModule(nn.Module):
@@ -42,11 +43,12 @@ class PredictionModule(nn.Module):
         return self.norm(self.block(joined_BLD, *tables))
 
 
-def shifted(tokens_BL: Tensor, targets_BL: Tensor, places: int, documents_BL: Tensor | None) -> tuple[Tensor, Tensor]:
+def shifted(tokens_BL: Tensor, targets_BL: Tensor, places: int, documents_BL: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
     """Shifts tokens and targets by `places` positions. Targets beyond the row or in another document are IGNORED; the padding of tokens is
-    never attended to by positions with a target."""
+    never attended to by positions with a target. The last tensor is true at these positions."""
     tokens_BL = F.pad(tokens_BL[:, places:], (0, places))
-    shifted_BL = targets_BL[:, places:]
+    outside_BL = torch.zeros_like(targets_BL[:, places:], dtype=torch.bool)
     if documents_BL is not None:
-        shifted_BL = shifted_BL.where(documents_BL[:, places:] == documents_BL[:, :-places], IGNORED)
-    return tokens_BL, F.pad(shifted_BL, (0, places), value=IGNORED)
+        outside_BL = documents_BL[:, places:] != documents_BL[:, :-places]
+    outside_BL = F.pad(outside_BL, (0, places), value=True)
+    return tokens_BL, F.pad(targets_BL[:, places:], (0, places)).masked_fill(outside_BL, IGNORED), outside_BL

@@ -40,7 +40,8 @@ class Block(nn.Module):
 
     def forward(self, x_BLD: Tensor, *tables: Tensor | None) -> Tensor:
         x_BLD = x_BLD + self.attention_post_norm(self._attention(self.attention_norm(x_BLD), *tables))
-        return x_BLD + self.mlp_post_norm(self.mlp(self.mlp_norm(x_BLD)))
+        counted = tables[7:] if isinstance(self.mlp, ExpertMixture) else ()
+        return x_BLD + self.mlp_post_norm(self.mlp(self.mlp_norm(x_BLD), *counted))
 
     def _attention(self, x_BLD: Tensor, *tables: Tensor | None) -> Tensor:
         cos_LE, sin_LE, mask_LL = tables[3:6] if self.is_local else tables[:3]
@@ -87,15 +88,17 @@ class Transformer(nn.Module):
         loss: Callable[[nn.Module, Tensor], Tensor] | None = None,
         documents_BL: Tensor | None = None,
         further: Sequence[Further] = (),
+        padding_BL: Tensor | None = None,
     ) -> Tensor:
         """Returns logits (B, L, V), or the result of `loss(head, hidden states)`.
 
         With context parallelism, tokens are this rank's part of the sequence and documents those of the whole sequence. `documents_BL`:
         document index of each token, increasing along the sequence. Attention does not cross documents, and positions restart in each; None
-        = one document. `further`: the input of each multi-token prediction module, whose loss is added.
+        = one document. `further`: the input of each multi-token prediction module, whose loss is added. `padding_BL`: positions that the
+        balance of experts does not count.
         """
         x_BLD = self._embedded(tokens_BL)
-        tables = self._tables(tokens_BL, documents_BL, x_BLD.dtype)
+        tables = (*self._tables(tokens_BL, documents_BL, x_BLD.dtype), padding_BL)
         x_BLD = self.norm(self._through_layers(x_BLD, tables))
         if loss is None:
             return self.head(x_BLD)
@@ -128,10 +131,10 @@ class Transformer(nn.Module):
     def _further_loss(self, further: Sequence[Further], x_BLD: Tensor, *tables: Tensor | None) -> Tensor:
         """The sum of the losses of the multi-token prediction modules."""
         total = x_BLD.new_zeros((), dtype=torch.float32)
-        for module, (tokens_BL, loss) in zip(self.mtp.values(), further, strict=True):
+        for module, (tokens_BL, loss, outside_BL) in zip(self.mtp.values(), further, strict=True):
             embedded_BLD = self._embedded(tokens_BL)
             with self._around(module):
-                x_BLD = module(x_BLD, embedded_BLD, *tables)
+                x_BLD = module(x_BLD, embedded_BLD, *tables[:-1], outside_BL)
             total = total + loss(self.head, x_BLD)
         return total
 

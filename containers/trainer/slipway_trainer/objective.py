@@ -33,17 +33,15 @@ class Objective:
         return self._pairs(model, batch) if self._settings.training.objective == "dpo" else self._tokens(model, batch)
 
     def _tokens(self, model: nn.Module, batch: MicroBatch) -> Tensor:
-        tokens_BL, targets_BL, documents_BL = batch
-        further = self._further(batch)
-        if self._context is not None:
-            tokens_BL, targets_BL = self._context.part(tokens_BL), self._context.part(targets_BL)
+        documents_BL, further = batch.documents_BL, self._further(batch)
+        tokens_BL, targets_BL = self._part(batch.tokens_BL), self._part(batch.targets_BL)
         divisor = 1 if self._settings.training.counts_targets else None
         chunks, z_weight = self._chunks(targets_BL), self._settings.arguments.z_loss
         loss = loss_over(targets_BL, chunks, z_weight, self._compiled, self._tensor, divisor)
         # DeepSpeed's engine and SMP's models support only these arguments.
         if documents_BL is None and not further:
             return model(tokens_BL, loss)
-        return model(tokens_BL, loss, documents_BL, further)
+        return model(tokens_BL, loss, documents_BL, further, self._uncounted(batch.padding_BL))
 
     def _further(self, batch: MicroBatch) -> list[Further]:
         """The inputs of the multi-token prediction modules with the mean of their losses, weighted by mtp_loss; empty in an evaluation."""
@@ -51,14 +49,25 @@ class Objective:
         if not torch.is_grad_enabled():
             return []
         for places in range(1, modules + 1):
-            tokens_BL, targets_BL = shifted(batch.tokens_BL, batch.targets_BL, places, batch.documents_BL)
-            if self._context is not None:
-                tokens_BL, targets_BL = self._context.part(tokens_BL), self._context.part(targets_BL)
+            tokens_BL, targets_BL, outside_BL = shifted(batch.tokens_BL, batch.targets_BL, places, batch.documents_BL)
+            if batch.padding_BL is not None:
+                outside_BL = outside_BL | batch.padding_BL
+            tokens_BL, targets_BL = self._part(tokens_BL), self._part(targets_BL)
             # The technical report divides by the number of all positions, including those without such a target.
             divisor = 1 if self._settings.training.counts_targets else targets_BL.numel()
             weighed = divisor * modules / self._settings.arguments.mtp_loss
-            found.append(Further(tokens_BL, loss_over(targets_BL, self._chunks(targets_BL), 0.0, self._compiled, divisor=weighed)))
+            loss = loss_over(targets_BL, self._chunks(targets_BL), 0.0, self._compiled, divisor=weighed)
+            found.append(Further(tokens_BL, loss, self._uncounted(outside_BL)))
         return found
+
+    def _part(self, whole_BL: Tensor) -> Tensor:
+        """This rank's part of the sequences."""
+        return whole_BL if self._context is None else self._context.part(whole_BL)
+
+    def _uncounted(self, outside_BL: Tensor | None) -> Tensor | None:
+        """This rank's part of the positions that the balance of experts leaves out; None if nothing is counted."""
+        counts = self._settings.architecture.experts > 1 and not self._compiled and outside_BL is not None
+        return self._part(outside_BL) if counts else None
 
     def next_tokens(self, model: nn.Module, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
         """The most likely token after position `last_B` of each row, (B)."""
@@ -69,7 +78,8 @@ class Objective:
         assert self._reference is not None, "objective dpo needs a reference model"
         sums = log_probabilities(batch.targets_BL, self._chunks(batch.targets_BL))
         reference_B = self._reference(model, batch.tokens_BL, sums)
-        return preference_loss(model(batch.tokens_BL, sums), reference_B, self._settings.arguments.beta)
+        own_B = model(batch.tokens_BL, sums, None, (), self._uncounted(batch.padding_BL))
+        return preference_loss(own_B, reference_B, self._settings.arguments.beta)
 
     def _chunks(self, targets_BL: Tensor) -> int:
         words = self._settings.architecture.vocabulary_size // (self._tensor.ranks if self._tensor is not None else 1)

@@ -73,10 +73,11 @@ def peak_tflops(device_name: str) -> float | None:
     return next((peak for name, peak in PEAK_TFLOPS.items() if name in device_name), None)
 
 
-def step_numbers(shape: Architecture, training: Training, ranks: int, seconds: float, device_name: str) -> dict[str, Any]:
-    """Throughput of a step of `seconds`, averaged over all ranks."""
-    tokens = training.tokens_per_step
-    per_rank = tokens / seconds / ranks
+def step_numbers(
+    shape: Architecture, training: Training, ranks: int, seconds: float, device_name: str, tokens: float | None = None
+) -> dict[str, Any]:
+    """Throughput of a step of `seconds`, averaged over all ranks. `tokens`: those of the step without padding; None if it has none."""
+    per_rank = (tokens or training.tokens_per_step) / seconds / ranks
     peak = peak_tflops(device_name)
     mfu = per_rank * flops_per_token(shape, training.sequence_length) / (peak * 1e12) if peak else None
     return {

@@ -69,7 +69,7 @@ class StepResults:
             step=launched.step,
             loss=found.loss,
             tokens=self._continuation.tokens(launched.step),
-            **progress.step_numbers(settings.architecture, settings.training, world.ranks, seconds, world.device_name),
+            **progress.step_numbers(settings.architecture, settings.training, world.ranks, seconds, world.device_name, found.tokens),
             learningRate=launched.rate,
             gradientNorm=found.norm,
             dataSeconds=round(launched.data_seconds, 4),

@@ -119,7 +119,7 @@ class SmpBackend(Fsdp1Backend):
         return model
 
     def _loss(self, _model: nn.Module, batch: MicroBatch) -> Tensor:
-        tokens_BL, targets_BL, _ = batch
+        tokens_BL, targets_BL, *_ = batch
         if self.layout.context > 1:
             # Shifted before the split, so that no chunk loses its last token.
             tokens_BL, targets_BL = (sequence_part(part, tsm.state.cp_rank, self.layout.context) for part in (tokens_BL, targets_BL))

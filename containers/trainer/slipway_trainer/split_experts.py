@@ -32,7 +32,7 @@ class SplitMixture(ParallelStyle):
         if module.shared_gate is not None:
             _split(module.shared_gate, device_mesh, Replicate())
         module.summands = device_mesh.size()
-        module.register_forward_pre_hook(lambda _module, inputs: (self._gathered(inputs[0], device_mesh),))
+        module.register_forward_pre_hook(lambda _module, inputs: (self._gathered(inputs[0], device_mesh), *inputs[1:]))
         module.register_forward_hook(lambda _module, _inputs, out: self._scattered(out, device_mesh))
         return module
 

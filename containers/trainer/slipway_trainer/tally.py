@@ -26,6 +26,8 @@ class Tally:
     wishes: frozenset[str]
     #: For each layer with experts, the largest load of an expert relative to the mean; empty = not counted.
     expert_loads: tuple[float, ...] = ()
+    #: Number of tokens without padding; 0 = not counted.
+    tokens: float = 0.0
 
 
 class Asked:
@@ -50,9 +52,9 @@ class Asked:
         if self._arrived is not None:
             self._arrived.synchronize()
         total, measured, *rest = self._numbers.tolist()
-        raised, loads = rest[: len(WISHES)], rest[len(WISHES) :]
+        raised, (tokens, *loads) = rest[: len(WISHES)], rest[len(WISHES) :]
         wishes = frozenset(name for name, count in zip(WISHES, raised, strict=True) if count > 0)
-        return Tally(total / self._ranks, measured, wishes, tuple(loads))
+        return Tally(total / self._ranks, measured, wishes, tuple(loads), tokens)
 
 
 class Tallies:
@@ -64,20 +66,23 @@ class Tallies:
         #: optimizer with this value as `found_inf` does not change parameters and moments.
         self.bad = torch.zeros((), device=device)
 
-    def ask(self, loss: Tensor, norm: Any, wishes: Mapping[str, bool], loads_YX: Tensor | None = None) -> Asked:
+    def ask(
+        self, loss: Tensor, norm: Any, wishes: Mapping[str, bool], loads_YX: Tensor | None = None, tokens: Tensor | float = 0.0
+    ) -> Asked:
         """Starts the collective. All ranks must call it for the same steps; a loss that is not finite on one rank counts for all.
-        `loads_YX`: this rank's tokens per layer and expert."""
+        `loads_YX`: this rank's tokens per layer and expert; `tokens`: its share of the tokens of the step without padding."""
         raised = self._numbers([float(wishes.get(name, False)) for name in WISHES])
+        counted = tokens.float().view(1) if isinstance(tokens, Tensor) else raised.new_full((1,), tokens)
         own_loads = [] if loads_YX is None else [loads_YX.flatten()]
-        together = torch.cat((loss.detach().float().view(1), raised, *own_loads))
+        together = torch.cat((loss.detach().float().view(1), raised, counted, *own_loads))
         dist.all_reduce(together)
         own = norm.detach().to(self._device).float().view(1) if isinstance(norm, Tensor) else self._numbers([float(norm)])
         unsound = ~(torch.isfinite(together[0]) & torch.isfinite(own[0]))
         self.bad.copy_(torch.maximum(self.bad, unsound.float()))
-        common = torch.cat((together[:1], own, together[1 : 1 + len(WISHES)]))
+        common = torch.cat((together[:1], own, together[1 : 2 + len(WISHES)]))
         if loads_YX is None:
             return Asked(common, self._ranks)
-        all_YX = together[1 + len(WISHES) :].view_as(loads_YX)
+        all_YX = together[2 + len(WISHES) :].view_as(loads_YX)
         return Asked(torch.cat((common, all_YX.amax(1) / all_YX.mean(1).clamp(min=1e-9))), self._ranks, all_YX)
 
     def _numbers(self, values: Sequence[float]) -> Tensor:

@@ -70,8 +70,8 @@ class Trainer:
         self._trace = open_trace(settings.arguments, world.rank, world.device, place)
         self._results = StepResults(settings, world, self._saves, self._continuation, self._trackers)
         self._step_seconds = 0.0
-        #: Seconds for which the current step has waited for data.
-        self._waited = 0.0
+        #: Seconds for which the current step has waited for data, and its share of the tokens, which others of its group have too.
+        self._waited, self._tokens = 0.0, 0.0
         self._clock = StepClock()
         #: Number of steps that are launched before the host reads a result. This keeps a GPU busy; on a CPU, steps are synchronous.
         self.ahead = 1 if world.device.type == "cuda" else 0
@@ -207,7 +207,7 @@ class Trainer:
         loss, data_seconds = self._accumulate()
         self._hosts.waited(data_seconds)
         norm = self.backend.clip(arguments.clip_norm)
-        asked = self._tallies.ask(loss, norm, self._own_wishes(), self._experts.take() if self._experts else None)
+        asked = self._tallies.ask(loss, norm, self._own_wishes(), self._experts.take() if self._experts else None, self._tokens)
         with self._stalls.still, self._saves.updating(self._continuation.facts(self.step + 1)):
             step_unless(self.backend.optimizer, self._tallies.bad)
             if self._experts and asked.loads_YX is not None:
@@ -231,7 +231,7 @@ class Trainer:
     def _accumulate(self) -> tuple[Tensor, float]:
         """Computes the gradients of one global batch. Returns this rank's part of its loss, whose mean over the ranks is the loss, and the
         seconds spent waiting for data."""
-        self._waited = 0.0
+        self._waited, self._tokens = 0.0, 0.0
         batches = self._micro_batches(batch_of(self.settings.training.skips, self.step))
         count, share = self.batches.micro_steps, 1.0 / self.batches.micro_steps
         if self.settings.training.counts_targets:
@@ -248,6 +248,7 @@ class Trainer:
             began = time.monotonic()
             found = self._data.micro_batch(batch, micro_step, self.world.device)
             self._waited += time.monotonic() - began
+            self._tokens = self._tokens + found.tokens * (self.backend.layout.data_ranks / self.world.ranks)
             yield found
 
     def _targets(self, batches: Sequence[MicroBatch]) -> Tensor:

@@ -1,6 +1,7 @@
 import { bareIssue, hasErrors } from '../../core/config/issue';
 import { isEnvironmentFile } from '../../core/config/load';
 import { parsePath } from '../../core/config/reading/overrides';
+import type { RunSpec } from '../../core/config/run-spec';
 import { type FileIssue, readEnvironmentFile } from '../../shared/environment/read-environment-file';
 import { EXIT, UsageError } from '../exit';
 import {
@@ -14,22 +15,26 @@ import {
 import { withS3Config } from '../launch/s3-config';
 import { issueLine, json, type Terminal } from '../terminal';
 import { environmentSizes, sizesText } from './environment-sizes';
+import { type PreviewOptions, previewData } from './preview-data';
 
 /** Options of `slipway validate`. */
-export interface ValidateOptions extends CommonOptions {
+export interface ValidateOptions extends CommonOptions, PreviewOptions {
   sizes?: boolean;
 }
 
 /** `slipway validate FILE`: checks schema and every rule; offline except for a `model.config` in S3. */
 export async function validate(file: string, options: ValidateOptions, terminal: Terminal): Promise<number> {
   const given = readGiven(file);
-  const issues = findIssues(given, await withS3Config(given, options));
+  const { issues, run } = findIssues(given, await withS3Config(given, options));
   const ok = !hasErrors(issues);
   const sizes = options.sizes && ok ? sizesOf(given, options) : undefined;
-  if (options.json) terminal.out(json({ ok, issues: issues.map((found) => jsonIssue(found, file)), sizes }));
-  else {
+  if (options.json) {
+    const preview = options.data !== undefined && ok ? previewData(run, options, false) : undefined;
+    terminal.out(json({ ok, issues: issues.map((found) => jsonIssue(found, file)), sizes, preview }));
+  } else {
     printIssues(file, issues, terminal);
     if (sizes) terminal.out(sizesText(sizes));
+    if (options.data !== undefined && ok) terminal.out(previewData(run, options, true));
   }
   return ok ? EXIT.done : EXIT.refused;
 }
@@ -40,14 +45,18 @@ function sizesOf({ file, text }: GivenFile, options: CommonOptions) {
   return environmentSizes(file, readEnvironmentFile(file, text, options.set).specs);
 }
 
-function findIssues(given: GivenFile, options: CommonOptions): FileIssue[] {
+function findIssues(given: GivenFile, options: CommonOptions): { issues: FileIssue[]; run?: RunSpec } {
   const { file, text } = given;
-  if (isEnvironmentFile(text)) return readEnvironmentFile(file, text, options.set).issues.map(withoutNeighbours);
+  if (isEnvironmentFile(text))
+    return { issues: readEnvironmentFile(file, text, options.set).issues.map(withoutNeighbours) };
   // A name would need a service call; offline, only a descriptor file contains information about the environment.
   const descriptor =
     options.environment && isDescriptorFile(options.environment) ? readDescriptor(options.environment) : undefined;
-  const { issues, positionOf } = checkRunFile(given, options, descriptor);
-  return issues.map((found) => ({ ...found, file, position: positionOf(parsePath(found.path) ?? []) }));
+  const { issues, positionOf, run } = checkRunFile(given, options, descriptor);
+  return {
+    issues: issues.map((found) => ({ ...found, file, position: positionOf(parsePath(found.path) ?? []) })),
+    run,
+  };
 }
 
 /** A file may be checked without its run files, and before `slipway preflight --lock`: only a deploy needs them. */

@@ -46,7 +46,7 @@ const mayBeAsked = (run: RunSpec): boolean =>
   (run.preemptible === true || run.compute.elastic !== undefined) && !run.network.isolation;
 
 /** Arguments of the program: those of the strategy, then the user's, then those from sections of the run file. */
-function programArguments(run: RunSpec): string[] {
+export function programArguments(run: RunSpec): string[] {
   return [
     ...(findStrategy(run)?.arguments(run) ?? []),
     ...flagArguments(run.code.arguments),

@@ -35,6 +35,7 @@ import { EXPERT_BALANCE_RULES } from './model/expert-balance';
 import { FURTHER_TOKEN_RULES } from './model/further-tokens';
 import { MODEL_RULES } from './model/model';
 import { OBJECTIVE_RULES } from './model/objective';
+import { POSITION_RULES } from './model/positions';
 import { PRECISION_RULES } from './model/precision';
 import { SAMPLE_RULES } from './model/samples';
 import { SUPPORT_RULES } from './model/support';
@@ -64,6 +65,7 @@ export const RULES: readonly Rule[] = [
   ...BUILTIN_ARGUMENT_RULES,
   ...OBJECTIVE_RULES,
   ...DOCUMENT_MASK_RULES,
+  ...POSITION_RULES,
   ...EXPERT_BALANCE_RULES,
   ...SAMPLE_RULES,
   ...FURTHER_TOKEN_RULES,

@@ -20,6 +20,8 @@ def options() -> Options:
     )
     add("chat-template", Text(), "", "Jinja template, or the path of one; default: the tokenizer's own")
     add("train-on", OneOf(("assistant", "all")), "assistant", "the messages of conversations with a loss")
+    add("ignore-keys", Text(), "", "keys of lines and messages to leave out, separated by commas")
+    add("preview-rows", Whole(0), 2, "conversations, completions and preferences: rows to show in the log with what is trained; 0 = none")
     add("shard-tokens", Whole(1), 100_000_000)
     add("text-key", Text(), "", "the field with plain text in a .jsonl line; default: text")
     add("data-channel", Text(), "", "input with the text; default: the only input")

@@ -8,15 +8,19 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from slipway_trainer.exits import Settings
 
-#: Keys of a message's reasoning. Most templates read the first one, GPT-OSS's template the second one.
-_REASONING = ("reasoning_content", "thinking", "reasoning")
-_GENERATION = re.compile(r"\{%-?\s*generation\s*-?%\}")
-
 Message = Mapping[str, Any]
+#: Keys of a message's reasoning. Most templates read the first one, GPT-OSS's template the second one.
+REASONING = ("reasoning_content", "thinking", "reasoning")
+_GENERATION = re.compile(r"\{%-?\s*generation\s*-?%\}")
+#: Text by which a rendering shows what a template can render.
+_PROBE = "slipway"
+#: What a message without content may have in its place.
+_NO_CONTENT: tuple[dict[str, Any], ...] = ({}, {"content": ""}, {"content": None})
 
 
 class Rendered(NamedTuple):
@@ -71,24 +75,76 @@ class ChatTemplate:
 
     def render(self, messages: Sequence[Message], generation_prompt: bool = False, **extra: Any) -> Rendered:
         """The text of `messages`; with `generation_prompt`, up to the start of the assistant's next message. Raises TemplateFailed."""
+        return self._render([self._prepared(message) for message in messages], generation_prompt, extra)
+
+    def _render(self, messages: Sequence[Message], generation_prompt: bool, extra: Mapping[str, Any]) -> Rendered:
         self._pieces, self._turns = [], []
         values = {"tools": None, "documents": None} | self._special_tokens | extra
         try:
-            for piece in self._template.generate(messages=_prepared(messages), add_generation_prompt=generation_prompt, **values):
+            for piece in self._template.generate(messages=messages, add_generation_prompt=generation_prompt, **values):
                 self._pieces.append(piece)
         except Exception as error:  # A template is a program that may raise any exception.
             raise TemplateFailed(str(error) or type(error).__name__) from error
         return Rendered("".join(self._pieces), self._turns)
 
+    def _prepared(self, message: Message) -> dict[str, Any]:
+        """A message in the form that this template reads: its content as text or as parts, the arguments of calls as an object or as JSON,
+        and its reasoning under the keys that templates read."""
+        found = {key: value for key, value in message.items() if value is not None}
+        content = found.get("content")
+        if isinstance(content, list) and not self._takes_parts:
+            # As vLLM does when it serves such a template.
+            found["content"] = "\n".join(part["text"] for part in content)
+        elif isinstance(content, str) and self._takes_parts and not self._takes_text:
+            found["content"] = [{"type": "text", "text": content}]
+        if found.get("tool_calls"):
+            found = self._with_calls(found)
+        reasoning = next((found[key] for key in REASONING if key in found), None)
+        return found if reasoning is None else {"thinking": reasoning, **found, "reasoning_content": reasoning}
 
-def _prepared(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Messages without null values, and with their reasoning under the keys that templates read."""
-    found = []
-    for message in messages:
-        present = {key: value for key, value in message.items() if value is not None}
-        reasoning = next((present[key] for key in _REASONING if key in present), None)
-        found.append(present if reasoning is None else {"thinking": reasoning, **present, "reasoning_content": reasoning})
-    return found
+    def _with_calls(self, message: dict[str, Any]) -> dict[str, Any]:
+        takes_objects, accepted = self._call_form
+        empty = {key: value for key, value in message.items() if key == "content"}
+        if not message.get("content") and accepted and empty not in accepted:
+            message = {key: value for key, value in message.items() if key != "content"} | accepted[0]
+        if takes_objects:
+            return message
+        return message | {"tool_calls": [_with_text_arguments(call) for call in message["tool_calls"]]}
+
+    @cached_property
+    def _takes_text(self) -> bool:
+        return _PROBE in self._probed({"role": "user", "content": _PROBE})
+
+    @cached_property
+    def _takes_parts(self) -> bool:
+        found = self._probed({"role": "user", "content": [{"type": "text", "text": _PROBE}]})
+        # Others print the list, as JSON or as Python does.
+        return _PROBE in found and '"type"' not in found and "'type'" not in found
+
+    @cached_property
+    def _call_form(self) -> tuple[bool, list[dict[str, Any]]]:
+        """Whether the template renders the arguments of a call from an object, like most, or from JSON, like DeepSeek V3's; and what it
+        accepts in place of the content of such a message."""
+        for arguments in ({_PROBE: 1}, f'{{"{_PROBE}": 1}}'):
+            rendered = [(empty, self._probed({"role": "user", "content": "?"}, _call(arguments) | empty)) for empty in _NO_CONTENT]
+            found = [empty for empty, text in rendered if _PROBE in text and f"{{'{_PROBE}'" not in text]
+            if found:
+                return isinstance(arguments, dict), found
+        return True, []
+
+    def _probed(self, *messages: Message) -> str:
+        try:
+            return self._render(messages, False, {}).text
+        except TemplateFailed:
+            return ""
+
+
+def _call(arguments: Any) -> dict[str, Any]:
+    return {"role": "assistant", "tool_calls": [{"type": "function", "function": {"name": "f", "arguments": arguments}}]}
+
+
+def _with_text_arguments(call: Mapping[str, Any]) -> dict[str, Any]:
+    return {**call, "function": {**call["function"], "arguments": json.dumps(call["function"]["arguments"], ensure_ascii=False)}}
 
 
 def _to_json(value: Any, ensure_ascii: bool = False, indent: int | None = None, separators: Any = None, sort_keys: bool = False) -> str:

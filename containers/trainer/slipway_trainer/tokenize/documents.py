@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from slipway_trainer.exits import DataFailed, Settings
-from slipway_trainer.tokenize.examples import KINDS, Example, ExampleReader, shape_of
+from slipway_trainer.tokenize.examples import KINDS, Example, ExampleReader
+from slipway_trainer.tokenize.formats import shape_of
 from slipway_trainer.tokenize.rows import TABLES, UNREADABLE, has_rows, kind, opened, readable, rows
 
 
@@ -120,7 +121,9 @@ def examples(files: Sequence[Path], start: tuple[int, int], reader: ExampleReade
 def _text(found: Any, text_key: str, place: str) -> bytes:
     text = found.get(text_key) if isinstance(found, dict) else None
     if not isinstance(text, str):
-        got = json.dumps(text) if not isinstance(text, bytes) else "bytes"
+        got = "bytes" if isinstance(text, bytes) else json.dumps(text)
+        if text is None and isinstance(found, dict):
+            got = f"{got} and the keys {', '.join(found)}; write conversations, completions or preferences under the keys of their formats"
         raise DataFailed(f"{place}: must have text under {text_key!r}, got {got}; remove the line, or set code.arguments.text-key")
     try:
         return text.encode("utf-8")

@@ -1,4 +1,4 @@
-"""Reads rows of data set files: JSON lines, optionally compressed, and Parquet and Arrow tables.
+"""Reads rows of data set files: JSON lines and arrays, optionally compressed, and Parquet and Arrow tables.
 
 Only tables and zstd need the image's `pyarrow` package.
 """
@@ -7,14 +7,15 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from slipway_trainer.exits import DataFailed, Settings
 
-#: Suffixes of files with one JSON object per line. Other text files are one document each. Both may be compressed.
+#: Suffixes of files with one JSON object per line; a .json file may also be one array. Other text files are one document each. All may be
+#: compressed.
 LINES = (".jsonl", ".json")
 #: Suffixes of tables: Parquet, and Arrow's IPC format as a file or as a stream (`save_to_disk` of Hugging Face datasets).
 TABLES = (".parquet", ".arrow")
@@ -70,6 +71,9 @@ def rows(path: Path, skip: int, column: str | None = None) -> Iterator[Row]:
 
 
 def _lines(path: Path, skip: int) -> Iterator[Row]:
+    if kind(path) == ".json" and _is_array(path):
+        yield from _elements(path, skip)
+        return
     with opened(path) as handle:
         for number, content in enumerate(handle):
             if number >= skip and content.strip():
@@ -80,19 +84,74 @@ def _lines(path: Path, skip: int) -> Iterator[Row]:
                     raise DataFailed(f"{place}: must be one JSON object per line ({error}); correct the line") from error
 
 
+def _is_array(path: Path) -> bool:
+    """Whether a file is one JSON array over several lines, or on its only line."""
+    with opened(path) as handle:
+        first = next((line.strip() for line in handle if line.strip()), b"")
+        return first.startswith(b"[") and (not _is_json(first) or not any(line.strip() for line in handle))
+
+
+def _is_json(content: bytes) -> bool:
+    try:
+        json.loads(content)
+    except ValueError:
+        return False
+    return True
+
+
+def _elements(path: Path, skip: int) -> Iterator[Row]:
+    with opened(path) as handle:
+        try:
+            found = json.load(handle)
+        except ValueError as error:
+            raise DataFailed(f"{path.name}: must be one JSON array, or one JSON object per line ({error}); correct the file") from error
+    for number, value in enumerate(found[skip:], skip):
+        yield Row(number, value, f"{path.name}, element {number + 1}")
+
+
 def _table(path: Path, skip: int, column: str | None) -> Iterator[Row]:
     arrow = _arrow(path)
     try:
         first, batches = _parquet(path, skip, column) if path.suffix == ".parquet" else (0, _ipc(path, column))
         for batch in batches:
+            decoders = _json_columns(batch.schema)
             for number, value in enumerate(batch.to_pylist(), first):
                 if number >= skip:
-                    # Tables have all columns in every row; missing values are null.
-                    present = {name: field for name, field in value.items() if field is not None}
-                    yield Row(number, present, f"{path.name}, row {number + 1}")
+                    yield Row(number, _decoded(_present(value), decoders), f"{path.name}, row {number + 1}")
             first += batch.num_rows
     except arrow.ArrowInvalid as error:
         raise DataFailed(f"{path.name}: must be a {path.suffix[1:]} table ({error}); copy it again or remove it") from error
+
+
+def _present(value: Any) -> Any:
+    """A value of a table without nulls: a table has all keys in every row, and null where a row has none."""
+    if isinstance(value, dict):
+        return {name: _present(field) for name, field in value.items() if field is not None}
+    return [_present(item) for item in value] if isinstance(value, list) else value
+
+
+def _decoded(fields: dict[str, Any], decoders: Mapping[str, Callable[[Any], Any]]) -> dict[str, Any]:
+    return {name: decoders[name](field) if name in decoders else field for name, field in fields.items()}
+
+
+def _json_columns(schema: Any) -> dict[str, Callable[[Any], Any]]:
+    """Functions that decode the columns with JSON inside, which Hugging Face datasets uses for values of several types."""
+    return {field.name: decoded for field in schema if (decoded := _json_decoder(field.type)) is not None}
+
+
+def _json_decoder(kind: Any) -> Callable[[Any], Any] | None:
+    """Decodes the JSON in values of an Arrow type; None if there is none."""
+    from pyarrow import types
+
+    if getattr(kind, "extension_name", "") == "arrow.json":
+        return json.loads
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        inner = _json_decoder(kind.value_type)
+        return None if inner is None else lambda values: [None if value is None else inner(value) for value in values]
+    if types.is_struct(kind):
+        fields = _json_columns(kind)
+        return (lambda value: _decoded(value, fields)) if fields else None
+    return None
 
 
 def _parquet(path: Path, skip: int, column: str | None) -> tuple[int, Iterator[Any]]:

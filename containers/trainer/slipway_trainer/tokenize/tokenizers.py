@@ -1,8 +1,9 @@
 """Tokenizers: convert text to token ids."""
 
 import json
+import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -34,6 +35,8 @@ class Tokenizer(Protocol):
     tool_template: str | None
     #: `bos_token`, `eos_token` and others by name, for chat templates.
     special_tokens: Mapping[str, str]
+    #: Matches the special tokens in a rendered template.
+    markers: re.Pattern[str]
 
     def encode(self, text: bytes) -> list[int]:
         """Encodes a document without special tokens."""
@@ -43,6 +46,9 @@ class Tokenizer(Protocol):
 
     def encode_chat(self, text: str) -> Encoded:
         """Encodes a rendered chat template, which already contains the special tokens."""
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of tokens, with special tokens."""
 
 
 class ByteTokenizer:
@@ -55,6 +61,8 @@ class ByteTokenizer:
     chat_template = None
     tool_template = None
     special_tokens: Mapping[str, str] = {"bos_token": "", "eos_token": end_of_text_token}
+    #: It has no special tokens but one; this is how most templates write theirs.
+    markers = re.compile(r"<\|[^|<>\s]+\|>")
 
     def encode(self, text: bytes) -> list[int]:
         return list(text)
@@ -79,6 +87,10 @@ class ByteTokenizer:
                 place += 1
         return Encoded(ids, lambda character: _first_of(characters, character))
 
+    def decode(self, ids: Sequence[int]) -> str:
+        ended = b"".join(self.end_of_text_token.encode() if one == self.end_of_text else bytes([one]) for one in ids)
+        return ended.decode("utf-8", "replace")
+
 
 def _first_of(characters: list[int], character: int) -> int | None:
     """The first token of the last group of tokens that begins at or before `character`."""
@@ -102,7 +114,10 @@ class FileTokenizer:
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self.name = path.name
-        self.vocabulary_size = self._tokenizer.get_vocab_size()
+        # Ids may have holes.
+        self.vocabulary_size = max(self._tokenizer.get_vocab().values()) + 1
+        special = [token.content for token in self._tokenizer.get_added_tokens_decoder().values() if token.special]
+        self.markers = re.compile("|".join(map(re.escape, sorted(special, key=len, reverse=True))) or "(?!)")
         config = _json_of(path.with_name("tokenizer_config.json"))
         self.special_tokens = _special_tokens(config)
         templates = _templates_of(path, config)
@@ -123,6 +138,9 @@ class FileTokenizer:
     def encode_chat(self, text: str) -> Encoded:
         found = self._tokenizer.encode(text, add_special_tokens=False)
         return Encoded(found.ids, found.char_to_token)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return self._tokenizer.decode(ids, skip_special_tokens=False)
 
 
 def _json_of(path: Path) -> dict[str, Any]:

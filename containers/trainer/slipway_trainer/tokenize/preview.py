@@ -1,0 +1,127 @@
+"""Shows what is trained in the first rows of post-training data, for people to read: as text, and as a page.
+
+`python -m slipway_trainer.tokenize.preview --data FILE` shows it without a job; `slipway validate RUN --data FILE` runs that. It needs no
+PyTorch, only `jinja2`, and `tokenizers` for a tokenizer.json.
+"""
+
+import html
+import sys
+from collections.abc import Sequence
+from itertools import groupby, islice
+from pathlib import Path
+from typing import NamedTuple
+
+from slipway_trainer.exits import Settings, TrainerError, complain
+from slipway_trainer.options import Text, Whole
+from slipway_trainer.tokenize.arguments import options
+from slipway_trainer.tokenize.documents import examples, input_files, kind_of
+from slipway_trainer.tokenize.examples import ExampleReader
+from slipway_trainer.tokenize.reader import open_reader
+from slipway_trainer.tokenize.tokenizers import Tokenizer, load_tokenizer
+
+#: Name of a host's page beside the shards.
+PAGE = "preview-{:05d}.html"
+#: Longest text of a stretch that is shown; the middle of a longer one is left out.
+_CHARACTERS = 2000
+_GREEN, _DIM, _PLAIN = "\033[32m", "\033[2m", "\033[0m"
+_STYLE = (
+    "body{font:14px/1.5 monospace;max-width:60rem;margin:2rem auto;white-space:pre-wrap}"
+    "b{font-weight:normal;background:#bfe8c5;color:#000}span{color:#767676}h2{font-size:1rem;margin:2rem 0 .5rem}"
+)
+
+
+class Stretch(NamedTuple):
+    """Consecutive tokens, all of them with a loss or all without."""
+
+    text: str
+    trained: bool
+    tokens: int
+
+
+class Row(NamedTuple):
+    """An example of a row: one for a conversation or completion, two (chosen and rejected) for a preference."""
+
+    name: str
+    stretches: list[Stretch]
+
+
+def first_rows(files: Sequence[Path], reader: ExampleReader, tokenizer: Tokenizer, count: int) -> list[Row]:
+    """The examples of the first rows. Raises DataFailed with the position of an invalid one."""
+    found = []
+    for line in islice(examples(files, (0, 0), reader), count):
+        for side, example in zip(("chosen", "rejected"), line.examples, strict=False):
+            pairs = groupby(zip(example.tokens, example.targets, strict=True), key=lambda pair: pair[1] == 1)
+            stretches = [(trained, [token for token, _target in group]) for trained, group in pairs]
+            name = f"{files[line.file].name}, row {line.line + 1}" + (f", {side}" if len(line.examples) > 1 else "")
+            found.append(Row(name, [Stretch(tokenizer.decode(ids), trained, len(ids)) for trained, ids in stretches]))
+    return found
+
+
+def as_text(rows: Sequence[Row], colours: bool) -> str:
+    """The rows for a terminal: trained text is green. Without colours, each stretch has lines of its own, and trained ones begin with +."""
+    parts = []
+    for row in rows:
+        parts.append(_heading(row))
+        if colours:
+            parts.append("".join((_GREEN if trained else _DIM) + _shortened(text) + _PLAIN for text, trained, _count in row.stretches))
+        else:
+            for text, trained, _count in row.stretches:
+                lines = _shortened(text).removesuffix("\n").split("\n")
+                parts += [f"{'+' if trained else ' '} {line}" for line in lines]
+    return "\n".join(parts)
+
+
+def as_page(rows: Sequence[Row]) -> str:
+    """The rows as an HTML page."""
+    parts = []
+    for row in rows:
+        marks = [("b" if trained else "span", html.escape(text)) for text, trained, _count in row.stretches]
+        parts.append(f"<h2>{html.escape(_heading(row))}</h2>" + "".join(f"<{tag}>{text}</{tag}>" for tag, text in marks))
+    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>What is trained</title><style>{_STYLE}</style>'
+    return f"{head}<p><b>Text with a loss</b> and <span>text without</span></p>{''.join(parts)}</html>\n"
+
+
+def _heading(row: Row) -> str:
+    trained = sum(stretch.tokens for stretch in row.stretches if stretch.trained)
+    return f"preview: {row.name}: {trained} of {sum(stretch.tokens for stretch in row.stretches)} tokens are trained"
+
+
+def _shortened(text: str) -> str:
+    """The text without characters that control a terminal, and without the middle of a long one."""
+    if len(text) > _CHARACTERS:
+        text = f"{text[: _CHARACTERS // 2]} ... {text[-_CHARACTERS // 2 :]}"
+    return "".join(one if one.isprintable() or one in "\n\t" else repr(one)[1:-1] for one in text)
+
+
+def run(words: list[str]) -> int:
+    """Shows the first rows of `--data`, a file or folder; returns the exit code."""
+    known = options()
+    known.add("data", Text(), "", "file or folder with rows")
+    known.add("rows", Whole(1), 3, "number of rows to show")
+    known.add("html", Text(), "", "file for a page")
+    known.add_flag("colours", "write the colours of a terminal")
+    issues: list[str] = []
+    asked = known.read(words, issues)
+    if not Path(asked.data).exists():
+        issues.append(f"--data: must be a file or folder, got {asked.data or 'none'}; correct the path")
+    if issues:
+        raise Settings(issues)
+    path = Path(asked.data)
+    files = [path] if path.is_file() else input_files(path)
+    kind = kind_of(files)
+    if kind == "text":
+        raise Settings([f"--data: must have conversations, completions or preferences, got text in {path.name}; all of text is trained"])
+    tokenizer = load_tokenizer(asked.tokenizer, asked.end_of_text)
+    reader = open_reader(kind, asked, tokenizer)
+    rows = first_rows(files, reader, tokenizer, asked.rows)
+    print("\n".join([as_text(rows, asked.colours), *(f"note: {note}" for note in reader.notes)]))
+    if asked.html:
+        Path(asked.html).write_text(as_page(rows), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(run(sys.argv[1:]))
+    except TrainerError as error:
+        sys.exit(complain(error))
