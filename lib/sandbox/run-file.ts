@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makeFolder } from '../shared/make-folder';
+import { makeFolder } from '../shared/files/make-folder';
 import { isAlive, killGroup, killMarked, type ProcessRef, sendSignal, startTime } from './processes';
 import { temporaryRoot } from './temporary-root';
 

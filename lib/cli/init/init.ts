@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { makeFolder } from '../../shared/make-folder';
+import { makeFolder } from '../../shared/files/make-folder';
 import { EXIT, UsageError } from '../exit';
 import { writing } from '../page-file';
 import { quoted } from '../quoted';

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { makeFolder } from '../../shared/make-folder';
+import { makeFolder } from '../../shared/files/make-folder';
 import { UsageError } from '../exit';
 import { packageRoot } from '../package-root';
 

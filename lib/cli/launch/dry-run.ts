@@ -11,7 +11,7 @@ import { processingJobRequest } from '../../core/job/processing-request';
 import { trainingJobRequest } from '../../core/job/training-request';
 import { AS_WRITTEN, runOnRung } from '../../core/lifecycle/ladder';
 import { type Archive, sha256 } from '../../shared/archive/archive';
-import { makeFolder } from '../../shared/make-folder';
+import { makeFolder } from '../../shared/files/make-folder';
 import { writing } from '../page-file';
 import { json } from '../terminal';
 import { localDriver } from './driver';
