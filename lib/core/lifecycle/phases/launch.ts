@@ -9,6 +9,7 @@ import { type Attempt, type Checkpoint, type EpochMs, isWaiting, type RunRecord 
 import { chooseResume } from '../resuming/resume';
 import type { JobSituation, Situation } from '../situation';
 import { event, notice } from '../timeline';
+import { waitForCheckpoints } from './back-to-queue';
 import { failRun, stopRun } from './end-run';
 import { vanished } from './finish';
 import { poolAsSeen, takenPool } from './settle-pool';
@@ -98,16 +99,6 @@ const createEffect = (attempt: Attempt): Effect => ({
   resumeFrom: attempt.resumeFrom,
   evidence: { tries: attempt.createTries },
 });
-
-function waitForCheckpoints(record: RunRecord, why: string, now: EpochMs): Move {
-  const alert = notice(record, now, {
-    alert: 'checkpoints-unreadable',
-    about: String(record.attempt?.number ?? 0),
-    text: why,
-    runbook: 'checkpoint',
-  });
-  return move({ notices: [alert] });
-}
 
 /**
  * Settles an attempt whose job may or may not exist: its name is fixed, and the answer to the create call is missing or ambiguous. The name
