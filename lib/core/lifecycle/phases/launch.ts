@@ -160,9 +160,11 @@ function cannotTell(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
 }
 
 function createAgain(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
-  const again = { ...attempt, createTries: attempt.createTries + 1, lastCreateAt: now };
+  // What was concluded while no one could see whether there was a job, a stop too, was about a job that never existed.
+  const { stop, undescribedSince: _, ...own } = attempt;
+  const again = { ...own, createTries: attempt.createTries + 1, lastCreateAt: now };
   return move({
-    changes: { attempt: again },
+    changes: { attempt: again, ...(stop && { state: 'submitting', reason: 'its job is created again' }) },
     events: [
       event(now, 'create-again', `no job named ${attempt.jobName} exists; creating it under the same name`, {
         tries: again.createTries,
