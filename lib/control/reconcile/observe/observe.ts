@@ -45,7 +45,7 @@ export async function observe(
   const isLive = isLiveJob(job);
   const launches = mayLaunch(record, attempt);
   const choosesOne = choosesRung(record, launches, attempt?.phase === 'intent' || (job.kind === 'present' && !isLive));
-  const files = attempt?.phase === 'created' ? attempt.files : undefined;
+  const files = attempt?.files;
   if (files && (isLive || job.kind === 'unreadable'))
     return { ...nothing, job, ...(await observeJob(deps, record, job, files)) };
   if (!attempt && !launches && !choosesOne) return nothing;
@@ -111,7 +111,8 @@ async function observeFiles(deps: ReconcileDeps, whole: WholeRun, job: Observed[
   const { record } = whole;
   const attempt = liveAttempt(record);
   const place = isLocated(whole) ? jobFilesOf(whole) : `the descriptor: ${whole.descriptorError}`;
-  if (attempt?.phase === 'created') {
+  // A job without an answer of its create call may train although Describe fails: only its driver shows that.
+  if (attempt?.phase === 'created' || (attempt && isInDoubt(attempt) && job.kind === 'unreadable')) {
     const seen = await observeJob(deps, record, job, attempt.files ?? place);
     return { ...seen, ...(typeof place !== 'string' && { files: place }) };
   }
