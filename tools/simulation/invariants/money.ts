@@ -67,14 +67,35 @@ export class BooksBalance extends Invariant {
     const { world } = this.scene;
     const billed = run.jobs.reduce((sum, job) => sum + world.prices.billedUsd(job, this.now), 0);
     const booked = bookedUsd(world, run);
-    if (booked === null) return;
+    if (booked === null || run.jobs.some((job) => this.isEndUnknown(run, job))) return;
     const unseen = run.jobs.reduce((sum, job) => sum + this.unseenUsd(run, job), 0);
     // A pool that is kept or has just ended is booked up to its latest possible end.
     const ahead = run.jobs.reduce((sum, job) => sum + this.aheadUsd(job), 0);
     const pools = this.openPoolsUsd(run);
-    const tolerance = SHARE_TOLERANCE * billed + unseen + 0.02;
+    const rounded = run.jobs.reduce((sum, job) => sum + this.secondUsd(job), 0);
+    const tolerance = SHARE_TOLERANCE * billed + unseen + rounded + 0.02;
     if (booked >= billed - tolerance - pools.more && booked <= billed + ahead + tolerance + pools.less) return;
     this.break(`run ${run.id}: booked $${booked.toFixed(2)}, billed $${billed.toFixed(2)}`);
+  }
+
+  /**
+   * Nobody can know when the job trained: it was deleted while Describe failed or the item of its run could not be read, and its heartbeats
+   * could not be read either when its end was judged, or cannot yet.
+   */
+  private isEndUnknown(run: SimRun, job: SimJob): boolean {
+    const { deletedAt } = job;
+    if (deletedAt === undefined) return false;
+    const isUnseen = this.unreadAt(deletedAt).length > 0 || this.isPoisoned(run, UNSEEN_MS, deletedAt);
+    if (!isUnseen) return false;
+    const next = run.jobs[run.jobs.indexOf(job) + 1];
+    const judgedAt = next?.createdAt ?? run.overAt ?? this.now;
+    return this.callFaults('s3:GetObject', deletedAt, judgedAt).length > 0;
+  }
+
+  /** The service reports billed time in whole seconds. */
+  private secondUsd(job: SimJob): number {
+    const held = heldMs(job, this.now);
+    return held > 0 ? (1000 * this.scene.world.prices.jobUsd(job, this.now)) / held : 0;
   }
 
   /**

@@ -95,35 +95,37 @@ export class AsHappened extends Invariant {
     if (job.beatsWithout.includes(REQUIRED_FIELD)) return true;
     const next = run.jobs[run.jobs.indexOf(job) + 1];
     const over = (next?.createdAt ?? run.overAt ?? this.now) + UNREAD_MS;
-    return this.wasGarbled(run, job) || this.callFaults('s3', createdAt, over).length > 0;
+    return this.wasGarbled(run, job, createdAt + startMs(job)) || this.callFaults('s3', createdAt, over).length > 0;
   }
 
-  /** From its first steps to its end, its own code wrote something else in place of the heartbeat. */
-  private wasGarbled({ id, jobs }: SimRun, job: SimJob): boolean {
-    const { createdAt, truth, history } = job;
+  /** From this time to its end, its own code wrote something else in place of the heartbeat. */
+  private wasGarbled({ id, jobs }: SimRun, job: SimJob, since: number): boolean {
     const name = `${id}#${jobs.indexOf(job) + 1}`;
-    const stepsAt = createdAt + (truth?.behaviour.startMs ?? 0) + UNREAD_MS;
-    const endedAt = history.at(-1)?.at ?? this.now;
+    const endedAt = job.history.at(-1)?.at ?? this.now;
     return (this.scene.world.scenario.faults ?? []).some(
       ({ job: of, beats, at = 0, to = Number.POSITIVE_INFINITY }) =>
         of === name &&
         (beats === 'garbled' || beats === 'large') &&
-        at * 1000 < stepsAt &&
+        at * 1000 < since + UNREAD_MS &&
         to * 1000 > endedAt - BEAT_MS,
     );
   }
 
-  /** The only remaining source is its last heartbeat, and the table cannot know more steps than there were. */
+  /**
+   * The only remaining sources are its last heartbeat, if that is one, and its commits; the table cannot know more steps than there were.
+   */
   private ofDeleted(run: SimRun, attempt: Attempt, job: SimJob): string[] {
     const { truth, stepping, beatsWithout } = job;
     const { at: made = -1 } = stepping ?? {};
     const { lastStep } = attempt;
     if ((lastStep ?? -1) > made) return differ('lastStep', lastStep, made, false);
+    if (this.isUnread(run, job)) return [];
+    const saved = truth?.newestStepOf(attempt.number) ?? -1;
+    if (this.wasGarbled(run, job, job.history.at(-1)?.at ?? this.now))
+      return differ('lastStep', lastStep, `${saved} or later`, (lastStep ?? -1) >= saved);
     const isTold =
       truth?.showsSteps && truth.heartbeat && beatsWithout.length === 0 && made > (stepping?.firstStep ?? 0);
-    return isTold && !this.isUnread(run, job)
-      ? differ('lastStep', lastStep, made, lastStep !== null && made - lastStep <= stepsOfBeat(job))
-      : [];
+    return isTold ? differ('lastStep', lastStep, made, lastStep !== null && made - lastStep <= stepsOfBeat(job)) : [];
   }
 
   /** A name may be used again only if nothing in S3 shows that the deleted job ran. */
@@ -156,6 +158,8 @@ export class AsHappened extends Invariant {
 /** Number of periods without instances after it had had them. */
 const pausesOf = ({ history }: SimJob): number =>
   history.filter(({ secondaryStatus }) => secondaryStatus === 'Interrupted').length;
+
+const startMs = ({ truth }: SimJob): number => truth?.behaviour.startMs ?? 0;
 
 /** Maximum number of steps between two heartbeats. */
 const stepsOfBeat = ({ secondsPerStep }: SimJob): number => Math.ceil(BEAT_MS / 1000 / secondsPerStep) + 1;
