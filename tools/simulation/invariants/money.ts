@@ -86,7 +86,11 @@ export class BooksBalance extends Invariant {
     const { deletedAt } = job;
     if (deletedAt === undefined) return false;
     const isUnseen = this.unreadAt(deletedAt).length > 0 || this.isPoisoned(run, UNSEEN_MS, deletedAt);
-    if (!isUnseen) return false;
+    return isUnseen && this.isBeatUnread(run, job, deletedAt);
+  }
+
+  /** Whether the heartbeats of a deleted job could not be read between its deletion and the judgement of its end, or now. */
+  private isBeatUnread(run: SimRun, job: SimJob, deletedAt: SimMs): boolean {
     const next = run.jobs[run.jobs.indexOf(job) + 1];
     const judgedAt = next?.createdAt ?? run.overAt ?? this.now;
     return this.callFaults('s3:GetObject', deletedAt, judgedAt).length > 0;
@@ -151,7 +155,7 @@ export class BooksBalance extends Invariant {
     return isUnread ? this.scene.world.prices.poolUsd(job, keptMs(job, this.now)) : 0;
   }
 
-  /** The end of a deleted job is only known to the precision of a heartbeat, and otherwise by what Describe returned of it. */
+  /** The end of a deleted job is only known to the precision of a heartbeat, or of a look if none can be read. */
   private unseenOfDeletedMs(run: SimRun, job: SimJob): number {
     const { name, truth, deletedAt } = job;
     if (deletedAt === undefined) return 0;
@@ -159,7 +163,8 @@ export class BooksBalance extends Invariant {
     // If Describe never returned it, only its steps show when it had its instances.
     const isUndescribed = attempt?.acceptedAt === undefined || attempt.undescribedSince !== undefined;
     const startMs = isUndescribed ? (truth?.behaviour.startMs ?? 0) + BEAT_MS : 0;
-    return BEAT_MS + startMs + this.unseenSilenceMs(job, deletedAt);
+    const beatMs = this.isBeatUnread(run, job, deletedAt) ? UNSEEN_MS : BEAT_MS;
+    return beatMs + startMs + this.unseenSilenceMs(job, deletedAt);
   }
 
   /** How long before its deletion a job without heartbeats could not be described, or what Describe said could not be stored. */
