@@ -1,5 +1,6 @@
 import { BEAT_MS, changedPoolUsd, warmPoolUsd } from '../../../lib/core/lifecycle/accounting/spend';
 import { CLASS_POLICY, STALE_LIMIT, STALE_PLATFORM_LIMIT } from '../../../lib/core/lifecycle/budgets';
+import { TICK_MS } from '../../../lib/core/lifecycle/health/look';
 import { isEqual } from '../../../lib/core/lifecycle/is-equal';
 import { ledger } from '../../../lib/core/lifecycle/ledger';
 import type { EarlierPool } from '../../../lib/core/lifecycle/record';
@@ -17,8 +18,12 @@ import { trueClass } from './true-class';
 const SECONDS_TOLERANCE = 1;
 const DAY_MS = 86_400_000;
 
+const DESCRIBE = 'sagemaker:DescribeTrainingJob';
+/** Until a deleted job was missing at two looks. */
+const UNSEEN_DELETION_MS = UNSEEN_MS + TICK_MS;
+
 /** Calls without which no run is looked at, or nobody can know what a job costs. */
-const ANSWERS = ['sagemaker:DescribeTrainingJob', 'sagemaker:CreateTrainingJob', 'dynamodb', 'sqs'];
+const ANSWERS = [DESCRIBE, 'sagemaker:CreateTrainingJob', 'dynamodb', 'sqs'];
 
 /** How long a warm pool was kept, and how much less spot costs, is known only once they are over. */
 const isKnownNow = ({ runId, record, jobs }: SimRun): boolean =>
@@ -79,13 +84,14 @@ export class BooksBalance extends Invariant {
   }
 
   /**
-   * Nobody can know when the job trained: it was deleted while Describe failed or the item of its run could not be read, and its heartbeats
-   * could not be read either when its end was judged, or cannot yet.
+   * Nobody can know when the job trained: its run was not looked at or Describe failed when it was deleted, and its heartbeats could not be
+   * read either when its end was judged, or cannot yet.
    */
   private isEndUnknown(run: SimRun, job: SimJob): boolean {
     const { deletedAt } = job;
     if (deletedAt === undefined) return false;
-    const isUnseen = this.unreadAt(deletedAt).length > 0 || this.isPoisoned(run, UNSEEN_MS, deletedAt);
+    const faults = ANSWERS.flatMap((call) => this.callFaults(call, deletedAt - UNSEEN_MS, deletedAt + UNSEEN_MS));
+    const isUnseen = faults.length > 0 || this.isPoisoned(run, UNSEEN_MS, deletedAt);
     return isUnseen && this.isBeatUnread(run, job, deletedAt);
   }
 
@@ -135,7 +141,8 @@ export class BooksBalance extends Invariant {
   private unseenUsd(run: SimRun, job: SimJob): number {
     const ended = job.deletedAt ?? job.endedAt;
     if (isReplaced(run, job)) return this.scene.world.prices.billedUsd(job, this.now);
-    const isNew = isLive(job) || (ended !== undefined && this.now - ended < UNSEEN_MS) || this.isEndUnread(ended);
+    const unseenMs = job.deletedAt === undefined ? UNSEEN_MS : UNSEEN_DELETION_MS;
+    const isNew = isLive(job) || (ended !== undefined && this.now - ended < unseenMs) || this.isEndUnread(ended);
     if (job.startedAt === undefined) return 0;
     const hours = heldMs(job, this.now) / 3_600_000;
     const perHour = hours > 0 ? this.scene.world.prices.billedUsd(job, this.now) / hours : 0;
@@ -151,7 +158,7 @@ export class BooksBalance extends Invariant {
   private unseenPoolUsd(job: SimJob): number {
     const { deletedAt, endedAt, pool } = job;
     if (!pool || deletedAt === undefined || endedAt === undefined) return 0;
-    const isUnread = this.callFaults('sagemaker:DescribeTrainingJob', endedAt, deletedAt).length > 0;
+    const isUnread = this.callFaults(DESCRIBE, endedAt, deletedAt).length > 0;
     return isUnread ? this.scene.world.prices.poolUsd(job, keptMs(job, this.now)) : 0;
   }
 
@@ -180,7 +187,7 @@ export class BooksBalance extends Invariant {
 
   /** Faults because of which a job's end at this time is not seen by Describe. */
   private unreadAt(ended: SimMs) {
-    return this.callFaults('sagemaker:DescribeTrainingJob', ended - UNSEEN_MS, ended + UNSEEN_MS);
+    return this.callFaults(DESCRIBE, ended - UNSEEN_MS, ended + UNSEEN_MS);
   }
 
   /**
@@ -196,16 +203,18 @@ export class BooksBalance extends Invariant {
     return ended !== undefined && this.isDescribeTroubled && this.unreadAt(ended).length > 0;
   }
 
-  /** Whether answers of Describe are older than a tick, or were until a short time ago. */
+  /** Whether answers of Describe are older than a tick or empty, or were until a short time ago: what a job costs is then an estimate. */
   private isDescribedLate(): boolean {
     return (this.scene.world.scenario.faults ?? []).some(
-      ({ describeLagSeconds = 0, at = 0, to = Number.POSITIVE_INFINITY }) =>
-        describeLagSeconds > 60 && at * 1000 <= this.now && to * 1000 + UNSEEN_MS >= this.now,
+      ({ call, empty, describeLagSeconds = 0, at = 0, to = Number.POSITIVE_INFINITY }) =>
+        (describeLagSeconds > 60 || (empty === true && call === DESCRIBE)) &&
+        at * 1000 <= this.now &&
+        to * 1000 + UNSEEN_MS >= this.now,
     );
   }
 
   private get isDescribeTroubled(): boolean {
-    return this.scene.troubles.calmSince(['sagemaker:DescribeTrainingJob']) > this.now;
+    return this.scene.troubles.calmSince([DESCRIBE]) > this.now;
   }
 
   private skewSeconds(): number {
