@@ -1,7 +1,7 @@
 import { PutObjectTaggingCommand, type S3Client } from '@aws-sdk/client-s3';
 import { bucketAndKey } from '../../../core/config/formats/s3-uri';
 import { LEFTOVER_TAG } from '../../../core/contracts/storage';
-import { withSend } from '../../shared/deadline';
+import { whileTimeRemains } from '../../shared/deadline';
 import type { ReconcileDeps } from '../deps';
 import { AT_ONCE, byStep, MARKER, markersIn, matchesMarker } from './checkpoints';
 import { listFolder } from './folders';
@@ -49,7 +49,7 @@ export async function tagLeftovers(
   prefixUri: string,
   marker = `*/${MARKER}`,
 ): Promise<{ found: number; tagged: number }> {
-  const s3 = whileInTime(deps);
+  const s3 = whileTimeRemains(deps.s3, RESERVE_MS, deps.remainingMs);
   const found = await leftovers(s3, prefixUri, marker);
   const tagged = found.slice(0, MAX);
   const Tagging = { TagSet: [{ Key: LEFTOVER_TAG.key, Value: LEFTOVER_TAG.value }] };
@@ -58,10 +58,3 @@ export async function tagLeftovers(
   );
   return { found: found.length, tagged: tagged.length };
 }
-
-/** The client, as long as enough time remains to write the run. */
-const whileInTime = ({ s3, remainingMs }: Pick<ReconcileDeps, 's3' | 'remainingMs'>): S3Client =>
-  withSend(s3, (send, command, options) => {
-    if (remainingMs && remainingMs() < RESERVE_MS) throw new Error('too little time is left in this invocation');
-    return send(command, options);
-  });

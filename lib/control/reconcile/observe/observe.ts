@@ -161,7 +161,7 @@ async function ownCheckpoints(
     return { kind: 'listed', committed: [], torn: [] };
   const { badCheckpoints: bad, committed } = record;
   const live = { enough: 1, ...(isSteady(record) && { known: committed }) };
-  const listed = await listCheckpoints(deps.s3, prefix, { marker, bad, ...(isLive && live) });
+  const listed = await listCheckpoints(deps, prefix, { marker, bad, ...(isLive && live) });
   if (marker !== undefined || !committed || !isEmpty(listed) || isOldEnd(record, deps.now().getTime())) return listed;
   return { kind: 'unreadable', error: `step ${committed.step} was committed, and nothing is listed below ${prefix}` };
 }
