@@ -95,20 +95,27 @@ export class AsHappened extends Invariant {
     if (job.beatsWithout.includes(REQUIRED_FIELD)) return true;
     const next = run.jobs[run.jobs.indexOf(job) + 1];
     const over = (next?.createdAt ?? run.overAt ?? this.now) + UNREAD_MS;
-    return this.wasGarbled(run, job, createdAt + startMs(job)) || this.callFaults('s3', createdAt, over).length > 0;
+    return this.wasNeverRead(run, job) || this.callFaults('s3', createdAt, over).length > 0;
   }
 
-  /** From this time to its end, its own code wrote something else in place of the heartbeat. */
-  private wasGarbled({ id, jobs }: SimRun, job: SimJob, since: number): boolean {
+  /** Its own code wrote something else in place of the heartbeat from its first steps on, or from before what was read could be stored. */
+  private wasNeverRead(run: SimRun, job: SimJob): boolean {
+    const { createdAt, truth } = job;
+    const since = this.garbledSince(run, job) ?? Number.POSITIVE_INFINITY;
+    const isEarly = since < createdAt + (truth?.behaviour.startMs ?? 0) + UNREAD_MS;
+    return isEarly || (since < this.now && this.callFaults('dynamodb', createdAt, since).length > 0);
+  }
+
+  /** Since when its own code wrote something else in place of the heartbeat, until its end; undefined when its last one was the driver's. */
+  private garbledSince({ id, jobs }: SimRun, job: SimJob): number | undefined {
     const name = `${id}#${jobs.indexOf(job) + 1}`;
     const endedAt = job.history.at(-1)?.at ?? this.now;
-    return (this.scene.world.scenario.faults ?? []).some(
-      ({ job: of, beats, at = 0, to = Number.POSITIVE_INFINITY }) =>
-        of === name &&
-        (beats === 'garbled' || beats === 'large') &&
-        at * 1000 < since + UNREAD_MS &&
-        to * 1000 > endedAt - BEAT_MS,
+    const found = (this.scene.world.scenario.faults ?? []).find(
+      ({ job: of, beats, to = Number.POSITIVE_INFINITY }) =>
+        of === name && (beats === 'garbled' || beats === 'large') && to * 1000 > endedAt - BEAT_MS,
     );
+    const at = found && (found.at ?? 0) * 1000;
+    return at !== undefined && at < endedAt ? at : undefined;
   }
 
   /**
@@ -121,7 +128,7 @@ export class AsHappened extends Invariant {
     if ((lastStep ?? -1) > made) return differ('lastStep', lastStep, made, false);
     if (this.isUnread(run, job)) return [];
     const saved = truth?.newestStepOf(attempt.number) ?? -1;
-    if (this.wasGarbled(run, job, job.history.at(-1)?.at ?? this.now))
+    if (this.garbledSince(run, job) !== undefined)
       return differ('lastStep', lastStep, `${saved} or later`, (lastStep ?? -1) >= saved);
     const isTold =
       truth?.showsSteps && truth.heartbeat && beatsWithout.length === 0 && made > (stepping?.firstStep ?? 0);
@@ -158,8 +165,6 @@ export class AsHappened extends Invariant {
 /** Number of periods without instances after it had had them. */
 const pausesOf = ({ history }: SimJob): number =>
   history.filter(({ secondaryStatus }) => secondaryStatus === 'Interrupted').length;
-
-const startMs = ({ truth }: SimJob): number => truth?.behaviour.startMs ?? 0;
 
 /** Maximum number of steps between two heartbeats. */
 const stepsOfBeat = ({ secondsPerStep }: SimJob): number => Math.ceil(BEAT_MS / 1000 / secondsPerStep) + 1;
