@@ -29,7 +29,7 @@ export class AsHappened extends Invariant {
         ...attempts.flatMap((attempt) => this.ofAttempt(run, attempt)),
         ...run.jobs.filter((job) => isReplaced(run, job)).flatMap((job) => this.ofReplaced(run, job)),
         ...countedOtherwise(run, attempts, timelineOf(this.scene.world, run), this.now),
-        ...earlierFailures(run, this.now),
+        ...earlierFailures(run),
       ];
       for (const what of differences) this.break(`run ${run.id}: ${what}`);
     }
