@@ -117,7 +117,6 @@ describe('who may be asked to leave', () => {
       running: [{ runId: 'holder', team: 'nlp', instances: 2, needs: { [TYPE]: 2 } }],
       pools: { [TYPE]: { limit: 2, usedByOthers: 0, name: TYPE } },
       shares: {},
-      completed: new Set(),
       now: world.now(),
     };
     await makeRoom(world.reconcile, input, [holder], needs);
@@ -183,7 +182,6 @@ describe('room that is kept', () => {
           running: [{ runId: 'r', team: 'nlp', instances: 2, needs: needs.of(holder) }],
           pools: { [TYPE]: { limit, usedByOthers: 0, name: TYPE } },
           shares: {},
-          completed: new Set(),
           now: T0,
         },
         { admitted: [], sizes: {}, waits: [] },
@@ -216,7 +214,7 @@ test('a run waits for the run of an id, or for the newest other one of a name in
   const found = await awaitedRuns(world.reconcile, [
     admitted({ runId: 'me', after: ['b1', 'latest:base', 'gone', 'latest:gone'] }),
   ]);
-  expect([...found].map(([wanted, run]) => [wanted, run?.runId])).toEqual([
+  expect([...(found.get('me') ?? [])].map(([wanted, run]) => [wanted, run?.runId])).toEqual([
     ['b1', 'b1'],
     ['latest:base', 'b2'],
     ['gone', undefined],

@@ -267,7 +267,7 @@ export class WaitingRuns {
     return this.world.runs.some((run) =>
       name === undefined
         ? run.runId === wanted && run.state === 'completed'
-        : run !== waiter && run.truth?.spec.name === name && run.state === 'completed',
+        : run !== waiter && run.team === waiter.team && run.truth?.spec.name === name && run.state === 'completed',
     );
   }
 }
