@@ -1,6 +1,7 @@
 import { PutObjectTaggingCommand, type S3Client } from '@aws-sdk/client-s3';
 import { bucketAndKey } from '../../../core/config/formats/s3-uri';
 import { LEFTOVER_TAG } from '../../../core/contracts/storage';
+import { eachInTurn } from '../../../shared/aws/pace';
 import { whileTimeRemains } from '../../shared/deadline';
 import type { ReconcileDeps } from '../deps';
 import { AT_ONCE, byStep, MARKER, markersIn, matchesMarker } from './checkpoints';
@@ -22,20 +23,12 @@ async function leftovers(s3: S3Client, prefixUri: string, marker: string): Promi
   const { folders } = await listFolder(s3, prefixUri);
   const found: string[] = [];
   const own = byStep(folders).filter((folder) => matchesMarker(first, folder.slice(0, -1)));
-  await eachOf(own.slice(0, MAX_FOLDERS), async (folder) => {
+  await eachInTurn(own.slice(0, MAX_FOLDERS), AT_ONCE, async (folder) => {
     if (found.length >= MAX || (await markersIn(s3, prefixUri, folder, rest)).length > 0) return;
     const { objects } = await listFolder(s3, `${prefixUri}${folder}`, { deep: true, most: MAX });
     for (const name of objects.keys()) found.push(`${folder}${name}`);
   });
   return found;
-}
-
-async function eachOf<T>(items: readonly T[], act: (item: T) => Promise<unknown>): Promise<void> {
-  const waiting = [...items];
-  const work = async () => {
-    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await act(item);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
 }
 
 /**
@@ -53,7 +46,7 @@ export async function tagLeftovers(
   const found = await leftovers(s3, prefixUri, marker);
   const tagged = found.slice(0, MAX);
   const Tagging = { TagSet: [{ Key: LEFTOVER_TAG.key, Value: LEFTOVER_TAG.value }] };
-  await eachOf(tagged, (name) =>
+  await eachInTurn(tagged, AT_ONCE, (name) =>
     s3.send(new PutObjectTaggingCommand({ ...bucketAndKey(`${prefixUri}${name}`), Tagging })),
   );
   return { found: found.length, tagged: tagged.length };
