@@ -74,10 +74,10 @@ export class UnknownTold extends Invariant {
     }
   }
 
+  /** Of several faults of a call the first one takes effect. */
   private isDenied(): boolean {
-    return this.callFaults('sagemaker:DescribeTrainingJob', this.now, this.now).some(
-      ({ error, key, nth }) => error !== undefined && key === undefined && nth === undefined,
-    );
+    const faults = this.callFaults('sagemaker:DescribeTrainingJob', this.now, this.now);
+    return faults.find(({ key, nth }) => key === undefined && nth === undefined)?.error !== undefined;
   }
 
   private isNew(run: SimRun, job: SimJob): boolean {
