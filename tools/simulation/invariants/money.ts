@@ -162,7 +162,7 @@ export class BooksBalance extends Invariant {
     return isUnread ? this.scene.world.prices.poolUsd(job, keptMs(job, this.now)) : 0;
   }
 
-  /** The end of a deleted job is only known to the precision of a heartbeat, or of a look if none can be read. */
+  /** The end of a deleted job is only known to the precision of a heartbeat, or of a look if there was none or none can be read. */
   private unseenOfDeletedMs(run: SimRun, job: SimJob): number {
     const { name, truth, deletedAt } = job;
     if (deletedAt === undefined) return 0;
@@ -170,7 +170,8 @@ export class BooksBalance extends Invariant {
     // If Describe never returned it, only its steps show when it had its instances.
     const isUndescribed = attempt?.acceptedAt === undefined || attempt.undescribedSince !== undefined;
     const startMs = isUndescribed ? (truth?.behaviour.startMs ?? 0) + BEAT_MS : 0;
-    const beatMs = this.isBeatUnread(run, job, deletedAt) ? UNSEEN_MS : BEAT_MS;
+    const hasDriver = job.history.some(({ secondaryStatus }) => secondaryStatus === 'Training');
+    const beatMs = !hasDriver || this.isBeatUnread(run, job, deletedAt) ? UNSEEN_MS : BEAT_MS;
     return beatMs + startMs + this.unseenSilenceMs(job, deletedAt);
   }
 
