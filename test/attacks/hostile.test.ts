@@ -1,5 +1,9 @@
 // Objects that the code of a run writes: heartbeat, failure file, markers.
+import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { describe, expect, test } from 'vitest';
+import { reconcileRun } from '../../lib/control/reconcile/reconcile-run';
+import { RESERVE_MS } from '../../lib/control/shared/deadline';
+import { RECONCILE_TIMEOUT_SECONDS } from '../../lib/core/contracts/launcher';
 import { type FakeWorld, fakeWorld, RUN_FILE } from '../control/support/fake-world';
 
 async function training(runFile = RUN_FILE) {
@@ -119,6 +123,42 @@ describe('a marker of a checkpoint', () => {
     ['a negative step', 'step-40/', { step: -40 }],
   ])('with %s is no checkpoint', async (_, folder, marker) => {
     expect(await committed(folder, marker)).toBeNull();
+  });
+});
+
+describe('checkpoints with more objects than can be looked at', () => {
+  test('keep their run from no stop within one invocation', async () => {
+    const { world, runId } = await training();
+    const name = `research-${runId}-a001`;
+    const began = world.now();
+    const Prefix = (step: number) => ({ Prefix: `runs/nlp/${runId}/step-${step}/` });
+    world.s3.mock.on(ListObjectsV2Command).callsFake((input) => {
+      world.pass(200);
+      if (input.Delimiter) return { CommonPrefixes: [1, 2, 3].map(Prefix) };
+      const page = Number(input.ContinuationToken ?? 0);
+      const Contents = Array.from({ length: 1000 }, (_, i) => ({
+        Key: `${input.Prefix}${String(page * 1000 + i).padStart(9, '0')}`,
+        Size: 1,
+        LastModified: new Date(began),
+      }));
+      return { Contents, IsTruncated: true, NextContinuationToken: String(page + 1) };
+    });
+    await world.ask({ action: 'stop', runId });
+    const remainingMs = () => RECONCILE_TIMEOUT_SECONDS * 1000 - RESERVE_MS - (world.now() - began);
+    await reconcileRun({ ...world.reconcile, remainingMs }, runId);
+    expect(world.sagemaker.job(name).status).toBe('Stopping');
+    expect(remainingMs()).toBeGreaterThan(0);
+  });
+
+  test('do not let their run begin again: a person is told that they cannot be read', async () => {
+    const { world, runId } = await training();
+    const marker = 'x'.repeat(8 * 1024 * 1024 + 1);
+    world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/step-40/COMMITTED.json`, marker);
+    world.end(`research-${runId}-a001`, 'Failed', 'InternalServerError: We encountered an internal error.');
+    await world.tick(5);
+    await world.tick(5);
+    expect(world.sagemaker.calls.create).toBe(1);
+    expect(world.published.join()).toContain('step-40/COMMITTED.json has 8388609 bytes');
   });
 });
 

@@ -7,7 +7,7 @@ import { sendMessage } from '../shared/queue';
 import { isQueued } from '../shared/queue-runs';
 import { changeRun } from './change-run';
 import type { ControlDeps } from './deps';
-import { budgetRefusal, closedRefusal, findOwnRun, refusal } from './own-run';
+import { anotherRunRefusal, closedRefusal, findOwnRun, refusal } from './own-run';
 
 /** Records that the run should stop. Stopping a run that is over is not an error. */
 export async function stopRun(
@@ -48,7 +48,7 @@ export async function resumeRun(
     return refusal(issue('run/not-resumable', 'error', '', text));
   }
   const isNew = own.desired !== 'run' || isOver(own);
-  const refused = (await closedRefusal(deps)) ?? (isNew ? await budgetRefusal(deps, team) : undefined);
+  const refused = (await closedRefusal(deps)) ?? (isNew ? await anotherRunRefusal(deps, team) : undefined);
   if (refused) return refused;
   const record = await changeRun(deps, own, (r) => askResume(r, deps.now().getTime()));
   return wake(deps, own, record);

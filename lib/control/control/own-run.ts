@@ -1,9 +1,9 @@
 import { type Issue, issue } from '../../core/config/issue';
 import type { Refusal } from '../../core/contracts/control';
-import type { RunRecord } from '../../core/lifecycle/record';
+import { isOver, type RunRecord } from '../../core/lifecycle/record';
 import { readDescriptor } from '../shared/descriptors';
 import { UnreadableItem } from '../shared/stored';
-import { spentBudget } from '../shared/team-budget';
+import { type SpentBudget, spentBudget } from '../shared/team-budget';
 import type { ControlDeps, ReadDeps } from './deps';
 
 /** A refusal with these issues. */
@@ -37,16 +37,31 @@ export async function closedRefusal(deps: ControlDeps): Promise<Refusal | undefi
   return refusal(issue('environment/closed', 'error', 'environment', text));
 }
 
-/** A refusal when the team's budget for the month is spent, so that it may not start or resume runs; otherwise undefined. */
-export async function budgetRefusal(deps: ControlDeps, team: string): Promise<Refusal | undefined> {
-  const spent = await spentBudget(deps, await readDescriptor(deps, team));
-  if (!spent) return undefined;
-  const { spentUsd, budgetUsd, until } = spent;
-  return refusal(
-    issue('guardrails/team-budget', 'error', `teams.${team}.budgetUsdPerMonth`, {
-      must: `must not be spent: ${budgetUsd} USD this month`,
-      got: `${spentUsd.toFixed(2)} USD in the ledger of runs`,
-      fix: `wait until ${until.toISOString().slice(0, 10)}, or ask the platform team for a larger budget`,
-    }),
-  );
+/** Runs of a team that have not ended: each pass of the queue, which serves all teams, reads every one that waits. */
+const MAX_LIVE_RUNS = 2000;
+
+/**
+ * A refusal when the team may have no further live run, because its budget for the month is spent or too many of its runs have not ended;
+ * otherwise undefined.
+ */
+export async function anotherRunRefusal(deps: ControlDeps, team: string): Promise<Refusal | undefined> {
+  const active = await deps.store.active();
+  const spent = await spentBudget(deps, await readDescriptor(deps, team), active);
+  if (spent) return refusal(budgetIssue(team, spent));
+  const live = active.filter((run) => run.team === team && !isOver(run)).length;
+  return live < MAX_LIVE_RUNS ? undefined : refusal(liveRunsIssue(team, live));
 }
+
+const budgetIssue = (team: string, { budgetUsd, spentUsd, until }: SpentBudget): Issue =>
+  issue('guardrails/team-budget', 'error', `teams.${team}.budgetUsdPerMonth`, {
+    must: `must not be spent: ${budgetUsd} USD this month`,
+    got: `${spentUsd.toFixed(2)} USD in the ledger of runs`,
+    fix: `wait until ${until.toISOString().slice(0, 10)}, or ask the platform team for a larger budget`,
+  });
+
+const liveRunsIssue = (team: string, got: number): Issue =>
+  issue('guardrails/live-runs', 'error', `runs of team ${team}`, {
+    must: `must be at most ${MAX_LIVE_RUNS} that have not ended`,
+    got,
+    fix: 'stop those that are not needed; see slipway list --active',
+  });

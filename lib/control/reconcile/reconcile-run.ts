@@ -7,6 +7,7 @@ import type { CreateOutcome, Observed } from '../../core/lifecycle/observed';
 import { type Attempt, type EpochMs, isOver, type JobFiles, type RunRecord } from '../../core/lifecycle/record';
 import { describeError } from '../shared/errors';
 import { sendMessage } from '../shared/queue';
+import { isQueued } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
 import { announce, applyEffects } from './effects/apply-effects';
 import { tagLeftovers } from './observe/leftovers';
@@ -132,7 +133,7 @@ async function carryOut(
     for (const line of save.events)
       deps.log('info', line.text, { runId: save.record.runId, what: line.what, ...line.evidence });
     await announce(deps, subject.record, save.record);
-    if (freesCapacity(subject.record, save.record)) {
+    if (changesQueue(subject.record, save.record)) {
       const { runId, version } = save.record;
       await sendMessage(deps.sqs, deps.queueUrl, { kind: 'admit', runId }, `${runId}/${version}`);
     }
@@ -188,6 +189,6 @@ async function filesOf(subject: Subject, { files }: Attempt): Promise<JobFiles |
   return whole && isLocated(whole) ? jobFilesOf(whole) : files;
 }
 
-/** A run that ended or went back to the queue may make room for another run. */
-export const freesCapacity = (before: RunRecord, after: RunRecord): boolean =>
-  (isOver(after) && !isOver(before)) || (before.admitted && !after.admitted);
+/** A run that ended or returned its room may make room for another run, and one that joins the queue may start at once. */
+export const changesQueue = (before: RunRecord, after: RunRecord): boolean =>
+  (isOver(after) && !isOver(before)) || (before.admitted && !after.admitted) || (isQueued(after) && !isQueued(before));

@@ -25,6 +25,20 @@ export const withSend = <T extends object>(
   });
 
 /**
+ * The client as long as so much time remains, so that many calls leave time for what must follow them. Then its calls throw.
+ * @param remainingMs of the invocation. @default unlimited
+ */
+export const whileTimeRemains = <T extends object>(
+  client: T,
+  reserveMs: number,
+  remainingMs: (() => number) | undefined,
+): T =>
+  withSend(client, (send, command, options) => {
+    if (remainingMs && remainingMs() < reserveMs) throw new Error('too little time is left in this invocation');
+    return send(command, options);
+  });
+
+/**
  * The end of the current invocation. A process serves one invocation at a time, so that one object suffices for all of its clients. Without
  * it, a service that does not answer would block an invocation until Lambda ends it, and a FIFO message group until the visibility timeout
  * ends.

@@ -4,9 +4,13 @@ import { isOver, type RunRecord } from '../../core/lifecycle/record';
 import type { PoolNeeds, QueuedRun, RunningRun } from '../../core/queue/run';
 import type { JobInstances } from '../../core/quota';
 
-/** Whether the run waits for the queue to admit it. */
+/** Whether the run waits for the queue to admit it: not while the end of its job is to be judged first. */
 export const isQueued = (record: RunRecord): boolean =>
-  !isOver(record) && record.confirmed && !record.admitted && record.desired === 'run';
+  !isOver(record) &&
+  record.confirmed &&
+  !record.admitted &&
+  record.desired === 'run' &&
+  record.attempt?.phase !== 'created';
 
 /** Whether the run holds capacity, or is about to. */
 export const holdsCapacity = (record: RunRecord): boolean => !isOver(record) && record.admitted;

@@ -1,13 +1,14 @@
+import { BoundedMap } from './bounded-map';
+
 /**
  * Memoizes a pure function of a string, keeping its latest results: the documents of the run table are read far more often than they
  * change. Results are shared, so callers must not modify them.
  * @param most number of results to keep; the oldest is dropped first
  */
 export function remember<T>(read: (text: string) => T, most = 500): Remembered<T> {
-  const known = new Map<string, T>();
+  const known = new BoundedMap<T>(most);
   const keep = (text: string, made: T) => {
-    known.set(text, made);
-    if (known.size > most) known.delete(known.keys().next().value as string);
+    known.set(text, made, text.length);
     return made;
   };
   return Object.assign((text: string) => known.get(text) ?? keep(text, read(text)), { keep });

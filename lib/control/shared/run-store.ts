@@ -26,6 +26,7 @@ import {
 import { bookedUsd } from '../../core/lifecycle/accounting/month-spend';
 import type { TimelineEvent } from '../../core/lifecycle/action';
 import type { Attempt, RunRecord } from '../../core/lifecycle/record';
+import { BoundedMap } from './bounded-map';
 import { changedItems, expiring, expiryOf } from './expiry';
 import {
   closedKey,
@@ -52,7 +53,7 @@ import {
 import { remember } from './remember';
 import { findAttempt, findLine, findNames, findQueueDocument, readIntent, readRecord, UnreadableItem } from './stored';
 
-/** Number of intents that a process keeps, about 15 KB each; the oldest is dropped first. */
+/** Number of intents that a process keeps, about 15 KB each. */
 const MAX_INTENTS = 2000;
 
 /** Number of items in one transaction, which may have 4 MB. */
@@ -96,7 +97,7 @@ const queueOf = remember(findQueueDocument, 10);
 export class RunStore {
   /** RUN items that the last listing of active runs could not read. */
   unreadable: readonly UnreadableItem[] = [];
-  private readonly intents = new Map<string, RunIntent>();
+  private readonly intents = new BoundedMap<RunIntent>(MAX_INTENTS);
   private listed: Listed = new Map();
 
   constructor(
@@ -134,8 +135,7 @@ export class RunStore {
     const item = await this.get(intentKey(runId));
     if (!item) return undefined;
     const intent = readItem(item, (it) => intentOf(textOf(it)));
-    this.intents.set(runId, intent);
-    if (this.intents.size > MAX_INTENTS) this.intents.delete(this.intents.keys().next().value as string);
+    this.intents.set(runId, intent, textOf(item).length);
     return intent;
   }
 

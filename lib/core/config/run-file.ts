@@ -39,6 +39,7 @@ export const runFileSchema = z.strictObject({
     }),
   after: z
     .array(words(128))
+    .max(50)
     .optional()
     .meta({
       description: 'Runs that must complete before this run starts: run IDs, or `latest:<run name>`.',

@@ -94,7 +94,9 @@ export function askResume(record: RunRecord, now: EpochMs): IntentChange | undef
   if (!isResumable(record)) return undefined;
   if (!isOver(record)) {
     if (record.desired === 'run') return undefined;
-    return changed({ ...record, desired: 'run' }, event(now, 'resume-asked', 'resume asked while stopping'));
+    const { stop, handOver } = liveAttempt(record) ?? {};
+    const reason = (stop ?? handOver)?.text ?? 'resumed while it was being stopped';
+    return changed({ ...record, desired: 'run', reason }, event(now, 'resume-asked', 'resume asked while stopping'));
   }
   const next: RunRecord = {
     ...record,

@@ -66,6 +66,7 @@ function causeAfter(line: TimelineEvent, before: Cause): Cause | undefined {
     case 'run-confirmed':
       return 'queued';
     case 'run-preempted':
+    case 'room-returned':
       return 'queued';
     case 'resume-asked':
       return before === 'stopped' ? 'queued' : undefined;

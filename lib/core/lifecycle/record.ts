@@ -346,7 +346,7 @@ export interface RunRecord {
   readonly roomFor?: { readonly rungId: string; readonly since: EpochMs };
   /** When an elastic run last failed to get capacity for a size. @default - never */
   readonly sizeFailedAt?: EpochMs;
-  /** When it last went back to the queue to make room for another run. @default - never */
+  /** When it last went back to the queue because another run may use its room. @default - never */
   readonly preemptedAt?: EpochMs;
   readonly endedAt?: EpochMs;
   /** When attempts of the last day failed, oldest first. @default - none */

@@ -9,8 +9,6 @@ export interface QueueInput extends TeamFacts {
   waiting: readonly QueuedRun[];
   running: readonly RunningRun[];
   pools: Readonly<Record<string, PoolLimit>>;
-  /** Ids of completed runs, and `latest:<name>` where the newest run of that name is completed. */
-  completed: ReadonlySet<string>;
   /** Epoch milliseconds. */
   now: number;
 }
@@ -120,10 +118,9 @@ function reasonToYield(
   return undefined;
 }
 
-function notReady(run: QueuedRun, { completed, now }: QueueInput): string | undefined {
+function notReady(run: QueuedRun, { now }: QueueInput): string | undefined {
   if (run.hold !== undefined) return run.hold;
-  const open = run.after.filter((id) => !completed.has(id));
-  if (open.length > 0) return `waits for ${open.join(', ')}`;
+  if (run.after.length > 0) return `waits for ${run.after.join(', ')}`;
   if (run.notBefore === undefined || run.notBefore <= now) return undefined;
   // A run with a start time joins the queue no earlier than that time; other runs wait because of a backoff.
   return run.queuedAt >= run.notBefore

@@ -34,7 +34,7 @@ export interface QueuedRun extends RunningRun {
   queuedAt: number;
   /** Start of the current wait, epoch milliseconds: a preempted run has trained since it first joined. @default `queuedAt` */
   waitingSince?: number;
-  /** Run ids, or `latest:<run name>`, that must have completed first. */
+  /** Run ids, or `latest:<run name>`, that must complete first and have not. */
   after: readonly string[];
   /** Why its team may not start new runs now. @default - it may */
   hold?: string;

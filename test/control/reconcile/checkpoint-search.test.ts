@@ -137,7 +137,7 @@ test.each([1e12, -1, 1.5])('a marker of step %s makes no checkpoint', (step) => 
 test('an object with a number of 20 digits where its step would be is no checkpoint of own code', async () => {
   const s3 = fakeS3(() => 1000);
   for (const name of ['out-99999999999999999999/done', 'out-5/done', 'final/done']) s3.put(`b/run/${name}`, 'x');
-  expect(await listCheckpoints(s3.client, P, { marker: '*/done' })).toMatchObject({
+  expect(await listCheckpoints({ s3: s3.client }, P, { marker: '*/done' })).toMatchObject({
     committed: [
       { uri: `${P}out-5/`, step: 5 },
       { uri: `${P}final/`, step: 0 },
@@ -157,7 +157,7 @@ test('the marker of own code is looked for only in folders that it can match', a
     now = at;
     s3.put(`b/run/${name}`, 'x');
   }
-  expect(await listCheckpoints(s3.client, P, { marker: 'out-*/rank-*/done' })).toEqual({
+  expect(await listCheckpoints({ s3: s3.client }, P, { marker: 'out-*/rank-*/done' })).toEqual({
     kind: 'listed',
     committed: [
       { uri: `${P}out-40/rank-0/`, step: 40, attempt: null },
@@ -168,13 +168,15 @@ test('the marker of own code is looked for only in folders that it can match', a
     committedAt: { [`${P}out-5/rank-0/`]: 3000, [`${P}out-40/rank-0/`]: 2000 },
   });
   s3.failList(new Error('503'));
-  expect(await listCheckpoints(s3.client, P)).toEqual({ kind: 'unreadable', error: 'Error: 503' });
+  expect(await listCheckpoints({ s3: s3.client }, P)).toEqual({ kind: 'unreadable', error: 'Error: 503' });
 });
 
 test('a marker whose path has no number is that of step 0', async () => {
   const s3 = fakeS3(() => 1000);
   s3.put('b/run/done', 'x');
-  expect(await listCheckpoints(s3.client, P, { marker: 'done' })).toMatchObject({ committed: [{ uri: P, step: 0 }] });
+  expect(await listCheckpoints({ s3: s3.client }, P, { marker: 'done' })).toMatchObject({
+    committed: [{ uri: P, step: 0 }],
+  });
 });
 
 describe('many folders', () => {
@@ -187,7 +189,7 @@ describe('many folders', () => {
     const s3 = fakeS3(() => 1000);
     const folder = (step: number) => marker.replace('*/DONE', `s${step}/`);
     for (let step = 1; step <= 300; step++) s3.put(`b/run/${folder(step)}DONE`, 'x');
-    const found = await listCheckpoints(s3.client, P, { marker });
+    const found = await listCheckpoints({ s3: s3.client }, P, { marker });
     expect(found).toMatchObject({ committed: [300, 299, 298].map((step) => ({ uri: P + folder(step), step })) });
     expect(lists(s3)).toBe(depth + 3);
   });
@@ -197,7 +199,7 @@ describe('many folders', () => {
     for (let step = 2; step <= 300; step++) s3.put(`b/run/step-${step}/a`, 'data');
     s3.put('b/run/step-1/a', 'data');
     s3.put(`b/run/step-1/${MARKER}`, marker(1));
-    const found = await listCheckpoints(s3.client, P);
+    const found = await listCheckpoints({ s3: s3.client }, P);
     expect(found).toMatchObject({ committed: [{ uri: `${P}step-1/`, step: 1 }], newestWriteAt: 1000 });
     const deep = s3.mock.commandCalls(ListObjectsV2Command).filter(({ args: [{ input }] }) => !input.Delimiter);
     expect(deep).toHaveLength(4);
@@ -211,11 +213,11 @@ describe('many folders', () => {
       const s3 = fakeS3(() => 1000);
       const isDeep = glob.split('/').length > 2;
       for (const [name, rank] of folders) s3.put(`b/run/${name}/${isDeep ? `${rank}/` : ''}DONE`, 'x');
-      const all = await listCheckpoints(s3.client, P, { marker: glob, enough: 1000 });
+      const all = await listCheckpoints({ s3: s3.client }, P, { marker: glob, enough: 1000 });
       if (all.kind !== 'listed') throw new Error(all.kind);
       const skipped = all.committed.slice(0, bad).map(checkpointKey);
       const usable = (listed: typeof all) => listed.committed.filter((c) => !skipped.includes(checkpointKey(c)));
-      const few = await listCheckpoints(s3.client, P, { marker: glob, enough: 1, bad: skipped });
+      const few = await listCheckpoints({ s3: s3.client }, P, { marker: glob, enough: 1, bad: skipped });
       if (few.kind !== 'listed') throw new Error(few.kind);
       expect(usable(few)[0]?.step).toBe(usable(all)[0]?.step);
       const expected = folders.filter(([name, rank]) =>

@@ -1,6 +1,7 @@
 // What a pass of the queue is told: limits, use by others, guardrail, what waits for what, and who may be asked to leave.
 import { DescribeTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { GetParameterCommand } from '@aws-sdk/client-ssm';
+import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { makeRoom } from '../../../lib/control/reconcile/queue/make-room';
 import { poolsOf } from '../../../lib/control/reconcile/queue/queue-pools';
@@ -13,6 +14,7 @@ import type { QueueInput } from '../../../lib/core/queue/admit';
 import { ENVIRONMENT_POOL } from '../../../lib/core/queue/run';
 import type { QuotaNeed } from '../../../lib/core/quota';
 import { admitted, attempt, HOUR, policy, running, T0 } from '../../core/lifecycle/support/records';
+import { draws } from '../../support/draws';
 import { type FakeWorld, fakeWorld } from '../support/fake-world';
 
 let world: FakeWorld;
@@ -117,7 +119,6 @@ describe('who may be asked to leave', () => {
       running: [{ runId: 'holder', team: 'nlp', instances: 2, needs: { [TYPE]: 2 } }],
       pools: { [TYPE]: { limit: 2, usedByOthers: 0, name: TYPE } },
       shares: {},
-      completed: new Set(),
       now: world.now(),
     };
     await makeRoom(world.reconcile, input, [holder], needs);
@@ -183,7 +184,6 @@ describe('room that is kept', () => {
           running: [{ runId: 'r', team: 'nlp', instances: 2, needs: needs.of(holder) }],
           pools: { [TYPE]: { limit, usedByOthers: 0, name: TYPE } },
           shares: {},
-          completed: new Set(),
           now: T0,
         },
         { admitted: [], sizes: {}, waits: [] },
@@ -216,12 +216,34 @@ test('a run waits for the run of an id, or for the newest other one of a name in
   const found = await awaitedRuns(world.reconcile, [
     admitted({ runId: 'me', after: ['b1', 'latest:base', 'gone', 'latest:gone'] }),
   ]);
-  expect([...found].map(([wanted, run]) => [wanted, run?.runId])).toEqual([
+  expect([...(found.get('me') ?? [])].map(([wanted, run]) => [wanted, run?.runId])).toEqual([
     ['b1', 'b1'],
     ['latest:base', 'b2'],
     ['gone', undefined],
     ['latest:gone', undefined],
   ]);
+});
+
+test('whatever runs wait for, each entry of `after` means the newest other run of its name in the own team', async () => {
+  const names = fc.constantFrom('a', 'b');
+  const teams = fc.constantFrom('nlp', 'speech');
+  const entries = fc.array(names, { minLength: 1, maxLength: 2 });
+  const generated = fc.array(fc.record({ name: names, team: teams, after: entries }), { minLength: 1, maxLength: 8 });
+  await fc.assert(
+    fc.asyncProperty(generated, async (all) => {
+      const runs = all.map(({ after, ...run }, i) =>
+        admitted({ ...run, runId: `r${i}`, after: after.map((name) => `latest:${name}`) }),
+      );
+      world.store.ofTeam = async (team) => runs.filter((run) => run.team === team);
+      const found = await awaitedRuns(world.reconcile, runs);
+      for (const { runId, team, after } of runs)
+        for (const wanted of after) {
+          const same = runs.filter((run) => run.team === team && `latest:${run.name}` === wanted);
+          expect(found.get(runId)?.get(wanted)?.runId).toBe(same.find((run) => run.runId !== runId)?.runId);
+        }
+    }),
+    { numRuns: draws(100) },
+  );
 });
 
 describe('needs of runs', () => {

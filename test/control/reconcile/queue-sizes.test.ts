@@ -130,7 +130,7 @@ describe('room of elastic runs', () => {
     const needs = needsOfRuns(...holding);
     const running = holding.map(({ runId, team }) => ({ runId, team, instances: 2, needs: { pool: 2 } }));
     const pools = { pool: { limit, usedByOthers: 0, name: 'pool' } };
-    const input = { waiting: [], running, pools, shares: {}, completed: new Set<string>(), now: T0 };
+    const input = { waiting: [], running, pools, shares: {}, now: T0 };
     return roomChanges(input, { admitted: [], sizes: {}, waits: [] }, holding, needs).map(({ run, rungId }) => [
       run.runId,
       rungId,

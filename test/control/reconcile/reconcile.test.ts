@@ -203,6 +203,25 @@ describe('services that fail', () => {
     expect(await stateOf(runId)).toBe('completed');
   });
 
+  test('a stop that is refused because the job is stopping does not show that it is over', async () => {
+    const runId = await world.launch();
+    const name = nameOf(runId);
+    world.train(name);
+    await world.tick();
+    await world.ask({ action: 'stop', runId });
+    await world.settle();
+    expect(world.sagemaker.job(name).status).toBe('Stopping');
+    world.sagemaker.mock.on(DescribeTrainingJobCommand).rejects(serviceError('AccessDeniedException', 'denied', 400));
+    await world.tick();
+    await world.tick();
+    expect(world.sagemaker.calls.stop).toBeGreaterThan(1);
+    const stopOf = async () => (await world.store.find(runId))?.attempt?.stop;
+    expect((await stopOf())?.isTooLate).toBeUndefined();
+    world.end(name, 'Stopped');
+    await world.tick();
+    expect((await stopOf())?.isTooLate).toBe(true);
+  });
+
   test('one bad run delays no other: its message alone comes again', async () => {
     const bad = await world.launch();
     world.pass(MINUTE);

@@ -1,9 +1,9 @@
 // How far one invocation brings a run, when it waits within itself, and what it leaves to the next tick.
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { freesCapacity, isSettled, reconcileRun, wanted } from '../../../lib/control/reconcile/reconcile-run';
+import { changesQueue, isSettled, reconcileRun, wanted } from '../../../lib/control/reconcile/reconcile-run';
 import type { RunRecord } from '../../../lib/core/lifecycle/record';
-import { admitted, job, running, seeing, T0 } from '../../core/lifecycle/support/records';
+import { admitted, attempt, job, running, seeing, T0 } from '../../core/lifecycle/support/records';
 import { type FakeWorld, fakeWorld, MINUTE, RUN_FILE } from '../support/fake-world';
 
 let world: FakeWorld;
@@ -179,12 +179,13 @@ describe('what was decided', () => {
     expect(isSettled(launch, seeing(), NOW)).toBe(false);
   });
 
-  test('frees capacity when a run ends, or goes back to the queue', () => {
+  test('changes the queue when a run ends, returns its room, or joins it', () => {
     const [live, over, queued] = [
       running(),
       running({ state: 'failed' }),
-      running({ state: 'queued', admitted: false }),
+      running({ state: 'queued', admitted: false, attempt: attempt({ phase: 'ended' }) }),
     ] as [RunRecord, RunRecord, RunRecord];
+    const unjudged = running({ admitted: false });
     const pairs = [
       [live, over],
       [live, queued],
@@ -193,14 +194,18 @@ describe('what was decided', () => {
       [queued, live],
       [live, live],
       [queued, over],
+      [live, unjudged],
+      [unjudged, queued],
     ] as const;
-    expect(pairs.map(([before, after]) => freesCapacity(before, after))).toEqual([
+    expect(pairs.map(([before, after]) => changesQueue(before, after))).toEqual([
       true,
       true,
       false,
       false,
       false,
       false,
+      true,
+      true,
       true,
     ]);
   });

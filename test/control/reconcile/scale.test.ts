@@ -170,10 +170,10 @@ test('a look at a live job needs neither its run file nor the descriptor', async
 test('what a look at checkpoints costs does not grow with how many there are', async () => {
   for (let step = 1; step <= 300; step++) world.commit('r', step);
   const lists = () => world.s3.mock.commandCalls(ListObjectsV2Command).length;
-  const found = await listCheckpoints(world.reconcile.s3, 's3://checkpoint-bucket/runs/nlp/r/');
+  const found = await listCheckpoints(world.reconcile, 's3://checkpoint-bucket/runs/nlp/r/');
   expect(found).toMatchObject({ committed: [{ step: 300 }, { step: 299 }, { step: 298 }] });
   expect(lists()).toBe(4);
-  await listCheckpoints(world.reconcile.s3, 's3://checkpoint-bucket/runs/nlp/r/', { enough: 1 });
+  await listCheckpoints(world.reconcile, 's3://checkpoint-bucket/runs/nlp/r/', { enough: 1 });
   expect(lists()).toBe(6);
 });
 

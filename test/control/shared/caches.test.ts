@@ -9,10 +9,12 @@ import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import type { CdkCustomResourceEvent } from 'aws-lambda';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { BoundedMap } from '../../../lib/control/shared/bounded-map';
 import { isNamed, parseProperties, pointingToLog } from '../../../lib/control/shared/custom-resource';
 import { CACHE_MS, readDescriptor } from '../../../lib/control/shared/descriptors';
 import { ServiceQuotaReader } from '../../../lib/control/shared/limit-reader';
 import { entryOf, sendMessage, sendMessages } from '../../../lib/control/shared/queue';
+import { remember } from '../../../lib/control/shared/remember';
 import { teamSpendUsd } from '../../../lib/control/shared/team-budget';
 import { attempt, HOUR, policy, running, T0 } from '../../core/lifecycle/support/records';
 import { mockClient } from '../../support/mocked-clients';
@@ -21,6 +23,28 @@ import { DESCRIPTOR } from '../../support/runs';
 let now = T0;
 beforeEach(() => {
   now = T0;
+});
+
+describe('what is kept of documents', () => {
+  test('is bounded by their characters, however few they are', () => {
+    const reads: string[] = [];
+    const read = remember((text: string) => reads.push(text.slice(0, 1)), 500);
+    const long = (mark: string) => mark.repeat(6_000_000);
+    for (const mark of ['a', 'b', 'a', 'c', 'b', 'a']) read(long(mark));
+    expect(reads.join('')).toBe('abca');
+  });
+
+  test('is bounded by their number', () => {
+    const map = new BoundedMap<number>(2);
+    for (const [key, value] of [
+      ['a', 1],
+      ['b', 2],
+      ['a', 3],
+      ['c', 4],
+    ] as const)
+      map.set(key, value, 1);
+    expect(['a', 'b', 'c'].map((key) => map.get(key))).toEqual([3, undefined, 4]);
+  });
 });
 
 describe('limits', () => {

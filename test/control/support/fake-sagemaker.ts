@@ -92,7 +92,10 @@ export function fakeSageMaker(now: () => number) {
   mock.on(StopTrainingJobCommand).callsFake(({ TrainingJobName }) => {
     calls.stop += 1;
     const job = jobs.get(TrainingJobName);
-    if (job?.status !== 'InProgress') throw serviceError('ValidationException', 'The job is not in progress', 400);
+    if (job?.status !== 'InProgress') {
+      const text = `The request was rejected because the training job is in status ${job?.status}.`;
+      throw serviceError('ValidationException', text, 400);
+    }
     Object.assign(job, { status: 'Stopping', secondaryStatus: 'Stopping' });
     return {};
   });

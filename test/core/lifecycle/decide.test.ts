@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { holdsCapacity, isQueued } from '../../../lib/control/shared/queue-runs';
 import { admitRun, askResume, askStop } from '../../../lib/core/lifecycle/intent';
 import {
   admitted,
@@ -59,6 +60,49 @@ describe('launch', () => {
     const after = run(admitted(), blind);
     expect(after.effects).toEqual([]);
     expect(after.notices).toEqual(['checkpoints-unreadable']);
+  });
+
+  describe('while its checkpoints cannot be read', () => {
+    const blind = seeing({ checkpoints: { kind: 'unreadable', error: 'AccessDenied' } });
+    const between = admitted({
+      state: 'resuming',
+      queuedAt: T0 - 5 * HOUR,
+      attempt: attempt({ phase: 'ended', endedAt: T0 }),
+    });
+
+    test('keeps its room for an hour, and then lets others have it', () => {
+      expect(run(between, blind, T0 + HOUR - 1).record.admitted).toBe(true);
+      const { record, events } = run(between, blind, T0 + HOUR);
+      expect(record).toMatchObject({
+        state: 'queued',
+        admitted: false,
+        queuedAt: between.queuedAt,
+        preemptedAt: T0 + HOUR,
+        notBefore: T0 + 1.5 * HOUR,
+      });
+      expect(record.reason).toContain('AccessDenied');
+      expect(events).toContain('room-returned');
+    });
+
+    test('gives the room back at once when they cannot be read at its next turn either', () => {
+      const again = admitRun(run(between, blind, T0 + HOUR).record, 'admitted by the queue', T0 + 2 * HOUR).record;
+      expect(run({ ...again, notBefore: undefined }, blind, T0 + 2 * HOUR).record.admitted).toBe(false);
+      expect(run({ ...again, notBefore: undefined }, seeing(), T0 + 2 * HOUR).effects).toMatchObject([
+        { do: 'create' },
+      ]);
+    });
+
+    test('counts from the moment at which it joined the queue when it has had no attempt', () => {
+      const first = admitted({ queuedAt: T0 });
+      expect(run(first, blind, T0 + HOUR - 1).record.admitted).toBe(true);
+      expect(run(first, blind, T0 + HOUR).record.admitted).toBe(false);
+    });
+
+    test('tells a person again each day', () => {
+      const told = (at: number) => run(between, blind, at).record.alerts;
+      expect(told(T0 + HOUR)).toEqual(told(T0));
+      expect(told(T0 + 25 * HOUR)).not.toEqual(told(T0));
+    });
   });
 
   test('fails: everything that was committed is gone, so it does not silently begin again', () => {
@@ -234,6 +278,18 @@ describe('resume', () => {
     const after = run(running(), blind);
     expect(after.record.attempt?.phase).toBe('created');
     expect(after.notices).toEqual(['checkpoints-unreadable']);
+  });
+
+  test('lets others have the room of an ended job that cannot be judged for an hour', () => {
+    const ended = failedJob('InternalServerError: x', { endedAt: T0 });
+    const blind = seeing({ job: ended, checkpoints: { kind: 'unreadable', error: '503' } });
+    expect(run(running(), blind, T0 + HOUR - 1).record.admitted).toBe(true);
+    const { record } = run(running(), blind, T0 + HOUR);
+    expect([record.admitted, isQueued(record), holdsCapacity(record)]).toEqual([false, false, false]);
+    const judged = run(record, seeing({ job: ended }, [100]), T0 + 2 * HOUR);
+    expect(judged.record).toMatchObject({ state: 'queued', queuedAt: record.queuedAt, preemptedAt: T0 + 2 * HOUR });
+    expect(isQueued(judged.record)).toBe(true);
+    expect(judged.events).toContain('room-returned');
   });
 
   test('hand-over at the run-time limit is no failure and waits for nothing', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { admitRun, askHandOver, askResume, askStop, confirmRun, writeNote } from '../../../lib/core/lifecycle/intent';
-import type { RunRecord, RunState } from '../../../lib/core/lifecycle/record';
+import type { Attempt, RunRecord, RunState } from '../../../lib/core/lifecycle/record';
 import { admitted, attempt, HOUR, policy, running, T0 } from './support/records';
 
 const OVER: RunState[] = ['completed', 'failed', 'stopped'];
@@ -77,6 +77,15 @@ describe('a resume', () => {
   test('of one that is stopping only takes the stop back', () => {
     const { record } = askResume(running({ desired: 'stop', budgets: BUDGETS }), T0) ?? {};
     expect(record).toMatchObject({ desired: 'run', state: 'running', budgets: BUDGETS });
+  });
+
+  test('of one whose job leaves for another reason states that reason again', () => {
+    const asked = (own: Partial<Attempt>) =>
+      askResume(running({ desired: 'stop', reason: 'stop asked by team nlp', attempt: attempt(own) }), T0)?.record
+        .reason;
+    expect(asked({ stop: { why: 'spend', at: T0, text: 'spent $300' } })).toBe('spent $300');
+    expect(asked({ handOver: { why: 'preempted', at: T0, text: 'asked to make room' } })).toBe('asked to make room');
+    expect(asked({})).toBe('resumed while it was being stopped');
   });
 
   test.each<[string, Partial<RunRecord>]>([

@@ -65,7 +65,6 @@ test.each(examples)('docs/queue.md: %s', (_, text) => {
     pools: Object.fromEntries(pools),
     shares: example.shares,
     usage: { at: NOW, hours: example.used, held: {} },
-    completed: new Set<string>(),
     now: NOW,
   };
   const { admitted, waits } = admit(input);

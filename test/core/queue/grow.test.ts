@@ -32,7 +32,6 @@ const input = (waiting: QueuedRun[], running: readonly RunningRun[], limit: numb
   running,
   pools: { p5: { limit, usedByOthers: 0, name: 'p5' } },
   shares: {},
-  completed: new Set(),
   now: NOW,
 });
 

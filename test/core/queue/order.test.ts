@@ -67,7 +67,6 @@ describe('a run that waits for room', () => {
     running: [holding('nlp', 4)],
     pools: { p5: pool(8), p4: pool(2) },
     shares: {},
-    completed: new Set(),
     now: NOW,
     ...changes,
   });
@@ -102,7 +101,6 @@ describe('a pool is kept', () => {
       running: [holding('nlp', 4)],
       pools: Object.fromEntries(Object.entries(limits).map(([name, limit]) => [name, pool(limit)])),
       shares: {},
-      completed: new Set(),
       now: NOW,
       ...changes,
     });
@@ -145,7 +143,6 @@ test('a pool of which nothing is known is no reason to ask nobody', () => {
     running: [{ runId, team, instances, needs }],
     pools: { p5: pool(4) },
     shares: {},
-    completed: new Set<string>(),
     now: NOW,
   };
   expect(choosePreemptions(input, [one])).toEqual([{ runId: 'one', for: 'urgent' }]);
@@ -165,7 +162,6 @@ test('of the jobs that would leave only those do whose room is needed, the last 
       running: running.map(({ run: { runId, team, instances, needs } }) => ({ runId, team, instances, needs })),
       pools: { p5: pool(5) },
       shares: {},
-      completed: new Set(),
       now: NOW,
     },
     running,

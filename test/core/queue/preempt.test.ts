@@ -28,7 +28,6 @@ const input = (waiting: QueuedRun[], running: readonly PreemptibleRun[], limit =
   running: running.map(({ run: { runId, team, instances, needs } }) => ({ runId, team, instances, needs })),
   pools: { p5: { limit, usedByOthers: 0, name: 'p5' } },
   shares: {},
-  completed: new Set(),
   now: NOW,
 });
 const chosen = (waiting: QueuedRun[], running: readonly PreemptibleRun[], limit?: number) =>

@@ -116,7 +116,7 @@ test('no run of a team above its entitlement starts while one that fits of a tea
         usage: { at: T0, hours, held: {} },
       };
       const running = [holds('vision', held)];
-      const { admitted } = admit({ ...facts, waiting, running, completed: new Set(), now: T0 });
+      const { admitted } = admit({ ...facts, waiting, running, now: T0 });
       const above = teamsAbove(['vision', ...waiting.map((r) => r.team)], facts);
       const started = waiting.filter((r) => admitted.includes(r.runId));
       const ofAbove = started.filter((r) => above.has(r.team)).reduce((sum, r) => sum + r.instances, 0);

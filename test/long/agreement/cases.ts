@@ -24,6 +24,7 @@ const HELD_BY_OTHERS = 'the sandbox gives instances that jobs of others hold in 
 const STEPS_ADD_UP =
   'each attempt trains for some minutes more in the sandbox, whose jobs begin at once: over many attempts too many steps';
 
+const OWN_CLOCK = 'clocks that differ: the functions have the clock of the test';
 const OWN_BUDGETS = 'budgets of teams, which the environment of the test does not have';
 
 /** What both worlds play. */
@@ -133,7 +134,8 @@ export const OTHERS: Readonly<Record<string, string>> = {
   'budget-spent': OWN_BUDGETS,
   'capacity-came-stopped': 'the sandbox has no CapacityError for a job that trains',
   'capacity-unlisted': 'the sandbox has no CapacityError for a job that trains',
-  clocks: 'clocks that differ: the functions have the clock of the test',
+  'clock-ahead': OWN_CLOCK,
+  clocks: OWN_CLOCK,
   deaths: 'functions that die between two calls',
   deleted: 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
   'deleted-first-minute': 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',

@@ -2,8 +2,9 @@ import { TICK_SECONDS } from '../../../lib/core/contracts/launcher';
 import { RUN_ITEM } from '../../../lib/core/contracts/run-table';
 import { isLive, type SimJob } from '../job/job';
 import type { SimRun } from '../world/sim-run';
-import { Invariant, span } from './invariant';
+import { Invariant, span, UNSEEN_MS } from './invariant';
 
+const DESCRIBE = 'sagemaker:DescribeTrainingJob';
 /** Two ticks, and the longest message. */
 const ACTS_WITHIN_MS = 2 * TICK_SECONDS * 1000 + 60_000;
 
@@ -36,10 +37,19 @@ export class CapKept extends Invariant {
       const live = run.jobs.find((job) => isLive(job) && job.status === 'InProgress' && job.stopAt === undefined);
       if (cap == null || !live || isEstimated(run) || this.isPoisoned(run, ACTS_WITHIN_MS)) continue;
       const billed = run.jobs.reduce((sum, job) => sum + world.prices.billedUsd(job, this.now), 0);
-      const allowed = cap + this.usdOf(live, ACTS_WITHIN_MS) + 0.02 * cap;
+      const unknown = run.jobs.reduce((sum, job) => sum + this.unknownUsd(job), 0);
+      const allowed = cap + this.usdOf(live, ACTS_WITHIN_MS) + unknown + 0.02 * cap;
       if (billed > allowed)
         this.break(`run ${run.id} costs $${billed.toFixed(0)} of $${cap}, and ${live.name} goes on`);
     }
+  }
+
+  /** What a job cost after its last heartbeat, if it hung until it was deleted while Describe failed: nobody can know that. */
+  private unknownUsd(job: SimJob): number {
+    const { deletedAt, silentSince } = job;
+    if (deletedAt === undefined || silentSince === undefined || silentSince >= deletedAt) return 0;
+    const isUnread = this.callFaults(DESCRIBE, deletedAt - UNSEEN_MS, deletedAt).length > 0;
+    return isUnread ? this.usdOf(job, deletedAt - silentSince) : 0;
   }
 
   private usdOf(job: SimJob, ms: number): number {
@@ -74,10 +84,10 @@ export class UnknownTold extends Invariant {
     }
   }
 
+  /** Of several faults of a call the first one takes effect. */
   private isDenied(): boolean {
-    return this.callFaults('sagemaker:DescribeTrainingJob', this.now, this.now).some(
-      ({ error, key, nth }) => error !== undefined && key === undefined && nth === undefined,
-    );
+    const faults = this.callFaults(DESCRIBE, this.now, this.now);
+    return faults.find(({ key, nth }) => key === undefined && nth === undefined)?.error !== undefined;
   }
 
   private isNew(run: SimRun, job: SimJob): boolean {

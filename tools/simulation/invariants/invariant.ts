@@ -55,11 +55,11 @@ export abstract class Invariant extends Watch<World> {
     );
   }
 
-  /** Whether the item of the run cannot be read, or could not until `ms` ago: then nothing can be done about the run. */
-  protected isPoisoned({ id }: SimRun, ms = 0): boolean {
+  /** Whether the item of the run cannot be read at a time, or could not until `ms` before it: then nothing can be done about the run. */
+  protected isPoisoned({ id }: SimRun, ms = 0, when = this.now): boolean {
     return (this.scene.world.scenario.faults ?? []).some(
       ({ stored, poison, at = 0, to = Number.POSITIVE_INFINITY }) =>
-        stored === id && poison !== undefined && at * 1000 <= this.now && to * 1000 >= this.now - ms,
+        stored === id && poison !== undefined && at * 1000 <= when && to * 1000 >= when - ms,
     );
   }
 

@@ -1,5 +1,6 @@
 import { BEAT_MS, changedPoolUsd, warmPoolUsd } from '../../../lib/core/lifecycle/accounting/spend';
 import { CLASS_POLICY, STALE_LIMIT, STALE_PLATFORM_LIMIT } from '../../../lib/core/lifecycle/budgets';
+import { TICK_MS } from '../../../lib/core/lifecycle/health/look';
 import { isEqual } from '../../../lib/core/lifecycle/is-equal';
 import { ledger } from '../../../lib/core/lifecycle/ledger';
 import type { EarlierPool } from '../../../lib/core/lifecycle/record';
@@ -17,8 +18,12 @@ import { trueClass } from './true-class';
 const SECONDS_TOLERANCE = 1;
 const DAY_MS = 86_400_000;
 
+const DESCRIBE = 'sagemaker:DescribeTrainingJob';
+/** Until a deleted job was missing at two looks. */
+const UNSEEN_DELETION_MS = UNSEEN_MS + TICK_MS;
+
 /** Calls without which no run is looked at, or nobody can know what a job costs. */
-const ANSWERS = ['sagemaker:DescribeTrainingJob', 'sagemaker:CreateTrainingJob', 'dynamodb', 'sqs'];
+const ANSWERS = [DESCRIBE, 'sagemaker:CreateTrainingJob', 'dynamodb', 'sqs'];
 
 /** How long a warm pool was kept, and how much less spot costs, is known only once they are over. */
 const isKnownNow = ({ runId, record, jobs }: SimRun): boolean =>
@@ -67,14 +72,40 @@ export class BooksBalance extends Invariant {
     const { world } = this.scene;
     const billed = run.jobs.reduce((sum, job) => sum + world.prices.billedUsd(job, this.now), 0);
     const booked = bookedUsd(world, run);
-    if (booked === null) return;
+    if (booked === null || run.jobs.some((job) => this.isEndUnknown(run, job))) return;
     const unseen = run.jobs.reduce((sum, job) => sum + this.unseenUsd(run, job), 0);
     // A pool that is kept or has just ended is booked up to its latest possible end.
     const ahead = run.jobs.reduce((sum, job) => sum + this.aheadUsd(job), 0);
     const pools = this.openPoolsUsd(run);
-    const tolerance = SHARE_TOLERANCE * billed + unseen + 0.02;
+    const rounded = run.jobs.reduce((sum, job) => sum + this.secondUsd(job), 0);
+    const tolerance = SHARE_TOLERANCE * billed + unseen + rounded + 0.02;
     if (booked >= billed - tolerance - pools.more && booked <= billed + ahead + tolerance + pools.less) return;
     this.break(`run ${run.id}: booked $${booked.toFixed(2)}, billed $${billed.toFixed(2)}`);
+  }
+
+  /**
+   * Nobody can know when the job trained: its run was not looked at or Describe failed when it was deleted, and its heartbeats could not be
+   * read either when its end was judged, or cannot yet.
+   */
+  private isEndUnknown(run: SimRun, job: SimJob): boolean {
+    const { deletedAt } = job;
+    if (deletedAt === undefined) return false;
+    const faults = ANSWERS.flatMap((call) => this.callFaults(call, deletedAt - UNSEEN_MS, deletedAt + UNSEEN_MS));
+    const isUnseen = faults.length > 0 || this.isPoisoned(run, UNSEEN_MS, deletedAt);
+    return isUnseen && this.isBeatUnread(run, job, deletedAt);
+  }
+
+  /** Whether the heartbeats of a deleted job could not be read between its deletion and the judgement of its end, or now. */
+  private isBeatUnread(run: SimRun, job: SimJob, deletedAt: SimMs): boolean {
+    const next = run.jobs[run.jobs.indexOf(job) + 1];
+    const judgedAt = next?.createdAt ?? run.overAt ?? this.now;
+    return this.callFaults('s3:GetObject', deletedAt, judgedAt).length > 0;
+  }
+
+  /** The service reports billed time in whole seconds. */
+  private secondUsd(job: SimJob): number {
+    const held = heldMs(job, this.now);
+    return held > 0 ? (1000 * this.scene.world.prices.jobUsd(job, this.now)) / held : 0;
   }
 
   /**
@@ -110,7 +141,8 @@ export class BooksBalance extends Invariant {
   private unseenUsd(run: SimRun, job: SimJob): number {
     const ended = job.deletedAt ?? job.endedAt;
     if (isReplaced(run, job)) return this.scene.world.prices.billedUsd(job, this.now);
-    const isNew = isLive(job) || (ended !== undefined && this.now - ended < UNSEEN_MS) || this.isEndUnread(ended);
+    const unseenMs = job.deletedAt === undefined ? UNSEEN_MS : UNSEEN_DELETION_MS;
+    const isNew = isLive(job) || (ended !== undefined && this.now - ended < unseenMs) || this.isEndUnread(ended);
     if (job.startedAt === undefined) return 0;
     const hours = heldMs(job, this.now) / 3_600_000;
     const perHour = hours > 0 ? this.scene.world.prices.billedUsd(job, this.now) / hours : 0;
@@ -126,11 +158,11 @@ export class BooksBalance extends Invariant {
   private unseenPoolUsd(job: SimJob): number {
     const { deletedAt, endedAt, pool } = job;
     if (!pool || deletedAt === undefined || endedAt === undefined) return 0;
-    const isUnread = this.callFaults('sagemaker:DescribeTrainingJob', endedAt, deletedAt).length > 0;
+    const isUnread = this.callFaults(DESCRIBE, endedAt, deletedAt).length > 0;
     return isUnread ? this.scene.world.prices.poolUsd(job, keptMs(job, this.now)) : 0;
   }
 
-  /** The end of a deleted job is only known to the precision of a heartbeat, and otherwise by what Describe returned of it. */
+  /** The end of a deleted job is only known to the precision of a heartbeat, or of a look if there was none or none can be read. */
   private unseenOfDeletedMs(run: SimRun, job: SimJob): number {
     const { name, truth, deletedAt } = job;
     if (deletedAt === undefined) return 0;
@@ -138,7 +170,9 @@ export class BooksBalance extends Invariant {
     // If Describe never returned it, only its steps show when it had its instances.
     const isUndescribed = attempt?.acceptedAt === undefined || attempt.undescribedSince !== undefined;
     const startMs = isUndescribed ? (truth?.behaviour.startMs ?? 0) + BEAT_MS : 0;
-    return BEAT_MS + startMs + this.unseenSilenceMs(job, deletedAt);
+    const hasDriver = job.history.some(({ secondaryStatus }) => secondaryStatus === 'Training');
+    const beatMs = !hasDriver || this.isBeatUnread(run, job, deletedAt) ? UNSEEN_MS : BEAT_MS;
+    return beatMs + startMs + this.unseenSilenceMs(job, deletedAt);
   }
 
   /** How long before its deletion a job without heartbeats could not be described, or what Describe said could not be stored. */
@@ -154,7 +188,7 @@ export class BooksBalance extends Invariant {
 
   /** Faults because of which a job's end at this time is not seen by Describe. */
   private unreadAt(ended: SimMs) {
-    return this.callFaults('sagemaker:DescribeTrainingJob', ended - UNSEEN_MS, ended + UNSEEN_MS);
+    return this.callFaults(DESCRIBE, ended - UNSEEN_MS, ended + UNSEEN_MS);
   }
 
   /**
@@ -170,16 +204,18 @@ export class BooksBalance extends Invariant {
     return ended !== undefined && this.isDescribeTroubled && this.unreadAt(ended).length > 0;
   }
 
-  /** Whether answers of Describe are older than a tick, or were until a short time ago. */
+  /** Whether answers of Describe are older than a tick or empty, or were until a short time ago: what a job costs is then an estimate. */
   private isDescribedLate(): boolean {
     return (this.scene.world.scenario.faults ?? []).some(
-      ({ describeLagSeconds = 0, at = 0, to = Number.POSITIVE_INFINITY }) =>
-        describeLagSeconds > 60 && at * 1000 <= this.now && to * 1000 + UNSEEN_MS >= this.now,
+      ({ call, empty, describeLagSeconds = 0, at = 0, to = Number.POSITIVE_INFINITY }) =>
+        (describeLagSeconds > 60 || (empty === true && call === DESCRIBE)) &&
+        at * 1000 <= this.now &&
+        to * 1000 + UNSEEN_MS >= this.now,
     );
   }
 
   private get isDescribeTroubled(): boolean {
-    return this.scene.troubles.calmSince(['sagemaker:DescribeTrainingJob']) > this.now;
+    return this.scene.troubles.calmSince([DESCRIBE]) > this.now;
   }
 
   private skewSeconds(): number {

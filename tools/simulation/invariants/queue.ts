@@ -76,7 +76,7 @@ export class Ends extends Invariant {
 const NEEDS = ['dynamodb', 'sqs', 'ssm', 's3:PutObject', 'sagemaker:CreateTrainingJob'];
 /**
  * `one-live-job` and `work-kept` forbid a resume while the end of the last job or the newest commit cannot be observed; room that a job has
- * left is free only once its end has been observed.
+ * left, or did not choose, is free only once that has been observed.
  */
 const RESUME_NEEDS = ['sagemaker:DescribeTrainingJob', 's3:ListObjectsV2', 's3:GetObject'];
 const resumes = ({ jobs, truth, record }: SimRun): boolean =>
@@ -102,17 +102,26 @@ export class Backfill extends Invariant {
     const list = waiting.list();
     const calmOf = { first: troubles.calmSince(NEEDS), resume: troubles.calmSince([...NEEDS, ...RESUME_NEEDS]) };
     for (const run of world.runs) {
-      const may = waiting.roomSinceOf(run) !== undefined && !this.isRefused(run) && !this.isPoisoned(run, HOUR_MS);
+      const may = waiting.roomSinceOf(run) !== undefined && !this.isRefused(run) && !this.isUnreadable(run);
       if (!may || list.some((other) => this.goesFirst(other, run) || this.fair.mayFavour(run, other))) {
         this.since.delete(run);
         continue;
       }
-      const calm = calmOf[resumes(run) || waiting.hasUnreadEnd(run) ? 'resume' : 'first'];
+      const calm = calmOf[resumes(run) || waiting.hasUnseenRoom(run) ? 'resume' : 'first'];
       const since = Math.max(this.since.get(run) ?? this.now, calm);
       this.since.set(run, since);
       if (this.now - since <= HOUR_MS + TICK_MS) continue;
       this.break(`run ${run.id} has waited ${span(this.now - since)} with room in every pool: ${run.record?.reason}`);
     }
+  }
+
+  /** Its item cannot be read, or that of a run for which it waits: whether that one has completed is then not known. */
+  private isUnreadable(run: SimRun): boolean {
+    const isAwaited = ({ runId, truth }: SimRun) =>
+      run.record?.after.some((wanted) => wanted === runId || wanted === `latest:${truth?.spec.name}`);
+    return this.scene.world.runs.some(
+      (other) => (other === run || isAwaited(other)) && this.isPoisoned(other, HOUR_MS),
+    );
   }
 
   /** The service refused its create call within the longest backoff. */
@@ -251,7 +260,7 @@ export class Fair extends Invariant {
     const { troubles, waiting } = this.scene;
     const since = waiting.roomSinceOf(run);
     if (since === undefined || this.now - since < TICK_MS) return false;
-    return troubles.calmSince(RESUME_NEEDS) <= this.now || !waiting.hasUnreadEnd(run);
+    return troubles.calmSince(RESUME_NEEDS) <= this.now || !waiting.hasUnseenRoom(run);
   }
 
   private entitlementOf(team: string, demanding: ReadonlySet<string>): number {

@@ -86,17 +86,16 @@ export class WaitingRuns {
   }
 
   /**
-   * Whether a job of another run has ended that the table still counts in a pool which this run needs, because its end has not been
-   * observed.
+   * Whether the table counts instances in a pool which this run needs that another run does not have any more, or never had: the end of its
+   * job, or which of its clusters the service chose, has not been observed.
    */
-  hasUnreadEnd(run: SimRun): boolean {
+  hasUnseenRoom(run: SimRun): boolean {
     const needs = this.needsOf(run);
     return this.world.runs.some(
       (other) =>
         other !== run &&
         HOLDING.has(other.state) &&
-        other.jobs.length > 0 &&
-        !other.jobs.some(isLive) &&
+        (hasUnreadEnd(other) || hasUnreadChoice(other)) &&
         [...this.needsOf(other).keys()].some((pool) => needs.has(pool)),
     );
   }
@@ -268,7 +267,13 @@ export class WaitingRuns {
     return this.world.runs.some((run) =>
       name === undefined
         ? run.runId === wanted && run.state === 'completed'
-        : run !== waiter && run.truth?.spec.name === name && run.state === 'completed',
+        : run !== waiter && run.team === waiter.team && run.truth?.spec.name === name && run.state === 'completed',
     );
   }
 }
+
+const hasUnreadEnd = ({ jobs }: SimRun): boolean => jobs.length > 0 && !jobs.some(isLive);
+
+const hasUnreadChoice = ({ jobs, record }: SimRun): boolean =>
+  jobs.some((job) => isLive(job) && job.chosen !== undefined && job.wanted.length > 1) &&
+  record?.attempt?.selected === undefined;

@@ -141,7 +141,10 @@ export class SimS3 {
     const Contents: Entry[] = [];
     const prefixes: string[] = [];
     let next: string | undefined;
-    for (const entry of this.below(Bucket, Prefix)) {
+    for (const entry of this.below(Bucket, Prefix, {
+      after,
+      most: Delimiter === undefined ? MaxKeys + 1 : undefined,
+    })) {
       const cut = Delimiter === undefined ? -1 : entry.Key.indexOf(Delimiter, Prefix.length);
       const shown = cut < 0 ? entry.Key : entry.Key.slice(0, cut + 1);
       if (shown <= after || shown === prefixes.at(-1)) continue;
@@ -162,8 +165,8 @@ export class SimS3 {
     };
   }
 
-  /** Every object below a prefix, in the order of keys. */
-  private below(bucket: string, prefix: string): Entry[] {
+  /** The objects below a prefix whose keys come after another key, in the order of keys: of each run at most as many as given. */
+  private below(bucket: string, prefix: string, { after, most }: { after: string; most?: number }): Entry[] {
     const truths = this.truthsBelow(bucket, prefix);
     const found: Entry[] = [];
     for (const object of this.putBelow(bucket, prefix, truths)) {
@@ -172,9 +175,8 @@ export class SimS3 {
     for (const truth of truths) {
       const beat = this.look(truth);
       const { place, heartbeat } = truth;
-      if (place?.bucket === bucket) {
-        for (const entry of this.entriesOf(truth, place.prefix)) if (entry.Key.startsWith(prefix)) found.push(entry);
-      }
+      if (place?.bucket === bucket)
+        for (const entry of from(this.entriesOf(truth, place.prefix), { prefix, after, most })) found.push(entry);
       if (beat && heartbeat?.bucket === bucket && heartbeat.key.startsWith(prefix))
         found.push(entryOf(heartbeat.key, beat));
     }
@@ -231,6 +233,28 @@ interface RunEntries {
   objects: readonly S3Object[];
   byObject: ReadonlyMap<S3Object, Entry>;
   inOrder: readonly Entry[];
+}
+
+/** Entries with a prefix whose keys come after another key. A checkpoint may have a million objects, so that no page looks at all of them. */
+function* from(entries: readonly Entry[], { prefix, after, most = entries.length }: Part): Iterable<Entry> {
+  const first = prefix > after ? prefix : after;
+  let [low, high] = [0, entries.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((entries[middle] as Entry).Key < first) low = middle + 1;
+    else high = middle;
+  }
+  for (let at = low; at < Math.min(entries.length, low + most + 1); at++) {
+    const entry = entries[at] as Entry;
+    if (!entry.Key.startsWith(prefix)) return;
+    yield entry;
+  }
+}
+
+interface Part {
+  prefix: string;
+  after: string;
+  most?: number;
 }
 
 const inOrder = (entries: readonly Entry[]): boolean =>

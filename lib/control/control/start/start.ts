@@ -11,7 +11,7 @@ import { readDescriptor } from '../../shared/descriptors';
 import type { RunIntent } from '../../shared/items';
 import { UnreadableItem } from '../../shared/stored';
 import type { ControlDeps } from '../deps';
-import { budgetRefusal, closedRefusal, refusal, unreadableIssue } from '../own-run';
+import { anotherRunRefusal, closedRefusal, refusal, unreadableIssue } from '../own-run';
 import { checkStart } from './check-run';
 import { findLiveTwin } from './live-twin';
 import { intentOf, recordOf } from './new-intent';
@@ -33,7 +33,7 @@ export async function startRun(
   if (!run || others.length > 0) return { ok: false, issues: [...issues, ...others], quota };
   const twin = await findLiveTwin(deps, team, request, run);
   if (twin) return repeatStart(deps, team, twin);
-  const refused = (await closedRefusal(deps)) ?? (await budgetRefusal(deps, team));
+  const refused = (await closedRefusal(deps)) ?? (await anotherRunRefusal(deps, team));
   if (refused) return refused;
   const made = await writeIntent(deps, team, request, { run, descriptor });
   if (!made) return refusal(issue('run-id/taken', 'error', '', takenText(request.runId ?? run.name)));

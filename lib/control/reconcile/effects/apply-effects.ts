@@ -69,8 +69,10 @@ async function stopJob(
     }
     return 'accepted';
   } catch (error) {
-    deps.log('warn', 'stop was not accepted', { runId: record.runId, jobName, error: describeError(error) });
-    return isNamed(error, 'ValidationException') ? 'over' : undefined;
+    const text = describeError(error);
+    deps.log('warn', 'stop was not accepted', { runId: record.runId, jobName, error: text });
+    // The service also refuses to stop a job that is being stopped.
+    return isNamed(error, 'ValidationException') && !text.includes('in status Stopping') ? 'over' : undefined;
   }
 }
 

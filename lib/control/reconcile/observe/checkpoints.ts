@@ -5,7 +5,9 @@ import { MAX_STEP, stepNumber } from '../../../core/config/formats/step-number';
 import type { CheckpointObservation } from '../../../core/lifecycle/observed';
 import { type Checkpoint, checkpointKey } from '../../../core/lifecycle/record';
 import { readObject } from '../../../shared/aws/read-object';
+import { whileTimeRemains } from '../../shared/deadline';
 import { describeError } from '../../shared/errors';
+import type { ReconcileDeps } from '../deps';
 import { type Folder, listFolder } from './folders';
 
 /** Name of the object that marks a checkpoint as complete; it is written last. */
@@ -16,6 +18,8 @@ const ENOUGH = 3;
 const MAX_MARKER_BYTES = 8 * 1024 * 1024;
 /** More objects than such a marker lists. */
 const MAX_OBJECTS = 250_000;
+/** Time of an invocation that remains after the search, to decide about the run, stop its job and write it. */
+const RESERVE_MS = 30_000;
 /** Number of newest folders without a marker in which a running job may be saving: their objects are listed for the newest write. */
 const SAVING = 3;
 
@@ -46,10 +50,11 @@ export interface CheckpointSearch {
  * does not depend on how many checkpoints a run has kept.
  */
 export async function listCheckpoints(
-  s3: S3Client,
+  { s3: client, remainingMs }: Pick<ReconcileDeps, 's3' | 'remainingMs'>,
   prefixUri: string,
   search: CheckpointSearch = {},
 ): Promise<CheckpointObservation> {
+  const s3 = whileTimeRemains(client, RESERVE_MS, remainingMs);
   try {
     if (search.marker !== undefined) return await marked(s3, prefixUri, search.marker, search);
     return await committed(s3, prefixUri, search);
@@ -75,10 +80,13 @@ async function committed(s3: S3Client, prefixUri: string, search: CheckpointSear
   return found.listed;
 }
 
-/** The text of a folder's marker, empty when it is too large; undefined when there is none. */
+/** The text of a folder's marker; undefined when there is none. Throws when the folder is too large to see whether it is complete. */
 async function markerOf(s3: S3Client, folderUri: string, { objects }: Folder): Promise<string | undefined> {
   const listed = objects.get(MARKER);
-  if (!listed || listed.bytes > MAX_MARKER_BYTES) return listed && '';
+  if (objects.size >= MAX_OBJECTS) throw new Error(`${folderUri} has ${MAX_OBJECTS} objects or more`);
+  if (!listed) return undefined;
+  if (listed.bytes > MAX_MARKER_BYTES)
+    throw new Error(`${folderUri}${MARKER} has ${listed.bytes} bytes, more than ${MAX_MARKER_BYTES}`);
   return (await readObject(s3, `${folderUri}${MARKER}`, MAX_MARKER_BYTES)).text;
 }
 

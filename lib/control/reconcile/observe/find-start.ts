@@ -17,7 +17,7 @@ export async function findStart(deps: ReconcileDeps, whole: LocatedRun): Promise
   if (!prefix)
     return { missing: `${startFrom} is no run or prefix of team ${whole.record.team} with checkpoints in S3` };
   const folder = /^(.*\/)(step-\d+\/)$/.exec(prefix);
-  const listed = await listCheckpoints(deps.s3, folder?.[1] ?? prefix, { only: folder?.[2] });
+  const listed = await listCheckpoints(deps, folder?.[1] ?? prefix, { only: folder?.[2] });
   if (listed.kind === 'unreadable') return { unreadable: `${startFrom} cannot be listed: ${listed.error}` };
   if (listed.kind !== 'listed') return { unreadable: `${startFrom} was not listed` };
   const [found] = listed.committed;

@@ -1,7 +1,8 @@
 import { PutObjectTaggingCommand, type S3Client } from '@aws-sdk/client-s3';
 import { bucketAndKey } from '../../../core/config/formats/s3-uri';
 import { LEFTOVER_TAG } from '../../../core/contracts/storage';
-import { withSend } from '../../shared/deadline';
+import { eachInTurn } from '../../../shared/aws/pace';
+import { whileTimeRemains } from '../../shared/deadline';
 import type { ReconcileDeps } from '../deps';
 import { AT_ONCE, byStep, MARKER, markersIn, matchesMarker } from './checkpoints';
 import { listFolder } from './folders';
@@ -22,20 +23,12 @@ async function leftovers(s3: S3Client, prefixUri: string, marker: string): Promi
   const { folders } = await listFolder(s3, prefixUri);
   const found: string[] = [];
   const own = byStep(folders).filter((folder) => matchesMarker(first, folder.slice(0, -1)));
-  await eachOf(own.slice(0, MAX_FOLDERS), async (folder) => {
+  await eachInTurn(own.slice(0, MAX_FOLDERS), AT_ONCE, async (folder) => {
     if (found.length >= MAX || (await markersIn(s3, prefixUri, folder, rest)).length > 0) return;
     const { objects } = await listFolder(s3, `${prefixUri}${folder}`, { deep: true, most: MAX });
     for (const name of objects.keys()) found.push(`${folder}${name}`);
   });
   return found;
-}
-
-async function eachOf<T>(items: readonly T[], act: (item: T) => Promise<unknown>): Promise<void> {
-  const waiting = [...items];
-  const work = async () => {
-    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await act(item);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
 }
 
 /**
@@ -49,19 +42,12 @@ export async function tagLeftovers(
   prefixUri: string,
   marker = `*/${MARKER}`,
 ): Promise<{ found: number; tagged: number }> {
-  const s3 = whileInTime(deps);
+  const s3 = whileTimeRemains(deps.s3, RESERVE_MS, deps.remainingMs);
   const found = await leftovers(s3, prefixUri, marker);
   const tagged = found.slice(0, MAX);
   const Tagging = { TagSet: [{ Key: LEFTOVER_TAG.key, Value: LEFTOVER_TAG.value }] };
-  await eachOf(tagged, (name) =>
+  await eachInTurn(tagged, AT_ONCE, (name) =>
     s3.send(new PutObjectTaggingCommand({ ...bucketAndKey(`${prefixUri}${name}`), Tagging })),
   );
   return { found: found.length, tagged: tagged.length };
 }
-
-/** The client, as long as enough time remains to write the run. */
-const whileInTime = ({ s3, remainingMs }: Pick<ReconcileDeps, 's3' | 'remainingMs'>): S3Client =>
-  withSend(s3, (send, command, options) => {
-    if (remainingMs && remainingMs() < RESERVE_MS) throw new Error('too little time is left in this invocation');
-    return send(command, options);
-  });

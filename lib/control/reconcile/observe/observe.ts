@@ -45,7 +45,7 @@ export async function observe(
   const isLive = isLiveJob(job);
   const launches = mayLaunch(record, attempt);
   const choosesOne = choosesRung(record, launches, attempt?.phase === 'intent' || (job.kind === 'present' && !isLive));
-  const files = attempt?.phase === 'created' ? attempt.files : undefined;
+  const files = attempt?.files;
   if (files && (isLive || job.kind === 'unreadable'))
     return { ...nothing, job, ...(await observeJob(deps, record, job, files)) };
   if (!attempt && !launches && !choosesOne) return nothing;
@@ -111,7 +111,8 @@ async function observeFiles(deps: ReconcileDeps, whole: WholeRun, job: Observed[
   const { record } = whole;
   const attempt = liveAttempt(record);
   const place = isLocated(whole) ? jobFilesOf(whole) : `the descriptor: ${whole.descriptorError}`;
-  if (attempt?.phase === 'created') {
+  // A job without an answer of its create call may train although Describe fails: only its driver shows that.
+  if (attempt?.phase === 'created' || (attempt && isInDoubt(attempt) && job.kind === 'unreadable')) {
     const seen = await observeJob(deps, record, job, attempt.files ?? place);
     return { ...seen, ...(typeof place !== 'string' && { files: place }) };
   }
@@ -160,7 +161,7 @@ async function ownCheckpoints(
     return { kind: 'listed', committed: [], torn: [] };
   const { badCheckpoints: bad, committed } = record;
   const live = { enough: 1, ...(isSteady(record) && { known: committed }) };
-  const listed = await listCheckpoints(deps.s3, prefix, { marker, bad, ...(isLive && live) });
+  const listed = await listCheckpoints(deps, prefix, { marker, bad, ...(isLive && live) });
   if (marker !== undefined || !committed || !isEmpty(listed) || isOldEnd(record, deps.now().getTime())) return listed;
   return { kind: 'unreadable', error: `step ${committed.step} was committed, and nothing is listed below ${prefix}` };
 }

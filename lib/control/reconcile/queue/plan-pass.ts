@@ -38,10 +38,13 @@ export interface PassPlan {
 export function planPass({ shares }: Pick<ReconcileDeps, 'shares'>, facts: PassFacts): PassPlan {
   const { waiting, holding, needs, pools, awaited, holds, now } = facts;
   const running = holding.map((run) => runningRun(run, needs.of(run, heldRung(run))));
-  const queued = waiting.map((run) => ({ ...queuedOnItsSizes(run, needs), ...holdOf(run, holds) }));
-  const completed = completedOf(awaited);
+  const queued = waiting.map((run) => ({
+    ...queuedOnItsSizes(run, needs),
+    ...holdOf(run, holds),
+    after: stillAwaited(run, awaited),
+  }));
   const usage = advanceUsage(facts.usage ?? NO_USAGE, heldNow(holding, needs), now);
-  const input: QueueInput = { waiting: queued, running, pools, shares, usage, completed, now };
+  const input: QueueInput = { waiting: queued, running, pools, shares, usage, now };
   const admission = admit(input);
   return { input, admission, room: roomChanges(input, admission, holding, needs) };
 }
@@ -50,8 +53,9 @@ export function planPass({ shares }: Pick<ReconcileDeps, 'shares'>, facts: PassF
 export const heldNow = (holding: readonly RunRecord[], needs: RunNeeds): QueueUsage['held'] =>
   heldBy(holding.filter(usesInstances).map((run) => runningRun(run, needs.of(run))));
 
-const completedOf = (awaited: AwaitedRuns): Set<string> =>
-  new Set([...awaited].filter(([, run]) => run?.state === 'completed').map(([wanted]) => wanted));
+/** The entries of `after` whose runs have not completed. */
+const stillAwaited = ({ runId, after }: RunRecord, awaited: AwaitedRuns): string[] =>
+  after.filter((wanted) => awaited.get(runId)?.get(wanted)?.state !== 'completed');
 
 /** A run that was asked to leave for more instances holds the larger size already. */
 const heldRung = (run: RunRecord): string => (hasLeft(run) ? (run.roomFor?.rungId ?? run.rungId) : run.rungId);

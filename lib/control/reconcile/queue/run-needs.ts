@@ -4,6 +4,7 @@ import { instancesOn, partsOfRung, runOnRung } from '../../../core/lifecycle/lad
 import type { RunRecord } from '../../../core/lifecycle/record';
 import { ENVIRONMENT_POOL, type PoolNeeds, type QueueSize } from '../../../core/queue/run';
 import { neededToStart, type QuotaNeed, quotaUsage, runQuotaNeeds } from '../../../core/quota';
+import { eachInTurn } from '../../../shared/aws/pace';
 import { describeError } from '../../shared/errors';
 import type { RunIntent } from '../../shared/items';
 import { instancesOfJob } from '../../shared/queue-runs';
@@ -94,6 +95,9 @@ function needsOfJob(needs: readonly QuotaNeed[], run: RunRecord): PoolNeeds {
   return { ...Object.fromEntries(held), [ENVIRONMENT_POOL]: instances };
 }
 
+/** Number of intents that are read at the same time: each may have 350 KB. */
+const AT_ONCE = 20;
+
 /** Instances that each run needs from each pool, derived from its intent. */
 export async function needsOf(deps: ReconcileDeps, runs: readonly RunRecord[]): Promise<RunNeeds> {
   const found = new Map<string, NeedsByRung>();
@@ -103,7 +107,7 @@ export async function needsOf(deps: ReconcileDeps, runs: readonly RunRecord[]): 
     if (needs instanceof UnreadableItem) unreadable.push(needs);
     else found.set(run.runId, needs);
   };
-  await Promise.all(runs.map(read));
+  await eachInTurn(runs, AT_ONCE, read);
   // Only active runs are kept, so that the cache does not grow.
   needsCache.set(deps.store, found);
   return new RunNeeds(found, unreadable);

@@ -1,19 +1,42 @@
 import { blockedRun } from '../../../core/lifecycle/phases/wait';
 import type { EpochMs, RunRecord } from '../../../core/lifecycle/record';
+import { eachInTurn } from '../../../shared/aws/pace';
 import { sendMessage } from '../../shared/queue';
 import { UnreadableItem } from '../../shared/stored';
 import type { ReconcileDeps } from '../deps';
 
-/** Runs that others wait for, by the entry of `after`: a run id, or `latest:<name>` for the newest run of that name. */
-export type AwaitedRuns = ReadonlyMap<string, RunRecord | undefined>;
+/** What each run waits for, by its run id: the run of each entry of `after`, or undefined if there is none. */
+export type AwaitedRuns = ReadonlyMap<string, ReadonlyMap<string, RunRecord | undefined>>;
 
-/** State of every run that a waiting run lists under `after`. */
+/** Number of runs that are read at the same time. */
+const AT_ONCE = 20;
+/** Number of newest runs of a team among which the newest run of a name is looked for. */
+const NEWEST = 200;
+const LATEST = 'latest:';
+
+/** State of every run that a waiting run lists under `after`: a run id, or `latest:<name>` for the newest other run of that name in its team. */
 export async function awaitedRuns(deps: ReconcileDeps, waiting: readonly RunRecord[]): Promise<AwaitedRuns> {
-  const found = new Map<string, RunRecord | undefined>();
-  for (const run of waiting) {
-    for (const wanted of run.after) if (!found.has(wanted)) found.set(wanted, await findWanted(deps, run, wanted));
-  }
-  return found;
+  const isLatest = (wanted: string) => wanted.startsWith(LATEST);
+  const waiters = waiting.filter(({ after }) => after.length > 0);
+  const ids = new Set(waiters.flatMap(({ after }) => after.filter((wanted) => !isLatest(wanted))));
+  const teams = new Set(waiters.filter(({ after }) => after.some(isLatest)).map(({ team }) => team));
+  const byId = await readEach([...ids], (id) => findRun(deps, id));
+  const ofTeam = await readEach([...teams], (team) => deps.store.ofTeam(team, NEWEST));
+  const find = ({ runId, team }: RunRecord, wanted: string) =>
+    isLatest(wanted)
+      ? ofTeam.get(team)?.find((other) => other.name === wanted.slice(LATEST.length) && other.runId !== runId)
+      : byId.get(wanted);
+  return new Map(waiters.map((run) => [run.runId, new Map(run.after.map((wanted) => [wanted, find(run, wanted)]))]));
+}
+
+async function readEach<T>(keys: readonly string[], read: (key: string) => Promise<T>): Promise<Map<string, T>> {
+  return new Map(await eachInTurn(keys, AT_ONCE, async (key): Promise<[string, T]> => [key, await read(key)]));
+}
+
+/** Of a run that cannot be read it is not known whether it is completed, so others go on waiting for it. */
+async function findRun({ store }: ReconcileDeps, runId: string): Promise<RunRecord | undefined> {
+  const found = await store.findOther(runId);
+  return found instanceof UnreadableItem ? undefined : found;
 }
 
 /** Notifies a person, once, of a run that waits for one that will not complete by itself. Returns the record as it is then. */
@@ -23,20 +46,9 @@ export async function tellBlocked(
   awaited: AwaitedRuns,
   now: EpochMs,
 ): Promise<RunRecord> {
-  const change = blockedRun(run, awaited, now);
+  const change = blockedRun(run, awaited.get(run.runId) ?? new Map(), now);
   if (!change || !(await deps.store.save(change.record, run, change.events))) return run;
   const { record } = change;
   await sendMessage(deps.sqs, deps.queueUrl, { kind: 'run', runId: run.runId }, `${run.runId}/${record.version}`);
   return record;
-}
-
-async function findWanted(deps: ReconcileDeps, run: RunRecord, wanted: string): Promise<RunRecord | undefined> {
-  if (!wanted.startsWith('latest:')) {
-    const other = await deps.store.findOther(wanted);
-    // Whether it is completed is not known, so the run goes on waiting.
-    return other instanceof UnreadableItem ? undefined : other;
-  }
-  const name = wanted.slice('latest:'.length);
-  const runs = await deps.store.ofTeam(run.team, 200);
-  return runs.find((other) => other.name === name && other.runId !== run.runId);
 }

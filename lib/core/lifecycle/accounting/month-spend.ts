@@ -1,5 +1,5 @@
 import { type EpochMs, isOver, type RunRecord } from '../record';
-import { billedUntil, endedUsd, liveCostUsd } from './spend';
+import { billedFrom, billedUntil, endedUsd, liveCostUsd } from './spend';
 
 /** A calendar month, UTC. */
 export interface Month {
@@ -54,8 +54,8 @@ export function liveMonthUsd(record: RunRecord, month: Month, now: EpochMs): num
   if (isOver(record)) return 0;
   const pool = (endedUsd(record, now) ?? 0) - (record.spentUsd ?? 0);
   const { attempt } = record;
-  const from = attempt?.trainingStartedAt;
-  if (attempt?.phase !== 'created' || from === undefined) return pool;
+  const from = attempt && billedFrom(attempt);
+  if (!attempt || from === undefined) return pool;
   const until = billedUntil(attempt, now);
   const usd = liveCostUsd(record, attempt, now) ?? 0;
   return pool + (shareByMonth(usd, from, Math.max(from, until)).get(month.name) ?? 0);

@@ -54,21 +54,45 @@ export function attemptCostUsd(
   return (rate * (billableSeconds ?? Math.ceil(trainedMs(attempt, until) / 1000))) / 3600;
 }
 
-/** What the attempt has cost so far, USD, although its end is not booked yet. */
-export const liveCostUsd = (record: RunRecord, attempt: Attempt, now: EpochMs): number | null =>
-  attemptCostUsd(record, attempt, billedUntil(attempt, now), attempt.over?.billableSeconds);
+/** What the attempt has cost so far, USD, although its end is not booked yet; 0 once it is. */
+export function liveCostUsd(record: RunRecord, attempt: Attempt, now: EpochMs): number | null {
+  const { phase, trainingStartedAt, over } = attempt;
+  // Only a heartbeat shows that a job without an answer of its create call trains.
+  if (phase === 'ended' || (phase === 'intent' && trainingStartedAt === undefined)) return 0;
+  const billed = { ...attempt, trainingStartedAt: billedFrom(attempt) };
+  return attemptCostUsd(record, billed, billedUntil(attempt, now), over?.billableSeconds);
+}
+
+/** From when on the job of an attempt is taken to be billed: one that cannot be described counts as training since it was created. */
+export function billedFrom({
+  trainingStartedAt,
+  undescribedSince,
+  acceptedAt,
+  lastCreateAt,
+}: Attempt): EpochMs | undefined {
+  return trainingStartedAt ?? (undescribedSince === undefined ? undefined : (acceptedAt ?? lastCreateAt));
+}
 
 /**
- * Until when the job of an attempt that is not booked yet is taken to be billed: until its end where that was seen, or until it was first missing. Of a job that cannot be described, a stop that was accepted is the end; if it
- * was over already, its last heartbeat is.
+ * Until when the job of an attempt that is not booked yet is taken to be billed: until its end where that was seen, or until it was first
+ * missing unless its driver has written since. Of a job that cannot be described, a stop that was accepted is the end; if it was over
+ * already, its last heartbeat is, or the stop if it is not known which was the last.
  */
-export function billedUntil({ over, absentSince, undescribedSince, stop, progress }: Attempt, now: EpochMs): EpochMs {
+export function billedUntil(attempt: Attempt, now: EpochMs): EpochMs {
+  const { over, absentSince, undescribedSince, stop, silentBeat } = attempt;
   if (over) return Math.min(now, over.endedAt ?? now);
-  if (absentSince !== undefined) return Math.min(now, absentSince);
+  if (absentSince !== undefined && !wroteSinceMissing(attempt)) return Math.min(now, absentSince);
   if (undescribedSince === undefined || !stop) return now;
-  if (stop.isTooLate) return Math.min(now, (progress?.beatAt ?? stop.at) + BEAT_MS);
+  if (stop.isTooLate) return Math.min(now, silentBeat === undefined ? (stop.sentAt ?? stop.at) : silentBeat + BEAT_MS);
   return stop.acceptedAt === undefined ? now : Math.min(now, stop.acceptedAt + STOP_MS);
 }
+
+/** How far our clock and that of S3 may differ. */
+const CLOCKS_MS = 30_000;
+
+/** Whether the driver of a job has written a heartbeat since Describe first did not find the job. */
+export const wroteSinceMissing = ({ absentSince, progress }: Attempt, beatAt = progress?.beatAt): boolean =>
+  absentSince !== undefined && beatAt !== undefined && beatAt > absentSince + CLOCKS_MS;
 
 /** Share of the on-demand price that was billed for an ended spot attempt; undefined when it cannot be determined. */
 export function billedShare(
@@ -99,8 +123,7 @@ export function warmPoolUsd(pool: WarmPool | undefined, until: EpochMs): number 
  */
 export function runSpendUsd(record: RunRecord, now: EpochMs): number | null {
   const { attempt } = record;
-  const live = attempt?.phase === 'created' ? liveCostUsd(record, attempt, now) : 0;
-  return addUsd(endedUsd(record, now), live);
+  return addUsd(endedUsd(record, now), attempt ? liveCostUsd(record, attempt, now) : 0);
 }
 
 /** The same without the live attempt. */

@@ -1,6 +1,6 @@
-import { addUsd, attemptCostUsd, BEAT_MS, STOP_MS } from '../accounting/spend';
+import { addUsd, attemptCostUsd, BEAT_MS, STOP_MS, wroteSinceMissing } from '../accounting/spend';
 import type { Observed } from '../observed';
-import type { Attempt, EpochMs } from '../record';
+import type { Attempt, Checkpoint, EpochMs } from '../record';
 import { newestCommitted } from '../resuming/resume';
 import type { EndedRecord, Situation } from '../situation';
 import { nextProgress } from './hang';
@@ -28,8 +28,7 @@ export function goneAttempt(
       pauses,
       progress,
       firstStep: attempt.firstStep ?? steps.first,
-      // Older drivers report a step and no starts.
-      lastStep: steps.last ?? progress?.step ?? attempt.lastStep,
+      lastStep: lastKnownStep(attempt, progress, committed),
       phase: 'ended',
       endedAt,
       failureClass,
@@ -42,63 +41,85 @@ export function goneAttempt(
   };
 }
 
+/** Older drivers report a step and no starts; what it committed shows its steps where its heartbeats could not be read any more. */
+function lastKnownStep(attempt: Attempt, progress: Attempt['progress'], committed: Checkpoint | null): number | null {
+  const seen = stepsOf(progress).last ?? progress?.step ?? attempt.lastStep;
+  const saved = committed?.attempt === attempt.number ? committed.step : null;
+  return saved === null ? seen : Math.max(seen ?? saved, saved);
+}
+
 /**
  * The pauses of a job that could no longer be described when it came back from its last pause: a step made since then shows that it had its
  * instances again, and the duration of the first start shows how long before that step it got them.
  */
-function pausesBySteps({ pauses, progress, trainingStartedAt }: Attempt): Attempt['pauses'] {
-  const since = pauses?.since;
+function pausesBySteps(attempt: Attempt): Attempt['pauses'] {
+  const { pauses, progress } = attempt;
+  const since = pauses?.since ?? unseenPause(attempt);
   const starts = progress?.starts ?? [];
   const steppedAt = starts.find(({ firstStepAt }) => (firstStepAt ?? 0) > (since ?? 0))?.firstStepAt;
-  if (!pauses || since === undefined || steppedAt == null) return pauses;
-  const startUpMs = (starts[0]?.firstStepAt ?? 0) - (trainingStartedAt ?? Number.POSITIVE_INFINITY);
-  const { since: _, ...rest } = pauses;
-  return { ...rest, ms: pauses.ms + Math.max(0, steppedAt - Math.max(0, startUpMs) - since) };
+  if (since === undefined || steppedAt == null) return pauses;
+  const startUpMs = (starts[0]?.firstStepAt ?? 0) - (attempt.trainingStartedAt ?? Number.POSITIVE_INFINITY);
+  const { since: known, ms = 0, times = 0 } = pauses ?? {};
+  const pausedMs = Math.max(0, steppedAt - Math.max(0, startUpMs) - since);
+  return { ms: ms + pausedMs, times: known === undefined ? times + 1 : times };
+}
+
+/** When the instances of a job went away while it could not be described: its driver was started again after this step. */
+function unseenPause({ progress, undescribedSince = Number.POSITIVE_INFINITY }: Attempt): EpochMs | undefined {
+  const { starts = [], earlierStarts = 0 } = progress ?? {};
+  const steppedAt = starts.findLast(({ number }) => number < earlierStarts)?.stepAt;
+  return steppedAt != null && steppedAt >= undescribedSince ? steppedAt : undefined;
 }
 
 /** What is said of a job that is not found by mistake. */
 export const STILL_WRITES = 'it is not found, and its driver writes';
 /** The driver writes a heartbeat every minute: this is three missing ones. */
 export const LATE_BEAT_MS = 180_000;
-/** How far our clock and that of S3 may differ. */
-const CLOCKS_MS = 30_000;
 
 /**
  * Whether a job that is not found lives all the same: only one that is over can be deleted, and its driver has written heartbeats since it
- * was first missing, the last one a short time ago.
+ * was first missing, the last one a short time ago. While no heartbeat can be read, that is so if it was so before.
  */
-export const writesStill = ({ attempt, observed: { heartbeat }, now }: Situation): boolean =>
-  attempt.absentSince !== undefined &&
-  heartbeat?.attempt === attempt.number &&
-  heartbeat.writtenAt > attempt.absentSince + CLOCKS_MS &&
-  now - heartbeat.writtenAt < LATE_BEAT_MS;
+export function writesStill({ attempt, observed, now }: Situation): boolean {
+  const beatAt = newestBeat(attempt, observed);
+  if (beatAt === undefined) return observed.heartbeatError !== undefined && wroteSinceMissing(attempt);
+  return wroteSinceMissing(attempt, beatAt) && now - beatAt < LATE_BEAT_MS;
+}
 
 /** When a job ended that the service no longer knows, as far as anything shows it. */
 export const goneSince = ({ attempt, observed, now }: Pick<Situation, 'attempt' | 'observed' | 'now'>): EpochMs =>
   lastSeenAlive(attempt, lastBeat(attempt, observed), now);
 
-/** When the job last wrote its heartbeat, even one whose content cannot be read; undefined when that is not known. */
-function lastBeat(
-  { number, intentAt, silentBeat }: Attempt,
-  { heartbeat, unreadBeatAt = 0 }: Observed,
-): EpochMs | undefined {
+/** When the job last wrote its heartbeat, even one whose content cannot be read; undefined when that is not known now. */
+function newestBeat({ number, intentAt }: Attempt, { heartbeat, unreadBeatAt = 0 }: Observed): EpochMs | undefined {
   if (heartbeat?.attempt === number) return heartbeat.writtenAt;
-  return unreadBeatAt > intentAt ? unreadBeatAt : silentBeat;
+  return unreadBeatAt > intentAt ? unreadBeatAt : undefined;
 }
+
+/** The same, or what earlier observations show of it. */
+const lastBeat = (attempt: Attempt, observed: Observed): EpochMs | undefined =>
+  newestBeat(attempt, observed) ??
+  attempt.silentBeat ??
+  (wroteSinceMissing(attempt) ? attempt.progress?.beatAt : undefined);
 
 /**
  * When a deleted job ended: at its last heartbeat, at the stop that was sent, or when the service last reported it as alive without
  * heartbeats, whichever is the latest. Only a job that is over can be deleted (DeleteTrainingJob), so it was billed until then. Without
- * `beatAt`, the time of its last heartbeat by S3, it ended when it was first found missing, or when a stop was accepted: the heartbeat in
- * the record may be an hour old.
+ * `beatAt`, the time of its last heartbeat by S3, it ended when it was first found missing, or when the service answered a stop: the
+ * heartbeat in the record may be an hour old.
  */
 function lastSeenAlive(attempt: Attempt, beatAt: EpochMs | undefined, now: EpochMs): EpochMs {
   const { absentSince: missedAt = now, aliveAt = 0, stop, undescribedSince } = attempt;
+  if (beatAt === undefined) return Math.min(missedAt, answeredAt(stop) ?? missedAt);
   // Of a job that could not be described, a stop that was sent says nothing: the job may have been over.
   const stopAt = undescribedSince === undefined ? stop?.sentAt : stop?.acceptedAt;
-  const stoppedAt = stopAt === undefined ? 0 : stopAt + STOP_MS;
-  if (beatAt === undefined) return stop?.acceptedAt === undefined ? missedAt : Math.min(missedAt, stoppedAt);
-  const seenAt = Math.max(beatAt + BEAT_MS, stoppedAt, aliveAt);
+  const seenAt = Math.max(beatAt + BEAT_MS, stopAt === undefined ? 0 : stopAt + STOP_MS, aliveAt);
   // A heartbeat that is newer than `missedAt` means that our clock is behind that of S3.
   return beatAt > missedAt ? seenAt : Math.min(missedAt, seenAt);
+}
+
+/** By when a job had ended according to what the service answered to a stop while it could not be described. */
+function answeredAt(stop: Attempt['stop']): EpochMs | undefined {
+  if (stop?.isTooLate) return stop.sentAt;
+  return stop?.acceptedAt === undefined ? undefined : stop.acceptedAt + STOP_MS;
 }

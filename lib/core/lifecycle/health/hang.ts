@@ -56,6 +56,8 @@ function movedAt(before: Progress | undefined, { phase, writtenAt, starts = [] }
 export interface SignsOfLife {
   /** The heartbeat was read in this observation; if not, the age of the recorded one means nothing. */
   isRead: boolean;
+  /** The heartbeat is newer than the one of the last observation, so the job lives however old our clock makes it. @default false */
+  isNewer?: boolean;
   /** The heartbeat exists, as far as is known, but could not be read. @default false */
   isUnreadable?: boolean;
   /** When any object of the run was last written. */
@@ -90,22 +92,21 @@ function findSilence(
 ): { text: string; maySee: boolean } | undefined {
   const silenceSeconds = policy.silenceMinutes * 60;
   const { progress } = attempt;
-  const startedAt =
-    Math.max(attempt.trainingSince ?? 0, job.trainingStartedAt ?? attempt.trainingStartedAt ?? 0) || now;
+  const startedAt = startOf(attempt, job) || now;
   const startup = policy.startupMinutes * 60 + BEYOND_CONTAINER_SECONDS;
   // After an interruption the driver starts again, so heartbeats from before it are not evidence.
   if (!progress || progress.beatAt < startedAt) {
     if (!policy.beats) return undefined;
-    const quiet = (now - Math.max(startedAt, signs.newestWriteAt ?? 0)) / 1000;
+    const quiet = (now - aheadMs(attempt) - Math.max(startedAt, signs.newestWriteAt ?? 0)) / 1000;
     if (quiet <= startup + MIN_SILENCE_SECONDS) return undefined;
     return { text: `no heartbeat in the ${minutes(quiet)} since training began`, maySee: progress !== undefined };
   }
   const deaf = Math.max(silenceSeconds, MIN_SILENCE_SECONDS);
-  const isDeaf = (now - progress.beatAt) / 1000 > deaf;
+  const isDeaf = !signs.isNewer && (now - progress.beatAt) / 1000 > deaf;
   // While no heartbeat arrives, its last step is not evidence: only the objects that the run writes show progress.
   const wroteAt = isDeaf ? (signs.newestWriteAt ?? 0) : 0;
   const beatAge = (now - Math.max(progress.beatAt, wroteAt)) / 1000;
-  if (beatAge > deaf) return { text: `the heartbeat stopped ${minutes(beatAge)} ago`, maySee: true };
+  if (isDeaf && beatAge > deaf) return { text: `the heartbeat stopped ${minutes(beatAge)} ago`, maySee: true };
   const movedAt = Math.max(progress.movedAt, wroteAt);
   const still = (now - Math.max(movedAt, startedAt)) / 1000;
   const isStartup = movedAt < startedAt;
@@ -117,6 +118,14 @@ function findSilence(
   const text = `no progress for ${minutes(still)} in phase ${progress.phase || 'train'} at step ${progress.step ?? 'unknown'}`;
   return { text, maySee: policy.seesSteps };
 }
+
+/** When training last began, by the service's clock; 0 when that is not known. */
+const startOf = (attempt: Attempt, job: PresentJob): EpochMs =>
+  Math.max(attempt.trainingSince ?? 0, job.trainingStartedAt ?? attempt.trainingStartedAt ?? 0);
+
+/** How far our clock was ahead of the service's when the job was created: the call came before it, by the same clock. */
+const aheadMs = ({ lastCreateAt = 0, jobCreatedAt = lastCreateAt }: Attempt): number =>
+  Math.max(0, lastCreateAt - jobCreatedAt);
 
 /** Before the first step, the start-up time applies; afterwards only a declared phase may take long. */
 function phaseBudget(progress: Progress, policy: RunPolicy): number | undefined {

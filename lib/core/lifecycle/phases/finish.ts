@@ -12,9 +12,10 @@ import { type Attempt, type Checkpoint, checkpointKey, type EpochMs, type Notice
 import { blamedCheckpoint, newestCommitted, newestUsable } from '../resuming/resume';
 import { rollBack } from '../resuming/rollback';
 import type { EndedRecord, JobSituation, Situation } from '../situation';
-import { dayOf, event, notice } from '../timeline';
+import { event, notice } from '../timeline';
+import { backToQueue, returnsRoom, unreadable } from './back-to-queue';
 import { completeRun, failRun, stopRun } from './end-run';
-import { asHandOver, backToQueue } from './hand-over';
+import { asHandOver } from './hand-over';
 import { paceRestarts } from './restart-budget';
 import { commitEvent, madeProgress } from './watch';
 
@@ -96,19 +97,21 @@ function complete(situation: JobSituation): Move {
 
 /**
  * Without the list of checkpoints, an attempt that made progress could be judged as a crash loop. How the job ended is kept: it may be
- * deleted, or not be described any more, before they can be listed.
+ * deleted, or not be described any more, before they can be listed. It holds no instances, so that others may use its room after an hour.
  */
 function waitForListing({ record, attempt, observed, now }: Situation): Move {
   const over = observed.job.kind === 'present' ? observed.job : undefined;
   const absentSince = over ? undefined : goneSince({ attempt, observed, now });
-  const endedAt = over ? over.endedAt : attempt.absentSince;
-  const about = `${attempt.jobName}/${dayOf(endedAt ?? now, now)}`;
+  const endedAt = (over ? over.endedAt : attempt.absentSince) ?? now;
   const { checkpoints } = observed;
   const why = checkpoints.kind === 'unreadable' ? checkpoints.error : 'they were not listed';
   const text = `${attempt.jobName} is over, but its checkpoints cannot be read: ${why}`;
   return move({
-    changes: changeAttempt(record, { over, absentSince }),
-    notices: [notice(record, now, { alert: 'checkpoints-unreadable', about, text, runbook: 'checkpoint' })],
+    changes: {
+      ...changeAttempt(record, { over, absentSince }),
+      ...(returnsRoom(endedAt, now) && { admitted: false }),
+    },
+    notices: [unreadable(record, { about: attempt.jobName, since: endedAt, text }, now)],
   });
 }
 

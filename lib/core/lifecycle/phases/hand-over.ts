@@ -1,9 +1,7 @@
-import type { Effect, Move } from '../action';
+import type { Effect } from '../action';
 import type { Verdict } from '../classify';
-import { largestRung } from '../ladder';
 import type { PresentJob } from '../present-job';
-import type { Attempt, AttemptStop, EpochMs, FailureClass, RunPolicy, RunRecord } from '../record';
-import { event, notice } from '../timeline';
+import type { Attempt, AttemptStop, EpochMs, FailureClass, RunPolicy } from '../record';
 
 /** Time between the request to save and exit and StopTrainingJob. */
 export const HAND_OVER_GRACE_MS = 900_000;
@@ -47,32 +45,4 @@ export function asHandOver({ handOver }: Attempt, verdict: Verdict): Verdict {
   return handOver && ANSWERS.has(verdict.failureClass)
     ? { ...verdict, failureClass: 'planned', reason: handOver.text }
     : verdict;
-}
-
-/** Returns a preempted run to the queue at its old place: `queuedAt` does not change. */
-export function backToQueue(record: RunRecord, attempt: Attempt, next: Move, now: EpochMs): Move {
-  const { handOver } = attempt;
-  if (handOver?.why !== 'preempted' || next.changes.state !== 'resuming') return next;
-  const text = `attempt ${attempt.number} made room; back in the queue at its place`;
-  const told = notice(record, now, {
-    alert: 'preempted',
-    about: attempt.jobName,
-    text: `${handOver.text}; it resumes when there is room`,
-    runbook: 'preemption',
-  });
-  return {
-    ...next,
-    changes: {
-      ...next.changes,
-      state: 'queued',
-      admitted: false,
-      preemptedAt: now,
-      reason: handOver.text,
-      // The queue may again choose from all sizes.
-      rungId: largestRung(record),
-      roomFor: undefined,
-    },
-    events: [...next.events, event(now, 'run-preempted', text, { queuedAt: record.queuedAt })],
-    notices: [...next.notices, told],
-  };
 }

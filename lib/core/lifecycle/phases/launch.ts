@@ -9,6 +9,7 @@ import { type Attempt, type Checkpoint, type EpochMs, isWaiting, type RunRecord 
 import { chooseResume } from '../resuming/resume';
 import type { JobSituation, Situation } from '../situation';
 import { event, notice } from '../timeline';
+import { waitForCheckpoints } from './back-to-queue';
 import { failRun, stopRun } from './end-run';
 import { vanished } from './finish';
 import { poolAsSeen, takenPool } from './settle-pool';
@@ -99,16 +100,6 @@ const createEffect = (attempt: Attempt): Effect => ({
   evidence: { tries: attempt.createTries },
 });
 
-function waitForCheckpoints(record: RunRecord, why: string, now: EpochMs): Move {
-  const alert = notice(record, now, {
-    alert: 'checkpoints-unreadable',
-    about: String(record.attempt?.number ?? 0),
-    text: why,
-    runbook: 'checkpoint',
-  });
-  return move({ notices: [alert] });
-}
-
 /**
  * Settles an attempt whose job may or may not exist: its name is fixed, and the answer to the create call is missing or ambiguous. The name
  * is never changed to avoid an error; Describe decides, and a job that it returns is adopted only if its tags are ours.
@@ -169,9 +160,11 @@ function cannotTell(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
 }
 
 function createAgain(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
-  const again = { ...attempt, createTries: attempt.createTries + 1, lastCreateAt: now };
+  // What was concluded while no one could see whether there was a job, a stop too, was about a job that never existed.
+  const { stop, undescribedSince: _, ...own } = attempt;
+  const again = { ...own, createTries: attempt.createTries + 1, lastCreateAt: now };
   return move({
-    changes: { attempt: again },
+    changes: { attempt: again, ...(stop && { state: 'submitting', reason: 'its job is created again' }) },
     events: [
       event(now, 'create-again', `no job named ${attempt.jobName} exists; creating it under the same name`, {
         tries: again.createTries,

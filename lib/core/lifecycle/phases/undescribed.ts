@@ -1,4 +1,4 @@
-import { judgeSpend } from '../accounting/spend';
+import { billedFrom, judgeSpend } from '../accounting/spend';
 import { changeAttempt, type Move, move } from '../action';
 import { LATE_BEAT_MS } from '../health/gone';
 import { nextProgress } from '../health/hang';
@@ -30,7 +30,7 @@ export function undescribed(situation: Situation, error: string): Move {
     firstStep: attempt.firstStep ?? first,
     lastStep: last ?? attempt.lastStep,
   };
-  const stop = answeredStop(attempt.stop ?? blindStop(record, attempt, now), observed.stopAnswer, now);
+  const stop = answeredStop(attempt.stop ?? blindStop(record, seen, now), observed.stopAnswer, now);
   const sends = stop !== undefined && stop.acceptedAt === undefined && !stop.isTooLate && isDue(stop, now);
   const next = { ...seen, ...(stop && { stop: sends ? { ...stop, sentAt: now } : stop }) };
   return move({
@@ -69,11 +69,10 @@ function answeredStop(
   return answer === 'over' ? { ...stop, isTooLate: true } : { ...stop, acceptedAt: now };
 }
 
-/** A stop by what is known without Describe. A job that was never seen training counts as training since it was created. */
+/** A stop by what is known without Describe. */
 function blindStop(record: RunRecord, attempt: Attempt, now: EpochMs): AttemptStop | undefined {
   if (record.desired === 'stop') return { why: 'user', at: now, text: 'stopped as asked' };
-  const trainingStartedAt = attempt.trainingStartedAt ?? attempt.acceptedAt ?? attempt.lastCreateAt;
-  const spend = judgeSpend(record, { ...attempt, trainingStartedAt }, false, now);
+  const spend = judgeSpend(record, { ...attempt, trainingStartedAt: billedFrom(attempt) }, false, now);
   return spend.kind === 'stop' ? { why: 'spend', at: now, text: spend.text } : undefined;
 }
 

@@ -29,7 +29,7 @@ export function watchJob(situation: JobSituation): Move {
   const seen = asSeen(situation);
   const committed = newestCommitted(record, observed);
   const newCommit = committed !== null && committed.step > (record.committed?.step ?? -1);
-  const { stop, suspectedHangAt, alerts } = wantsStop({ ...situation, attempt: seen }, newCommit);
+  const { stop, suspectedHangAt, alerts } = wantsStop({ ...situation, attempt: seen }, newCommit, attempt);
   const isNewStop = stop !== undefined && attempt.stop === undefined;
   const sends = stop !== undefined && job.status === 'InProgress' && isDue(stop, now);
   const asks = stop ? undefined : handOverEffect(seen, job, record.policy, now);
@@ -138,14 +138,18 @@ interface StopWish {
 }
 
 /** The first reason to stop is kept: an attempt is stopped for one reason, by which its end is classified. */
-function wantsStop({ record, attempt, job, observed, now }: JobSituation, newCommit: boolean): StopWish {
+function wantsStop(
+  { record, attempt, job, observed, now }: JobSituation,
+  newCommit: boolean,
+  before: Attempt,
+): StopWish {
   if (attempt.stop) return { stop: attempt.stop, alerts: [] };
   if (record.desired === 'stop') return { stop: { why: 'user', at: now, text: 'stopped as asked' }, alerts: [] };
   const spend = judgeSpend(record, attempt, newCommit, now);
   if (spend.kind === 'stop') return { stop: { why: 'spend', at: now, text: spend.text }, alerts: [] };
   const leaves = handOverStop(attempt, job, record.policy, now);
   if (leaves) return { stop: leaves, alerts: [] };
-  const hang = judgeHang({ attempt, job, policy: record.policy }, signsOfLife(observed), now);
+  const hang = judgeHang({ attempt, job, policy: record.policy }, signsOfLife(observed, attempt, before), now);
   if (hang.kind === 'moving') return { alerts: [] };
   if (hang.kind === 'unknown') return { suspectedHangAt: attempt.suspectedHangAt, alerts: [] };
   const suspectedHangAt = attempt.suspectedHangAt ?? now;
@@ -158,8 +162,9 @@ function wantsStop({ record, attempt, job, observed, now }: JobSituation, newCom
   };
 }
 
-const signsOfLife = ({ heartbeat, heartbeatError, checkpoints }: Observed) => ({
+const signsOfLife = ({ heartbeat, heartbeatError, checkpoints }: Observed, seen: Attempt, before: Attempt) => ({
   isRead: heartbeat !== undefined,
+  isNewer: (seen.progress?.beatAt ?? 0) > (before.progress?.beatAt ?? 0),
   isUnreadable: heartbeatError !== undefined,
   newestWriteAt: checkpoints.kind === 'listed' ? checkpoints.newestWriteAt : undefined,
 });

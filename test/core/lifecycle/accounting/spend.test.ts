@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { loadRun } from '../../../../lib/core/config/load';
 import type { RunSpec } from '../../../../lib/core/config/run-spec';
+import { liveMonthUsd, monthOf } from '../../../../lib/core/lifecycle/accounting/month-spend';
+import { runSpendUsd } from '../../../../lib/core/lifecycle/accounting/spend';
 import { ladderOf, policyOf } from '../../../../lib/core/lifecycle/ladder';
-import type { RunRecord } from '../../../../lib/core/lifecycle/record';
+import type { Attempt, RunRecord } from '../../../../lib/core/lifecycle/record';
 import { attempt, failedJob, HOUR, job, MINUTE, policy, run, running, seeing, T0 } from '../support/records';
 
 const REGION = 'us-west-2';
@@ -130,5 +132,46 @@ describe('a spot run under a cap', () => {
     expect(run(next, seeing({ job: job() }, [100]), T0 + 26 * HOUR).effects).toMatchObject([
       { do: 'stop', why: 'spend' },
     ]);
+  });
+});
+
+describe('what a live attempt has cost so far', () => {
+  const usd = (own: Partial<Attempt>, at: number) => {
+    const record = running({ attempt: attempt(own) });
+    const month = monthOf(T0);
+    expect(liveMonthUsd(record, month, T0 + at)).toBeCloseTo(runSpendUsd(record, T0 + at) ?? Number.NaN, 6);
+    return runSpendUsd(record, T0 + at);
+  };
+  const beat = (at: number) => ({ step: 5, phase: '', beatAt: T0 + at, movedAt: T0 + at });
+  const missed = { absentSince: T0 + HOUR };
+
+  test('grows no more once its job is missing', () => {
+    expect(usd(missed, 3 * HOUR)).toBe(100);
+    expect(usd({ ...missed, progress: beat(HOUR) }, 3 * HOUR)).toBe(100);
+  });
+
+  test('grows while its driver goes on writing although its job is not found', () => {
+    const writing = { ...missed, undescribedSince: T0 + HOUR, progress: beat(3 * HOUR - MINUTE) };
+    expect(usd(writing, 3 * HOUR)).toBe(300);
+  });
+
+  test('ends with a stop that came too late, or with the heartbeat after which others are missing', () => {
+    const stop = { why: 'user', at: T0 + HOUR, sentAt: T0 + HOUR, isTooLate: true, text: 'stopped as asked' } as const;
+    const over = { undescribedSince: T0, stop, progress: beat(0) };
+    expect(usd(over, 3 * HOUR)).toBe(100);
+    expect(usd({ ...over, silentBeat: T0 + HOUR / 2 - MINUTE }, 3 * HOUR)).toBe(50);
+  });
+
+  test('grows from the create call on while nothing shows when training began', () => {
+    const never = { undescribedSince: T0, trainingStartedAt: undefined, status: '', secondaryStatus: '' };
+    expect(usd({ ...never, acceptedAt: T0 }, 3 * HOUR)).toBe(300);
+    expect(usd({ ...never, acceptedAt: undefined, lastCreateAt: T0 + HOUR }, 3 * HOUR)).toBe(200);
+    expect(usd({ ...never, ...missed }, 3 * HOUR)).toBe(100);
+  });
+
+  test('counts a job whose create call had no answer once a heartbeat shows that it trains', () => {
+    const intent = { phase: 'intent', acceptedAt: undefined, undescribedSince: T0 } as const;
+    expect(usd({ ...intent, trainingStartedAt: T0 + HOUR }, 3 * HOUR)).toBe(200);
+    expect(usd({ ...intent, trainingStartedAt: undefined }, 3 * HOUR)).toBe(0);
   });
 });

@@ -127,14 +127,15 @@ describe('a run that is to stop', () => {
   });
 });
 
-test('the last step of a deleted job is the one in its heartbeat, also when the driver reports no starts', () => {
+test('the last step of a deleted job is the later one of its heartbeat, also without starts, and its last commit', () => {
   const gone = running({ attempt: attempt({ absentSince: T0, lastStep: null }) });
   const lastStep = (step: number | null) => {
     const heartbeat = { attempt: 1, step, phase: 'train', writtenAt: T0 };
     return run(gone, seeing({ job: { kind: 'absent' }, heartbeat }, [100]), NOW).record.attempt?.lastStep;
   };
   expect(lastStep(120)).toBe(120);
-  expect(lastStep(null)).toBeNull();
+  expect(lastStep(null)).toBe(100);
+  expect(lastStep(80)).toBe(100);
 });
 
 describe('the next attempt', () => {

@@ -99,6 +99,17 @@ describe('a job that is not there', () => {
     expect(state(T0 + 1, { state: 'queued' })).toBe('stopped');
   });
 
+  test('forgets a stop that was meant for a job that never existed, once the run was resumed', () => {
+    const stop = { why: 'user', at: T0, sentAt: T0, isTooLate: true, text: 'stopped as asked' } as const;
+    const resumed = intended({ stop, undescribedSince: T0, lastCreateAt: T0 }, { state: 'stopping' });
+    const { record, effects } = run(resumed, absent(), T0 + HOUR);
+    expect(effects).toMatchObject([{ do: 'create' }]);
+    expect(record).toMatchObject({ state: 'submitting', attempt: { phase: 'intent', createTries: 2 } });
+    expect([record.attempt?.stop, record.attempt?.undescribedSince]).toEqual([undefined, undefined]);
+    const adopted = run(record, seeing({ job: job() }), T0 + HOUR + MINUTE).record;
+    expect(run(adopted, seeing({ job: job() }), T0 + HOUR + 2 * MINUTE).effects).toEqual([]);
+  });
+
   describe('but has committed', () => {
     const gone = (own: Partial<Attempt>, now: number) => run(intended(own), absent([10]), now).record.attempt;
 

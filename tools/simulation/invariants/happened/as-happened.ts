@@ -29,7 +29,7 @@ export class AsHappened extends Invariant {
         ...attempts.flatMap((attempt) => this.ofAttempt(run, attempt)),
         ...run.jobs.filter((job) => isReplaced(run, job)).flatMap((job) => this.ofReplaced(run, job)),
         ...countedOtherwise(run, attempts, timelineOf(this.scene.world, run), this.now),
-        ...earlierFailures(run, this.now),
+        ...earlierFailures(run),
       ];
       for (const what of differences) this.break(`run ${run.id}: ${what}`);
     }
@@ -95,35 +95,44 @@ export class AsHappened extends Invariant {
     if (job.beatsWithout.includes(REQUIRED_FIELD)) return true;
     const next = run.jobs[run.jobs.indexOf(job) + 1];
     const over = (next?.createdAt ?? run.overAt ?? this.now) + UNREAD_MS;
-    return this.wasGarbled(run, job) || this.callFaults('s3', createdAt, over).length > 0;
+    return this.wasNeverRead(run, job) || this.callFaults('s3', createdAt, over).length > 0;
   }
 
-  /** From its first steps to its end, its own code wrote something else in place of the heartbeat. */
-  private wasGarbled({ id, jobs }: SimRun, job: SimJob): boolean {
-    const { createdAt, truth, history } = job;
+  /** Its own code wrote something else in place of the heartbeat from its first steps on, or from before what was read could be stored. */
+  private wasNeverRead(run: SimRun, job: SimJob): boolean {
+    const { createdAt, truth } = job;
+    const since = this.garbledSince(run, job) ?? Number.POSITIVE_INFINITY;
+    const isEarly = since < createdAt + (truth?.behaviour.startMs ?? 0) + UNREAD_MS;
+    return isEarly || (since < this.now && this.callFaults('dynamodb', createdAt, since).length > 0);
+  }
+
+  /** Since when its own code wrote something else in place of the heartbeat, until its end; undefined when its last one was the driver's. */
+  private garbledSince({ id, jobs }: SimRun, job: SimJob): number | undefined {
     const name = `${id}#${jobs.indexOf(job) + 1}`;
-    const stepsAt = createdAt + (truth?.behaviour.startMs ?? 0) + UNREAD_MS;
-    const endedAt = history.at(-1)?.at ?? this.now;
-    return (this.scene.world.scenario.faults ?? []).some(
-      ({ job: of, beats, at = 0, to = Number.POSITIVE_INFINITY }) =>
-        of === name &&
-        (beats === 'garbled' || beats === 'large') &&
-        at * 1000 < stepsAt &&
-        to * 1000 > endedAt - BEAT_MS,
+    const endedAt = job.history.at(-1)?.at ?? this.now;
+    const found = (this.scene.world.scenario.faults ?? []).find(
+      ({ job: of, beats, to = Number.POSITIVE_INFINITY }) =>
+        of === name && (beats === 'garbled' || beats === 'large') && to * 1000 > endedAt - BEAT_MS,
     );
+    const at = found && (found.at ?? 0) * 1000;
+    return at !== undefined && at < endedAt ? at : undefined;
   }
 
-  /** The only remaining source is its last heartbeat, and the table cannot know more steps than there were. */
+  /**
+   * The only remaining sources are its last heartbeat, if that is one, and its commits; the table cannot know more steps than there were.
+   */
   private ofDeleted(run: SimRun, attempt: Attempt, job: SimJob): string[] {
     const { truth, stepping, beatsWithout } = job;
     const { at: made = -1 } = stepping ?? {};
     const { lastStep } = attempt;
     if ((lastStep ?? -1) > made) return differ('lastStep', lastStep, made, false);
+    if (this.isUnread(run, job)) return [];
+    const saved = truth?.newestStepOf(attempt.number) ?? -1;
+    if (this.garbledSince(run, job) !== undefined)
+      return differ('lastStep', lastStep, `${saved} or later`, (lastStep ?? -1) >= saved);
     const isTold =
       truth?.showsSteps && truth.heartbeat && beatsWithout.length === 0 && made > (stepping?.firstStep ?? 0);
-    return isTold && !this.isUnread(run, job)
-      ? differ('lastStep', lastStep, made, lastStep !== null && made - lastStep <= stepsOfBeat(job))
-      : [];
+    return isTold ? differ('lastStep', lastStep, made, lastStep !== null && made - lastStep <= stepsOfBeat(job)) : [];
   }
 
   /** A name may be used again only if nothing in S3 shows that the deleted job ran. */

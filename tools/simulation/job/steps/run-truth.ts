@@ -111,6 +111,13 @@ export class RunTruth {
     return this.commitCounts.get(attempt) ?? 0;
   }
 
+  /** Step of the newest commit of an attempt that says whose it is and can be loaded. */
+  newestStepOf(attempt: number): number | undefined {
+    return this.isBuiltin
+      ? this.commits.findLast((one) => one.attempt === attempt && !one.isUnreadable)?.step
+      : undefined;
+  }
+
   /** The trainer deletes the markers of later commits before it searches for the newest (job.json, `rollback`). */
   rollBack(toStep: number, beforeAttempt: number): void {
     this.replace(this.commits.filter(({ step, attempt }) => step <= toStep || attempt >= beforeAttempt));

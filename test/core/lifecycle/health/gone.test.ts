@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest';
+import type { Observed } from '../../../../lib/core/lifecycle/observed';
+import type { Attempt } from '../../../../lib/core/lifecycle/record';
+import { attempt, HOUR, MINUTE, run, running, seeing, T0 } from '../support/records';
+
+const absent = (steps: number[] = [], more: Partial<Observed> = {}) =>
+  seeing({ job: { kind: 'absent' }, ...more }, steps);
+const beatAt = (at: number) => ({ step: 5, phase: '', beatAt: T0 + at, movedAt: T0 + at });
+
+describe('a job that is not found', () => {
+  const missed = running({ attempt: attempt({ absentSince: T0, progress: beatAt(2 * MINUTE) }) });
+  const phaseAfter = (more: Partial<Observed>, now = T0 + 5 * MINUTE) =>
+    run(missed, absent([10], more), now).record.attempt?.phase;
+  const unread = { heartbeatError: 'AccessDenied' };
+
+  test('lives while its driver writes what cannot be read', () => {
+    expect(phaseAfter({ ...unread, unreadBeatAt: T0 + 4 * MINUTE })).toBe('created');
+    expect(phaseAfter({ ...unread, unreadBeatAt: T0 + 4 * MINUTE }, T0 + 8 * MINUTE)).toBe('ended');
+  });
+
+  test('lives while its heartbeat cannot be read and the last one was newer than the first miss', () => {
+    expect(phaseAfter(unread, T0 + HOUR)).toBe('created');
+    const older = { ...missed, attempt: attempt({ absentSince: T0 + MINUTE, progress: beatAt(MINUTE) }) };
+    expect(run(older, absent([10], unread), T0 + HOUR).record.attempt?.phase).toBe('ended');
+  });
+
+  test('ended no earlier than the last heartbeat that was read', () => {
+    expect(run(missed, absent([10]), T0 + HOUR).record.attempt).toMatchObject({
+      phase: 'ended',
+      endedAt: T0 + 3 * MINUTE,
+    });
+  });
+
+  test('ended no later than a stop to which the service answered that it was over', () => {
+    const stop = {
+      why: 'user',
+      at: T0 + MINUTE,
+      sentAt: T0 + MINUTE,
+      isTooLate: true,
+      text: 'stopped as asked',
+    } as const;
+    const stopped = running({
+      attempt: attempt({ absentSince: T0 + HOUR, undescribedSince: T0, stop }),
+      desired: 'stop',
+    });
+    expect(run(stopped, absent([10]), T0 + 2 * HOUR).record.attempt?.endedAt).toBe(T0 + MINUTE);
+  });
+
+  test('had made the steps that it committed, although its heartbeats could not be read since', () => {
+    const ended = run(running({ attempt: attempt({ absentSince: T0, lastStep: 4 }) }), absent([10]), T0 + HOUR).record;
+    expect(ended.attempt?.lastStep).toBe(10);
+  });
+
+  test('had no instances while its driver was started again, although no one could describe it', () => {
+    const start = (number: number, from: number, firstStepAt: number, stepAt: number) => ({
+      number,
+      firstStep: from,
+      firstStepAt: T0 + firstStepAt,
+      step: from + 5,
+      stepAt: T0 + stepAt,
+      endedAt: null,
+    });
+    const starts = [start(0, 1, 10 * MINUTE, HOUR), start(1, 4, 2 * HOUR, 3 * HOUR)];
+    const own = {
+      absentSince: T0 + 4 * HOUR,
+      undescribedSince: T0 + 30 * MINUTE,
+      progress: { ...beatAt(3 * HOUR), starts, earlierStarts: 1 },
+    };
+    const ended = (changes: Partial<Attempt>) =>
+      run(running({ attempt: attempt({ ...own, ...changes }) }), absent(), T0 + 5 * HOUR).record.attempt?.pauses;
+    expect(ended({})).toEqual({ ms: 50 * MINUTE, times: 1 });
+    // Describe has reported that pause itself.
+    expect(ended({ undescribedSince: T0 + 2.5 * HOUR, pauses: { ms: 48 * MINUTE, times: 1 } })).toEqual({
+      ms: 48 * MINUTE,
+      times: 1,
+    });
+    const inPlace = { ...own.progress, earlierStarts: 0 };
+    expect(ended({ progress: inPlace })).toBeUndefined();
+  });
+});
