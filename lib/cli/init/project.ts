@@ -49,7 +49,7 @@ interface Manifest {
  * @param slipway the version of slipway for package.json
  */
 export function projectFiles(name: string, answers: Answers, slipway: string): NewFile[] {
-  const words = { name, package: ownPackage().name, ...answers };
+  const words = { name, ...answers };
   const { 'bin/app.ts': plain, ...rest } = COPIED;
   const app = answers.pipeline ? { 'bin/pipeline.ts': 'bin/app.ts' } : { 'bin/app.ts': plain ?? '' };
   const copied = Object.entries({ ...rest, ...app, ...(answers.ci && Object.fromEntries([PIPELINES[answers.ci]])) });
@@ -81,10 +81,12 @@ const readPackaged = (file: string): string => readFileSync(path.join(packageRoo
 const manifest = (): Manifest => JSON.parse(readPackaged('package.json')) as Manifest;
 
 /** Words that templates contain in double braces. CI files have braces of their own. */
-const WORDS = /\{\{(name|package|region|team)\}\}/g;
-type Word = 'name' | 'package' | 'region' | 'team';
+const WORDS = /\{\{(name|region|team)\}\}/g;
+type Word = 'name' | 'region' | 'team';
+
+/** A template with its words filled in, whose imports name the package as it is called here. */
 const filled = (text: string, words: Record<Word, string>): string =>
-  text.replace(WORDS, (_, word: Word) => words[word]);
+  text.replace(WORDS, (_, word: Word) => words[word]).replaceAll(/(?<=from ')slipway(?=['/])/g, ownPackage().name);
 
 /** Exact versions with which this package is tested; aws-cdk-lib and constructs are its peer dependencies. */
 function packageJson(name: string, slipway: string): object {

@@ -1,6 +1,6 @@
 // One stack per Region of each file in environments/. `npx cdk synth` shows them, `npx cdk deploy --all` makes them.
 
-import { slipwayApp } from '{{package}}';
+import { slipwayApp } from 'slipway';
 import { App } from 'aws-cdk-lib';
 
 slipwayApp(new App()).catch((error: Error) => {

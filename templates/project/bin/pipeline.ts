@@ -1,7 +1,7 @@
 // A pipeline that deploys each file in environments/ into the accounts that it names, the last one after an approval. `npx cdk synth` shows
 // it, `npx cdk deploy SlipwayPipeline` makes it once; from then on it follows the branch, itself included.
 
-import { slipwayPipeline } from '{{package}}';
+import { slipwayPipeline } from 'slipway';
 import { App } from 'aws-cdk-lib';
 import { CodePipelineSource } from 'aws-cdk-lib/pipelines';
 
