@@ -149,7 +149,8 @@ class FoundSteps:
         if self._repeats is not None and step <= self._repeats:
             return []
         self._repeats, self._last = None, step
-        waited = self.end()
+        waited = [] if step == self._step else self.end()
+        self._step = None
         if loss is None:
             loss, self._loss = self._loss, None
         if loss is None and self._expects_loss:

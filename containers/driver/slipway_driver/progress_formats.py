@@ -71,6 +71,9 @@ class FormatReader:
         #: Of the bar of each rank: its length, which tells it from the bars of evaluations, and its last step.
         self._totals: Dict[str, str] = {}
         self._last: Dict[str, int] = {}
+        self._bars = False
+        #: The loss of each rank that waits for its bar.
+        self._losses: Dict[str, float] = {}
 
     def read(self, rank: str, text: str) -> Optional[Dict[str, Any]]:
         """The event of a line, without the label of its rank; None for other lines."""
@@ -78,10 +81,14 @@ class FormatReader:
             return None
         assert self._format is not None
         step, loss = self._step(rank, text), self._loss(text)
+        if self._bars and loss is not None and step is None and not self._bar(text):
+            # A bar is drawn again below a loss, and shows its step; the one above may be older.
+            self._losses[rank] = loss
+            return None
         if step is not None:
+            loss = self._losses.pop(rank, loss)
             return {"event": "step", "step": step, **({} if loss is None else {"loss": loss})}
-        # Bars repeat the loss of the step before.
-        return {"event": "metric", "loss": loss} if loss is not None and "total" not in self._bar(text) else None
+        return {"event": "metric", "loss": loss} if loss is not None and not self._bars else None
 
     def _decide(self, rank: str, text: str) -> bool:
         for name, candidate in self._candidates.items():
@@ -89,7 +96,7 @@ class FormatReader:
             if bar and "total" in bar.groupdict():
                 self._totals[rank] = bar["total"]
             if candidate.decides.search(text):
-                self.found, self._format = name, candidate
+                self.found, self._format, self._bars = name, candidate, "total" in candidate.step.groupindex
                 return True
         return False
 
@@ -103,7 +110,8 @@ class FormatReader:
             return None
         step = int(bar["step"]) + int(bar.get("epoch", 0)) * int(bar.get("total", 0))
         # A bar is drawn again, and begins with what is done already.
-        if step <= self._last.get(rank, 0):
+        last = self._last.get(rank, 0)
+        if step < max(1, last) or (step == last and rank not in self._losses):
             return None
         self._last[rank] = step
         return step
