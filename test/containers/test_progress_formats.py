@@ -86,7 +86,7 @@ def test_losses_between_lines_of_deepspeed_belong_to_the_trainer() -> None:
     output = "\n".join(
         [
             "{'loss': 6.2645, 'learning_rate': 0.001, 'epoch': 0.02}",
-            "  8%|███ | 1999/24128 [1:52:09<20:27:23,  3.33s/it][2021-11-26 03:07:16,494] [INFO] [logging.py:69:log_dist] [Rank 0] step=2000,"
+            "  8%|███ | 1999/24128 [1:52:09<20:27:23,  3.33s/it][2021-11-26 03:07:16,494] [INFO] [Rank 0] step=2000,"
             " skipped=1995, lr=[0.001, 0.001], mom=[0.0, 0.0]",
             "{'loss': 0.5, 'learning_rate': 0.001, 'epoch': 0.08}",
             "  8%|███ | 2000/24128 [1:52:12<20:27:23,  3.33s/it]",
