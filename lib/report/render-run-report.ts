@@ -8,8 +8,10 @@ import { costSection } from './run/cost';
 import { decisionsSection } from './run/decisions';
 import { efaSection } from './run/efa';
 import { expertsSections } from './run/experts';
+import { failureSections } from './run/failure';
 import { goodputSection } from './run/goodput';
 import { gpusSections } from './run/gpus';
+import { launchSections } from './run/launch';
 import { lossSection } from './run/loss';
 import { quotasSection } from './run/quotas';
 import type { RunReport } from './run/run-report';
@@ -23,6 +25,8 @@ export function renderRunReport(report: RunReport): string {
     title: `${report.runId}: run report`,
     header: summary(report),
     sections: [
+      failureSections,
+      launchSections,
       attemptsSection,
       lossSection,
       throughputSection,

@@ -298,3 +298,31 @@ test('GPUs are shown by host, the least busy first, and not at all where no host
   expect(large).toContain('No GPU has reported its utilisation.');
   expect(large).not.toContain('algo-1 ');
 });
+
+test('a run that failed shows its first error and what to do before anything else', () => {
+  const failure = {
+    ...{ attempt: 2, host: 'algo-2', lines: ['Traceback (most recent call last):', 'ValueError: <b>bad</b>'] },
+    ...{ runbook: 'docs/runbooks/user-code.md', commands: ['slipway logs r --environment e/t --errors'] },
+  };
+  const text = renderRunReport({ ...bareReport(), failure });
+  expect(text.indexOf('id="failure"')).toBeLessThan(text.indexOf('id="attempts"'));
+  expect(shown('failure', text)).toContain('Attempt 2, host algo-2');
+  expect(sectionOf(text, 'failure')).toContain('ValueError: &lt;b&gt;bad&lt;/b&gt;');
+  expect(shown('failure', text)).toContain('slipway logs r --environment e/t --errors');
+  expect(renderRunReport({ ...bareReport(), failure: { ...failure, lines: [], host: '' } })).toContain(
+    'no line of the log',
+  );
+  expect(page).not.toContain('id="failure"');
+});
+
+test('what was launched is on the page, first what people ask for', () => {
+  const spec = {
+    model: { preset: 'llama3-8b' },
+    compute: { instanceType: 'ml.p5.48xlarge', instanceCount: 4 },
+    code: { arguments: {} },
+  };
+  const text = renderRunReport({ ...bareReport(), launch: { note: 'half the rate', tags: { project: 'a' }, spec } });
+  for (const part of ['half the rate', 'llama3-8b', 'ml.p5.48xlarge', 'Tag project', 'instanceCount: 4'])
+    expect(shown('launch', text)).toContain(part);
+  expect(shown('launch', text)).not.toContain('Learning rate');
+});

@@ -86,7 +86,7 @@ type Word = 'name' | 'region' | 'team';
 
 /** A template with its words filled in, whose imports name the package as it is called here. */
 const filled = (text: string, words: Record<Word, string>): string =>
-  text.replace(WORDS, (_, word: Word) => words[word]).replaceAll(/(?<=from ')slipway(?=['/])/g, ownPackage().name);
+  text.replace(WORDS, (_, word: Word) => words[word]).replaceAll(/(?<=\bfrom .)slipway\b/g, ownPackage().name);
 
 /** Exact versions with which this package is tested; aws-cdk-lib and constructs are its peer dependencies. */
 function packageJson(name: string, slipway: string): object {

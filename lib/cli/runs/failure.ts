@@ -1,6 +1,7 @@
 import type { Descriptor } from '../../core/config/descriptor';
 import { plainLine } from '../../core/config/formats/plain-text';
 import type { StatusAnswer } from '../../core/contracts/control';
+import type { ReportFailure } from '../../report/run/run-report';
 import { firstError } from './logs/first-error';
 import { readAttemptLog } from './logs/job-logs';
 import type { RunLine } from './logs/log-tail';
@@ -9,22 +10,37 @@ import { answerOr, readStatus } from './read-status';
 /** The errors that end an attempt are near its end; its whole log may be gigabytes. */
 const LAST_MS = 900_000;
 
-/** What a person needs next about a run that failed: its first error with the lines around it, the runbook and two commands. */
-export async function failureText(descriptor: Descriptor, status: StatusAnswer): Promise<string[]> {
-  if (status.state !== 'failed') return [];
+/** What a person needs next about a run that failed; undefined for any other. */
+export async function failureOf(descriptor: Descriptor, status: StatusAnswer): Promise<ReportFailure | undefined> {
+  if (status.state !== 'failed') return undefined;
   const { runId } = status;
   const full = await answerOr(readStatus(descriptor, runId, { timeline: true }), status);
-  const options = `--environment ${descriptor.name}/${descriptor.team}`;
+  const options = `--environment ${descriptor.name}/${descriptor.team} --region ${descriptor.region}`;
   const lines = firstError(await lastLines(descriptor, status));
-  const host = lines[0]?.host;
-  const shown = lines.map(({ message }) => `    ${plainLine(message)}`);
+  return {
+    attempt: status.attempts.length,
+    host: lines[0]?.host ?? '',
+    lines: lines.map(({ message }) => plainLine(message)),
+    runbook: `docs/runbooks/${runbookOf(full)}.md`,
+    commands: [`slipway logs ${runId} ${options} --errors`, `slipway resume ${runId} ${options}`],
+  };
+}
+
+/** The same as text: the first error with the lines around it, the runbook and two commands. */
+export async function failureText(descriptor: Descriptor, status: StatusAnswer): Promise<string[]> {
+  const failure = await failureOf(descriptor, status);
+  return failure ? failureLines(failure) : [];
+}
+
+/** Lines of text about a failure. */
+export function failureLines({ attempt, host, lines, runbook, commands }: ReportFailure): string[] {
+  const shown = [
+    `  first error${host ? ` on ${host}` : ''}, attempt ${attempt}:`,
+    ...lines.map((line) => `    ${line}`),
+  ];
   return [
-    ...(lines.length > 0
-      ? [`  first error${host ? ` on ${host}` : ''}, attempt ${status.attempts.length}:`, ...shown]
-      : []),
-    `  next  docs/runbooks/${runbookOf(full)}.md`,
-    `        slipway logs ${runId} ${options} --errors`,
-    `        slipway resume ${runId} ${options}`,
+    ...(lines.length > 0 ? shown : []),
+    ...[runbook, ...commands].map((next, place) => `  ${place === 0 ? 'next' : '    '}  ${next}`),
   ];
 }
 

@@ -6,6 +6,7 @@ import { median } from '../run/median';
 import type {
   ReportAttempt,
   ReportEvent,
+  ReportFailure,
   ReportInstances,
   ReportMemory,
   ReportPart,
@@ -41,6 +42,7 @@ export interface RunStatus {
     startedAt: string | null;
     endedAt: string | null;
   }[];
+  note?: string;
   committedStep: number | null;
   step: number | null;
   goodput: number | null;
@@ -70,6 +72,8 @@ export interface RunSources {
   plan: Read<PlannedSpeed>;
   /** Configuration at launch. @default - not provided by the launcher */
   configuration?: LaunchedWith;
+  /** What a person needs next. @default - the run did not fail */
+  failure?: ReportFailure;
 }
 
 /** The planned values of a report's speed. */
@@ -119,10 +123,17 @@ export function assembleReport(sources: RunSources): RunReport {
     quotas: sources.quotas.value,
     cost: sources.jobs.value && listPriceCost(attempts, region, readAt),
     efa: progress?.efa,
+    ...(sources.failure && { failure: sources.failure }),
+    ...launchOf(sources),
     lineage: lineageOf(sources),
     speed: sources.plan.value && measuredSpeed(sources.plan.value, progress?.steps ?? []),
     missing: missingOf(sources),
   };
+}
+
+function launchOf({ status, configuration }: RunSources): Pick<RunReport, 'launch'> {
+  if (!configuration) return {};
+  return { launch: { note: status.note ?? '', tags: status.tags ?? {}, spec: configuration.spec } };
 }
 
 function lineageOf({ status, checkpoints, configuration }: RunSources): RunReport['lineage'] {

@@ -38,6 +38,10 @@ export interface RunReport {
   quotas?: QuotaRow[];
   cost?: ReportCost;
   efa?: ReportEfa[];
+  /** What a person needs next; only of a run that failed. */
+  failure?: ReportFailure;
+  /** Note, tags and the run file with its overrides and defaults. Absent when the launcher does not provide the configuration. */
+  launch?: ReportLaunch;
   /** Origin of the run, with locations as in its run file. Absent when the launcher does not provide the configuration. */
   lineage?: LineageRun;
   /** The planner's prediction, without calibration, and the measured values. */
@@ -48,6 +52,25 @@ export interface RunReport {
 
 /** A part of the report that could not be read. */
 export type ReportPart = 'steps' | 'checkpoints' | 'timeline' | 'quotas' | 'cost' | 'efa' | 'speed';
+
+/** The end of a run that failed. */
+export interface ReportFailure {
+  attempt: number;
+  /** Host of the first error; '' when no line looks like one, or the log could not be read. */
+  host: string;
+  /** The first error with the lines around it. */
+  lines: string[];
+  /** The page that says what to do. */
+  runbook: string;
+  commands: string[];
+}
+
+/** What was launched. */
+export interface ReportLaunch {
+  note: string;
+  tags: Record<string, string>;
+  spec: Record<string, unknown>;
+}
 
 /** Tokens per second per GPU. */
 export interface ReportSpeed {

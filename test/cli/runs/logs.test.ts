@@ -158,7 +158,7 @@ test('the status of a failed run shows its first error, the runbook and the next
   now = 100;
   log = [{ at: 90, message: 'RuntimeError: \u001b[31mboom', host: 'algo-2' }];
   states = [FAILED];
-  const at = '--environment research/nlp';
+  const at = '--environment research/nlp --region us-west-2';
   const text = await failureText(DESCRIBED, statusOf(FAILED) as StatusAnswer);
   expect(text).toEqual([
     '  first error on algo-2, attempt 1:',

@@ -11,6 +11,7 @@ import type { CommonOptions } from '../../inputs';
 import { runTarget } from '../../launch/run-target';
 import { writePage } from '../../page-file';
 import { json, type Terminal } from '../../terminal';
+import { failureLines, failureOf } from '../failure';
 import { tagsText } from '../list';
 import { stepsText } from '../status';
 import { comparisonText } from './comparison-text';
@@ -50,7 +51,8 @@ async function reportOne(runId: string, options: ReportOptions, terminal: Termin
   const descriptor = await runTarget(options);
   const asked = { overrides: options.set, configuration: true };
   const sources = await readSources(descriptor, runId, new Date(), asked);
-  const found = assembleReport(sources);
+  const failure = await failureOf(descriptor, sources.status);
+  const found = assembleReport({ ...sources, failure });
   if (options.html) {
     const { renderRunReport } = await import('../../../report/render-run-report.js');
     writePage(options.html, renderRunReport(found), terminal);
@@ -72,6 +74,7 @@ export function reportText(run: RunReport): string {
       ['attempt', 'status', 'steps', 'began', 'ended', 'USD', 'reason'],
       run.attempts.map((a) => attemptCells(a, run)),
     ),
+    ...(run.failure ? ['', ...failureLines(run.failure)] : []),
     ...(run.lineage ? ['', textTable(['made from', ''], lineageRows(run.lineage))] : []),
     ...Object.entries(run.missing).map(([part, why]) => pc.yellow(`not known: ${part}: ${why}`)),
   ].join('\n');
