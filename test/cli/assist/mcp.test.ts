@@ -47,7 +47,7 @@ test('names itself, and answers a ping', async () => {
     await client.ping();
     return client.getServerVersion();
   });
-  expect(server).toEqual({ name: 'slipway', version: '0.1.0' });
+  expect(server).toEqual({ name: 'slipway', version: '0.2.0' });
 });
 
 test('tools that start and stop runs are there only when they are allowed', async () => {
