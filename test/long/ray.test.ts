@@ -3,17 +3,9 @@
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminOf } from '../../lib/sandbox/testing';
-import { type Deployed, deployedSandbox } from '../e2e/support/deployed';
+import { type Deployed, deployedSandbox, TWO_CPU_HOSTS } from '../e2e/support/deployed';
 import { ROOT } from '../e2e/support/sandbox';
 
-const ENVIRONMENT = `name: e2e
-regions: { us-west-2: {} }
-storage: { retain: false }
-quotas: { enforce: "off" }
-image: { uri: "763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch:2.13" }
-`;
-/** Two m5.xlarge; totals and instances of a job as needed. */
-const QUOTAS = { 'L-CCE2AFA6': 2, 'L-00C91CB5': 4, 'L-622CFD70': 4 };
 const STEPS = 24;
 const RUN = `name: actors
 code: { source: ./src, entryPoint: train.py, arguments: { steps: ${STEPS} } }
@@ -57,8 +49,8 @@ for step in range(done + 1, steps + 1):
 let deployed: Deployed;
 beforeAll(async () => {
   deployed = await deployedSandbox(
-    ENVIRONMENT,
-    QUOTAS,
+    TWO_CPU_HOSTS.environment,
+    TWO_CPU_HOSTS.quotas,
     { pythonBin: path.join(ROOT, '.slipway/ray/bin/python') },
     { 'runs/actors.yaml': RUN, 'runs/src/train.py': TRAIN },
   );

@@ -3,17 +3,9 @@
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminOf } from '../../lib/sandbox/testing';
-import { type Deployed, deployedSandbox } from '../e2e/support/deployed';
+import { type Deployed, deployedSandbox, TWO_CPU_HOSTS } from '../e2e/support/deployed';
 import { PYTHON, ROOT } from '../e2e/support/sandbox';
 
-const ENVIRONMENT = `name: e2e
-regions: { us-west-2: {} }
-storage: { retain: false }
-quotas: { enforce: "off" }
-image: { uri: "763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch:2.13" }
-`;
-/** Two m5.xlarge; totals and instances of a job as needed. */
-const QUOTAS = { 'L-CCE2AFA6': 2, 'L-00C91CB5': 4, 'L-622CFD70': 4 };
 const RUN = `name: trainer
 code: { source: ./src, entryPoint: train.py }
 compute: { instanceType: ml.m5.xlarge, instanceCount: 1 }
@@ -42,7 +34,7 @@ trainer.train(resume_from_checkpoint=get_last_checkpoint(str(folder)))
 let deployed: Deployed;
 beforeAll(async () => {
   const files = { 'runs/trainer.yaml': RUN, 'runs/src/train.py': SCRIPT };
-  deployed = await deployedSandbox(ENVIRONMENT, QUOTAS, { pythonBin: PYTHON }, files);
+  deployed = await deployedSandbox(TWO_CPU_HOSTS.environment, TWO_CPU_HOSTS.quotas, { pythonBin: PYTHON }, files);
 });
 afterAll(() => deployed?.end());
 

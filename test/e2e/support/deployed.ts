@@ -44,6 +44,18 @@ function clientOptions({ endpoints }: TestSandbox, service: string, env: Record<
   return { endpoint, region: 'us-west-2', credentials, maxAttempts: 1, forcePathStyle: true, ...(trust || {}) };
 }
 
+/** An environment whose jobs run a Python of this machine, on two m5.xlarge. */
+export const TWO_CPU_HOSTS = {
+  environment: `name: e2e
+regions: { us-west-2: {} }
+storage: { retain: false }
+quotas: { enforce: "off" }
+image: { uri: "763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch:2.13" }
+`,
+  /** Two m5.xlarge; totals and instances of a job as needed. */
+  quotas: { 'L-CCE2AFA6': 2, 'L-00C91CB5': 4, 'L-622CFD70': 4 },
+};
+
 /**
  * An environment `e2e` without guardrails, deployed into one region by the real CDK CLI.
  * @param runFiles files beside the environment file, by their path from it
