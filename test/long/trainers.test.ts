@@ -60,9 +60,10 @@ test("transformers' Trainer loses its host and goes on from its checkpoint", asy
   expect(logs).toContain('which has the format transformers');
   // The trainer logs every fifth loss. Steps before the first of them are passed before the format is known.
   const losses = [...logs.matchAll(/step\\",\\"step\\":(\d+),\\"loss/g)].map(([, step]) => Number(step));
-  expect(losses).toEqual([5, 10, 15, 20, 25, 25, 30, 35, 40]);
+  expect([...new Set(losses)]).toEqual([5, 10, 15, 20, 25, 30, 35, 40]);
   expect(attempts[0]?.lastStep).toBeGreaterThanOrEqual(26);
-  expect(attempts[1]?.firstStep).toBeGreaterThan(20);
+  // The copy to S3 may be one save behind.
+  expect(attempts[1]?.firstStep).toBeGreaterThan(10);
   expect(attempts[1]?.firstStep).toBeLessThanOrEqual(26);
   expect(attempts[1]?.lastStep).toBe(40);
 });
