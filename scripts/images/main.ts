@@ -117,7 +117,8 @@ function screenshot(page: string, image: string): void {
     '--headless',
     '--no-sandbox',
     '--hide-scrollbars',
-    '--window-size=1100,1400',
+    '--window-size=880,1260',
+    '--force-device-scale-factor=1.5',
     `--screenshot=${image}`,
   ];
   execFileSync(process.env.CHROMIUM ?? 'chromium', [...options, `file://${page}`], { stdio: 'ignore' });
