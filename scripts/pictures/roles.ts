@@ -11,8 +11,8 @@ const ROWS: readonly (readonly [what: string, ...cells: string[]])[] = [
   ['Read checkpoints', 'all', 'own team', 'own team', 'names only'],
   ['Write data', 'all', 'own team', 'own team', '–'],
 ];
-const FIRST = 212;
-const COLUMN = (WIDTH - FIRST) / COLUMNS.length;
+const FIRST = 198;
+const COLUMN = (WIDTH - FIRST - 10) / COLUMNS.length;
 const ROW = 40;
 const TOP = 56;
 
