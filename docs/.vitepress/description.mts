@@ -8,7 +8,8 @@ const plain = (markdown: string): string =>
     .replace(/\s+/g, ' ')
     .trim();
 
-const isProse = (block: string): boolean => !/^(#|\||```|- |\d+\. |<|!\[|@|Date: )/.test(block) && plain(block).length > 0;
+const isProse = (block: string): boolean =>
+  !/^(#|\||```|- |\d+\. |<|!\[|@|Date: )/.test(block) && plain(block).length > 0;
 
 /** What search engines and link previews say of a page: the beginning of its first paragraph, else its title. */
 export function descriptionOf(markdown: string, title: string): string {
