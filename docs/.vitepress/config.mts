@@ -1,6 +1,7 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { defineConfig, type MarkdownRenderer } from 'vitepress';
+import { descriptionOf } from './description.mts';
 import { internalPlaces, internals, isInternal, sidebar } from './sidebar.mts';
 
 const DOCS = path.resolve(import.meta.dirname, '..');
@@ -60,16 +61,33 @@ function showTagsAsText(markdown: MarkdownRenderer): void {
   markdown.renderer.rules.html_block = (tokens, index) => shown(tokens[index]?.content ?? '').trim();
 }
 
+/** Drawings keep their size on a phone, where they scroll: their type stays readable. */
+function markDrawings(markdown: MarkdownRenderer): void {
+  markdown.core.ruler.push('mark-drawings', (state) => {
+    for (const token of state.tokens.flatMap(({ children }) => children ?? []))
+      if (token.type === 'image' && token.attrGet('src')?.endsWith('.svg')) token.attrJoin('class', 'drawing');
+  });
+}
+
 function configure(markdown: MarkdownRenderer): void {
   unlinkRepository(markdown);
   showTagsAsText(markdown);
+  markDrawings(markdown);
 }
+
+/** A slipway, with what is launched from it. */
+const ICON =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#2a78d6"/><path d="M5 25 27 17v8z" fill="#fff"/><path d="M8 18 25 12l-2 5-12 4z" fill="#fff" opacity=".75"/></svg>';
 
 /** The documentation as a site: `npm run docs`. It needs no network, neither to build nor to read. */
 export default defineConfig({
   title: 'Slipway',
   description: 'LLM training on Amazon SageMaker training jobs, as a CDK app',
   base: process.env.SLIPWAY_DOCS_BASE ?? '/',
+  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `data:image/svg+xml,${encodeURIComponent(ICON)}` }]],
+  transformPageData: (page) => ({
+    description: descriptionOf(readFileSync(path.join(DOCS, page.filePath), 'utf8'), page.title),
+  }),
   cleanUrls: false,
   lastUpdated: false,
   rewrites: (id) => id.replace(/(^|\/)README\.md$/, '$1index.md'),

@@ -1,7 +1,7 @@
 // `npm run docs:images`: docs/images/terminal.svg, a recording of the command line on the embedded AWS, and docs/images/report.png, a picture of
 // the report that `npm run demo` left, where it did. The picture needs Chromium: CHROMIUM names it, else `chromium`.
 import { execFileSync, spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type RecordedLine, terminalSvg } from './terminal-svg';
@@ -15,24 +15,21 @@ const AT = ['--environment', 'demo', '--region', REGION];
 /** Nobody is asked, colours are written, and a status is read every second. */
 const COMMAND_LINE = { CI: '1', FORCE_COLOR: '1', NODE_NO_WARNINGS: '1', SLIPWAY_POLL_SECONDS: '1' };
 /** The instance of the first attempt dies when the script prints this. */
-const CRASH_LINE = 'step=16 ';
+const CRASH_LINE = 'step=26 ';
 /** A silence longer than this is cut to it, seconds. */
 const LONGEST_SILENCE = 0.9;
 /** How long a command is typed and looked at before its first line, seconds. */
 const TYPING_SECONDS = 1.2;
 
-const RUN_FILE = `name: hello
-code: { source: ., entryPoint: train.py }
-compute: { instanceType: ml.m5.xlarge, instanceCount: 1 }
-progress: { stepRegex: "step=(\\\\d+)", lossRegex: "loss=([0-9.]+)" }
-limits: { maxRuntimeSeconds: 600, maxCostUsd: 1 }
-`;
-const SCRIPT = `import time
+/** The script and the run file of the quick start: the recording plays what the reader will type. */
+const GUIDE = readFileSync(path.join(ROOT, 'docs/guides/quick-start.md'), 'utf8');
 
-for step in range(1, 41):
-    print(f"step={step} loss={0.4 + 3.0 / step:.4f}", flush=True)
-    time.sleep(0.3)
-`;
+/** A file that the guide writes with a here-document. */
+function fileOfGuide(name: string): string {
+  const text = new RegExp(`cat > ${name} <<'(\\w+)'\n([\\s\\S]*?)^\\1$`, 'm').exec(GUIDE)?.[2];
+  if (text === undefined) throw new Error(`docs:images: docs/guides/quick-start.md must write ${name}`);
+  return text;
+}
 
 /** Plays commands as a user would type them and keeps what a terminal would show. */
 class Recorder {
@@ -101,16 +98,17 @@ async function planCrash(endpoint: string): Promise<void> {
 
 async function record(recorder: Recorder, folder: string, sageMaker: string): Promise<void> {
   const runFile = path.join(folder, 'hello/run.yaml');
+  const text = fileOfGuide('hello/run.yaml');
   await recorder.run(['sandbox', 'deploy', 'environments/demo.yaml', '--raise-quotas']);
-  writeFileSync(runFile, RUN_FILE.replace('m5.xlarge', 'm5.xlarg'));
+  writeFileSync(runFile, text.replace('m5.xlarge', 'm5.xlarg'));
   await recorder.play('validate', 'hello/run.yaml');
-  writeFileSync(runFile, RUN_FILE);
+  writeFileSync(runFile, text);
   await recorder.play('validate', 'hello/run.yaml');
   await planCrash(sageMaker);
   const output = await recorder.play('launch', 'hello/run.yaml', ...AT, '--yes', '--wait');
   const runId = /hello-\d+/.exec(output)?.[0];
   if (!runId) throw new Error(`docs:images: launch must name the run, got:\n${output}`);
-  await recorder.play('status', runId, '--events', ...AT);
+  await recorder.play('report', runId, ...AT);
 }
 
 /** A picture of a page as Chromium draws it. */
@@ -119,7 +117,8 @@ function screenshot(page: string, image: string): void {
     '--headless',
     '--no-sandbox',
     '--hide-scrollbars',
-    '--window-size=1100,1400',
+    '--window-size=880,1260',
+    '--force-device-scale-factor=1.5',
     `--screenshot=${image}`,
   ];
   execFileSync(process.env.CHROMIUM ?? 'chromium', [...options, `file://${page}`], { stdio: 'ignore' });
@@ -131,7 +130,7 @@ async function main(): Promise<void> {
   // MiniStack's packages are installed once for all sandboxes of this clone.
   symlinkSync(path.join(ROOT, '.slipway/venv'), path.join(folder, '.slipway/venv'));
   mkdirSync(path.join(folder, 'hello'));
-  writeFileSync(path.join(folder, 'hello/train.py'), SCRIPT);
+  writeFileSync(path.join(folder, 'hello/train.py'), fileOfGuide('hello/train.py'));
   cpSync(path.join(ROOT, 'environments'), path.join(folder, 'environments'), { recursive: true });
   const env = { PATH: process.env.PATH ?? '', HOME: folder, ...COMMAND_LINE };
   const starter = new Recorder(folder, env);
@@ -139,7 +138,8 @@ async function main(): Promise<void> {
     const variables = variablesOf(await starter.run(['sandbox', 'start', '--region', REGION]));
     const recorder = new Recorder(folder, { ...env, ...variables });
     await record(recorder, folder, variables.AWS_ENDPOINT_URL_SAGEMAKER ?? '');
-    const title = 'slipway: a run file is checked, a run is launched, loses its instance and completes';
+    const title =
+      'slipway: a run file is checked, a run is launched, loses its instance after step 26, resumes from the checkpoint of step 20 and completes';
     writeFileSync(path.join(IMAGES, 'terminal.svg'), terminalSvg(title, recorder.lines));
   } finally {
     await starter.run(['sandbox', 'stop']);

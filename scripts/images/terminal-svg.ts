@@ -6,14 +6,18 @@ export interface RecordedLine {
   atSeconds: number;
 }
 
-const COLUMNS = 124;
-const ROWS = 28;
-const CHARACTER_WIDTH = 7.85;
-const LINE_HEIGHT = 18;
+/** As wide as the text of a page is: the type keeps its size there. */
+const COLUMNS = 80;
+const ROWS = 26;
+const FONT_SIZE = 15;
+const CHARACTER_WIDTH = 9.05;
+const LINE_HEIGHT = 21;
 const PADDING = 14;
 const TITLE_HEIGHT = 30;
 /** How long the last screen stays before the recording begins again, seconds. */
 const LAST_SCREEN_SECONDS = 6;
+/** The recording begins with so much of its last screen: what shows one frame shows how it ends, not an empty terminal. */
+const POSTER_SECONDS = 2;
 
 /**
  * A recording of a terminal as an SVG that plays by itself, over and over; a reader who asked for less motion sees the last screen. No script,
@@ -45,38 +49,37 @@ ${shown.join('\n')}
 /** Lines appear at their time, and the screen moves up when it is full. */
 function style(lines: readonly RecordedLine[], times: readonly number[], duration: number): string {
   const share = (seconds: number): string => `${((100 * seconds) / duration).toFixed(2)}%`;
+  const timing = `${duration}s step-end ${(POSTER_SECONDS - duration).toFixed(1)}s infinite`;
   const scrolled = (count: number): string => `translateY(${-Math.max(0, count - ROWS) * LINE_HEIGHT}px)`;
   const moves = times.map((at) => {
     const count = lines.filter((line) => line.atSeconds <= at).length;
     return `${share(at)}{transform:${scrolled(count)}}`;
   });
   const appear = times.map(
-    (at, i) =>
-      `@keyframes t${i}{0%{opacity:0}${share(at)}{opacity:1}100%{opacity:1}}.t${i}{animation:t${i} ${duration}s step-end infinite}`,
+    (at, i) => `@keyframes t${i}{0%{opacity:0}${share(at)}{opacity:1}100%{opacity:1}}.t${i}{animation:t${i} ${timing}}`,
   );
   return [
-    'text{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#c9d1d9;white-space:pre}',
-    `.screen{transform:${scrolled(lines.length)};animation:screen ${duration}s step-end infinite}`,
+    `text{font:${FONT_SIZE}px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#c9d1d9;white-space:pre}`,
+    `.screen{transform:${scrolled(lines.length)};animation:screen ${timing}}`,
     `@keyframes screen{0%{transform:translateY(0)}${moves.join('')}100%{transform:${scrolled(lines.length)}}}`,
     ...appear,
     '@media (prefers-reduced-motion:reduce){.screen,text[class]{animation:none}}',
   ].join('');
 }
 
-/** A line of more than `COLUMNS` characters goes on in the next row; escape sequences take no room and stay with what they colour. */
+/** A line of more than `COLUMNS` characters goes on in the next row, after a space where there is one; escape sequences take no room. */
 function wrapped(text: string): string[] {
-  const rows: string[] = [];
-  let row = '';
+  const parts: string[] = text.match(SEQUENCE_OR_CHARACTER) ?? [];
   let width = 0;
-  for (const part of text.match(SEQUENCE_OR_CHARACTER) ?? []) {
-    const takesRoom = codesOf(part) === undefined;
-    if (takesRoom && width === COLUMNS) {
-      rows.push(row);
-      row = '';
-      width = 0;
+  let afterSpace = 0;
+  for (const [at, part] of parts.entries()) {
+    if (codesOf(part)) continue;
+    if (width === COLUMNS) {
+      const cut = afterSpace > 0 ? afterSpace : at;
+      return [parts.slice(0, cut).join(''), ...wrapped(parts.slice(cut).join(''))];
     }
-    row += part;
-    if (takesRoom) width += 1;
+    width += 1;
+    if (part === ' ' && width > 2) afterSpace = at + 1;
   }
-  return [...rows, row];
+  return [text];
 }

@@ -55,10 +55,13 @@ const variables = (scheme: typeof LIGHT): string =>
     .map(([name, value]) => `--${name}:${value}`)
     .join(';');
 
+/** The colours as variables, for the scheme of the reader. */
+export const COLOR_SCHEMES = `:root{color-scheme:light dark;${variables(LIGHT)}}
+@media (prefers-color-scheme:dark){:root{${variables(DARK)}}}`;
+
 /** Style sheet of the pages: system fonts, one column, scrollable wide tables, narrow charts below 640 px. */
 export const STYLE = `
-:root{color-scheme:light dark;${variables(LIGHT)}}
-@media (prefers-color-scheme:dark){:root{${variables(DARK)}}}
+${COLOR_SCHEMES}
 @media print{:root{color-scheme:light;${variables(LIGHT)}}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--page);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}

@@ -15,12 +15,15 @@ const NAMES: Readonly<Record<string, string>> = {
   fragmentation: 'Allocator fragmentation',
 };
 
+/** Name of a component of the memory, as people read it. */
+export const memoryName = (component: string): string => NAMES[component] ?? words(component);
+
 /** Memory of the GPU with the highest usage by component, compared with the available memory. */
 export function memorySection({ plan }: PlanReport): Section {
   const { total, available, ...components } = plan.memoryGiB;
   const parts = Object.entries(components)
     .filter(([, value]) => value > 0)
-    .map(([name, value], i) => ({ name: NAMES[name] ?? words(name), value, color: seriesColor(i) }));
+    .map(([name, value], i) => ({ name: memoryName(name), value, color: seriesColor(i) }));
   return {
     id: 'memory',
     title: 'Memory',

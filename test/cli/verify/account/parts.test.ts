@@ -177,12 +177,12 @@ describe('evidence', () => {
   test('fails: a record of an embedded AWS is no evidence', () => {
     expect(() => evidenceSentence([{ ...record, embedded: true }])).toThrow('must contain records of real accounts');
   });
-  test('the README holds the sentence of what lies in docs/evidence', () => {
+  test.each(['README.md', 'docs/index.md'])('%s has the sentence of what lies in docs/evidence', (page) => {
     const folder = path.join(__dirname, '../../../../docs/evidence');
     const records = readdirSync(folder)
       .filter((name) => name.endsWith('.json'))
       .map((name) => JSON.parse(readFileSync(path.join(folder, name), 'utf8')));
-    expect(readFileSync(path.join(__dirname, '../../../../README.md'), 'utf8')).toContain(
+    expect(readFileSync(path.join(__dirname, '../../../..', page), 'utf8')).toContain(
       `<!-- evidence -->\n${evidenceSentence(records)}\n`,
     );
   });
