@@ -250,6 +250,7 @@ const GPT_OSS_ROPE: RopeScaling = {
 export const gptOss: Family = (f, modelType) => {
   const m = decoder(f, modelType, {
     theta: 150_000,
+    ropeScaling: GPT_OSS_ROPE,
     epsilon: 1e-5,
     kvHeads: 8,
     headSize: 64,
@@ -265,9 +266,8 @@ export const gptOss: Family = (f, modelType) => {
     experts: 128,
     perToken: 4,
   });
-  const isScaled = f.has('rope_parameters') || f.has('rope_scaling');
   return withTraits(
-    { ...m, ...(!isScaled && { ropeScaling: GPT_OSS_ROPE }), ...mixture },
+    { ...m, ...mixture },
     { activation: 'clamped-swiglu', expertBias: true, routerBias: true },
     { attentionSinks: true, attentionBias: f.flag('attention_bias', true) },
   );
