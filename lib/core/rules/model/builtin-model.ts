@@ -1,3 +1,4 @@
+import IMPORTED from '../../catalog/model/imported-families.json';
 import type { ModelShape } from '../../catalog/model/shape';
 import type { RunSpec } from '../../config/run-spec';
 import { findStrategy } from '../../distribution';
@@ -103,6 +104,18 @@ function unsplitParts(run: RunSpec, shape: ModelShape): Finding[] {
   ];
 }
 
+/** The weights of a family whose files call or arrange tensors in ways that the built-in trainer does not read. */
+function foreignWeights({ code, model }: RunSpec): Finding[] {
+  const modelType = model?.architecture.family?.modelType;
+  if (code.builtin !== 'builtin' || !model?.weights || !modelType) return [];
+  return when(!IMPORTED.includes(modelType), {
+    path: 'model.weights',
+    must: `must be weights of a family that the built-in trainer imports: ${IMPORTED.join(', ')}`,
+    got: modelType,
+    fix: 'use custom code; for weights that the built-in trainer exported, give the config.json beside them as model.config',
+  });
+}
+
 /** Rules for the models that the built-in trainer supports. */
 export const BUILTIN_MODEL_RULES: readonly Rule[] = [
   {
@@ -131,5 +144,13 @@ export const BUILTIN_MODEL_RULES: readonly Rule[] = [
     source: 'containers/trainer',
     check: (run: RunSpec) =>
       run.code.builtin === 'builtin' && run.model ? unsplitParts(run, run.model.architecture) : [],
+  } satisfies Rule,
+  {
+    id: 'model/builtin-weights',
+    level: 'error',
+    what: 'The built-in trainer imports the weights of a family that it knows.',
+    why: 'Other families call or arrange tensors differently; every instance would start and then exit with code 77.',
+    source: 'containers/trainer',
+    check: foreignWeights,
   } satisfies Rule,
 ].map(trainingRule);
