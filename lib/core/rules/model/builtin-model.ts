@@ -148,7 +148,7 @@ export const BUILTIN_MODEL_RULES: readonly Rule[] = [
   {
     id: 'model/builtin-weights',
     level: 'error',
-    what: 'The built-in trainer imports the weights of a family that it knows.',
+    what: `The built-in trainer imports weights of the families ${IMPORTED.join(', ')}.`,
     why: 'Other families call or arrange tensors differently; every instance would start and then exit with code 77.',
     source: 'containers/trainer',
     check: foreignWeights,
