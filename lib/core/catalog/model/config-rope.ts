@@ -87,8 +87,9 @@ function perLayerType(given: Config | undefined): { full: Config; local: Config 
 }
 
 const localThetaOf = (f: ConfigFields, local: Config, otherwise: number | 'theta', ropeTheta: number): number =>
-  oneOf(f, 'rope_local_base_freq', { rope_local_base_freq: local.rope_theta }) ??
-  (otherwise === 'theta' ? ropeTheta : otherwise);
+  otherwise === 'theta'
+    ? (numberIn(local, 'rope_theta') ?? ropeTheta)
+    : (oneOf(f, 'rope_local_base_freq', { rope_local_base_freq: local.rope_theta }) ?? otherwise);
 
 /** The section with RoPE settings; if both names are present, their values must agree. */
 function givenRope(f: ConfigFields): Config | undefined {

@@ -155,6 +155,8 @@ const softmax = (f: ConfigFields): Routing => ({ normalise: f.flag('norm_topk_pr
 
 /** Mellum: QK norm, softmax routing, no shared expert. */
 export const mellum: Family = (f, modelType) => {
+  // Its positions have sections per layer type alone: other keys have no effect.
+  for (const key of ['rope_theta', 'rope_scaling', 'rope_local_base_freq']) f.only(key, undefined);
   const m = decoder(f, modelType, {
     headSize: 128,
     kvHeads: 4,
