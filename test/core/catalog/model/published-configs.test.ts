@@ -9,8 +9,8 @@ import { planLayout } from '../../../../lib/core/planner/plan';
 import { layout } from '../../../support/layouts';
 
 /**
- * A config.json as its makers publish it, without quantization_config: keys and values, and the repository that quotes it. The counts are
- * those of transformers (test/containers/test_published_configs.py).
+ * A config.json as its makers publish it, of quantization_config the method alone: keys and values, and the repository that quotes it. The
+ * counts are those of transformers (test/containers/test_published_configs.py).
  */
 interface Published {
   model: string;
