@@ -3,12 +3,13 @@
 import { readFileSync } from 'node:fs';
 import { activeParameterCount, parameterCount, parameterShape } from '../lib/core/catalog/model/parameters';
 import { readConfig } from '../lib/core/catalog/model/read-config';
+import { parseYaml } from '../lib/core/config/reading/yaml-file';
 
 const STANDARD_INPUT = 0;
 
 for (const line of readFileSync(STANDARD_INPUT, 'utf8').split('\n')) {
   if (line === '') continue;
-  const { shape, problems } = readConfig(JSON.parse(line) as Record<string, unknown>);
+  const { shape, problems } = readConfig(parseYaml(line).data as Record<string, unknown>);
   const counted = shape && parameterShape(shape);
   const answer = counted
     ? { parameters: parameterCount(counted), activeParameters: activeParameterCount(counted), shape }

@@ -1,6 +1,8 @@
-/** Writes the catalog's list of the arguments of built-in code: `npm run trainer:arguments`. A test holds the file to what this script makes. */
+/** Writes the catalog's lists of the arguments of built-in code and of the families whose weights it imports: `npm run trainer:arguments`. A test holds the files to what this script makes. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { builtinArguments } from './trainer-arguments/text';
+import { builtinArguments, importedFamilies } from './trainer-arguments/text';
 
-writeFileSync(path.join(__dirname, '../lib/core/catalog/builtin-arguments.json'), builtinArguments());
+const CATALOG = path.join(__dirname, '../lib/core/catalog');
+writeFileSync(path.join(CATALOG, 'builtin-arguments.json'), builtinArguments());
+writeFileSync(path.join(CATALOG, 'model/imported-families.json'), importedFamilies());

@@ -9,12 +9,18 @@ from slipway_trainer.tokenize.arguments import options as tokenize_options
 print(json.dumps({"builtin": options().described(), "builtin-tokenize": tokenize_options().described()}))
 `;
 
+const FAMILIES = `
+import json
+from slipway_trainer.published_config import PLAIN_FAMILIES
+from slipway_trainer.published_families import FAMILIES
+print(json.dumps(sorted({*PLAIN_FAMILIES, *FAMILIES})))
+`;
+
 const camelCase = (key: string) => key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 /** The text of lib/core/catalog/builtin-arguments.json. Needs python3, not PyTorch. */
 export function builtinArguments(): string {
-  const env = { ...process.env, PYTHONPATH: TRAINER, PYTHONDONTWRITEBYTECODE: '1' };
-  const found = JSON.parse(execFileSync('python3', ['-c', PROGRAM], { encoding: 'utf8', env }));
+  const found = JSON.parse(printed(PROGRAM));
   const lines = Object.entries<Record<string, Record<string, unknown>>>(found).map(([program, options]) => {
     const rows = Object.entries(options).map(([name, kind]) => {
       const facts = Object.entries(kind).map(([key, value]) => `"${camelCase(key)}": ${valueText(value)}`);
@@ -23,6 +29,14 @@ export function builtinArguments(): string {
     return `  "${program}": {\n${rows.join(',\n')}\n  }`;
   });
   return `{\n${lines.join(',\n')}\n}\n`;
+}
+
+/** The text of lib/core/catalog/model/imported-families.json: each `model_type` whose published weights the built-in trainer imports. */
+export const importedFamilies = (): string => `${JSON.stringify(JSON.parse(printed(FAMILIES)), null, 2)}\n`;
+
+function printed(program: string): string {
+  const env = { ...process.env, PYTHONPATH: TRAINER, PYTHONDONTWRITEBYTECODE: '1' };
+  return execFileSync('python3', ['-c', program], { encoding: 'utf8', env });
 }
 
 const valueText = (value: unknown): string =>

@@ -144,6 +144,17 @@ def distance(config: Config, shape: Architecture, folder: Path) -> float | None:
         return float((our_model(config["model_type"], shape, folder)(tokens) - logits).abs().max())
 
 
+def test_scaled_positions_of_olmo_3_have_the_logits_of_transformers_in_both_forms(tmp_path: Path) -> None:
+    saved = json.loads(small_config("olmo3", random.Random(SEED)).to_json_string(use_diff=False)) | {"sliding_window": 8}
+    saved |= {"layer_types": ["sliding_attention" if layer % 2 == 0 else "full_attention" for layer in range(saved["num_hidden_layers"])]}
+    scaling, theta = SCALINGS[1], {"rope_theta": 500_000.0}
+    flat = without(saved, "rope_parameters") | {"rope_scaling": scaling} | theta
+    nested = saved | {"rope_parameters": {"full_attention": scaling | theta, "sliding_attention": {"rope_type": "default"} | theta}}
+    found = [distance(config, shape, tmp_path / str(number)) for number, (config, shape) in enumerate(trained([flat, nested]))]
+    assert len(found) == 2
+    assert all(off is not None and off <= 1e-4 for off in found), f"seed {SEED}: {found}"
+
+
 @pytest.mark.drawn(1)
 def test_a_config_that_is_written_otherwise_is_the_model_of_transformers_or_refused(tmp_path: Path, plays_all: bool) -> None:
     transformers.logging.set_verbosity_error()

@@ -47,7 +47,8 @@ def _gemma_windows(shape: Architecture) -> dict[str, Any]:
 
 
 def _gemma3(shape: Architecture) -> dict[str, Any]:
-    return _gemma_windows(shape) | {"rope_local_base_freq": shape.family.local_rope_theta}
+    local = shape.family.local_rope_theta
+    return _gemma_windows(shape) | {"rope_local_base_freq": shape.rope_theta if local is None else local}
 
 
 def _divides(shape: Architecture) -> bool:
@@ -63,6 +64,7 @@ def _gemma_fits(shape: Architecture) -> bool:
 _GEMMA_PARTS = ("embeddingScale", "norm rms-offset", "activation gelu-tanh")
 _GEMMA_OPTIONAL = ("attentionBias", "slidingWindow", "logitSoftcap", "attentionScale")
 _GEMMA_DEFAULTS: Mapping[str, Any] = {"tie_word_embeddings": True, "hidden_activation": "gelu_pytorch_tanh", "head_dim": 256}
+_GEMMA3_DEFAULTS: Mapping[str, Any] = {**_GEMMA_DEFAULTS, "rope_local_base_freq": 10_000.0}
 #: `model_type` to the description of its config.json.
 FAMILIES: Mapping[str, PublishedFamily] = {
     "gemma": PublishedFamily("GemmaForCausalLM", _gemma, _GEMMA_PARTS, ("attentionBias",), _GEMMA_DEFAULTS, fits=_gemma_fits),
@@ -79,7 +81,7 @@ FAMILIES: Mapping[str, PublishedFamily] = {
         _gemma3,
         (*_GEMMA_PARTS, "normPlacement sandwich", "qkNorm"),
         _GEMMA_OPTIONAL,
-        _GEMMA_DEFAULTS,
+        _GEMMA3_DEFAULTS,
         fits=_gemma_fits,
     ),
     "olmo2": PublishedFamily("Olmo2ForCausalLM", _olmo2, ("qkNorm", "normPlacement post"), ("attentionBias",), fits=_divides),
@@ -119,7 +121,8 @@ def family_issues(config: Mapping[str, Any], shape: Architecture) -> list[str]:
     given |= _local_theta(config) | _unused_window(config) | family.reads(given)
     names = [key for key in wanted if not same(given.get(key), wanted[key]) and key in (*given, *_NAMED)]
     issues = [f"model: must have {key} {given.get(key)} as in config.json of the weights, got {wanted[key]}" for key in names]
-    return issues + ([f"model.weights: must be a model that the built-in trainer computes, got {beyond} in config.json"] if beyond else [])
+    further = [part for part in (beyond, _scaled_windows(config)) if part]
+    return issues + [f"model.weights: must be a model that the built-in trainer computes, got {part} in config.json" for part in further]
 
 
 #: Required keys.
@@ -129,13 +132,24 @@ _NAMED = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attentio
 def _of_all_layers(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """Selects the rotary positions of layers without a window, if they are given separately for layers with and without one."""
     rope = config.get("rope_parameters") or {}
-    return {**config, "rope_parameters": rope["full_attention"]} if "full_attention" in rope else config
+    return {**config, "rope_parameters": rope.get("full_attention")} if _of_windows(config) or "full_attention" in rope else config
+
+
+def _of_windows(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Rotary positions of layers with a window, if they are given separately."""
+    return (config.get("rope_parameters") or {}).get("sliding_attention") or {}
 
 
 def _local_theta(config: Mapping[str, Any]) -> dict[str, Any]:
     """Theta of layers with a window, which newer files have in `rope_parameters`."""
-    local = (config.get("rope_parameters") or {}).get("sliding_attention")
-    return {"rope_local_base_freq": local["rope_theta"]} if local else {}
+    theta = _of_windows(config).get("rope_theta")
+    return {} if theta is None else {"rope_local_base_freq": theta}
+
+
+def _scaled_windows(config: Mapping[str, Any]) -> str:
+    """A scaling of layers with a window, or ""."""
+    kind = _of_windows(config).get("rope_type", "default")
+    return "" if kind == "default" else f"rope_type {kind} of windowed layers"
 
 
 def _unused_window(config: Mapping[str, Any]) -> dict[str, Any]:

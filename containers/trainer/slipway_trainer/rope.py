@@ -27,9 +27,14 @@ def inverse_frequencies(head_size: int, theta: float, scaling: RopeScaling | Non
 
 
 def _llama3(plain: Tensor, scaling: RopeScaling) -> Tensor:
-    """High frequencies are unchanged, low ones are divided by the factor, with a smooth transition between them."""
+    """High frequencies are unchanged, low ones are divided by the factor, with a smooth transition between them.
+
+    Llama 4 Scout has one bound for both, and no transition.
+    """
     low, high, length = scaling.low_freq_factor, scaling.high_freq_factor, scaling.original_max_position_embeddings
     turns = length * plain / (2 * math.pi)
+    if low == high:
+        return torch.where(turns < low, plain / scaling.factor, plain)
     smooth = (turns - low) / (high - low)
     between = (1 - smooth) * plain / scaling.factor + smooth * plain
     return torch.where(turns < low, plain / scaling.factor, torch.where(turns > high, plain, between))

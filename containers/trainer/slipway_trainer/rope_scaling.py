@@ -94,8 +94,8 @@ def read_rope_scaling(raw: Mapping[str, Any] | None, issues: list[str]) -> RopeS
 def _checked(found: RopeScaling, at: str, issues: list[str]) -> RopeScaling:
     if found.factor < 1:
         issues.append(f"{at}.factor: must be at least 1, got {found.factor}")
-    if found.kind == "llama3" and found.high_freq_factor <= found.low_freq_factor:
-        issues.append(f"{at}.highFreqFactor: must be greater than lowFreqFactor {found.low_freq_factor}, got {found.high_freq_factor}")
+    if found.kind == "llama3" and found.high_freq_factor < found.low_freq_factor:
+        issues.append(f"{at}.highFreqFactor: must be at least lowFreqFactor {found.low_freq_factor}, got {found.high_freq_factor}")
     return found
 
 

@@ -17,8 +17,8 @@ const LIBRARY: Readonly<Partial<Record<LayoutInput['stack'], number>>> = {
 };
 
 /**
- * Uncertainty of layouts that no published run has measured: preference training, adapters, multi-token prediction modules, UltraServers,
- * recurrences.
+ * Uncertainty of layouts that no published run has measured (preference training, multi-token prediction modules, UltraServers, recurrences),
+ * or six alone (adapters).
  */
 const UNMEASURED = 0.1;
 

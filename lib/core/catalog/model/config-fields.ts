@@ -94,8 +94,8 @@ export class ConfigFields {
     return this.count(keys, 0, 0) || undefined;
   }
 
-  number(key: string, otherwise: number): number {
-    const { value } = this.find([key]);
+  number(keys: string | readonly string[], otherwise: number): number {
+    const { key, value } = this.find(typeof keys === 'string' ? [keys] : keys);
     if (value === undefined) return otherwise;
     if (typeof value === 'number' && Number.isFinite(value)) return value;
     this.refuse(key, 'must be a number', 'copy it from the model', value);

@@ -3,8 +3,9 @@ import type { ModelShape, RopeScaling } from './shape';
 
 type Rope = Pick<ModelShape, 'ropeTheta' | 'ropeScaling' | 'partialRotary'> & {
   localRopeTheta?: number;
-  /** Features that the built-in trainer does not implement. */
+  /** Features that the built-in trainer does not implement, of all layers and of those with a window. */
   untrained: string[];
+  untrainedWindows: string[];
 };
 
 /** Required and optional keys of each kind, with their names in a run file. */
@@ -32,32 +33,63 @@ const REPEATED = ['rope_theta', 'rope_type', 'type', 'partial_rotary_factor', 'm
 /** Kinds that are accepted by name: they add no parameters, and the built-in trainer does not implement them. */
 const UNTRAINED = ['dynamic', 'longrope', 'su', 'mrope', 'proportional'];
 
+/** The family's RoPE settings for missing keys. */
+export interface RopeDefaults {
+  theta: number;
+  /**
+   * Theta of layers with a window in families where these layers have RoPE settings of their own, which `rope_scaling` does not change.
+   * `theta` = that of the other layers. @default - one setting for all layers
+   */
+  windowTheta?: number | 'theta';
+  /** Scaling of a file that has no section with RoPE settings. @default - none */
+  ropeScaling?: RopeScaling;
+}
+
 /**
- * RoPE settings of a config.json: `rope_parameters` (transformers 5), or `rope_theta` and `rope_scaling`; either can be separate for
- * `full_attention` and `sliding_attention`. `theta` is the family's default.
+ * RoPE settings of a config.json: `rope_parameters` (transformers 5), or `rope_theta` and `rope_scaling`. Both forms of a file give the
+ * same settings.
  */
-export function ropeOf(f: ConfigFields, theta: number): Rope {
+export function ropeOf(f: ConfigFields, { theta, windowTheta, ropeScaling }: RopeDefaults): Rope {
   const given = givenRope(f);
-  const nested = (name: string) => given?.[name] as Config | undefined;
-  const full = nested('full_attention') ?? (nested('sliding_attention') ? undefined : given) ?? {};
-  const local = nested('sliding_attention');
+  const { full, local } = windowTheta === undefined ? { full: oneForAll(f, given), local: {} } : perLayerType(given);
   const ropeTheta = oneOf(f, 'rope_theta', full, theta) ?? theta;
-  const localTheta = oneOf(f, 'rope_local_base_freq', { rope_local_base_freq: local?.rope_theta });
   const partial = oneOf(f, 'partial_rotary_factor', full) ?? 1;
+  const localTheta = windowTheta === undefined ? ropeTheta : localThetaOf(f, local, windowTheta, ropeTheta);
+  const differs = localTheta !== ropeTheta || (windowTheta !== undefined && kindOf(full) !== 'default');
   return {
     ropeTheta,
     ...(partial !== 1 && { partialRotary: partial }),
-    ...(localTheta !== undefined &&
-      (localTheta !== ropeTheta || kindOf(full) !== 'default') && { localRopeTheta: localTheta }),
-    ...scalingOf(f, full),
-    untrained: [
-      ...(UNTRAINED.includes(kindOf(full)) ? [`rope type ${kindOf(full)}`] : []),
-      ...(local && kindOf(local) !== 'default' && kindOf(local) !== kindOf(full)
-        ? [`rope type ${kindOf(local)} of windowed layers`]
-        : []),
-    ],
+    ...(differs && { localRopeTheta: localTheta }),
+    ...(given ? scalingOf(f, full) : ropeScaling && { ropeScaling }),
+    untrained: UNTRAINED.includes(kindOf(full)) ? [`rope type ${kindOf(full)}`] : [],
+    untrainedWindows: kindOf(local) === 'default' ? [] : [`rope type ${kindOf(local)} of windowed layers`],
   };
 }
+
+/** The section of a family with one setting for all layers: sections per layer type would describe another model. */
+function oneForAll(f: ConfigFields, given: Config | undefined): Config {
+  const nested = given && Object.keys(given).find((name) => isDeep(given[name]) && !Array.isArray(given[name]));
+  if (nested)
+    f.refuse(
+      f.has('rope_parameters') ? 'rope_parameters' : 'rope_scaling',
+      'must be one section for all layers in this family',
+      'write the settings without names of layer types',
+      nested,
+    );
+  return given ?? {};
+}
+
+/** The sections of layers without a window, which one section without names of layer types describes alone, and with one. */
+function perLayerType(given: Config | undefined): { full: Config; local: Config } {
+  const section = (name: string) => given?.[name] as Config | undefined;
+  const [full, local] = [section('full_attention'), section('sliding_attention')];
+  return { full: full ?? (local ? {} : given) ?? {}, local: local ?? {} };
+}
+
+const localThetaOf = (f: ConfigFields, local: Config, otherwise: number | 'theta', ropeTheta: number): number =>
+  otherwise === 'theta'
+    ? (numberIn(local, 'rope_theta') ?? ropeTheta)
+    : (oneOf(f, 'rope_local_base_freq', { rope_local_base_freq: local.rope_theta }) ?? otherwise);
 
 /** The section with RoPE settings; if both names are present, their values must agree. */
 function givenRope(f: ConfigFields): Config | undefined {

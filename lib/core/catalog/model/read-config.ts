@@ -25,7 +25,7 @@ function unknownFamily(config: Config, modelType: string): ConfigProblem {
     return {
       key: 'text_config',
       must: `must be absent: ${modelType} is a multimodal model`,
-      fix: 'write its text_config to a separate file',
+      fix: `write its text_config to a separate file${beside(config)}`,
     };
   return {
     key: 'model_type',
@@ -33,6 +33,12 @@ function unknownFamily(config: Config, modelType: string): ConfigProblem {
     got: config.model_type,
     fix: 'write model.architecture, or plan it by a preset of the same size',
   };
+}
+
+/** Whether embeddings are tied is stated beside text_config in some files: without it, the separate file is another model. */
+function beside({ tie_word_embeddings: tied, text_config: inner }: Config): string {
+  const isInside = typeof inner === 'object' && inner !== null && 'tie_word_embeddings' in inner;
+  return tied === undefined || isInside ? '' : `, with tie_word_embeddings: ${tied}, which is beside it`;
 }
 
 function contradictions(m: ModelShape): ConfigProblem[] {

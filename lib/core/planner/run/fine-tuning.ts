@@ -76,7 +76,7 @@ export function assumptionsOfFineTuning({ adapters, preferences }: FineTuning): 
       ? []
       : [
           `${(adapters / 1e6).toFixed(1)} M parameters of adapters are trained; their own products are not counted, activations are those of full training (an upper bound)`,
-          'no published run measures adapters: the interval is wider, and MFU counts the gradients of the frozen weights too, as the trainer prints it',
+          'only six published runs measure adapters, all of rank 16: the interval is wider, and MFU counts the gradients of the frozen weights too, as the trainer prints it',
         ]),
   ];
 }

@@ -1,4 +1,7 @@
+import type { Config } from '../../catalog/model/config-fields';
+import IMPORTED from '../../catalog/model/imported-families.json';
 import type { ModelShape } from '../../catalog/model/shape';
+import { parseYaml } from '../../config/reading/yaml-file';
 import type { RunSpec } from '../../config/run-spec';
 import { findStrategy } from '../../distribution';
 import { type Finding, type Rule, trainingRule, when } from '../rule';
@@ -103,6 +106,27 @@ function unsplitParts(run: RunSpec, shape: ModelShape): Finding[] {
   ];
 }
 
+/** Weights that the built-in trainer does not read: quantized ones, and those of a family whose files call or arrange tensors otherwise. */
+function foreignWeights({ code, model, written }: RunSpec): Finding[] {
+  if (code.builtin !== 'builtin' || !model?.weights) return [];
+  const modelType = model.architecture.family?.modelType;
+  const { quantization_config: quantized } = (parseYaml(written.model?.config ?? '').data ?? {}) as Config;
+  return [
+    ...when(modelType !== undefined && !IMPORTED.includes(modelType), {
+      path: 'model.weights',
+      must: `must be weights of a family that the built-in trainer imports: ${IMPORTED.join(', ')}`,
+      got: modelType,
+      fix: 'use custom code; for weights that the built-in trainer exported, give the config.json beside them as model.config',
+    }),
+    ...when(quantized !== undefined && quantized !== null, {
+      path: 'model.config',
+      must: 'must have no quantization_config with model.weights: the built-in trainer reads bf16, fp16 and fp32',
+      got: quantized,
+      fix: 'use weights that are not quantized, with their config.json',
+    }),
+  ];
+}
+
 /** Rules for the models that the built-in trainer supports. */
 export const BUILTIN_MODEL_RULES: readonly Rule[] = [
   {
@@ -131,5 +155,13 @@ export const BUILTIN_MODEL_RULES: readonly Rule[] = [
     source: 'containers/trainer',
     check: (run: RunSpec) =>
       run.code.builtin === 'builtin' && run.model ? unsplitParts(run, run.model.architecture) : [],
+  } satisfies Rule,
+  {
+    id: 'model/builtin-weights',
+    level: 'error',
+    what: `The built-in trainer imports weights that are not quantized, of the families ${IMPORTED.join(', ')}.`,
+    why: 'It does not convert quantized tensors, and other families call or arrange tensors differently; every instance would start and then exit with code 77.',
+    source: 'containers/trainer',
+    check: foreignWeights,
   } satisfies Rule,
 ].map(trainingRule);

@@ -140,9 +140,9 @@ function latentFindings(a: Written): Finding[] {
 function ropeFindings(given: RopeScaling | undefined): Finding[] {
   const path = `${AT}.ropeScaling`;
   if (given?.type === 'llama3')
-    return when(given.highFreqFactor <= given.lowFreqFactor, {
+    return when(given.highFreqFactor < given.lowFreqFactor, {
       path: `${path}.highFreqFactor`,
-      must: `must be greater than lowFreqFactor ${given.lowFreqFactor}`,
+      must: `must be at least lowFreqFactor ${given.lowFreqFactor}`,
       got: given.highFreqFactor,
       fix: 'Llama 3.1 has 1 and 4',
     });

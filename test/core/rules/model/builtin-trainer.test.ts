@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { builtinArguments } from '../../../../scripts/trainer-arguments/text';
+import { builtinArguments, importedFamilies } from '../../../../scripts/trainer-arguments/text';
 import { BASE, issuesOf } from '../../../support/runs';
 
 const BUILTIN = {
@@ -16,6 +16,11 @@ test('the arguments are those of the trainer: run `npm run trainer:arguments`', 
   expect(readFileSync(path.join(__dirname, '../../../../lib/core/catalog/builtin-arguments.json'), 'utf8')).toBe(
     builtinArguments(),
   );
+});
+
+test('the families are those whose weights the trainer imports: run `npm run trainer:arguments`', () => {
+  const file = path.join(__dirname, '../../../../lib/core/catalog/model/imported-families.json');
+  expect(readFileSync(file, 'utf8')).toBe(importedFamilies());
 });
 
 test('an argument that the trainer does not know is refused, with the nearest ones', () => {

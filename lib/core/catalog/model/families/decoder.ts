@@ -1,15 +1,14 @@
 import type { ConfigFields } from '../config-fields';
-import { ropeOf } from '../config-rope';
+import { type RopeDefaults, ropeOf } from '../config-rope';
 import { always, type Windows, windowsOf } from '../config-window';
 import type { Activation, FamilyTraits, ModelShape, NormKind, Routing } from '../shape';
 
 /** Defaults of a family for missing config.json keys, and the differences of its block from Llama's. */
-export interface Decoder {
-  theta?: number;
+export interface Decoder extends Partial<RopeDefaults> {
   tied?: boolean;
   epsilon?: number;
-  /** Key of the norm epsilon. @default rms_norm_eps */
-  epsilonKey?: string;
+  /** Key of the norm epsilon, or keys that must agree. @default rms_norm_eps */
+  epsilonKey?: string | readonly string[];
   /** Size of a head; null = always hidden_size / num_attention_heads. */
   headSize?: number | null;
   kvHeads?: number;
@@ -63,7 +62,7 @@ export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): Mo
   const gatedMlp = d.gated ?? true;
   const usual = d.activation ?? (gatedMlp ? 'silu' : 'gelu-tanh');
   const activation = activationOf(f, d.activationKey ?? 'hidden_act', usual);
-  const rope = ropeOf(f, d.theta ?? 10_000);
+  const rope = ropeOf(f, { ...d, theta: d.theta ?? 10_000 });
   const windows: Windows = d.recurrent ? { chunked: [] } : windowsOf(f, layers, d.windowed ?? always, d.window);
   const headSize = headSizeOf(f, d.headSize);
   return {
@@ -87,7 +86,7 @@ export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): Mo
       ...(activation !== (gatedMlp ? 'silu' : 'gelu') && { activation }),
       ...(rope.localRopeTheta && windows.slidingWindow && { localRopeTheta: rope.localRopeTheta }),
       ...chunkedOf(f, windows),
-      ...untrainedOf(rope.untrained),
+      ...untrainedOf([...rope.untrained, ...(windows.slidingWindow ? rope.untrainedWindows : [])]),
     },
   };
 }

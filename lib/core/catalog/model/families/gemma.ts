@@ -41,6 +41,7 @@ function caps(f: ConfigFields, attention: number, final: number) {
 export const gemma2: Family = (f, modelType) => {
   const m = gemmaOf(f, modelType, { windowed: (layer) => layer % 2 === 0, window: 4096 });
   f.ignore('cache_implementation');
+  f.only('sliding_window_size', m.slidingWindow?.size);
   const { traits, fields } = caps(f, 50, 30);
   return withTraits(m, traits, { ...fields, normPlacement: 'sandwich' });
 };
@@ -50,6 +51,7 @@ export const gemma3: Family = (f, modelType) => {
   const period = f.count(['sliding_window_pattern', '_sliding_window_pattern'], 6);
   const m = gemmaOf(f, modelType, {
     theta: 1_000_000,
+    windowTheta: 10_000,
     windowed: allBut(period),
     window: 4096,
     // The text_config of larger models omits both.
@@ -58,12 +60,7 @@ export const gemma3: Family = (f, modelType) => {
   });
   f.only('attn_logit_softcapping', undefined);
   const { traits, fields } = caps(f, 0, 0);
-  const localRopeTheta = m.family?.localRopeTheta ?? 10_000;
-  return withTraits(
-    m,
-    { ...traits, ...(m.slidingWindow && { localRopeTheta }) },
-    { ...fields, normPlacement: 'sandwich', qkNorm: true },
-  );
+  return withTraits(m, traits, { ...fields, normPlacement: 'sandwich', qkNorm: true });
 };
 
 /** VaultGemma: Gemma 2 with norms only before attention and MLP. */

@@ -155,7 +155,15 @@ const softmax = (f: ConfigFields): Routing => ({ normalise: f.flag('norm_topk_pr
 
 /** Mellum: QK norm, softmax routing, no shared expert. */
 export const mellum: Family = (f, modelType) => {
-  const m = decoder(f, modelType, { headSize: 128, kvHeads: 4, windowed: never });
+  // Its positions have sections per layer type alone: other keys have no effect.
+  for (const key of ['rope_theta', 'rope_scaling', 'rope_local_base_freq']) f.only(key, undefined);
+  const m = decoder(f, modelType, {
+    headSize: 128,
+    kvHeads: 4,
+    windowed: never,
+    theta: 500_000,
+    windowTheta: 10_000,
+  });
   f.ignore('num_nextn_predict_layers', 'mtp_layer_types', 'mtp_mlp_layer_types');
   const mixture = mixtureOf(f, m.layers, {
     keys: LOCAL_EXPERTS,

@@ -1,5 +1,6 @@
 import type { ConfigFields } from '../config-fields';
 import { allBut, never } from '../config-window';
+import { headSizeOf } from '../parameters';
 import type { ModelShape, RopeScaling } from '../shape';
 import { attentionBiasOf, type Decoder, decoder, type Family, LOCAL_EXPERTS, mixtureOf, withTraits } from './decoder';
 
@@ -11,9 +12,13 @@ const PARALLEL = ['attention and feed-forward in parallel'];
 /** Phi 1 to 2: attention and MLP in parallel, biases, rotary positions on half of each head. */
 export const phi: Family = (f, modelType) => {
   f.only('qk_layernorm', false);
+  // The file of Phi 1 says false and has all biases.
+  f.ignore('attention_bias');
   const m = decoder(f, modelType, { ...LAYER, gated: false });
+  const partialRotary = m.partialRotary ?? 0.5;
+  f.only('rotary_dim', headSizeOf(m) * partialRotary);
   const traits = { normsPerBlock: 1, mlpBias: true, headBias: true, untrained: PARALLEL };
-  return withTraits({ ...m, partialRotary: m.partialRotary ?? 0.5 }, traits, { attentionBias: true });
+  return withTraits({ ...m, partialRotary }, traits, { attentionBias: true });
 };
 
 /** Phi 3 and 4: Llama with fused matrices for queries, keys and values, and for gate and up projection. */
@@ -250,6 +255,7 @@ const GPT_OSS_ROPE: RopeScaling = {
 export const gptOss: Family = (f, modelType) => {
   const m = decoder(f, modelType, {
     theta: 150_000,
+    ropeScaling: GPT_OSS_ROPE,
     epsilon: 1e-5,
     kvHeads: 8,
     headSize: 64,
@@ -265,9 +271,8 @@ export const gptOss: Family = (f, modelType) => {
     experts: 128,
     perToken: 4,
   });
-  const isScaled = f.has('rope_parameters') || f.has('rope_scaling');
   return withTraits(
-    { ...m, ...(!isScaled && { ropeScaling: GPT_OSS_ROPE }), ...mixture },
+    { ...m, ...mixture },
     { activation: 'clamped-swiglu', expertBias: true, routerBias: true },
     { attentionSinks: true, attentionBias: f.flag('attention_bias', true) },
   );

@@ -1,7 +1,7 @@
 import { type ConfigFields, keysOf } from '../config-fields';
 import { allBut, layersWhere, never } from '../config-window';
 import { headSizeOf } from '../parameters';
-import type { FamilyTraits, ModelShape } from '../shape';
+import type { FamilyTraits, ModelShape, RopeScaling } from '../shape';
 import {
   attentionBiasOf,
   capOf,
@@ -26,9 +26,18 @@ export const llama = biased({ windowed: never });
 /** IQuest-Coder: Llama with other default sizes. */
 export const iquestCoder = biased({ windowed: never, kvHeads: 8, headSize: 128 });
 
+const llama3Scaling = (factor: number): RopeScaling => ({
+  type: 'llama3',
+  factor,
+  lowFreqFactor: 1,
+  highFreqFactor: 4,
+  originalMaxPositionEmbeddings: 8192,
+});
+
 /** Code World Model: Llama 3 with a window in three of four layers. */
 export const cwm = biased({
   theta: 1_000_000,
+  ropeScaling: llama3Scaling(16),
   windowed: (layer) => layer % 4 !== 0,
   window: 8192,
   epsilon: 1e-5,
@@ -105,10 +114,8 @@ export const nemotron: Family = (f, modelType) => {
 
 /** Apertus: QK norm and the xIELU activation without a gate. */
 export const apertus: Family = (f, modelType) => {
-  const m = biased({ gated: false, activation: 'xielu', theta: 12_000_000, epsilon: 1e-5, windowed: never })(
-    f,
-    modelType,
-  );
+  const rope = { theta: 12_000_000, ropeScaling: llama3Scaling(8) };
+  const m = biased({ ...rope, gated: false, activation: 'xielu', epsilon: 1e-5, windowed: never })(f, modelType);
   // The activation has two parameters.
   return withTraits({ ...m, qkNorm: true }, { blockParameters: 2 });
 };

@@ -22,9 +22,10 @@ const post = (m: ModelShape) => withTraits(m, { qkNorm: 'whole' }, { qkNorm: tru
 /** OLMo 2: norms after attention and MLP, QK norm over all heads. */
 export const olmo2: Family = (f, modelType) => post(olmoOf(f, modelType, { epsilon: 1e-5 }));
 
-/** OLMo 3: OLMo 2 with a window in three of four layers. */
-export const olmo3: Family = (f, modelType) =>
-  post(olmoOf(f, modelType, { theta: 500_000, epsilon: 1e-5, windowed: allBut(4), window: 4096 }));
+const OLMO3: Decoder = { theta: 500_000, windowTheta: 'theta', epsilon: 1e-5, windowed: allBut(4), window: 4096 };
+
+/** OLMo 3: OLMo 2 with a window in three of four layers, whose positions are never scaled (https://arxiv.org/abs/2512.13961). */
+export const olmo3: Family = (f, modelType) => post(olmoOf(f, modelType, OLMO3));
 
 const mixture = (f: ConfigFields, m: ModelShape, experts: number, perToken: number) =>
   mixtureOf(f, m.layers, {

@@ -10,12 +10,14 @@ function windowed(f: ConfigFields): (layer: number) => boolean {
 }
 
 /** Qwen 2 and 2.5: Llama with biases of queries, keys and values, and windows from layer `max_window_layers` on. */
-export const qwen2: Family = (f, modelType) =>
-  withTraits(
+export const qwen2: Family = (f, modelType) => {
+  f.only('use_mrope', false);
+  return withTraits(
     decoder(f, modelType, { kvHeads: 32, windowed: windowed(f) }),
     { outputBias: false },
     { attentionBias: true },
   );
+};
 
 /** Qwen 3: QK norm on each head, no biases of queries, keys and values by default. */
 export const qwen3: Family = (f, modelType) => {
@@ -56,6 +58,9 @@ export const qwen2Moe: Family = (f, modelType) => {
 export const qwen3Moe: Family = (f, modelType) => {
   const uses = f.flag('use_sliding_window');
   f.ignore('max_window_layers');
+  f.only('use_qk_norm', true);
+  f.only('qkv_bias', false);
+  f.only('shared_expert_intermediate_size', 0);
   const m = decoder(f, modelType, { windowed: () => uses, kvHeads: 4 });
   const routing = { normalise: f.flag('norm_topk_prob') };
   const mixture = mixtureOf(f, m.layers, {

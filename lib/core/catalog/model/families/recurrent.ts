@@ -85,8 +85,18 @@ const DELTA_UNTRAINED = ['layers of gated DeltaNet (linear attention)', 'gated a
 /** Features of Mamba-2 that the built-in trainer does not implement. */
 export const MAMBA_UNTRAINED = ['Mamba-2 layers'];
 
+/**
+ * Keys of the published files that no module reads: prediction modules, whose weights are in the files but not in the model, and the
+ * precision in which servers keep states.
+ */
+const QWEN_UNREAD = keysOf('mtp_num_hidden_layers mtp_use_dedicated_embeddings mamba_ssm_dtype');
+
 /** Attention with an output gate in every fourth layer, gated DeltaNet in the others. */
 function qwenRecurrent(f: ConfigFields, modelType: string, d: Decoder = {}): ModelShape {
+  f.ignore(...QWEN_UNREAD);
+  f.only('attn_output_gate', true);
+  // The gate of the recurrence, under the second name of SiLU.
+  f.only('output_gate_type', 'swish');
   const interval = f.count('full_attention_interval', 4);
   const m = decoder(f, modelType, {
     headSize: 256,
@@ -116,7 +126,10 @@ function withExperts(f: ConfigFields, m: ModelShape, experts: number, perToken: 
 export const qwen3Next: Family = (f, modelType) => withExperts(f, qwenRecurrent(f, modelType), 512, 10);
 
 /** Text model of Qwen 3.5. */
-export const qwen35: Family = (f, modelType) => qwenRecurrent(f, modelType, { kvHeads: 4 });
+export const qwen35: Family = (f, modelType) => {
+  f.isEmpty('mlp_only_layers');
+  return qwenRecurrent(f, modelType, { kvHeads: 4 });
+};
 
 /** Text model of Qwen 3.5 with experts in every layer. */
 export const qwen35Moe: Family = (f, modelType) =>
@@ -210,7 +223,6 @@ export const nemotronH: Family = (f, modelType) => {
   const where = (type: NemotronLayer) => layersWhere(types.length, (layer) => types[layer] === type);
   f.only('moe_latent_size', undefined);
   f.only('mlp_bias', false);
-  f.only('num_nextn_predict_layers', 0);
   f.ignore(...NEMOTRON_IGNORED);
   const m = decoder(f, modelType, {
     headSize: 128,
@@ -218,11 +230,12 @@ export const nemotronH: Family = (f, modelType) => {
     gated: false,
     activationKey: 'mlp_hidden_act',
     activation: 'relu2',
-    epsilonKey: 'layer_norm_epsilon',
+    epsilonKey: ['layer_norm_epsilon', 'norm_eps'],
     epsilon: 1e-5,
     layers: types.length,
     recurrent: true,
   });
+  f.only('attention_head_dim', m.headSize);
   const recurrence = { layers: where('recurrent'), of: mamba2(f, m.hiddenSize, NEMOTRON_MAMBA) };
   const alone = {
     mixing: [...where('recurrent'), ...where('attention')],
@@ -257,7 +270,7 @@ function nemotronExperts(f: ConfigFields, model: ModelShape, types: readonly Nem
 /** Numerical settings and initialisation of Mamba-2, and keys that are present even in models without the corresponding part. */
 const NEMOTRON_IGNORED = keysOf(
   `attention_bias expand mamba_proj_bias use_mamba_kernels mamba_hidden_act time_step_min time_step_max time_step_limit time_step_floor
-  mamba_ssm_cache_dtype moe_shared_expert_overlap mtp_layers_block_type residual_in_fp32 rescale_prenorm_residual num_logits_to_keep
-  num_hidden_layers attention_head_dim rms_norm_eps time_step_rank n_routed_experts n_shared_experts moe_intermediate_size moe_shared_expert_intermediate_size num_experts_per_tok
+  mamba_ssm_cache_dtype moe_shared_expert_overlap mtp_layers_block_type mtp_hybrid_override_pattern num_nextn_predict_layers residual_in_fp32 rescale_prenorm_residual num_logits_to_keep
+  num_hidden_layers rms_norm_eps time_step_rank n_routed_experts n_shared_experts moe_intermediate_size moe_shared_expert_intermediate_size num_experts_per_tok
   routed_scaling_factor n_group topk_group norm_topk_prob sliding_window`,
 );

@@ -1,0 +1,64 @@
+"""Files as their makers publish them (test/fixtures/published-configs.jsonl) beside the same files as transformers saves them.
+
+The counts of the table are those of transformers' modules on the meta device. Both forms of a file must give one shape.
+"""
+
+import functools
+import json
+import random
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+transformers = pytest.importorskip("transformers")
+torch = pytest.importorskip("torch")
+
+from test_model_families import CONFIG_MAPPING, ROOT, SEED, AutoModelForCausalLM, answers, counts  # noqa: E402
+
+#: Files with the class of another family.
+SAME_CLASS = {"kimi_k2": "deepseek_v3"}
+DRAWN = 12
+
+
+@functools.cache
+def table() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(ROOT / "test/fixtures/published-configs.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def read_files() -> list[dict[str, Any]]:
+    return [row for row in table() if "refused" not in row]
+
+
+def configuration(row: dict[str, Any]) -> Any:
+    """Transformers' configuration of a published file."""
+    transformers.logging.set_verbosity_error()
+    kind = row["config"]["model_type"]
+    kind = SAME_CLASS.get(kind, kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # Quantizers need packages of their own, and change no count.
+        config = {key: value for key, value in row["config"].items() if key != "quantization_config"}
+        return CONFIG_MAPPING[kind].from_dict(json.loads(json.dumps(config)) | {"model_type": kind})
+
+
+def test_the_counts_of_the_table_are_those_of_transformers(plays_all: bool) -> None:
+    counted = [row for row in table() if "parameters" in row]
+    assert len(counted) > DRAWN
+    for row in counted if plays_all else random.Random(SEED).sample(counted, DRAWN):
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(configuration(row))
+        assert counts(model) == (row["parameters"], row["active"]), f"seed {SEED}: {row['model']}"
+
+
+def test_a_published_file_and_the_one_that_transformers_saves_have_one_shape() -> None:
+    rows = read_files()
+    saved = [json.loads(configuration(row).to_json_string(use_diff=False)) | {"model_type": row["config"]["model_type"]} for row in rows]
+    wrong = []
+    for row, ours, theirs in zip(rows, answers([row["config"] for row in rows]), answers(saved), strict=True):
+        shapes = ours["shape"], theirs.get("shape", theirs)
+        if shapes[0] != shapes[1]:
+            wrong.append((row["model"], *shapes))
+    assert len(rows) > 40
+    assert not wrong, "\n".join(map(str, wrong))

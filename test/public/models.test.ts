@@ -1,0 +1,126 @@
+// One test for each row of models.md that is about the form of a config.json: the smallest file with the same symptom.
+import { expect, test } from 'vitest';
+import { readConfig } from '../../lib/core/catalog/model/read-config';
+
+const SIZES = {
+  num_hidden_layers: 8,
+  hidden_size: 256,
+  num_attention_heads: 4,
+  num_key_value_heads: 2,
+  intermediate_size: 512,
+  vocab_size: 1024,
+  max_position_embeddings: 65_536,
+};
+const shapeOf = (config: object) => readConfig({ ...SIZES, ...config }).shape;
+const yarn = { rope_type: 'yarn', factor: 8, original_max_position_embeddings: 8192, attention_factor: 1.2 };
+const linear = { rope_type: 'linear', factor: 8 };
+const layers = (full: object, sliding: object) => ({
+  rope_parameters: { full_attention: full, sliding_attention: sliding },
+});
+const plain = { rope_type: 'default', rope_theta: 500_000 };
+
+test.each<[source: string, config: object, expected: object]>([
+  [
+    'vllm-project/vllm#43419: scaling of OLMo 3 is that of layers without a window',
+    { model_type: 'olmo3', rope_theta: 500_000, rope_scaling: yarn },
+    { ropeTheta: 500_000, ropeScaling: { type: 'yarn' }, family: { localRopeTheta: 500_000 } },
+  ],
+  [
+    'huggingface/transformers#45945: OLMo 3 as transformers saves it',
+    { model_type: 'olmo3', ...layers({ ...yarn, rope_theta: 500_000 }, plain) },
+    { ropeScaling: { type: 'yarn' }, family: { localRopeTheta: 500_000 } },
+  ],
+  [
+    'huggingface/transformers#45945: a file whose windows are scaled too is not trained as one whose are not',
+    { model_type: 'olmo3', ...layers({ ...yarn, rope_theta: 500_000 }, { ...yarn, rope_theta: 500_000 }) },
+    { family: { untrained: ['rope type yarn of windowed layers'] } },
+  ],
+  [
+    'huggingface/transformers#41934: rope_scaling of Gemma 3 is that of layers without a window',
+    { model_type: 'gemma3_text', rope_scaling: linear },
+    { ropeTheta: 1_000_000, ropeScaling: { type: 'linear', factor: 8 }, family: { localRopeTheta: 10_000 } },
+  ],
+  [
+    'sgl-project/sglang#26013: Gemma 3 with sections per layer type and no scaling',
+    { model_type: 'gemma3_text', ...layers({ rope_type: 'default', rope_theta: 1_000_000 }, { rope_theta: 10_000 }) },
+    { ropeTheta: 1_000_000, family: { localRopeTheta: 10_000 } },
+  ],
+  [
+    'SafeAILab/EAGLE#223: heads that are not hidden_size / num_attention_heads',
+    { model_type: 'qwen3', head_dim: 128 },
+    { headSize: 128 },
+  ],
+  ['HabanaAI/vllm-fork#1294: head_dim is null', { model_type: 'mistral', head_dim: null }, { headSize: 64 }],
+  [
+    'huggingface/transformers#37134: whole numbers in the scaling of DeepSeek-V3',
+    { model_type: 'llama', rope_scaling: { type: 'yarn', factor: 40, beta_fast: 32, beta_slow: 1 } },
+    { ropeScaling: { type: 'yarn', factor: 40 } },
+  ],
+  [
+    'ml-explore/mlx-lm#1698: GLM without partial_rotary_factor turns half of a head',
+    { model_type: 'glm' },
+    { partialRotary: 0.5 },
+  ],
+  [
+    'InternLM/lmdeploy#3861: partial_rotary_factor without a section',
+    { model_type: 'glm4', partial_rotary_factor: 0.25 },
+    { partialRotary: 0.25 },
+  ],
+  [
+    'huggingface/transformers#48486: rotary_dim of MiniMax M2',
+    { model_type: 'minimax_m2', head_dim: 128, rotary_dim: 64, num_local_experts: 8, num_experts_per_tok: 2 },
+    { partialRotary: 0.5 },
+  ],
+])('%s', (_source, config, expected) => {
+  expect(shapeOf(config)).toMatchObject(expected);
+});
+
+test.each<[source: string, config: object]>([
+  [
+    'huggingface/transformers#38002: a window that is switched off',
+    { model_type: 'qwen2', sliding_window: 4096, use_sliding_window: false, max_window_layers: 0 },
+  ],
+  [
+    'Blackwellboy/model-serving-minefield#107: a window that nothing switches on',
+    { model_type: 'qwen3', sliding_window: 2048 },
+  ],
+])('%s is no window', (_source, config) => {
+  const shape = shapeOf(config);
+  expect(shape).toBeDefined();
+  expect(shape?.slidingWindow).toBeUndefined();
+});
+
+test.each<[source: string, config: object, key: string, fix: RegExp]>([
+  [
+    'deepseek-ai/DeepSeek-R1#684: attn_factor, which no library reads',
+    { model_type: 'qwen3', rope_scaling: { rope_type: 'yarn', factor: 4, attn_factor: 0.878 } },
+    'rope_scaling',
+    /remove the other key/,
+  ],
+  [
+    'peremartra/optipfair#20: layers were removed and layer_types was not cut',
+    { model_type: 'gemma3_text', layer_types: Array(10).fill('full_attention') },
+    'layer_types',
+    /correct the list/,
+  ],
+  [
+    'huggingface/transformers#45643: settings of positions by other names than layer types',
+    { model_type: 'deepseek_v4', rope_parameters: { main: plain, compress: plain } },
+    'model_type',
+    /preset of the same size/,
+  ],
+  [
+    'vllm-project/vllm#51063: embeddings are tied beside text_config alone',
+    { model_type: 'mistral3', tie_word_embeddings: true, text_config: { ...SIZES, model_type: 'mistral' } },
+    'text_config',
+    /with tie_word_embeddings: true, which is beside it$/,
+  ],
+  [
+    'a family with one setting for all layers has none per layer type',
+    { model_type: 'llama', ...layers(plain, plain) },
+    'rope_parameters',
+    /without names of layer types/,
+  ],
+])('fails: %s', (_source, config, key, fix) => {
+  expect(readConfig({ ...SIZES, ...config }).problems).toMatchObject([{ key, fix: expect.stringMatching(fix) }]);
+});
