@@ -69,7 +69,7 @@ function typeOf(schema: Schema, name: string, classes: Classes): string {
   const choices = schema.anyOf ?? schema.oneOf;
   if (choices) return unionOf(choices.map((choice, i) => typeOf(choice, i === 0 ? name : `${name}${i + 1}`, classes)));
   if (schema.const !== undefined) return `Literal[${literal(schema.const)}]`;
-  if (schema.enum) return `Literal[${schema.enum.map(literal).join(', ')}]`;
+  if (schema.enum) return literals(schema.enum.map(literal));
   switch (schema.type) {
     case 'string':
       return 'str';
@@ -132,3 +132,9 @@ const unionOf = (types: readonly string[]): string => {
 
 const literal = (value: unknown): string =>
   value === true ? 'True' : value === false ? 'False' : value === null ? 'None' : JSON.stringify(value);
+
+/** A longer list has a line for each value; a line of the module has at most 140 characters. */
+const literals = (values: readonly string[]): string => {
+  const line = `Literal[${values.join(', ')}]`;
+  return line.length < 100 ? line : `Literal[\n${values.map((value) => `        ${value},\n`).join('')}    ]`;
+};

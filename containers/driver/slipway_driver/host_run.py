@@ -20,7 +20,7 @@ from slipway_driver.log import log, say
 from slipway_driver.memory import oom_kills
 from slipway_driver.output_lines import SHOWN, STATE
 from slipway_driver.peers import Peers
-from slipway_driver.progress import FoundSteps, ProgressReader, progress_line
+from slipway_driver.progress import progress_line, readers_of
 from slipway_driver.rank_output import LineBudget
 from slipway_driver.redaction import redacted_failure, secrets_of
 from slipway_driver.restart_policy import FOLLOWING_KINDS
@@ -42,16 +42,13 @@ class HostRun:
     def __init__(self, attempt: Attempt, peers: Peers, step_times: StepTimes, mean_use: MeanUse) -> None:
         self._attempt, self._peers, self._step_times, self._mean_use = attempt, peers, step_times, mean_use
         self._first_host = attempt.cluster.rank == 0 and attempt.cluster.takes_part
-        job = attempt.job
-        self._reader = ProgressReader(job.step_regex, job.loss_regex, "none" if job.builtin_module else job.progress_format)
-        self._found_steps = FoundSteps(job.loss_regex is not None or job.step_regex is None)
+        self._reader, self._found_steps = readers_of(attempt.job)
         self._step_lines, self._unsaid = LineBudget(per_second=1.0), ""
         self._watchdog = watchdog_of(attempt, time.monotonic())
         self._shared, self._source = SharedProgress(peers), ProgressSource()
         self._vitals = Vitals(attempt.cluster.training_hosts, int(attempt.environ.get("SLIPWAY_RESTART", 0)))
         self._gpu_use = GpuUse(every(attempt.environ, len(attempt.cluster.training_hosts)))
         self.efa = EfaReport(attempt, peers, self._first_host)
-        self._format_said = False
         #: Event lines that could not be read, or not completely.
         self._unread = 0
         #: Why this start ended with exit code 0 before it had done its work; "" if it did not.
@@ -149,9 +146,7 @@ class HostRun:
             say(line)
         if kind == SHOWN:
             return
-        if self._reader.format and not self._format_said:
-            self._format_said = True
-            log("steps and losses are read from the output, which has the format %s (progress.format)" % self._reader.format)
+        self._reader.tell_format(log)
         self.efa.own.feed(line)
         if event is None:
             return

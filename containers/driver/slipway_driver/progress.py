@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
+from slipway_driver.job import Job
 from slipway_driver.progress_formats import FormatReader
 
 PREFIX = "slipway {"
@@ -79,6 +80,7 @@ class ProgressReader:
         self._step = re.compile(step_regex) if step_regex else None
         self._loss = re.compile(loss_regex) if loss_regex else None
         self._format = None if step_regex or loss_regex or output_format == "none" else FormatReader(output_format)
+        self._told = ""
         #: Why the last line was an event line that cannot be read, or not completely.
         self.issue = ""
 
@@ -86,6 +88,12 @@ class ProgressReader:
     def format(self) -> str:
         """The format that the output was found to have; "" if none."""
         return self._format.found if self._format else ""
+
+    def tell_format(self, tell: Callable[[str], None]) -> None:
+        """Tells once which format was found."""
+        if self.format != self._told:
+            self._told = self.format
+            tell("steps and losses are read from the output, which has the format %s (progress.format)" % self.format)
 
     def read(self, line: str) -> Optional[Dict[str, Any]]:
         """The event of a progress line, of a match of the run file's expressions, or of a known format; None for other lines."""
@@ -164,6 +172,13 @@ class FoundSteps:
             self._loss = loss if self._repeats is None else None
             return []
         return [_step_line(step, loss)]
+
+
+def readers_of(job: Job) -> Tuple[ProgressReader, FoundSteps]:
+    """What reads the output of a job. Built-in programs print their own progress lines."""
+    output_format = "none" if job.builtin_module else job.progress_format
+    expects_loss = job.loss_regex is not None or job.step_regex is None
+    return ProgressReader(job.step_regex, job.loss_regex, output_format), FoundSteps(expects_loss)
 
 
 def _step_line(step: int, loss: Optional[float]) -> str:

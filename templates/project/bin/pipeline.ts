@@ -1,9 +1,9 @@
 // A pipeline that deploys each file in environments/ into the accounts that it names, the last one after an approval. `npx cdk synth` shows
 // it, `npx cdk deploy SlipwayPipeline` makes it once; from then on it follows the branch, itself included.
 
-import { slipwayPipeline } from 'slipway';
 import { App } from 'aws-cdk-lib';
 import { CodePipelineSource } from 'aws-cdk-lib/pipelines';
+import { slipwayPipeline } from 'slipway';
 
 // A connection to GitHub, GitLab or Bitbucket, made once in the console of the account of the pipeline (Developer Tools, Connections).
 const REPOSITORY = 'owner/{{name}}';

@@ -1,9 +1,9 @@
 // The environment of this folder on the embedded AWS: no account, no Docker, no GPU. It needs Python 3.10 or newer, and fetches
 // MiniStack into .slipway/venv the first time.
 
-import { type Sandbox, startSandbox } from 'slipway/testing';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { type Sandbox, startSandbox } from 'slipway/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 const ENVIRONMENT = 'environments/training.yaml';

@@ -235,7 +235,19 @@ class RunFileTokenizer(TypedDict, total=False):
 
 
 class RunFileProgress(TypedDict, total=False):
-    format: Literal["auto", "transformers", "axolotl", "llama-factory", "torchtitan", "lightning", "megatron", "nemo", "deepspeed", "verl", "none"]
+    format: Literal[
+        "auto",
+        "transformers",
+        "axolotl",
+        "llama-factory",
+        "torchtitan",
+        "lightning",
+        "megatron",
+        "nemo",
+        "deepspeed",
+        "verl",
+        "none",
+    ]
     stepRegex: str
     lossRegex: str
     startupMinutes: float
@@ -582,7 +594,17 @@ class Offers(TypedDict):
 
 class Launched(TypedDict):
     runId: str
-    state: Literal["queued", "submitting", "pending", "running", "stopping", "resuming", "completed", "failed", "stopped"]
+    state: Literal[
+        "queued",
+        "submitting",
+        "pending",
+        "running",
+        "stopping",
+        "resuming",
+        "completed",
+        "failed",
+        "stopped",
+    ]
     queuePosition: Union[int, None]
     trainingJobName: Any
     trainingJobArn: Any
@@ -634,7 +656,17 @@ class _Status(TypedDict):
     runId: str
     name: str
     team: str
-    state: Literal["queued", "submitting", "pending", "running", "stopping", "resuming", "completed", "failed", "stopped"]
+    state: Literal[
+        "queued",
+        "submitting",
+        "pending",
+        "running",
+        "stopping",
+        "resuming",
+        "completed",
+        "failed",
+        "stopped",
+    ]
     desiredState: Literal["run", "stop"]
     reason: str
     attempts: list[StatusAttemptsItem]
@@ -674,7 +706,17 @@ class _Changed(TypedDict):
 
 
 class Changed(_Changed, total=False):
-    state: Literal["queued", "submitting", "pending", "running", "stopping", "resuming", "completed", "failed", "stopped"]
+    state: Literal[
+        "queued",
+        "submitting",
+        "pending",
+        "running",
+        "stopping",
+        "resuming",
+        "completed",
+        "failed",
+        "stopped",
+    ]
 
 
 class Noted(TypedDict):
@@ -716,7 +758,17 @@ class MatrixRunsItem2(TypedDict):
     label: str
     set: list[str]
     runId: str
-    state: Literal["queued", "submitting", "pending", "running", "stopping", "resuming", "completed", "failed", "stopped"]
+    state: Literal[
+        "queued",
+        "submitting",
+        "pending",
+        "running",
+        "stopping",
+        "resuming",
+        "completed",
+        "failed",
+        "stopped",
+    ]
     queuePosition: Union[int, None]
 
 
@@ -850,7 +902,17 @@ class GpuLine(TypedDict):
 class TeamReportTeamsItemRunsItem(TypedDict):
     runId: str
     name: str
-    state: Literal["queued", "submitting", "pending", "running", "stopping", "resuming", "completed", "failed", "stopped"]
+    state: Literal[
+        "queued",
+        "submitting",
+        "pending",
+        "running",
+        "stopping",
+        "resuming",
+        "completed",
+        "failed",
+        "stopped",
+    ]
     reason: str
     queuePosition: Union[int, None]
     instances: Union[int, None]
