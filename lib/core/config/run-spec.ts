@@ -1,5 +1,4 @@
 import type { ModelShape } from '../catalog/model/shape';
-import type { PROGRESS_FORMATS } from '../catalog/progress-formats';
 import type { RunFile } from './run-file';
 
 type Section<K extends keyof RunFile> = NonNullable<RunFile[K]>;
@@ -123,7 +122,7 @@ export interface RunSpec {
   /** Options of the tokenise step. @default - the tokenizer's template, and the loss on the assistant's messages */
   tokenizer?: NonNullable<RunFile['tokenizer']>;
   progress: {
-    format: (typeof PROGRESS_FORMATS)[number];
+    format: NonNullable<Section<'progress'>['format']>;
     stepRegex?: string;
     lossRegex?: string;
     startupMinutes: number;
