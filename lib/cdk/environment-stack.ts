@@ -6,6 +6,7 @@ import type { EnvironmentSpec } from '../core/config/environment-file';
 import type { RunSpec } from '../core/config/run-spec';
 import { teamKeysOf } from '../core/config/team-keys';
 import { environmentQuotaNeeds } from '../core/quota';
+import { ownPackage } from '../shared/files/own-package';
 import { EnvironmentAccess } from './access/environment-access';
 import { TrainingRoles } from './access/training-roles';
 import { AcknowledgedChecks } from './acknowledged-checks';
@@ -33,7 +34,6 @@ import { OperationsKey } from './operations/operations-key';
 import { spendGuards } from './operations/spend-guard';
 import { dashboardTeams, teamDashboards } from './operations/team-dashboard';
 import { Unprotect } from './operations/unprotect';
-import { packageVersion } from './package-root';
 import { TrainingStorage } from './storage/training-storage';
 import { requireLimits } from './template-limits';
 
@@ -268,7 +268,7 @@ export class EnvironmentStack extends Stack {
   private writeDescriptors(driver: DriverPublish): TeamDescriptor[] {
     const { spec, storage, network, roles, launcher, audit, imageUri } = this;
     const fileSystems = environmentFileSystems(this, { options: spec.storage, network, storage });
-    const slipwayVersion = packageVersion();
+    const slipwayVersion = ownPackage().version;
     const made = { slipwayVersion, spec, storage, network, roles, launcher, audit, imageUri, fileSystems, driver };
     new TeamNames(this, 'Teams', { environment: spec.name, teams: Object.keys(roles.teams) });
     return Object.entries(roles.teams).map(([team, jobRoles]) => {

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { ownPackage } from '../shared/files/own-package';
 import { assistVerbs } from './assist/verbs';
 import { type CommandLine, collect, regionGiven } from './command-line';
 import { earlierVerb } from './earlier-verbs';
@@ -15,7 +16,6 @@ import { runVerbs } from './runs/verbs';
 import { sandboxVerbs } from './sandbox/verbs';
 import { plainTerminal, processTerminal, type Terminal } from './terminal';
 import { verifyVerbs } from './verify/verbs';
-import { version } from './version';
 
 /** The groups of `--help`, in order. */
 const GROUPS: Readonly<Record<string, readonly ((cli: CommandLine) => void)[]>> = {
@@ -40,7 +40,7 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
     .description(
       'LLM training on Amazon SageMaker training jobs: checked before it spends, kept going until it is done',
     )
-    .version(version())
+    .version(ownPackage().version)
     .exitOverride()
     .configureOutput({
       writeErr: (text) => terminal.err(text.trimEnd()),

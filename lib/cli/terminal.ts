@@ -5,7 +5,7 @@ import { plainJson, plainText } from '../core/config/formats/plain-text';
 import type { Issue } from '../core/config/issue';
 import type { Loaded } from '../core/config/load';
 import { parsePath } from '../core/config/reading/overrides';
-import { packageRoot } from './package-root';
+import { packageRoot } from '../shared/files/own-package';
 
 /** The output of a verb: documents and results go to `out`, messages for people to `err`. */
 export interface Terminal {

@@ -1,17 +1,7 @@
-import {
-  accessSync,
-  constants,
-  existsSync,
-  linkSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makeFolder } from '../shared/files/make-folder';
+import { makeWritableFolder } from '../shared/files/make-folder';
 import { isAlive, killGroup, killMarked, type ProcessRef, sendSignal, startTime } from './processes';
 import { temporaryRoot } from './temporary-root';
 
@@ -126,9 +116,7 @@ function tried(call: () => void, code: string): boolean {
 /** @throws Error in a sentence */
 export function makeStateFolder(stateDir: string): void {
   try {
-    makeFolder(stateDir);
-    readdirSync(stateDir);
-    accessSync(stateDir, constants.W_OK);
+    makeWritableFolder(stateDir);
   } catch (error) {
     throw new Error(
       `sandbox: must be able to write ${stateDir}, got ${(error as NodeJS.ErrnoException).code}; set another folder with --state-dir`,

@@ -7,7 +7,7 @@ import * as logs from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { FUNCTION_TIMEOUT_SECONDS } from '../../core/contracts/launcher';
 import { allow, type ExactStatement } from '../access/statement';
-import { handlersFolder } from '../package-root';
+import { handlersFolder } from './handlers-folder';
 
 /** Runtime of every function; the bundles are built for Node 20 and run on it too. */
 export const HANDLER_RUNTIME = new lambda.Runtime('nodejs24.x', lambda.RuntimeFamily.NODEJS, {

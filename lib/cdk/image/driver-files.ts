@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { DriverArchive } from '../../core/contracts/custom-resources';
-import { packageRoot } from '../package-root';
+import { packageRoot } from '../../shared/files/own-package';
 
 /** Folders of the package whose files are in the driver channel, in one common prefix. */
 const SOURCES = ['containers/driver', 'containers/trainer'];

@@ -12,12 +12,12 @@ import { Construct } from 'constructs';
 import { parseEcrUri } from '../../core/catalog/images/ecr-uri';
 import { REGIONS } from '../../core/catalog/regions';
 import { IMAGE_BUILD_TYPE } from '../../core/contracts/custom-resources';
+import { packageRoot } from '../../shared/files/own-package';
 import { allow } from '../access/statement';
 import { acknowledge } from '../acknowledge';
 import { isDeployed } from '../embedded-aws';
 import { deployLogGroup, HandlerFunction, writeLogs } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';
-import { packageRoot } from '../package-root';
 import { IMAGE_BUILD_SPEC } from './image-build-spec';
 
 /**

@@ -4,9 +4,9 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
+import { ownPackage } from '../../shared/files/own-package';
 import { EXIT, UsageError } from '../exit';
 import type { Terminal } from '../terminal';
-import { version } from '../version';
 
 /** Runs one verb like the command line, and returns its exit code. */
 export type RunVerb = (args: readonly string[], terminal: Terminal) => Promise<number>;
@@ -88,7 +88,7 @@ export async function mcp(
   const unknown = allowed.find((name) => !GUARDED.includes(name));
   if (unknown !== undefined)
     throw new UsageError(`--allow: must be ${GUARDED.join(', ')} or both, got ${unknown}; write --allow launch,stop`);
-  const server = new McpServer({ name: 'slipway', version: version() }, { capabilities: { tools: {} } });
+  const server = new McpServer({ name: 'slipway', version: ownPackage().version }, { capabilities: { tools: {} } });
   const calls = new Set<Promise<CallToolResult>>();
   for (const tool of TOOLS) {
     if (GUARDED.includes(tool.name) && !allowed.includes(tool.name)) continue;

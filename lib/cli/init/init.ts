@@ -1,13 +1,13 @@
-import { accessSync, constants, existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { makeFolder } from '../../shared/files/make-folder';
+import { makeFolder, makeWritableFolder } from '../../shared/files/make-folder';
 import { EXIT, UsageError } from '../exit';
 import { writing } from '../page-file';
 import { quoted } from '../quoted';
 import { json, type Terminal } from '../terminal';
 import { answersOf, type InitOptions } from './answers';
 import { writeLockfile } from './lockfile';
-import { type NewFile, ownPackage, projectFiles, runFiles } from './project';
+import { type NewFile, PACKAGE_FILE, packageFile, projectFiles, runFiles } from './project';
 import { type Vendored, vendored } from './vendor';
 
 /**
@@ -16,33 +16,28 @@ import { type Vendored, vendored } from './vendor';
  */
 export async function init(directory: string, options: InitOptions, terminal: Terminal): Promise<number> {
   const answers = await answersOf(options);
+  const name = packageName(directory);
+  const files = options.run ? runFiles(answers) : projectFiles(name, answers);
+  requireFree(directory, [...(options.run ? [] : [PACKAGE_FILE]), ...files.map(({ to }) => to)]);
   if (options.run) {
-    const files = write(directory, runFiles(answers));
-    if (options.json) terminal.out(json({ files }));
-    else terminal.err(`wrote ${files.join(', ')}; next: slipway validate ${quoted(files[0] ?? '')}`);
+    const written = write(directory, files);
+    if (options.json) terminal.out(json({ files: written }));
+    else terminal.err(`wrote ${written.join(', ')}; next: slipway validate ${quoted(written[0] ?? '')}`);
     return EXIT.done;
   }
-  requireFree(directory, projectFiles('', answers, ''));
-  writing('init', 'folder', directory, () => {
-    makeFolder(directory);
-    readdirSync(directory);
-    accessSync(directory, constants.W_OK);
-  });
-  const product = vendored(directory, ownPackage(), options.package);
-  const files = write(directory, projectFiles(packageName(directory), answers, product.specifier));
+  writing('init', 'folder', directory, () => makeWritableFolder(directory));
+  const product = vendored(directory, options.package);
+  const written = write(directory, [packageFile(name, product.specifier), ...files]);
   const locked = options.lockfile !== false && writeLockfile(directory);
-  const all = [
-    ...files,
-    ...[...product.files, ...(locked ? ['package-lock.json'] : [])].map((file) => path.join(directory, file)),
-  ];
+  const others = [...product.files, ...(locked ? ['package-lock.json'] : [])];
+  const all = [...written, ...others.map((file) => path.join(directory, file))];
   if (options.json) terminal.out(json({ files: all }));
   else for (const line of said(directory, all, product, locked)) terminal.err(line);
   return EXIT.done;
 }
 
-/** Writes files that are not there yet; answers their paths. */
+/** Writes files; answers their paths. */
 function write(directory: string, files: readonly NewFile[]): string[] {
-  requireFree(directory, files);
   writing('init', 'folder', directory, () => {
     for (const { to, text } of files) {
       makeFolder(path.dirname(path.join(directory, to)));
@@ -61,12 +56,10 @@ function packageName(directory: string): string {
   return name.replace(/^-+|-+$/g, '') || 'training';
 }
 
-function requireFree(directory: string, files: readonly NewFile[]): void {
-  const taken = files.filter(({ to }) => existsSync(path.join(directory, to)));
+function requireFree(directory: string, files: readonly string[]): void {
+  const taken = files.filter((file) => existsSync(path.join(directory, file)));
   if (taken.length === 0) return;
-  throw new UsageError(
-    `${directory}: must not contain ${taken.map(({ to }) => to).join(', ')} yet; use another folder, or remove them`,
-  );
+  throw new UsageError(`${directory}: must not contain ${taken.join(', ')} yet; use another folder, or remove them`);
 }
 
 function said(directory: string, files: readonly string[], product: Vendored, locked: boolean): string[] {

@@ -4,8 +4,8 @@ import { memoryIssues } from '../../core/admission';
 import { hasErrors } from '../../core/config/issue';
 import { loadRun } from '../../core/config/load';
 import { checkRun } from '../../core/rules';
+import { ownPackage, packageRoot } from '../../shared/files/own-package';
 import { UsageError } from '../exit';
-import { packageRoot } from '../package-root';
 import { json } from '../terminal';
 import type { Answers, CiSystem } from './answers';
 
@@ -31,30 +31,21 @@ const PIPELINES: Readonly<Record<CiSystem, [from: string, to: string]>> = {
   github: ['ci/github.yaml', '.github/workflows/slipway.yaml'],
   gitlab: ['ci/gitlab.yaml', '.gitlab-ci.yml'],
 };
+/** The file that names what the project depends on. */
+export const PACKAGE_FILE = 'package.json';
 const FIRST_RUN = 'runs/first-run.yaml';
 /** The runs of the first hour that need no GPU. */
 const FIRST_RUNS = ['smoke/run.yaml', 'smoke/hello.py', 'text/run.yaml', 'text/write_text.py', 'tokenize.yaml'];
 /** Models for the first run; the largest one that fits is used. */
 const FIRST_MODELS = ['llama3-8b', 'llama3.2-3b', 'llama3.2-1b', 'gpt-tiny'];
 
-interface Manifest {
-  name: string;
-  version: string;
-  peerDependencies: Record<string, string>;
-  devDependencies: Record<string, string>;
-}
-
-/**
- * All files of a new CDK app.
- * @param slipway the version of slipway for package.json
- */
-export function projectFiles(name: string, answers: Answers, slipway: string): NewFile[] {
+/** All files of a new CDK app but its package.json. */
+export function projectFiles(name: string, answers: Answers): NewFile[] {
   const words = { name, ...answers };
   const { 'bin/app.ts': plain, ...rest } = COPIED;
   const app = answers.pipeline ? { 'bin/pipeline.ts': 'bin/app.ts' } : { 'bin/app.ts': plain ?? '' };
   const copied = Object.entries({ ...rest, ...app, ...(answers.ci && Object.fromEntries([PIPELINES[answers.ci]])) });
   return [
-    { to: 'package.json', text: `${json(packageJson(name, slipway))}\n` },
     { to: 'cdk.json', text: `${json(cdkJson())}\n` },
     ...copied.map(([from, to]) => ({
       to,
@@ -74,11 +65,7 @@ export const runFiles = ({ instanceType, region }: Pick<Answers, 'instanceType' 
   })),
 ];
 
-/** Name and version of this installation. */
-export const ownPackage = (): Pick<Manifest, 'name' | 'version'> => manifest();
-
 const readPackaged = (file: string): string => readFileSync(path.join(packageRoot(), file), 'utf8');
-const manifest = (): Manifest => JSON.parse(readPackaged('package.json')) as Manifest;
 
 /** Words that templates contain in double braces. CI files have braces of their own. */
 const WORDS = /\{\{(name|region|team)\}\}/g;
@@ -88,17 +75,22 @@ type Word = 'name' | 'region' | 'team';
 const filled = (text: string, words: Record<Word, string>): string =>
   text.replace(WORDS, (_, word: Word) => words[word]).replaceAll(/(?<=\bfrom .)slipway\b/g, ownPackage().name);
 
-/** Exact versions with which this package is tested; aws-cdk-lib and constructs are its peer dependencies. */
-function packageJson(name: string, slipway: string): object {
-  const { peerDependencies, devDependencies } = manifest();
+/**
+ * package.json of a new CDK app, with the exact versions with which this package is tested; aws-cdk-lib and constructs are its peer
+ * dependencies.
+ * @param slipway where npm gets this package from
+ */
+export function packageFile(name: string, slipway: string): NewFile {
+  const { name: own, peerDependencies, devDependencies } = ownPackage();
   const pinned = (names: readonly string[]) => Object.fromEntries(names.map((each) => [each, devDependencies[each]]));
-  return {
+  const content = {
     name,
     private: true,
     scripts: { test: 'vitest run', types: 'tsc', synth: 'cdk synth', diff: 'cdk diff', deploy: 'cdk deploy --all' },
-    dependencies: { ...pinned(Object.keys(peerDependencies)), [ownPackage().name]: slipway },
+    dependencies: { ...pinned(Object.keys(peerDependencies)), [own]: slipway },
     devDependencies: pinned(['@types/node', 'aws-cdk', 'tsx', 'typescript', 'vitest']),
   };
+  return { to: PACKAGE_FILE, text: `${json(content)}\n` };
 }
 
 /** The feature flags of this package's own app, with which its templates are tested. */

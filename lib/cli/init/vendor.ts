@@ -2,20 +2,14 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { makeFolder } from '../../shared/files/make-folder';
+import { ownPackage, packageRoot } from '../../shared/files/own-package';
 import { UsageError } from '../exit';
-import { packageRoot } from '../package-root';
 
 /** Folder of a project that holds the packed product: nobody needs a registry or the clone to install it. */
 const VENDOR = 'vendor';
 /** The script of a clone that packs the product and the Python client. */
 const PACK = 'scripts/pack.mjs';
 const WHEEL = /^slipway_client-.*\.whl$/;
-
-/** Name and version of the package that runs. */
-interface Own {
-  name: string;
-  version: string;
-}
 
 /** What a new project depends on. */
 export interface Vendored {
@@ -30,12 +24,13 @@ export interface Vendored {
  * or copied from where this package was installed from.
  * @param given the option `--package`: a packed tarball, or a version of a registry
  */
-export function vendored(project: string, own: Own, given: string | undefined): Vendored {
+export function vendored(project: string, given: string | undefined): Vendored {
   if (given !== undefined) return existsSync(given) ? copied(project, tarball(given)) : { specifier: given, files: [] };
   const script = path.join(packageRoot(), PACK);
   if (existsSync(script)) return packed(project, script);
-  const source = installedFrom(own.name);
-  return source ? copied(project, source) : { specifier: own.version, files: [] };
+  const { name, version } = ownPackage();
+  const source = installedFrom(name);
+  return source ? copied(project, source) : { specifier: version, files: [] };
 }
 
 function tarball(file: string): string {

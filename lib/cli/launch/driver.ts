@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { sha256 } from '../../shared/archive/archive';
 import { codeFiles } from '../../shared/archive/code-files';
-import { packageRoot } from '../package-root';
+import { packageRoot } from '../../shared/files/own-package';
 
 /** One file of driver or trainer, with its path in the archive. */
 export interface DriverFile {

@@ -10,8 +10,8 @@ import {
   measureTemplate,
   type SentTemplate,
 } from '../../shared/environment/template-sizes';
+import { packageRoot } from '../../shared/files/own-package';
 import { Refusal, UsageError } from '../exit';
-import { packageRoot } from '../package-root';
 
 /** Zones of a Region with the most: their subnets stand in the policies of every role. */
 const ZONES = ['a', 'b', 'c', 'd', 'e', 'f'];

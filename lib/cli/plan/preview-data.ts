@@ -4,8 +4,8 @@ import path from 'node:path';
 import pc from 'picocolors';
 import type { RunSpec } from '../../core/config/run-spec';
 import { programArguments } from '../../core/job/job-file';
+import { packageRoot } from '../../shared/files/own-package';
 import { Refusal, UsageError } from '../exit';
-import { packageRoot } from '../package-root';
 
 /** Options of the preview of data. */
 export interface PreviewOptions {

@@ -5,10 +5,10 @@ import path from 'node:path';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 import type { RunRecord } from '../../sandbox/run-file';
 import { SandboxAdmin } from '../../sandbox/sandbox-admin';
+import { ownPackage, packageRoot } from '../../shared/files/own-package';
 import { needsOfEnvironment, requireEnvironment } from '../environment/environment-file';
 import { EXIT, ServiceError, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
-import { packageRoot } from '../package-root';
 import { json, type Terminal } from '../terminal';
 import { unsetForeign } from './shell-variables';
 
@@ -111,7 +111,7 @@ function cdkIn(record: RunRecord, terminal: Terminal) {
 function isOwnProject(): boolean {
   if (!existsSync('cdk.json') || !existsSync('package.json')) return false;
   const { dependencies = {} } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies?: object };
-  return 'slipway' in dependencies;
+  return ownPackage().name in dependencies;
 }
 
 /** The `cdk` command of the working folder, otherwise of this installation. */

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 
 /**
@@ -14,4 +14,11 @@ export function makeFolder(folder: string): void {
     // Another process has created it in the meantime.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
+}
+
+/** Creates a folder and requires that files can be made in it. Throws the error of the file system. */
+export function makeWritableFolder(folder: string): void {
+  makeFolder(folder);
+  readdirSync(folder);
+  accessSync(folder, constants.W_OK);
 }
