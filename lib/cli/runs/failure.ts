@@ -14,7 +14,7 @@ const LAST_MS = 900_000;
 export async function failureOf(descriptor: Descriptor, status: StatusAnswer): Promise<ReportFailure | undefined> {
   if (status.state !== 'failed') return undefined;
   const { runId } = status;
-  const full = await answerOr(readStatus(descriptor, runId, { timeline: true }), status);
+  const full = status.timeline ? status : await answerOr(readStatus(descriptor, runId, { timeline: true }), status);
   const options = `--environment ${descriptor.name}/${descriptor.team} --region ${descriptor.region}`;
   const lines = firstError(await lastLines(descriptor, status));
   return {
