@@ -8,7 +8,8 @@ import pytest
 
 from slipway_driver.output_lines import Lines
 from slipway_driver.progress import FoundSteps, ProgressReader
-from slipway_driver.progress_formats import FormatReader, format_names
+from slipway_driver.progress_formats import FormatReader
+from slipway_driver.tables import PROGRESS_FORMATS
 
 RECORDED = Path(__file__).parent / "fixtures/progress"
 
@@ -119,6 +120,13 @@ def test_a_loss_belongs_to_the_bar_below_it_where_the_one_above_was_not_passed_o
     assert said == ['"step":10,"loss":2.5', '"step":10,"loss":2.5', '"step":11']
 
 
+def test_a_step_that_every_rank_prints_without_a_label_is_one_step() -> None:
+    lines = [
+        f"[titan] - root - INFO - step: {step}  loss:  {loss}  grad_norm: 1.0" for step, loss in ((4, 7.5), (4, 7.5), (5, 7.25), (5, 7.25))
+    ]
+    assert found_in("\n".join(lines).encode()) == ("torchtitan", ['"step":4,"loss":7.5', '"step":5,"loss":7.25'])
+
+
 def test_own_expressions_and_progress_lines_come_first() -> None:
     line = "[titan] - INFO - step: 14  loss:  3.2"
     assert ProgressReader(r"INFO - step: (\d)", None).read(line) == {"event": "step", "step": 1}
@@ -152,6 +160,6 @@ def test_no_output_breaks_the_reader_and_steps_of_a_rank_never_fall(draw: int) -
 
 
 def test_every_name_of_the_run_file_is_a_format() -> None:
-    for name in format_names():
+    for name in PROGRESS_FORMATS:
         if name != "none":
             assert FormatReader(name).found == ""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, NamedTuple, Optional
 
-from slipway_driver.tables import PROGRESS_FORMATS
-
 _NUMBER = r"(?P<loss>[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf))"
 
 
@@ -16,6 +14,11 @@ class Format(NamedTuple):
     decides: "re.Pattern[str]"
     step: "re.Pattern[str]"
     loss: "Optional[re.Pattern[str]]"
+
+    @property
+    def is_bar(self) -> bool:
+        """Whether steps are those of a progress bar."""
+        return "total" in self.step.groupindex
 
 
 def _one(pattern: str) -> Format:
@@ -51,11 +54,6 @@ _FORMATS: Dict[str, Format] = {
 _SAME = {"axolotl": "transformers", "llama-factory": "transformers"}
 
 
-def format_names() -> "tuple[str, ...]":
-    """Values of `progress.format`."""
-    return PROGRESS_FORMATS
-
-
 class FormatReader:
     """Finds steps and losses in the lines of one start.
 
@@ -68,47 +66,47 @@ class FormatReader:
         self._format: Optional[Format] = None
         #: The format once a line has decided it; "" before.
         self.found = ""
-        #: Of the bar of each rank: its length, which tells it from the bars of evaluations, and its last step.
+        #: Of the bar of each rank: its length, which tells it from the bars of evaluations, its last step, and the loss that waits for it.
         self._totals: Dict[str, str] = {}
         self._last: Dict[str, int] = {}
-        self._bars = False
-        #: The loss of each rank that waits for its bar.
         self._losses: Dict[str, float] = {}
 
     def read(self, rank: str, text: str) -> Optional[Dict[str, Any]]:
         """The event of a line, without the label of its rank; None for other lines."""
-        if self._format is None and not self._decide(rank, text):
+        chosen = self._format or self._decide(rank, text)
+        if chosen is None:
             return None
-        assert self._format is not None
-        step, loss = self._step(rank, text), self._loss(text)
-        if self._bars and loss is not None and step is None and not self._bar(text):
+        found, loss = chosen.step.search(text), self._loss(chosen, text)
+        if found is None:
             # A bar is drawn again below a loss, and shows its step; the one above may be older.
-            self._losses[rank] = loss
+            if loss is not None and chosen.is_bar:
+                self._losses[rank] = loss
+                return None
+            return None if loss is None else {"event": "metric", "loss": loss}
+        step = self._step(rank, found.groupdict())
+        if step is None:
             return None
-        if step is not None:
-            loss = self._losses.pop(rank, loss)
-            return {"event": "step", "step": step, **({} if loss is None else {"loss": loss})}
-        return {"event": "metric", "loss": loss} if loss is not None and not self._bars else None
+        loss = self._losses.pop(rank, loss)
+        return {"event": "step", "step": step, **({} if loss is None else {"loss": loss})}
 
-    def _decide(self, rank: str, text: str) -> bool:
+    def _decide(self, rank: str, text: str) -> Optional[Format]:
+        if not ("step" in text or "loss" in text or "%|" in text):
+            # Of no format, which the patterns take ten times as long to find out.
+            return None
         for name, candidate in self._candidates.items():
-            bar = candidate.step.search(text)
-            if bar and "total" in bar.groupdict():
+            bar = candidate.step.search(text) if candidate.is_bar else None
+            if bar:
                 self._totals[rank] = bar["total"]
             if candidate.decides.search(text):
-                self.found, self._format, self._bars = name, candidate, "total" in candidate.step.groupindex
-                return True
-        return False
+                self.found, self._format = name, candidate
+                return candidate
+        return None
 
-    def _bar(self, text: str) -> Dict[str, Any]:
-        found = self._format.step.search(text) if self._format else None
-        return found.groupdict() if found else {}
-
-    def _step(self, rank: str, text: str) -> Optional[int]:
-        bar = self._bar(text)
-        if not bar or bar.get("total", "") != self._totals.setdefault(rank, bar.get("total", "")):
+    def _step(self, rank: str, found: Dict[str, str]) -> Optional[int]:
+        total = found.get("total", "")
+        if total != self._totals.setdefault(rank, total):
             return None
-        step = int(bar["step"]) + int(bar.get("epoch", 0)) * int(bar.get("total", 0))
+        step = int(found["step"]) + int(found.get("epoch", 0)) * int(total or 0)
         # A bar is drawn again, and begins with what is done already.
         last = self._last.get(rank, 0)
         if step < max(1, last) or (step == last and rank not in self._losses):
@@ -116,6 +114,7 @@ class FormatReader:
         self._last[rank] = step
         return step
 
-    def _loss(self, text: str) -> Optional[float]:
-        found = self._format.loss.search(text) if self._format and self._format.loss else None
+    @staticmethod
+    def _loss(chosen: Format, text: str) -> Optional[float]:
+        found = chosen.loss.search(text) if chosen.loss else None
         return float(found["loss"]) if found else None
