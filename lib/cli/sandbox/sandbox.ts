@@ -2,6 +2,7 @@ import path from 'node:path';
 import { sandboxStatus, serveSandbox, startDetached } from '../../sandbox/daemon';
 import { type RunRecord, stopSandbox } from '../../sandbox/run-file';
 import { EXIT, ServiceError, UsageError } from '../exit';
+import { interruptible } from '../interruptible';
 import { json, type Terminal } from '../terminal';
 import { exportLines, unsetForeign, unsetLines } from './shell-variables';
 
@@ -71,32 +72,18 @@ async function start(stateDir: string, options: SandboxOptions, terminal: Termin
     stateDir,
     ...flags,
   ];
-  const record = await interruptible((signal) => startDetached(stateDir, command, signal));
-  if (!record) {
-    terminal.err(`interrupted; nothing runs in ${stateDir}`);
-    return EXIT.interrupted;
-  }
+  const starting = (interrupted: AbortSignal) =>
+    startDetached(stateDir, command, interrupted).catch((error: Error) => {
+      if (!interrupted.aborted) return failed(error);
+      terminal.err(`interrupted; nothing runs in ${stateDir}`);
+      return undefined;
+    });
+  const record = await interruptible(() => undefined, starting, ['SIGHUP']);
+  if (!record) return EXIT.interrupted;
   const unset = unsetForeign(record.env);
   if (options.json) terminal.out(json({ endpoints: record.endpoints, env: record.env, unset, pid: record.owner.pid }));
   else terminal.out(exportLines(record.env).join('\n'));
   return EXIT.done;
-}
-
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-
-/** What `work` answers; undefined when a person ended it. */
-async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
-  const interrupted = new AbortController();
-  const interrupt = () => interrupted.abort();
-  for (const signal of SIGNALS) process.once(signal, interrupt);
-  try {
-    return await work(interrupted.signal);
-  } catch (error) {
-    if (interrupted.signal.aborted) return undefined;
-    return failed(error as Error);
-  } finally {
-    for (const signal of SIGNALS) process.removeListener(signal, interrupt);
-  }
 }
 
 /** The embedded AWS explains in a sentence why it does not start: a port, a folder, Python, a download. */

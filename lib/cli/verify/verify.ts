@@ -11,6 +11,7 @@ import { calling } from '../aws-errors';
 import { callRegion, readDescriptors } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, isDescriptorFile, readDescriptor } from '../inputs';
+import { interruptible } from '../interruptible';
 import { pollSeconds } from '../runs/wait';
 import { json, type Terminal } from '../terminal';
 import {
@@ -160,26 +161,19 @@ async function runAll(
   options: VerifyOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const interrupted = new AbortController();
-  const onSignal = () => {
-    if (interrupted.signal.aborted) return;
-    terminal.err('interrupted: cleaning up; do not interrupt again');
-    interrupted.abort();
-  };
-  process.on('SIGINT', onSignal);
-  process.on('SIGTERM', onSignal);
-  try {
-    for (const level of prepared) {
-      if (interrupted.signal.aborted) break;
-      await runLevel(level, kept, interrupted.signal, terminal);
-    }
-  } finally {
-    process.off('SIGINT', onSignal);
-    process.off('SIGTERM', onSignal);
-  }
+  const isInterrupted = await interruptible(
+    () => terminal.err('interrupted: cleaning up; do not interrupt again'),
+    async (interrupted) => {
+      for (const level of prepared) {
+        if (interrupted.aborted) break;
+        await runLevel(level, kept, interrupted, terminal);
+      }
+      return interrupted.aborted;
+    },
+  );
   kept.record.endedAt = new Date().toISOString();
   kept.files.write(kept.record);
-  return finish(kept, interrupted.signal.aborted, options, terminal);
+  return finish(kept, isInterrupted, options, terminal);
 }
 
 /** Runs the probes of one level that have no result yet, and cleans up after them in any case. */

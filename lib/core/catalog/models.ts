@@ -1,5 +1,6 @@
+import { llama3Scaling } from './model/llama3-scaling';
 import { PRESETS, presetShape } from './model/presets';
-import type { ModelShape, RopeScaling } from './model/shape';
+import type { ModelShape } from './model/shape';
 
 type Size = Pick<ModelShape, 'layers' | 'hiddenSize' | 'attentionHeads' | 'kvHeads' | 'ffnHiddenSize'>;
 
@@ -8,15 +9,6 @@ const llama = (size: Size, vocabularySize: number) => ({
   vocabularySize,
   gatedMlp: true,
   tiedEmbeddings: false,
-});
-
-/** RoPE scaling of Llama 3.1 (factor 8) and 3.2 (factor 32), from their config.json. */
-const llama3Scaling = (factor: number): RopeScaling => ({
-  type: 'llama3',
-  factor,
-  lowFreqFactor: 1,
-  highFreqFactor: 4,
-  originalMaxPositionEmbeddings: 8192,
 });
 
 const llama31 = { ropeTheta: 500_000, ropeScaling: llama3Scaling(8) };

@@ -1,3 +1,4 @@
+import type { Config } from '../catalog/model/config-fields';
 import { readConfig } from '../catalog/model/read-config';
 import type { ModelShape } from '../catalog/model/shape';
 import { parseYaml } from './reading/yaml-file';
@@ -12,6 +13,12 @@ export interface ModelConfig {
 
 /** Whether `model.config` contains the file itself; otherwise it is a path or an S3 URI. */
 export const isConfigText = (config: string): boolean => config.trimStart().startsWith('{');
+
+/** The keys of a config.json as they are written; none of a text that is no config.json. */
+export function configKeys(text = ''): Config {
+  const { data } = parseYaml(text);
+  return typeof data === 'object' && data !== null ? (data as Config) : {};
+}
 
 /** Parses the text of a config.json. Each finding contains the key and its line. Never throws. */
 export function readModelConfig(text: string): ModelConfig {

@@ -1,7 +1,6 @@
-import type { Config } from '../../catalog/model/config-fields';
 import IMPORTED from '../../catalog/model/imported-families.json';
 import type { ModelShape } from '../../catalog/model/shape';
-import { parseYaml } from '../../config/reading/yaml-file';
+import { configKeys } from '../../config/model-config';
 import type { RunSpec } from '../../config/run-spec';
 import { findStrategy } from '../../distribution';
 import { type Finding, type Rule, trainingRule, when } from '../rule';
@@ -110,7 +109,7 @@ function unsplitParts(run: RunSpec, shape: ModelShape): Finding[] {
 function foreignWeights({ code, model, written }: RunSpec): Finding[] {
   if (code.builtin !== 'builtin' || !model?.weights) return [];
   const modelType = model.architecture.family?.modelType;
-  const { quantization_config: quantized } = (parseYaml(written.model?.config ?? '').data ?? {}) as Config;
+  const { quantization_config: quantized } = configKeys(written.model?.config);
   return [
     ...when(modelType !== undefined && !IMPORTED.includes(modelType), {
       path: 'model.weights',

@@ -1,12 +1,11 @@
 import { POSITIONS_OF_PRESETS, scaledPositions } from '../../catalog/model/positions';
-import { parseYaml } from '../../config/reading/yaml-file';
+import { configKeys } from '../../config/model-config';
 import type { RunSpec } from '../../config/run-spec';
 import { type Finding, type Rule, trainingRule, when } from '../rule';
 
 /** `max_position_embeddings` of a config.json, or of the language model inside it. */
 function positionsOfConfig(text: string): number | undefined {
-  const { data } = parseYaml(text);
-  const { max_position_embeddings: own, text_config: inner } = (data ?? {}) as Record<string, unknown>;
+  const { max_position_embeddings: own, text_config: inner } = configKeys(text);
   const found = own ?? (inner as Record<string, unknown> | undefined)?.max_position_embeddings;
   return typeof found === 'number' ? found : undefined;
 }

@@ -1,7 +1,8 @@
 import { type ConfigFields, keysOf } from '../config-fields';
 import { allBut, layersWhere, never } from '../config-window';
+import { llama3Scaling } from '../llama3-scaling';
 import { headSizeOf } from '../parameters';
-import type { FamilyTraits, ModelShape, RopeScaling } from '../shape';
+import type { FamilyTraits, ModelShape } from '../shape';
 import {
   attentionBiasOf,
   capOf,
@@ -25,14 +26,6 @@ export const llama = biased({ windowed: never });
 
 /** IQuest-Coder: Llama with other default sizes. */
 export const iquestCoder = biased({ windowed: never, kvHeads: 8, headSize: 128 });
-
-const llama3Scaling = (factor: number): RopeScaling => ({
-  type: 'llama3',
-  factor,
-  lowFreqFactor: 1,
-  highFreqFactor: 4,
-  originalMaxPositionEmbeddings: 8192,
-});
 
 /** Code World Model: Llama 3 with a window in three of four layers. */
 export const cwm = biased({
