@@ -216,7 +216,7 @@ export interface Attempt {
   /** CreationTime of the job by the service's clock: a job that reuses the name has another one. */
   readonly jobCreatedAt?: EpochMs;
   readonly acceptedAt?: EpochMs;
-  /** From the descriptor, read with the first observation of the job; absent before it, and in records of older versions. */
+  /** From the descriptor that the create call was made with, or read later; absent in records of older versions. */
   readonly files?: JobFiles;
   readonly status: string;
   readonly secondaryStatus: string;

@@ -119,6 +119,7 @@ export const NOT_COMPARED: readonly AgreementCase[] = [
 export const OTHERS: Readonly<Record<string, string>> = {
   'describe-denied':
     'a job of the sandbox is described to the test too, which cannot tell its own calls from those of the functions',
+  'descriptor-denied': 'a read of Parameter Store cannot be denied in the middle of a run',
   'hostile-runs': 'the jobs of the sandbox have a driver of their own, and its table is not edited',
   'answers-empty': 'no list of the sandbox is empty by mistake, and no read lags behind a write',
   'ends-not-judged':

@@ -111,10 +111,10 @@ async function observeFiles(deps: ReconcileDeps, whole: WholeRun, job: Observed[
   const { record } = whole;
   const attempt = liveAttempt(record);
   const place = isLocated(whole) ? jobFilesOf(whole) : `the descriptor: ${whole.descriptorError}`;
+  const files = typeof place === 'string' ? {} : { files: place };
   // A job without an answer of its create call may train although Describe fails: only its driver shows that.
   if (attempt?.phase === 'created' || (attempt && isInDoubt(attempt) && job.kind === 'unreadable')) {
-    const seen = await observeJob(deps, record, job, attempt.files ?? place);
-    return { ...seen, ...(typeof place !== 'string' && { files: place }) };
+    return { ...files, ...(await observeJob(deps, record, job, attempt.files ?? place)) };
   }
   if (job.kind !== 'absent' && !mayLaunch(record, attempt)) return { checkpoints: NOTHING_OBSERVED.checkpoints };
   const [beat, checkpoints] = await Promise.all([
@@ -122,7 +122,7 @@ async function observeFiles(deps: ReconcileDeps, whole: WholeRun, job: Observed[
     ownCheckpoints(deps, record, place, false),
   ]);
   const isEmpty = checkpoints.kind === 'unreadable' && typeof place !== 'string' && hasNoneYet(whole);
-  return { ...beat, checkpoints: isEmpty ? { kind: 'listed', committed: [], torn: [] } : checkpoints };
+  return { ...files, ...beat, checkpoints: isEmpty ? { kind: 'listed', committed: [], torn: [] } : checkpoints };
 }
 
 /** Heartbeat and checkpoints of a job. */

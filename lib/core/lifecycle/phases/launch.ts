@@ -42,7 +42,7 @@ export function intendAttempt(record: RunRecord, observed: Observed, now: EpochM
   if (choice.kind === 'wait') return waitForCheckpoints(record, choice.why, now);
   const resumeFrom = choice.kind === 'from' ? choice.checkpoint : null;
   const number = (record.attempt?.number ?? 0) + 1;
-  const attempt = newAttempt(record, number, resumeFrom, now);
+  const attempt = { ...newAttempt(record, number, resumeFrom, now), files: observed.files };
   const from = fromWhere(record, resumeFrom, number);
   const passedOver = choice.kind === 'from' ? choice.passedOver : [];
   return move({

@@ -75,6 +75,7 @@ export class AsHappened extends Invariant {
     const [first = null, last = null] = [stepping?.firstStep, stepping?.at];
     const isRead = truth.heartbeat !== undefined && !this.isUnread(run, job);
     const { vitals } = progress ?? {};
+    const isGarbled = this.garbledSince(run, job) !== undefined;
     // Steps of the last minute are not in any heartbeat.
     const isUnsaid = firstStep === null && (last ?? 0) - (first ?? 0) <= stepsOfBeat(job);
     // The service started the container again, and no heartbeat of the new one was read: the steps before it are the last ones known.
@@ -82,7 +83,9 @@ export class AsHappened extends Invariant {
     return [
       ...differ('lastStep', lastStep, last, lastStep === last || isEarlier),
       ...(isRead ? differ('firstStep', firstStep, first, firstStep === first || isUnsaid) : []),
-      ...(isRead && vitals ? differ('restarts in place', vitals.restarts, restarts, vitals.restarts === restarts) : []),
+      ...(isRead && vitals && !isGarbled
+        ? differ('restarts in place', vitals.restarts, restarts, vitals.restarts === restarts)
+        : []),
     ];
   }
 
@@ -103,7 +106,9 @@ export class AsHappened extends Invariant {
     const { createdAt, truth } = job;
     const since = this.garbledSince(run, job) ?? Number.POSITIVE_INFINITY;
     const isEarly = since < createdAt + (truth?.behaviour.startMs ?? 0) + UNREAD_MS;
-    return isEarly || (since < this.now && this.callFaults('dynamodb', createdAt, since).length > 0);
+    const isUnstored =
+      this.isPoisoned(run, since - createdAt, since) || this.callFaults('dynamodb', createdAt, since).length > 0;
+    return isEarly || (since < this.now && isUnstored);
   }
 
   /** Since when its own code wrote something else in place of the heartbeat, until its end; undefined when its last one was the driver's. */
