@@ -103,6 +103,7 @@ const attempt = loose({
   undescribedSince: time.optional(),
   silentBeat: time.optional(),
   unreadSince: time.optional(),
+  unlistedSince: time.optional(),
   absentSince: time.optional(),
   over: over.optional(),
   aliveAt: time.optional(),

@@ -236,6 +236,8 @@ export interface Attempt {
   readonly aliveAt?: EpochMs;
   /** Since when the heartbeat could not be read; undefined = it could be read, or did not exist. */
   readonly unreadSince?: EpochMs;
+  /** Since when the checkpoints could not be listed while the job was live; undefined = the last listing succeeded. */
+  readonly unlistedSince?: EpochMs;
   /** When the hang rule first matched; a stop requires a second observation, later by our own clock. */
   suspectedHangAt?: EpochMs;
   /**

@@ -5,6 +5,9 @@ import type { SimRun } from '../world/sim-run';
 import { Invariant, span, UNSEEN_MS } from './invariant';
 
 const DESCRIBE = 'sagemaker:DescribeTrainingJob';
+const LIST = 's3:ListObjectsV2';
+/** An unknown state is told 20 minutes after it is seen, at the next two looks; a steady run is described every 10 minutes, and its checkpoints are listed every hour. */
+const TOLD_WITHIN_MS = { 'job-unreadable': 40 * 60_000, 'checkpoints-unreadable': 100 * 60_000 };
 /** Two ticks, and the longest message. */
 const ACTS_WITHIN_MS = 2 * TICK_SECONDS * 1000 + 60_000;
 
@@ -61,32 +64,45 @@ export class CapKept extends Invariant {
 const isEstimated = ({ truth }: SimRun): boolean =>
   truth?.spec.compute.capacity === 'spot' || (truth?.spec.compute.alternatives.length ?? 0) > 0;
 
-/** A person is told of a job whose state cannot be read. */
+/** A person is told of a job whose state, or whose checkpoints, cannot be read. */
 export class UnknownTold extends Invariant {
   readonly name = 'unknown-told';
-  /** When the job of each run was first seen to be unreadable. */
-  private readonly since = new Map<SimJob, number>();
+  /** When each job was first seen to be unreadable, by the notice that must say so. */
+  private readonly since = {
+    'job-unreadable': new Map<SimJob, number>(),
+    'checkpoints-unreadable': new Map<SimJob, number>(),
+  };
 
   override onCheck(): void {
-    const { world, troubles } = this.scene;
-    for (const run of world.runs) {
+    for (const run of this.scene.world.runs) {
       const job = run.jobs.findLast(isLive);
-      if (!job || !this.isDenied() || this.isNew(run, job)) {
-        for (const other of run.jobs) this.since.delete(other);
-        continue;
-      }
-      const since = this.since.get(job) ?? this.now;
-      this.since.set(job, since);
-      const calm = troubles.calmSince(['dynamodb', 'sqs', 'sns']);
-      if (this.now - since < 40 * 60_000 || this.now <= calm + 40 * 60_000) continue;
-      const isTold = run.notices.some(({ id }) => id.startsWith(`job-unreadable/${job.name}/`));
-      if (!isTold) this.break(`nobody was told that ${job.name} could not be described for ${span(this.now - since)}`);
+      const isKnown = !job || this.isNew(run, job);
+      const isUndescribed = this.isDenied(DESCRIBE);
+      const isUnlisted =
+        !isUndescribed && job?.startedAt !== undefined && run.truth?.seesCommits && this.isDenied(LIST);
+      this.judge(run, isKnown || !isUndescribed ? undefined : job, 'job-unreadable');
+      this.judge(run, isKnown || !isUnlisted ? undefined : job, 'checkpoints-unreadable');
     }
   }
 
+  /** @param job that cannot be read now; undefined = it can */
+  private judge(run: SimRun, job: SimJob | undefined, alert: keyof UnknownTold['since']): void {
+    const first = this.since[alert];
+    if (!job) {
+      for (const other of run.jobs) first.delete(other);
+      return;
+    }
+    const since = first.get(job) ?? this.now;
+    first.set(job, since);
+    const calm = this.scene.troubles.calmSince(['dynamodb', 'sqs', 'sns']);
+    if (this.now - Math.max(since, calm) < TOLD_WITHIN_MS[alert]) return;
+    const isTold = run.notices.some(({ id }) => id.startsWith(`${alert}/${job.name}/`));
+    if (!isTold) this.break(`nobody was told for ${span(this.now - since)} of ${alert} of ${job.name}`);
+  }
+
   /** Of several faults of a call the first one takes effect. */
-  private isDenied(): boolean {
-    const faults = this.callFaults(DESCRIBE, this.now, this.now);
+  private isDenied(call: string): boolean {
+    const faults = this.callFaults(call, this.now, this.now);
     return faults.find(({ key, nth }) => key === undefined && nth === undefined)?.error !== undefined;
   }
 

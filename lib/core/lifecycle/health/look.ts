@@ -27,9 +27,19 @@ export function isSteady(record: RunRecord): boolean {
   const { attempt, outbox, desired, state } = record;
   if (!attempt || state !== 'running' || desired !== 'run' || outbox.length > 0) return false;
   const { phase, status, secondaryStatus, progress } = attempt;
-  const { stop, handOver, suspectedHangAt, aliveAt, unreadSince, absentSince, undescribedSince } = attempt;
+  const { stop, handOver, suspectedHangAt, aliveAt, unreadSince, unlistedSince, absentSince, undescribedSince } =
+    attempt;
   const isTraining = phase === 'created' && status === 'InProgress' && secondaryStatus === 'Training';
-  const questions = [stop, handOver, suspectedHangAt, aliveAt, unreadSince, absentSince, undescribedSince];
+  const questions = [
+    stop,
+    handOver,
+    suspectedHangAt,
+    aliveAt,
+    unreadSince,
+    unlistedSince,
+    absentSince,
+    undescribedSince,
+  ];
   const isQuestioned = questions.some((since) => since !== undefined);
   return isTraining && !isQuestioned && hasTimedStep(progress);
 }

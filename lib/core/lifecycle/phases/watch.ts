@@ -20,7 +20,7 @@ const CAPACITY_ALARM_MS = 3_600_000;
 const STOPPING_ALARM_MS = 3_600_000;
 /** How often the record is updated for a job that is alive without heartbeats. */
 const ALIVE_AGAIN_MS = 60_000;
-/** A heartbeat that cannot be read for this long is reported; shorter errors are not. */
+/** A heartbeat that cannot be read, or checkpoints that cannot be listed, are reported after this long; shorter errors are not. */
 const UNREAD_ALARM_MS = 1_200_000;
 
 /** Handles a job that is alive: records what was observed, and stops the job when a person or a rule wants it stopped. */
@@ -63,6 +63,7 @@ export function watchJob(situation: JobSituation): Move {
 const alarms = (situation: JobSituation): Notice[] => [
   ...stoppingAlarm(situation),
   ...unreadAlarm(situation),
+  ...unlistedAlarm(situation),
   ...jobAlerts(situation.record, situation.attempt, situation.now),
 ];
 
@@ -95,6 +96,7 @@ function asSeen({ attempt, job, observed, now }: JobSituation): Attempt {
     selected: job.selected ?? attempt.selected,
     aliveAt: isLate(progress, now) ? aliveAt(attempt, now) : undefined,
     unreadSince: isUnread(attempt, observed) ? (attempt.unreadSince ?? now) : undefined,
+    unlistedSince: unlistedSince(attempt, observed, now),
     progress,
     firstStep: attempt.firstStep ?? steps.first ?? step,
     lastStep: step ?? steps.last ?? attempt.lastStep,
@@ -130,6 +132,12 @@ const WAITING_STATUSES: ReadonlySet<string> = new Set([
 /** The heartbeat should be readable and is not: reading failed, or an earlier heartbeat has disappeared. */
 const isUnread = (attempt: Attempt, { heartbeat, heartbeatError }: Observed): boolean =>
   heartbeatError !== undefined || (heartbeat === undefined && attempt.progress !== undefined);
+
+/** Checkpoints are not listed at every look; between two listings the answer of the last one stands. */
+function unlistedSince({ unlistedSince: before }: Attempt, { checkpoints }: Observed, now: EpochMs) {
+  if (checkpoints.kind === 'not-asked') return before;
+  return checkpoints.kind === 'unreadable' ? (before ?? now) : undefined;
+}
 
 interface StopWish {
   stop?: AttemptStop;
@@ -244,6 +252,14 @@ function unreadAlarm({ record, attempt, observed, now }: Situation): Notice[] {
   const text = `the heartbeat of ${jobName} cannot be read (${why}); a hang would not be noticed, and nothing is stopped for it`;
   const about = `${jobName}/${dayOf(unreadSince + UNREAD_ALARM_MS, now)}`;
   return [notice(record, now, { alert: 'heartbeat-unreadable', about, text, runbook: 'heartbeat' })];
+}
+
+function unlistedAlarm({ record, attempt, observed, now }: Situation): Notice[] {
+  const { unlistedSince: since, jobName } = attempt;
+  if (since === undefined || now - since < UNREAD_ALARM_MS || observed.checkpoints.kind !== 'unreadable') return [];
+  const text = `the checkpoints of ${jobName} cannot be listed (${observed.checkpoints.error}); it trains on, and whether it saves is not known`;
+  const about = `${jobName}/${dayOf(since + UNREAD_ALARM_MS, now)}`;
+  return [notice(record, now, { alert: 'checkpoints-unreadable', about, text, runbook: 'checkpoint' })];
 }
 
 /** Whether the attempt committed anything new; undefined when that cannot be observed now, so that the caller must wait. */

@@ -44,6 +44,7 @@ test.each([
   ['was asked to make room', { handOver: { why: 'preempted', at: T0, text: '' } }, {}],
   ['may hang', { suspectedHangAt: T0 }, {}],
   ['cannot be read', { unreadSince: T0 }, {}],
+  ['saves where nothing can be listed', { unlistedSince: T0 }, {}],
   ['beats no more', { aliveAt: T0 }, {}],
   ['was not found', { absentSince: T0 }, {}],
   ['waits for capacity', { secondaryStatus: 'Pending' }, {}],

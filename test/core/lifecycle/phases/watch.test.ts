@@ -68,6 +68,17 @@ describe('alarms of a live job begin exactly', () => {
     expect(alertsOf(own, T0 + 20 * MINUTE - 1, {}, error)).toEqual([]);
     expect(alertsOf(own, T0 + 20 * MINUTE, {}, error)).toEqual(['heartbeat-unreadable']);
   });
+
+  test('twenty minutes after its checkpoints could not be listed, also when they are not listed at each look', () => {
+    const denied = { checkpoints: { kind: 'unreadable' as const, error: 'AccessDenied' } };
+    const first = look(running({ attempt: attempt({ progress: PROGRESS }) }), {}, denied).record.attempt ?? {};
+    const between = look(running({ attempt: attempt(first) }), {}, { checkpoints: { kind: 'not-asked' } }).record
+      .attempt;
+    expect(between).toMatchObject({ unlistedSince: expect.any(Number) });
+    const own = { unlistedSince: T0 };
+    expect(alertsOf(own, T0 + 20 * MINUTE - 1, {}, denied)).toEqual([]);
+    expect(alertsOf(own, T0 + 20 * MINUTE, {}, denied)).toEqual(['checkpoints-unreadable']);
+  });
 });
 
 describe('a stop', () => {
