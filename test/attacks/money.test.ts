@@ -124,3 +124,21 @@ describe('teams.<team>.budgetUsdPerMonth', () => {
     expect(await startErrors(world, RUN_FILE.replace('pretrain', 'next'))).toEqual([]);
   });
 });
+
+describe('a training plan that another team bought', () => {
+  const theirs = 'arn:aws:sagemaker:us-west-2:111122223333:training-plan/theirs';
+  const planned = RUN_FILE.replace('ml.m5.xlarge', `ml.p4d.24xlarge, trainingPlanArn: "${theirs}"`);
+
+  test('fails: a run that would occupy its instances', async () => {
+    const world = fakeWorld();
+    world.describe({ foreignTrainingPlans: [theirs] });
+    expect(await startErrors(world, planned)).toEqual(
+      expect.arrayContaining([expect.stringContaining('compute.trainingPlanArn: must be a plan of the own team')]),
+    );
+  });
+
+  test('is one that no other team names, and then may be used', async () => {
+    const errors = await startErrors(fakeWorld(), planned);
+    expect(errors.filter((error) => error.includes('must be a plan of the own team'))).toEqual([]);
+  });
+});

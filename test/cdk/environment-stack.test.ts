@@ -7,9 +7,17 @@ vi.setConfig({ testTimeout: SYNTH_MS });
 
 /** The roles of a permission set, in whatever region Identity Center is. */
 const AUDITORS = 'arn:aws:iam::444455556666:role/aws-reserved/sso.amazonaws.com/*AWSReservedSSO_Auditor_*';
+const plan = (name: string) => `arn:aws:sagemaker:us-west-2:111122223333:training-plan/${name}`;
 const RESEARCH = {
   quotas: { require: [{ instanceType: 'ml.p4d.24xlarge', count: 64, usage: 'training' }] },
-  teams: { nlp: { principals: ['arn:aws:iam::111122223333:role/nlp'], share: 2 }, speech: {} },
+  teams: {
+    nlp: {
+      principals: ['arn:aws:iam::111122223333:role/nlp'],
+      share: 2,
+      trainingPlans: [plan('of-nlp'), plan('of-both')],
+    },
+    speech: { trainingPlans: [plan('of-both')] },
+  },
   access: {
     platformAdmins: ['arn:aws:iam::111122223333:role/admin'],
     auditors: [AUDITORS, 'arn:aws:iam::111122223333:role/auditor'],
@@ -153,6 +161,13 @@ describe('the template of a real account', () => {
 
   test('the descriptor says what the image holds', () => {
     expect(JSON.stringify(resources[idOf('AWS::SSM::Parameter', 'Descriptornlp')])).toContain('2.13.0');
+  });
+
+  test('the descriptor of a team names the training plans that another team has alone', () => {
+    const given = (team: string) => JSON.stringify(resources[idOf('AWS::SSM::Parameter', `Descriptor${team}`)]);
+    expect(given('speech')).toContain(plan('of-nlp'));
+    expect(given('speech')).not.toContain(plan('of-both'));
+    expect(given('nlp')).not.toContain(':training-plan/');
   });
 
   test.each(NOT_IN_SANDBOX)('%s is there', (type) => {

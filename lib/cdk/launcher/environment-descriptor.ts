@@ -50,6 +50,7 @@ export function descriptorOf(made: DescribedEnvironment, team: string, jobRoles:
     external: (storage.external ?? []).map(({ s3, access }) => (access === 'read-write' ? { s3, access } : { s3 })),
     writableData: made.roles.writableData(team),
     mlflow,
+    foreignTrainingPlans: foreignPlans(teams, team),
     hubs: storage.hubs,
     credentialsProviders: image.credentialsProviders,
     trainingImageUri: made.imageUri,
@@ -74,6 +75,14 @@ const aliasesOf = ({ launcher, audit }: DescribedEnvironment, team: string) => (
   controlAliasArn: launcher.aliases[team]?.functionArn,
   auditAliasArn: audit?.aliases[team]?.functionArn,
 });
+
+/** Plans of other teams that the team does not name as well; undefined if there are none. */
+function foreignPlans(teams: EnvironmentSpec['teams'], team: string): string[] | undefined {
+  const own = teams[team]?.trainingPlans ?? [];
+  const others = Object.values(teams).flatMap(({ trainingPlans }) => trainingPlans);
+  const foreign = [...new Set(others)].filter((plan) => !own.includes(plan));
+  return foreign.length > 0 ? foreign : undefined;
+}
 
 /** Undefined for an empty record, so that it does not appear in the template. */
 const noneOf = <T extends object>(record: T): T | undefined => (Object.keys(record).length === 0 ? undefined : record);

@@ -47,6 +47,8 @@ export const descriptorSchema = z.looseObject({
   writableData: z.array(z.string()).optional(),
   /** MLflow servers and apps that the team's runs may log to; absent = none. */
   mlflow: z.array(z.string()).optional(),
+  /** Training plans of other teams, which the team's runs may not use; absent = none. */
+  foreignTrainingPlans: z.array(z.string()).optional(),
   /** SageMaker hubs whose models the team's jobs may read; absent = none. */
   hubs: z.array(z.string()).optional(),
   /** Functions that provide SageMaker with credentials for private registries; absent = none. */

@@ -125,6 +125,7 @@ export interface EnvironmentSpec {
       share: number;
       data: string[];
       mlflow: string[];
+      trainingPlans: string[];
       budgetUsdPerMonth?: number;
       dashboards: boolean;
       /** `own`, or the ARN of an existing key. @default - the environment's key */
@@ -216,7 +217,7 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
   };
 }
 
-const TEAM_DEFAULTS = { principals: [], share: 1, data: [], mlflow: [], dashboards: false };
+const TEAM_DEFAULTS = { principals: [], share: 1, data: [], mlflow: [], trainingPlans: [], dashboards: false };
 
 /** An environment without teams has one team, `default`. */
 function resolveTeams(given: NonNullable<Sections['teams']>): EnvironmentSpec['teams'] {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { trainingPlanArn } from '../run/formats';
 import { email, keyArn, principal, unique } from './formats';
 
 /** A prefix of the data bucket; `*` and `?` would be wildcards in a policy. */
@@ -80,6 +81,14 @@ export const team = z.strictObject({
       description: 'MLflow tracking servers and apps that runs of the team may use.',
       default: [],
       examples: [['arn:aws:sagemaker:us-west-2:111122223333:mlflow-tracking-server/shared']],
+    }),
+  trainingPlans: unique(z.array(trainingPlanArn))
+    .optional()
+    .meta({
+      description:
+        'SageMaker training plans that were bought for the team: runs of other teams cannot use them. A plan that no team names is shared by all.',
+      default: [],
+      examples: [['arn:aws:sagemaker:us-west-2:111122223333:training-plan/nlp']],
     }),
   budgetUsdPerMonth: z
     .number()

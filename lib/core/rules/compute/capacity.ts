@@ -33,17 +33,32 @@ export function trainingPlan({ compute }: RunSpec): Finding[] {
   ];
 }
 
+/** The plans that a run file names, with their paths. */
+const namedPlans = ({ compute }: RunSpec) => [
+  { path: 'compute.trainingPlanArn', arn: compute.trainingPlanArn },
+  ...compute.alternatives.map((a, i) => ({
+    path: `compute.alternatives[${i}].trainingPlanArn`,
+    arn: a.trainingPlanArn,
+  })),
+];
+
+/** A plan that another team paid for. */
+export function foreignTrainingPlan(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  const foreign = descriptor?.foreignTrainingPlans ?? [];
+  return namedPlans(run).flatMap(({ path, arn }) =>
+    when(arn !== undefined && foreign.includes(arn), {
+      path,
+      must: 'must be a plan of the own team, or one that no team has',
+      got: arn,
+      fix: `use another plan, or ask the platform team to add it to teams.${descriptor?.team}.trainingPlans`,
+    }),
+  );
+}
+
 /** The capacity of a plan is in one Region. */
-export function trainingPlanRegion({ compute }: RunSpec, context: RuleContext): Finding[] {
+export function trainingPlanRegion(run: RunSpec, context: RuleContext): Finding[] {
   const here = regionOf(context);
-  const plans = [
-    { path: 'compute.trainingPlanArn', arn: compute.trainingPlanArn },
-    ...compute.alternatives.map((a, i) => ({
-      path: `compute.alternatives[${i}].trainingPlanArn`,
-      arn: a.trainingPlanArn,
-    })),
-  ];
-  return plans.flatMap(({ path, arn }) => {
+  return namedPlans(run).flatMap(({ path, arn }) => {
     const there = arn?.split(':')[3];
     return when(here !== undefined && there !== undefined && here !== there, {
       path,

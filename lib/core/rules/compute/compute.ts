@@ -8,7 +8,7 @@ import { orList } from '../../config/issue';
 import { instanceGroupsOf } from '../../config/resolve-run';
 import type { RunSpec } from '../../config/run-spec';
 import { api, type Finding, guide, type Rule, when } from '../rule';
-import { alternatives, trainingPlan, trainingPlanRegion, warmPool } from './capacity';
+import { alternatives, foreignTrainingPlan, trainingPlan, trainingPlanRegion, warmPool } from './capacity';
 import { groupNames, mixedStorage, namedTypes, oneForm } from './types';
 
 function volume({ compute }: RunSpec): Finding[] {
@@ -112,6 +112,14 @@ export const COMPUTE_RULES: readonly Rule[] = [
     why: 'The capacity of a plan is in one Availability Zone of its region.',
     source: guide('reserve-capacity-with-training-plans'),
     check: trainingPlanRegion,
+  },
+  {
+    id: 'compute/foreign-training-plan',
+    level: 'error',
+    what: 'A training plan that was bought for one team is used by its runs alone.',
+    why: 'A plan has a fixed number of instances, which a run of another team would occupy.',
+    source: 'docs/reference/environment-file.md',
+    check: foreignTrainingPlan,
   },
   {
     id: 'compute/volume-beyond-quota',
