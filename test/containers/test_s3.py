@@ -118,6 +118,18 @@ def test_objects_go_in_and_out_whatever_their_names(s3: FakeS3) -> None:
     assert client(s3).size("bucket", "absent") is None
 
 
+def test_a_denial_of_what_is_not_there_is_told_from_one_of_what_is(s3: FakeS3) -> None:
+    client(s3).put("bucket", "p/there", b"x")
+    client(s3).put("bucket", "p/absent.old", b"x")
+    s3.fault = lambda method, path, query: 403 if method == "HEAD" else None
+    assert client(s3).size("bucket", "p/absent") is None
+    with pytest.raises(S3Error, match="403"):
+        client(s3).size("bucket", "p/there")
+    s3.fault = lambda method, path, query: 403
+    with pytest.raises(S3Error, match="403"):
+        client(s3).size("bucket", "p/absent")
+
+
 def test_listings_go_on_to_the_last_page(s3: FakeS3) -> None:
     for number in range(5):
         client(s3).put("bucket", f"p/{number}", b"x" * number)

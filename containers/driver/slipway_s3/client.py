@@ -130,9 +130,17 @@ class S3Client:
         try:
             return int(self._request("HEAD", bucket, key).headers["content-length"])
         except S3Error as error:
-            if error.status == 404:
+            if error.status == 404 or (error.status == 403 and self._is_absent(bucket, key)):
                 return None
             raise
+
+    def _is_absent(self, bucket: str, key: str) -> bool:
+        """Whether a list shows that an object does not exist: S3 returns 403 for it to a role that may not list the whole bucket."""
+        try:
+            first = next(self.list(bucket, key), None)
+        except S3Error:
+            return False
+        return first is None or first.key != key
 
     def delete(self, bucket: str, key: str) -> None:
         """Deletes an object; succeeds if it does not exist. Raises S3Error."""

@@ -1,5 +1,6 @@
-import type { S3Client } from '@aws-sdk/client-s3';
+import { ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
+import { bucketAndKey } from '../../core/config/formats/s3-uri';
 import { MAX_STEP } from '../../core/config/formats/step-number';
 import type { Observed } from '../../core/lifecycle/observed';
 import type { EpochMs, StartTimes } from '../../core/lifecycle/record';
@@ -88,8 +89,23 @@ export async function readHeartbeat(s3: S3Client, uri: string): Promise<Heartbea
     return beatReading(safeJson(json), writtenAt.getTime());
   } catch (error) {
     if (isNamed(error, 'NoSuchKey', 'NotFound')) return {};
+    if (isNamed(error, 'AccessDenied', 'Forbidden') && (await isNotListed(s3, uri))) return {};
     const writtenAt = error instanceof TooLarge ? { unreadBeatAt: error.writtenAt.getTime() } : {};
     return { heartbeatError: describeError(error), ...writtenAt };
+  }
+}
+
+/**
+ * Whether a list of the bucket shows that an object does not exist. S3 answers a read of it with 403 to a caller that may not list the whole
+ * bucket, and its documentation does not say whether a permission for some prefixes is enough (assumption `missing-object-answer`).
+ */
+async function isNotListed(s3: S3Client, uri: string): Promise<boolean> {
+  const { Bucket, Key } = bucketAndKey(uri);
+  try {
+    const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket, Prefix: Key, MaxKeys: 1 }));
+    return Contents[0]?.Key !== Key;
+  } catch {
+    return false;
   }
 }
 

@@ -1,4 +1,4 @@
-import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { describe, expect, test } from 'vitest';
 import { beatReading, readHeartbeat } from '../../../lib/control/shared/heartbeat';
 import { mockClient } from '../../support/mocked-clients';
@@ -102,5 +102,20 @@ describe('reading', () => {
     expect(await failing('NoSuchKey')).toEqual({});
     expect(await failing('NotFound')).toEqual({});
     expect(await failing('AccessDenied')).toEqual({ heartbeatError: 'AccessDenied: x' });
+  });
+
+  test('tells a denial of S3 for one that is not there from one for one that is', async () => {
+    s3.on(GetObjectCommand).rejects(serviceError('AccessDenied', 'x'));
+    const listed = (...keys: string[]) => {
+      s3.on(ListObjectsV2Command, { Bucket: 'b', Prefix: 'run/heartbeat.json' }).resolves({
+        Contents: keys.map((Key) => ({ Key })),
+      });
+      return read();
+    };
+    expect(await listed()).toEqual({});
+    expect(await listed('run/heartbeat.json.old')).toEqual({});
+    expect(await listed('run/heartbeat.json')).toEqual({ heartbeatError: 'AccessDenied: x' });
+    s3.on(ListObjectsV2Command).rejects(serviceError('AccessDenied', 'x'));
+    expect(await read()).toEqual({ heartbeatError: 'AccessDenied: x' });
   });
 });

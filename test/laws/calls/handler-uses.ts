@@ -128,9 +128,9 @@ const audit = (places: Places): Use[] => {
       ...['', '/index/active-runs', '/index/team-runs'].map((at) => ask('dynamodb:Query', table + at)),
     ),
     call('ssm:GetParameter', ask('ssm:GetParameter', arn('ssm', 'parameter/slipway/environments/research/nlp'))),
+    call('s3:GetObject', ask('s3:GetObject', `${bucket('checkpoints')}/${TEAM_RUN}/heartbeat.json`)),
     call(
-      's3:GetObject',
-      ask('s3:GetObject', `${bucket('checkpoints')}/${TEAM_RUN}/heartbeat.json`),
+      's3:ListObjectsV2',
       ask('s3:ListBucket', bucket('checkpoints'), { 's3:prefix': `${TEAM_RUN}/heartbeat.json` }),
     ),
     call(

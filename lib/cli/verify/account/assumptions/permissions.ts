@@ -178,8 +178,10 @@ export const PERMISSIONS: AssumptionArea = {
         'S3 returns 404 for a missing object when the caller may list its prefix, also when a condition on s3:prefix limits the listing.',
       basis: 'inferred',
       source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html',
-      usedBy: 'control, which reports the missing upload',
-      ifWrong: 'a launch without its upload is reported as denied access',
+      usedBy:
+        'control, which reports the missing upload; heartbeats and outputs that do not exist yet are listed in doubt',
+      ifWrong:
+        'a launch without its upload is reported as denied access, and each look at a new job lists its heartbeat',
       embedded: 'not modelled',
     },
     {
