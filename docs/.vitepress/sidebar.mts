@@ -113,7 +113,7 @@ function others(folderName: string, named: readonly string[]): Item[] {
   return listed(names.filter((name) => !['index', ...named].includes(name)));
 }
 
-const NAMED = [...PLATFORM, ...RESEARCH, ...CONCEPTS, ...INTERNALS, 'agents', 'changelog'];
+const NAMED = [...PLATFORM, ...RESEARCH, ...CONCEPTS, ...INTERNALS, 'agents', 'changelog', 'runbooks'];
 
 /** Every page of docs/ that is for users. */
 export function sidebar(): Item[] {
@@ -127,7 +127,7 @@ export function sidebar(): Item[] {
       ...listed(reference),
       ...others('reference', [...reference, ...NAMED]),
       folder('rules', 'Rules'),
-      folder('runbooks', 'Runbooks'),
+      page('runbooks'),
       ...others('library', NAMED),
       page('agents'),
       page('changelog', 'Changelog'),

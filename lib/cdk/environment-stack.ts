@@ -227,6 +227,7 @@ export class EnvironmentStack extends Stack {
       operationsKey: this.operationsKey.key,
       guardrails,
       shares: Object.fromEntries(Object.entries(teams).map(([team, { share }]) => [team, share])),
+      docsUrl: notifications.docsUrl,
       preemption: isDeepStrictEqual(queue.preemption, PREEMPTION_TIMES) ? undefined : queue.preemption,
       notificationEmails: notifications.emails,
       slackChannel: notifications.slackChannel,

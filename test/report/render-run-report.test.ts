@@ -302,7 +302,7 @@ test('GPUs are shown by host, the least busy first, and not at all where no host
 test('a run that failed shows its first error and what to do before anything else', () => {
   const failure = {
     ...{ attempt: 2, host: 'algo-2', lines: ['Traceback (most recent call last):', 'ValueError: <b>bad</b>'] },
-    ...{ runbook: 'docs/runbooks/user-code.md', commands: ['slipway logs r --environment e/t --errors'] },
+    ...{ runbook: 'docs/runbooks.md#user-code', commands: ['slipway logs r --environment e/t --errors'] },
   };
   const text = renderRunReport({ ...bareReport(), failure });
   expect(text.indexOf('id="failure"')).toBeLessThan(text.indexOf('id="attempts"'));

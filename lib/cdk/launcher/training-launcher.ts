@@ -17,6 +17,7 @@ import {
   CONTROL_TIMEOUT_SECONDS,
   controlAliasName,
   ENV_CHAT_TOPICS,
+  ENV_DOCS_URL,
   ENV_ENVIRONMENT,
   ENV_NOTIFICATION_TOPIC_ARN,
   ENV_PREEMPTION,
@@ -54,6 +55,8 @@ export interface TrainingLauncherProps {
   readonly guardrails?: EnvironmentSpec['guardrails'];
   /** Queue share by team. */
   readonly shares: Readonly<Record<string, number>>;
+  /** Address of the documentation site to which notices link. @default - they name pages of the package */
+  readonly docsUrl?: string;
   /** Times of preemption. @default - 15 minutes of waiting, an hour of training, four hours of protection */
   readonly preemption?: EnvironmentSpec['queue']['preemption'];
   /** Key of notifications, queues, and the functions' logs and environment variables: that of an `OperationsKey`. @default - a new key */
@@ -215,6 +218,7 @@ export class TrainingLauncher extends Construct {
         ...this.sharedEnvironment(),
         [ENV_NOTIFICATION_TOPIC_ARN]: this.topic.topicArn,
         [ENV_TEAM_SHARES]: JSON.stringify(this.props.shares),
+        ...(this.props.docsUrl && { [ENV_DOCS_URL]: this.props.docsUrl }),
         ...(Object.keys(this.chatTopics).length > 0 && {
           [ENV_CHAT_TOPICS]: Stack.of(this).toJsonString(
             Object.fromEntries(Object.entries(this.chatTopics).map(([name, topic]) => [name, topic.topicArn])),

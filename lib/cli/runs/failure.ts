@@ -1,6 +1,7 @@
 import type { Descriptor } from '../../core/config/descriptor';
 import { plainLine } from '../../core/config/formats/plain-text';
 import type { StatusAnswer } from '../../core/contracts/control';
+import { runbookAddress } from '../../core/lifecycle/runbook-address';
 import type { ReportFailure } from '../../report/run/run-report';
 import { firstError } from './logs/first-error';
 import { readAttemptLog } from './logs/job-logs';
@@ -21,7 +22,7 @@ export async function failureOf(descriptor: Descriptor, status: StatusAnswer): P
     attempt: status.attempts.length,
     host: lines[0]?.host ?? '',
     lines: lines.map(({ message }) => plainLine(message)),
-    runbook: `docs/runbooks/${runbookOf(full)}.md`,
+    runbook: runbookAddress(runbookOf(full), process.env.SLIPWAY_DOCS_URL),
     commands: [`slipway logs ${runId} ${options} --errors`, `slipway resume ${runId} ${options}`],
   };
 }

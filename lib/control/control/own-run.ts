@@ -1,6 +1,7 @@
 import { type Issue, issue } from '../../core/config/issue';
 import type { Refusal } from '../../core/contracts/control';
 import { isOver, type RunRecord } from '../../core/lifecycle/record';
+import { runbookAddress } from '../../core/lifecycle/runbook-address';
 import { readDescriptor } from '../shared/descriptors';
 import { UnreadableItem } from '../shared/stored';
 import { type SpentBudget, spentBudget } from '../shared/team-budget';
@@ -27,7 +28,7 @@ export const unreadableIssue = (path: string, { runId, why }: UnreadableItem): I
   issue('run/unreadable', 'error', path, {
     must: 'must be readable in the run table',
     got: `${runId}: ${why}`,
-    fix: 'see docs/runbooks/unreadable.md',
+    fix: `see ${runbookAddress('unreadable')}`,
   });
 
 /** A refusal when no run may start or resume because the stack is being deleted; otherwise undefined. */

@@ -17,6 +17,8 @@ export interface ReconcileDeps {
   /** SNS topics for chat channels: that of the environment under the empty name, those of teams under their names. @default none */
   chatTopics?: Readonly<Record<string, string>>;
   eventBusName: string;
+  /** Address of the documentation site of the company. @default - notices name paths of the package */
+  docsUrl?: string;
   /** Queue shares by team. */
   shares: Record<string, number>;
   /**

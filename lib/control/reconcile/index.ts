@@ -12,6 +12,7 @@ import { requireEnv } from '../../core/contracts/env';
 import {
   chatTopicsSchema,
   ENV_CHAT_TOPICS,
+  ENV_DOCS_URL,
   ENV_ENVIRONMENT,
   ENV_EVENT_BUS_NAME,
   ENV_NOTIFICATION_TOPIC_ARN,
@@ -38,6 +39,7 @@ export function reconcileDeps(env: NodeJS.ProcessEnv, deadline = new Deadline())
     region: requireEnv(env, 'AWS_REGION'),
     queueUrl: requireEnv(env, ENV_RUN_QUEUE_URL),
     topicArn: requireEnv(env, ENV_NOTIFICATION_TOPIC_ARN),
+    docsUrl: env[ENV_DOCS_URL] || undefined,
     eventBusName: env[ENV_EVENT_BUS_NAME] || 'default',
     shares: teamSharesSchema.parse(JSON.parse(env[ENV_TEAM_SHARES] || '{}')),
     chatTopics: chatTopicsSchema.parse(JSON.parse(env[ENV_CHAT_TOPICS] || '{}')),

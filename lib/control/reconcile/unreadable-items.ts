@@ -1,5 +1,6 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { UNREADABLE_ITEM } from '../../core/contracts/run-table';
+import { runbookAddress } from '../../core/lifecycle/runbook-address';
 import { describeError } from '../shared/errors';
 import type { UnreadableItem } from '../shared/stored';
 import type { ReconcileDeps } from './deps';
@@ -42,7 +43,7 @@ async function publish(deps: ReconcileDeps, items: readonly UnreadableItem[]): P
     '',
     'These runs are left out: they are not started, stopped or counted, and a job of theirs that trains goes on.',
     `environment ${deps.environment}, ${deps.region}`,
-    'next step: docs/runbooks/unreadable.md',
+    `runbook: ${runbookAddress('unreadable', deps.docsUrl)}`,
   ].join('\n');
   await deps.sns.send(new PublishCommand({ TopicArn: deps.topicArn, Subject, Message }));
 }

@@ -140,7 +140,7 @@ export interface EnvironmentSpec {
     backend: 'slipway' | 'batch';
     preemption: PreemptionTimes;
   };
-  notifications: Notifications;
+  notifications: Notifications & { docsUrl?: string };
   secrets: NonNullable<Sections['secrets']>;
   logging: { kms: boolean; retentionDays: number };
   protection: { terminationProtection: boolean; tableDeletionProtection: boolean };

@@ -36,6 +36,8 @@ export const ENV_RUN_QUEUE_URL = 'SLIPWAY_RUN_QUEUE_URL';
 export const ENV_NOTIFICATION_TOPIC_ARN = 'SLIPWAY_NOTIFICATION_TOPIC_ARN';
 /** Reconcile: name of the event bus for Slipway's events (`default` when not set). */
 export const ENV_EVENT_BUS_NAME = 'SLIPWAY_EVENT_BUS_NAME';
+/** Reconcile: address of the documentation site to which notices link; they name paths of the package when it is not set. */
+export const ENV_DOCS_URL = 'SLIPWAY_DOCS_URL';
 /** Reconcile: queue shares as JSON, `{"nlp": 2, "speech": 1}`; 1 for a team that is not listed. */
 export const ENV_TEAM_SHARES = 'SLIPWAY_TEAM_SHARES';
 /** Content of `ENV_TEAM_SHARES`: queue shares by team. */

@@ -18,7 +18,7 @@ interface ClassPolicy {
   /** The run never resumes by itself: a person must act first. */
   needsPerson?: true;
   backoff: Backoff;
-  /** Page in docs/runbooks/. */
+  /** Section of docs/runbooks.md. */
   runbook: string;
 }
 

@@ -278,7 +278,7 @@ export interface Notice {
   readonly id: string;
   readonly alert: string;
   readonly text: string;
-  /** Page in docs/runbooks/. */
+  /** Section of docs/runbooks.md. */
   readonly runbook: string;
   readonly at: EpochMs;
 }

@@ -163,7 +163,7 @@ test('the status of a failed run shows its first error, the runbook and the next
   expect(text).toEqual([
     '  first error on algo-2, attempt 1:',
     '    RuntimeError: boom',
-    '  next  docs/runbooks/user-code.md',
+    '  next  docs/runbooks.md#user-code',
     `        slipway logs ${RUN} ${at} --errors`,
     `        slipway resume ${RUN} ${at}`,
   ]);
@@ -201,5 +201,5 @@ test('a log that cannot be read does not end the wait', async () => {
   });
   const terminal = { out: () => undefined, err: (text: string) => err.push(text) };
   expect(await waitForEnd(DESCRIBED, RUN, { everySeconds: 0, logs: true }, terminal)).toBe(4);
-  expect(err.map((line) => line.trim())[1]).toBe('next  docs/runbooks/user-code.md');
+  expect(err.map((line) => line.trim())[1]).toBe('next  docs/runbooks.md#user-code');
 });

@@ -18,7 +18,7 @@ test('a message has the form of a custom notification, names its runbook, and st
     text: 'spent <!channel> $5 & more',
     runbook: 'spend',
   });
-  expect(JSON.parse(chatMessage(record, said))).toEqual({
+  expect(JSON.parse(chatMessage(record, said, { docsUrl: 'https://docs.example.com/slipway/' }))).toEqual({
     version: '1.0',
     source: 'custom',
     id: `${record.runId}/spend-cap/job`,
@@ -27,7 +27,10 @@ test('a message has the form of a custom notification, names its runbook, and st
       title: `${record.runId}: spent !channel $5 and more`,
       description:
         'team nlp, environment research, state running\njob research-pretrain-261121120000-a001\nnothing committed yet',
-      nextSteps: ['Read docs/runbooks/spend.md', `slipway status ${record.runId} --events`],
+      nextSteps: [
+        'Read https://docs.example.com/slipway/runbooks.html#spend',
+        `slipway status ${record.runId} --events`,
+      ],
       keywords: ['spend-cap', 'nlp', 'research'],
     },
     metadata: {

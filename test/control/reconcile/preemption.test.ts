@@ -50,7 +50,7 @@ test('a preemptible run is asked, leaves, waits at its place, and resumes when t
   const resumed = await statusOf(first);
   expect(resumed.attempts.map((a) => a.trainingJobName)).toEqual([nameOf(first), nameOf(first, 2)]);
   expect(resumed).not.toHaveProperty('handOver');
-  expect(world.published.filter((text) => text.includes('docs/runbooks/preemption.md'))).toHaveLength(1);
+  expect(world.published.filter((text) => text.includes('docs/runbooks.md#preemption'))).toHaveLength(1);
 });
 
 test('the job file says where the driver looks, for preemptible runs alone', async () => {

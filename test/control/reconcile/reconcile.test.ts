@@ -77,7 +77,7 @@ describe('launch', () => {
     await world.tick();
     expect(await stateOf(runId)).toBe('failed');
     expect(world.sagemaker.calls.create).toBe(1);
-    expect(world.published.join()).toContain('docs/runbooks/access.md');
+    expect(world.published.join()).toContain('docs/runbooks.md#access');
   });
 
   test('fails: a job of somebody else under the name is left alone', async () => {
@@ -115,7 +115,7 @@ describe('a run that breaks', () => {
     world.end(nameOf(runId), 'Failed', 'AlgorithmError: ValueError, exit code: 1');
     await world.tick();
     expect(await stateOf(runId)).toBe('failed');
-    expect(world.published.join()).toContain('docs/runbooks/user-code.md');
+    expect(world.published.join()).toContain('docs/runbooks.md#user-code');
     expect((await world.store.active()).length).toBe(0);
   });
 
@@ -173,7 +173,7 @@ describe('services that fail', () => {
     world.s3.mock.on(ListObjectsV2Command).rejects(serviceError('SlowDown', 'reduce your request rate', 503));
     await world.tick();
     expect(world.sagemaker.jobs.size).toBe(1);
-    expect(world.published.join()).toContain('docs/runbooks/checkpoint.md');
+    expect(world.published.join()).toContain('docs/runbooks.md#checkpoint');
   });
 
   test('a notice that SNS refused is published later, and the run stays listed until then', async () => {
@@ -392,7 +392,7 @@ describe('spare hosts', () => {
     await world.tick();
     expect(await sparesNow(runId)).toEqual({ left: 0, of: 1 });
     const said = world.published.filter((text) => text.includes('algo-2 was set aside (GPU 0 is gone)'));
-    expect(said).toEqual([expect.stringContaining('docs/runbooks/spare-hosts.md')]);
+    expect(said).toEqual([expect.stringContaining('docs/runbooks.md#spare-hosts')]);
   });
 
   test('of which a garbled or older heartbeat says nothing', async () => {

@@ -82,7 +82,7 @@ test('a stop that is not accepted is said with its run and job, and sent again',
 describe('a notice', () => {
   const sent = () => world.sns.commandCalls(PublishCommand).map((call) => call.args[0].input);
 
-  test('by mail says state, job, commit and next step, and can be filtered by run and team', async () => {
+  test('by mail says run, cost, what happens next and what to type, and can be filtered by run and team', async () => {
     const runId = await world.launch();
     world.train(nameOf(runId));
     world.commit(runId, 10);
@@ -98,12 +98,20 @@ describe('a notice', () => {
         team: { DataType: 'String', StringValue: 'nlp' },
       },
     });
+    const where = '--environment research/nlp --region us-west-2';
+    expect(mail?.Subject).toContain(`Slipway: ${runId}: failed: `);
     expect(mail?.Message?.split('\n').slice(1)).toEqual([
       '',
-      'team nlp, environment research, state failed',
-      `job ${nameOf(runId)}`,
+      `run ${runId}, team nlp, environment research, us-west-2`,
+      `attempt 1, job ${nameOf(runId)}`,
       'committed step 10',
-      'next step: docs/runbooks/config.md',
+      expect.stringMatching(/^booked so far: \$0\.\d\d$/),
+      'state failed: nothing starts again by itself',
+      '',
+      `slipway status ${runId} ${where}`,
+      `slipway logs ${runId} ${where} --errors`,
+      `slipway resume ${runId} ${where}`,
+      'runbook: docs/runbooks.md#config',
     ]);
   });
 
@@ -113,7 +121,7 @@ describe('a notice', () => {
     await world.tick();
     const [mail] = sent();
     expect(mail?.Subject).toMatch(/^Slipway: [\x20-\x7e]{91}$/);
-    expect(mail?.Subject).toContain('ClientError: ?x');
+    expect(mail?.Message).toContain('ClientError: ü');
     expect(mail?.Message).toContain('nothing committed yet');
   });
 });

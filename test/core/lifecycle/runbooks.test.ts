@@ -1,26 +1,31 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { CLASS_POLICY } from '../../../lib/core/lifecycle/budgets';
+import { runbookAddress } from '../../../lib/core/lifecycle/runbook-address';
 
 const ROOT = path.join(__dirname, '..', '..', '..');
-const PAGES = path.join(ROOT, 'docs', 'runbooks');
-const pageOf = (runbook: string) => path.join(PAGES, `${runbook}.md`);
+const PAGE = readFileSync(path.join(ROOT, 'docs', 'runbooks.md'), 'utf8');
+const SECTIONS = [...PAGE.matchAll(/^## (.+)$/gm)].map(([, name = '']) => name);
 
-test.each(Object.entries(CLASS_POLICY))('failure class %s has its page', (_, { runbook }) => {
-  expect(existsSync(pageOf(runbook))).toBe(true);
+test.each(Object.entries(CLASS_POLICY))('failure class %s has its section', (_, { runbook }) => {
+  expect(SECTIONS).toContain(runbook);
 });
 
-test('every page that the lifecycle names exists, and every page is named', () => {
+test('every section that the lifecycle names exists, is in the table of the page, and every one is named', () => {
   const folder = path.join(ROOT, 'lib', 'core', 'lifecycle');
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
-  const sources = files.map((file) => readFileSync(path.join(folder, file), 'utf8'));
-  const text = sources.join('\n');
-  const pages = readdirSync(PAGES)
-    .filter((f) => f !== 'README.md')
-    .map((f) => f.replace('.md', ''));
+  const text = files.map((file) => readFileSync(path.join(folder, file), 'utf8')).join('\n');
   const named = [...text.matchAll(/runbook: '([a-z-]+)'/g)].map((m) => m[1] ?? '');
   expect(named.length).toBeGreaterThan(20);
-  expect(named.filter((name) => !pages.includes(name))).toEqual([]);
-  expect(pages.filter((name) => !text.includes(`'${name}'`))).toEqual([]);
+  expect(named.filter((name) => !SECTIONS.includes(name))).toEqual([]);
+  expect(SECTIONS.filter((name) => !text.includes(`'${name}'`))).toEqual([]);
+  expect([...PAGE.matchAll(/^\| \[(.+)\]\(#\1\)/gm)].map(([, name]) => name)).toEqual(SECTIONS);
+});
+
+test('the address of a section is in the package, or on the site of the company', () => {
+  expect(runbookAddress('hang')).toBe('docs/runbooks.md#hang');
+  expect(runbookAddress('hang', 'https://docs.example.com/slipway/')).toBe(
+    'https://docs.example.com/slipway/runbooks.html#hang',
+  );
 });

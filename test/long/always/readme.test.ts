@@ -11,13 +11,20 @@ import { ROOT, type TestSandbox, testSandbox } from '../../e2e/support/sandbox';
 /** Code of the limit of ml.p5.48xlarge for training jobs, two of which the environment of a new project needs. */
 const P5 = 'L-82E1C851';
 
-/** The commands of the first fenced block below a text of a page, without their comments. */
-function commandsBelow(page: string, words: string): string[] {
-  const text = readFileSync(page, 'utf8');
-  const block = text.split(words)[1]?.split('```bash\n')[1]?.split('```')[0] ?? '';
-  return block.split('\n').flatMap((line) => line.replace(/\s+#.*/, '').trim() || []);
-}
+/** The commands of the fenced blocks of a page, block by block, without their comments. */
+const commandsOf = (text: string): string[][] =>
+  text
+    .split('```bash\n')
+    .slice(1)
+    .map((rest) => rest.split('```')[0]?.split('\n') ?? [])
+    .map((lines) => lines.flatMap((line) => line.replace(/\s+#.*/, '').trim() || []));
 
+/** Those of the first block below a text. */
+const commandsBelow = (page: string, words: string): string[] =>
+  commandsOf(readFileSync(page, 'utf8').split(words)[1] ?? '')[0] ?? [];
+
+let folder: string;
+const played = new Set<string>();
 let sandbox: TestSandbox;
 let clone: string;
 beforeAll(async () => {
@@ -66,18 +73,21 @@ async function typed(line: string, cwd: string): Promise<{ code: number | null; 
   return { code, said: said.replace(/\s+/g, ' ') };
 }
 
+/** Types a line, which must end with an exit code. */
+async function ends(line = '', code = 0): Promise<string> {
+  played.add(line);
+  const outcome = await typed(line, folder);
+  expect([line, outcome.code, outcome.code === code ? '' : outcome.said]).toEqual([line, code, '']);
+  return outcome.said;
+}
+
 test('every command goes through as printed, and the first run completes', async () => {
   const [init = '', install, bootstrap, quota, deploy, launch, ...others] = commandsBelow(
     path.join(ROOT, 'README.md'),
     '## On a real account\n',
   );
   expect(others).toEqual([]);
-  let folder = clone;
-  const ends = async (line = '', code = 0) => {
-    const outcome = await typed(line, folder);
-    expect([line, outcome.code, outcome.code === code ? '' : outcome.said]).toEqual([line, code, '']);
-    return outcome.said;
-  };
+  folder = clone;
   await ends(init);
   // Each line is typed into a shell of its own here.
   folder = path.join(clone, init.split(' && cd ')[1] ?? '');
@@ -97,4 +107,13 @@ test('every command goes through as printed, and the first run completes', async
   expect(await ends(tokenise)).toMatch(/completed/);
   const request = await ends(train?.replace('--wait', '--dry-run'));
   expect(request).toContain('"InstanceType": "ml.p5.48xlarge"');
+});
+
+test('the guide to the first deployment goes through as printed', async () => {
+  const [init = [], ...blocks] = commandsOf(readFileSync(path.join(ROOT, 'docs/guides/first-deployment.md'), 'utf8'));
+  // Its first block is README's; no machine of ours has the GPUs of the last one.
+  expect(init[0]).toBe('npx slipway init ../my-training');
+  const lines = blocks.flat().filter((line) => !played.has(line) && !line.includes('first-run.yaml'));
+  expect(lines).toContain('npx slipway preflight environments/training.yaml --region us-west-2');
+  for (const line of lines) await ends(line);
 });

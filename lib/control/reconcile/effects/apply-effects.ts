@@ -17,6 +17,7 @@ import type { EffectResults } from '../observe/observe';
 import type { Subject } from '../observe/subject';
 import { chatMessage } from './chat-message';
 import { createJob } from './create-job';
+import { MAX_TEXT, noticeMail } from './notice-message';
 
 type CreateEffect = Extract<Effect, { do: 'create' }>;
 type HandOverEffect = Extract<Effect, { do: 'hand-over' }>;
@@ -93,23 +94,9 @@ async function requestHandOver(deps: ReconcileDeps, subject: Subject, effect: Ha
   }
 }
 
-/** Of a text that contains words of a job: a message of SNS may have 256 KiB, and an event of EventBridge too. */
-const MAX_TEXT = 2000;
-/** https://docs.aws.amazon.com/sns/latest/api/API_Publish.html, 2026-11-26 */
-const MAX_SUBJECT = 100;
-
 async function publish(deps: ReconcileDeps, record: RunRecord, notice: Notice): Promise<boolean> {
-  const text = plainLine(notice.text, MAX_TEXT);
-  const Message = [
-    text,
-    '',
-    `team ${record.team}, environment ${record.environment}, state ${record.state}`,
-    record.attempt ? `job ${record.attempt.jobName}` : 'no job yet',
-    record.committed ? `committed step ${record.committed.step}` : 'nothing committed yet',
-    `next step: docs/runbooks/${notice.runbook}.md`,
-  ].join('\n');
   try {
-    const Subject = plainLine(`Slipway: ${text}`, MAX_SUBJECT).replace(/[^\x20-\x7e]/g, '?');
+    const { Subject, Message } = noticeMail(record, notice, deps);
     const MessageAttributes = attributesOf({ notice: plainLine(notice.id), run: record.runId, team: record.team });
     await deps.sns.send(new PublishCommand({ TopicArn: deps.topicArn, Subject, Message, MessageAttributes }));
     await tellChannels(deps, record, notice);
@@ -133,7 +120,7 @@ async function tellChannels(deps: ReconcileDeps, record: RunRecord, notice: Noti
   const topics = ['', record.team].flatMap((name) => deps.chatTopics?.[name] ?? []);
   for (const TopicArn of topics) {
     try {
-      await deps.sns.send(new PublishCommand({ TopicArn, Message: chatMessage(record, notice) }));
+      await deps.sns.send(new PublishCommand({ TopicArn, Message: chatMessage(record, notice, deps) }));
     } catch (error) {
       deps.log('error', 'a chat channel was not told', {
         runId: record.runId,

@@ -1,5 +1,7 @@
 import { plainLine } from '../../../core/config/formats/plain-text';
 import type { Notice, RunRecord } from '../../../core/lifecycle/record';
+import { runbookAddress } from '../../../core/lifecycle/runbook-address';
+import type { NoticePlace } from './notice-message';
 
 /** A message may have 256 KiB; chat applications truncate titles that are longer than this. */
 const MAX_TITLE = 250;
@@ -24,7 +26,7 @@ export const customNotification = (message: CustomNotification): string =>
   });
 
 /** Message for a notice of a run. All notices of a run are in one thread. */
-export function chatMessage(record: RunRecord, notice: Notice): string {
+export function chatMessage(record: RunRecord, notice: Notice, { docsUrl }: Pick<NoticePlace, 'docsUrl'>): string {
   const { runId, team, environment, state, attempt, committed } = record;
   return customNotification({
     id: `${runId}/${plainLine(notice.id)}`,
@@ -35,7 +37,7 @@ export function chatMessage(record: RunRecord, notice: Notice): string {
         attempt ? `job ${attempt.jobName}` : 'no job yet',
         committed ? `committed step ${committed.step}` : 'nothing committed yet',
       ].join('\n'),
-      nextSteps: [`Read docs/runbooks/${notice.runbook}.md`, `slipway status ${runId} --events`],
+      nextSteps: [`Read ${runbookAddress(notice.runbook, docsUrl)}`, `slipway status ${runId} --events`],
       keywords: [notice.alert, team, environment],
     },
     metadata: {

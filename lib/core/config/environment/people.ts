@@ -45,6 +45,23 @@ export const notifications = z.strictObject({
   }),
 });
 
+/** Section `notifications` of the environment. */
+export const notificationsOfAll = notifications.extend({
+  docsUrl: z
+    .string()
+    .regex(
+      /^https:\/\/[\w.-]+(:\d+)?(\/[\w./-]*)?$/,
+      'must be an https address without query, such as https://docs.example.com/slipway',
+    )
+    .max(500)
+    .optional()
+    .meta({
+      description:
+        'Address of a copy of this documentation (`npm run docs` builds it), to which notices link. Default: notices name the page of the package.',
+      examples: ['https://docs.example.com/slipway'],
+    }),
+});
+
 const PERMISSION_SETS =
   'The roles of a permission set of IAM Identity Center, whose names end with a suffix that may change, are written with `*`: `arn:aws:iam::<account>:role/aws-reserved/sso.amazonaws.com/*AWSReservedSSO_<permission set>_*`.';
 const principals = (description: string) =>

@@ -3,7 +3,7 @@ import { iam, logging, secrets, tags } from './company';
 import { image } from './image';
 import { budget, guardrails, queue, quotas } from './limits';
 import { network } from './network';
-import { access, notifications, team, teamName } from './people';
+import { access, notificationsOfAll, team, teamName } from './people';
 import { protection } from './protection';
 import { storage } from './storage';
 
@@ -63,7 +63,7 @@ export const sections = {
     description: 'The queue of runs.',
     examples: [{ preemption: { afterMinutes: 30 } }],
   }),
-  notifications: notifications.optional().meta({
+  notifications: notificationsOfAll.optional().meta({
     description: 'Who is notified of all runs and alarms. Default: nobody.',
     examples: [{ emails: ['ml-platform@example.com'] }],
   }),

@@ -241,4 +241,5 @@ export function spendRefusal(record: RunRecord, rungId: string, now: EpochMs): s
   return `spent ${dollars(soFar)} of ${capText(record)}; another attempt would not reach a checkpoint within it`;
 }
 
-const dollars = (usd: number): string => `$${usd.toFixed(2)}`;
+/** An amount as messages state it. */
+export const dollars = (usd: number): string => `$${usd.toFixed(2)}`;
