@@ -111,6 +111,7 @@ const QUEUED = {
 
 test.each([
   ['runs alone', [LISTED, QUEUED]],
+  ['runs with their costs', [{ ...LISTED, createdAt: '2026-11-27T10:00:59.000Z', spendUsd: 12.345 }, QUEUED]],
   ['runs with tags', [{ ...LISTED, attempt: 7, tags: { project: 'llama', matrix: 'x' } }, QUEUED]],
   ['runs with notes', [LISTED, { ...QUEUED, note: 'best rate' }]],
   ['no runs', []],

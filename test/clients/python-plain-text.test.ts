@@ -67,6 +67,7 @@ test('tables, lines and pages of a hostile run are visible text, in as many line
     attempt: 1,
     step: 2,
     committedStep: 2,
+    spendUsd: 1,
     queuePosition: null,
     tags: { [text]: text },
     note: text,

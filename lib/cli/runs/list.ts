@@ -6,6 +6,7 @@ import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
 import { activeRunsText, readActiveRuns } from './active-runs';
 import type { EventOptions } from './logs/events';
+import { minute } from './progress-text';
 import { readRuns } from './read-status';
 
 /** Options of `slipway list`. */
@@ -50,7 +51,18 @@ function listText(runs: readonly StatusAnswer[]): string {
     { name: 'note', of: (run: StatusAnswer) => run.note ?? '' },
   ].filter(({ of }) => runs.some((run) => of(run) !== ''));
   return textTable(
-    ['run', 'state', 'attempt', 'step', 'committed', 'reason', ...more.map(({ name }) => name)],
+    [
+      'run',
+      'state',
+      'since (UTC)',
+      'instances',
+      'attempt',
+      'step',
+      'committed',
+      'USD',
+      'reason',
+      ...more.map(({ name }) => name),
+    ],
     runs.map((run) => [...row(run), ...more.map(({ of }) => of(run))]),
   );
 }
@@ -64,8 +76,11 @@ export const tagsText = ({ tags = {} }: Pick<StatusAnswer, 'tags'>): string =>
 const row = (run: StatusAnswer): string[] => [
   run.runId,
   run.queuePosition === null ? run.state : `${run.state} (${run.queuePosition})`,
+  run.createdAt ? minute(run.createdAt) : '-',
+  String(run.attempts.at(-1)?.instanceCount ?? '-'),
   String(run.attempt ?? run.attempts.length),
   String(run.step ?? '-'),
   String(run.committedStep ?? '-'),
+  run.spendUsd?.toFixed(2) ?? '-',
   run.reason,
 ];

@@ -53,6 +53,7 @@ const status = z.object({
   state: runState,
   desiredState: z.enum(['run', 'stop']),
   reason: text,
+  createdAt: time.optional().meta({ description: 'when it was launched' }),
   attempt: orNull(whole).optional().meta({ description: 'number of the newest attempt' }),
   attempts: z.array(attempt),
   committedStep: orNull(whole).meta({ description: 'step of the newest committed checkpoint' }),

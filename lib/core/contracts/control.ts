@@ -79,6 +79,8 @@ export interface StatusAnswer {
   state: RunState;
   desiredState: DesiredState;
   reason: string;
+  /** When it was launched. Not set by older launchers. */
+  createdAt?: string;
   /** Number of the newest attempt; null before the first attempt. Not set by older launchers. */
   attempt?: number | null;
   /** All attempts in `status`; only the newest in `list`. */

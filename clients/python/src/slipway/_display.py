@@ -146,7 +146,7 @@ def _minute(iso: str) -> str:
 def list_text(runs: Sequence[Status]) -> str:
     """Runs as a table; tags and notes have columns where some run has them."""
     rows = [(*_list_row(run), _tags_text(run), run.get("note", "")) for run in runs]
-    head = ("run", "state", "attempt", "step", "committed", "reason", "tags", "note")
+    head = ("run", "state", "since (UTC)", "instances", "attempt", "step", "committed", "USD", "reason", "tags", "note")
     shown = [i for i, name in enumerate(head) if name not in ("tags", "note") or any(row[i] for row in rows)]
     return text_table([head[i] for i in shown], [[row[i] for i in shown] for row in rows])
 
@@ -157,9 +157,16 @@ def _tags_text(run: Status) -> str:
 
 def _list_row(run: Status) -> tuple[str, ...]:
     queued = "" if run["queuePosition"] is None else f" ({run['queuePosition']})"
-    attempt = run.get("attempt")
-    numbers = (len(run["attempts"]) if attempt is None else attempt, run["step"], run["committedStep"])
-    return run["runId"], f"{run['state']}{queued}", *("-" if number is None else str(number) for number in numbers), run["reason"]
+    created, attempt, usd = run.get("createdAt"), run.get("attempt"), run["spendUsd"]
+    cells = (
+        created and created[:16].replace("T", " "),
+        run["attempts"][-1].get("instanceCount") if run["attempts"] else None,
+        len(run["attempts"]) if attempt is None else attempt,
+        run["step"],
+        run["committedStep"],
+        None if usd is None else f"{usd:.2f}",
+    )
+    return run["runId"], f"{run['state']}{queued}", *("-" if cell is None else str(cell) for cell in cells), run["reason"]
 
 
 def status_text(status: Status) -> str:

@@ -679,6 +679,7 @@ class _Status(TypedDict):
 
 
 class Status(_Status, total=False):
+    createdAt: str
     attempt: Union[int, None]
     stepAt: Union[str, None]
     progressPercent: Any

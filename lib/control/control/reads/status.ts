@@ -176,6 +176,7 @@ function answer(
     state: record.state satisfies RunState,
     desiredState: record.desired,
     reason: record.reason,
+    createdAt: new Date(record.createdAt).toISOString(),
     attempt: record.attempt?.number ?? null,
     attempts: attempts.map((attempt) => attemptAnswer(attempt, record, now)),
     committedStep: record.committed?.step ?? null,
