@@ -1,10 +1,11 @@
 import pc from 'picocolors';
 import { plainLines } from '../../../core/config/formats/plain-text';
 import { textTable } from '../../../core/config/formats/text-table';
-import { type ComparedRun, comparedRun } from '../../../report/compare/compared-run';
+import { comparedRun } from '../../../report/compare/compared-run';
 import { lineageRows } from '../../../report/lineage/lineage-rows';
 import { orDash, usd } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
+import type { LabelledRun } from '../../../report/render-comparison';
 import type { RunReport } from '../../../report/run/run-report';
 import { EXIT, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
@@ -23,26 +24,32 @@ export interface ReportOptions extends CommonOptions {
   diff?: boolean;
 }
 
-/** `slipway report RUN...`: shows the numbers of a run, with `--html` also as a page; several runs side by side. */
+/** `slipway report RUN...`: shows the numbers of a run, several runs side by side; with `--html` also as a page. */
 export function report(runIds: readonly string[], options: ReportOptions, terminal: Terminal): Promise<number> {
   const [only = ''] = runIds;
   return runIds.length > 1 ? reportSeveral(runIds, options, terminal) : reportOne(only, options, terminal);
 }
 
-/** Maximum number of runs in one comparison. */
+/** Maximum number of runs in one comparison, and in one that is drawn: more lines would repeat colours. */
 const MAX_COMPARED = 32;
+const MAX_DRAWN = 8;
 
 async function reportSeveral(runIds: readonly string[], options: ReportOptions, terminal: Terminal): Promise<number> {
-  if (options.html)
-    throw new UsageError(`--html: must be used with one run, got ${runIds.length}; leave it out, or name one run`);
   if (runIds.length > MAX_COMPARED)
     throw new UsageError(`report: must have at most ${MAX_COMPARED} runs, got ${runIds.length}; use fewer`);
+  if (options.html && runIds.length > MAX_DRAWN)
+    throw new UsageError(`--html: must be used with at most ${MAX_DRAWN} runs, got ${runIds.length}; use fewer`);
   const descriptor = await runTarget(options);
-  const rows: ComparedRun[] = [];
+  const runs: LabelledRun[] = [];
   for (const runId of runIds) {
     const sources = await readSources(descriptor, runId, new Date(), { overrides: options.set });
-    rows.push(comparedRun(assembleReport(sources), tagsText(sources.status)));
+    runs.push({ report: assembleReport(sources), label: tagsText(sources.status) });
   }
+  if (options.html) {
+    const { renderComparison } = await import('../../../report/render-comparison.js');
+    writePage(options.html, renderComparison(runs), terminal);
+  }
+  const rows = runs.map(({ report: found, label }) => comparedRun(found, label));
   terminal.out(options.json ? json({ runs: rows }) : comparisonText(rows));
   return EXIT.done;
 }
