@@ -71,7 +71,7 @@ def _save(repository: Repository, folder: str) -> list[str]:
     source = repository.source
     small = [file.path for file in repository.files if file.bytes <= _SAVED_BYTES and not file.path.endswith(".safetensors")]
     if source.kind == "dataset":
-        small = sorted(small)[:1]
+        small = sorted(small, key=lambda path: ("train" not in path, path))[:1]
     with hub_errors(source):
         for path in small:
             hf_hub_download(source.name, path, repo_type=source.kind, revision=repository.commit, local_dir=folder)
