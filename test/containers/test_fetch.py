@@ -86,6 +86,13 @@ def test_a_fetched_commit_is_not_read_again_under_any_name(hub: LoopbackHub, tmp
     assert {path.name for path in refs.iterdir()} == {"main", "v1.0", "feature%2Fnew", folder_of(hub, tmp_path).name}
 
 
+def test_a_commit_is_found_by_the_branch_that_named_it(hub: LoopbackHub, tmp_path: Path) -> None:
+    commit = hub.repos["models/org/model"].commit
+    copied(hub, tmp_path, f"hf:org/model@{commit}", "--revisions", "main")
+    assert (tmp_path / "to/.refs/models/org/model/main").read_text() == commit
+    assert json.loads((folder_of(hub, tmp_path) / "SOURCE.json").read_text())["revision"] == "main"
+
+
 def test_further_patterns_add_to_a_commit(hub: LoopbackHub, tmp_path: Path) -> None:
     copied(hub, tmp_path, "hf:org/model", "--include", "*.json")
     copied(hub, tmp_path)

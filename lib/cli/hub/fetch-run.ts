@@ -50,14 +50,15 @@ export function fetchRunText(
   const largest = Math.max(0, ...repositories.flatMap(({ files }) => files.map((file) => file.bytes)));
   const runtime = Math.min(432_000, Math.max(3600, Math.ceil(4 * secondsOf(total))));
   const source = repositories.map(pinnedText).join(',');
+  const revisions = repositories.map(({ revision }) => revision).join(',');
   return runFileText('Copies repositories of a hub to S3; a restart does not copy finished files again.', [
     ['', { name: `fetch-${slugOf(repositories[0]?.name ?? '')}`, kind: 'processing' }],
     [
-      'commits, so that every attempt copies the same files',
+      'commits, so that every attempt copies the same files, and the revisions by which runs find them',
       {
         code: {
           source: 'builtin-fetch',
-          arguments: { source, ...(include.length > 0 && { include: include.join(',') }) },
+          arguments: { source, revisions, ...(include.length > 0 && { include: include.join(',') }) },
         },
       },
     ],

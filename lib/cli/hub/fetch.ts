@@ -127,7 +127,8 @@ async function fetchLocally(
   terminal: Terminal,
 ): Promise<number> {
   if (!yes) await ask('Copy it through this machine?', 'fetch');
-  const words = ['--source', pinnedText(repository), '--to', fillPlaceholders(root, { descriptor })];
+  const words = ['--source', pinnedText(repository), '--revisions', repository.revision];
+  words.push('--to', fillPlaceholders(root, { descriptor }));
   if (include.length > 0) words.push('--include', include.join(','));
   runTrainerModule('fetch', words, { ...HUB_MODULE, python, env: await s3Variables(descriptor), isShown: true });
   if (asJson) terminal.out(json({ ...facts, runId: null }));

@@ -40,7 +40,8 @@ def run(words: list[str], base: Path) -> int:
     except ImportError as error:
         raise Settings(["code.source: the image must have the `huggingface_hub` package; choose one that has it (image.uri)"]) from error
     include = [pattern.strip() for pattern in asked.include.split(",") if pattern.strip()]
-    found = [find_repository(parse_source(text.strip()), include) for text in asked.source.split(",")]
+    sources = [parse_source(text.strip()) for text in asked.source.split(",")]
+    found = [find_repository(source, include) for source in sources]
     if asked.describe:
         print(json.dumps([describe(repository, asked.save) for repository in found]))
         return 0
@@ -48,7 +49,12 @@ def run(words: list[str], base: Path) -> int:
     from slipway_trainer.fetch.transfer import fetch
 
     volume = base / "processing"
-    for repository in found:
+    names = asked.revisions.split(",") if asked.revisions else [source.revision for source in sources]
+    if len(names) != len(sources):
+        must = f"must name a revision for each of the {len(sources)} sources, got {asked.revisions}"
+        raise Settings([f"code.arguments.revisions: {must}; correct it"])
+    for repository, name in zip(found, names, strict=True):
+        repository = repository._replace(source=repository.source._replace(revision=name))
         done = "is complete" if fetch(repository, open_store(root), volume if volume.is_dir() else None) else "was fetched before"
         print(f"{repository.source.text}: commit {repository.commit} {done}", flush=True)
     return 0
