@@ -27,6 +27,12 @@ class Repo:
         self.refs = {"main": "", "v1.0": "", "feature/new": ""}
         #: What the tree says in place of the truth, by path.
         self.lies: dict[str, dict[str, Any]] = {}
+        #: Headers that a mirror or proxy loses.
+        self.lost: set[str] = set()
+        #: Whether large files are offered by the Xet protocol, which this server does not have.
+        self.xet = False
+        #: The commit that the hub names, where it has not noticed a rewritten history.
+        self.stale: str | None = None
 
     @property
     def commit(self) -> str:
@@ -116,11 +122,18 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _api(self, parts: list[str]) -> None:
         name, what, revision = "/".join(parts[:3]), parts[3], "/".join(parts[4:])
+        if what == "xet-read-token":
+            return self._answer(404, b"{}", {})
         repo = self._find(name, revision)
         if repo is None:
             return
         if what == "revision":
-            facts = {"id": "/".join(parts[1:3]), "sha": repo.commit, "gated": "manual" if repo.gated else False, "private": False}
+            facts = {
+                "id": "/".join(parts[1:3]),
+                "sha": repo.stale or repo.commit,
+                "gated": "manual" if repo.gated else False,
+                "private": False,
+            }
             return self._json(facts | {"cardData": repo.card, "tags": [], "downloads": 0, "likes": 0, "siblings": []})
         first = int(parse_qs(urlsplit(self.path).query).get("cursor", ["0"])[0])
         paths = list(repo.files)[first : first + PAGE]
@@ -139,6 +152,10 @@ class _Handler(BaseHTTPRequestHandler):
             return self._answer(404, b"{}", {"X-Error-Code": "EntryNotFound", "X-Error-Message": "Entry not found"})
         entry, data = repo.entry(path), repo.files[path]
         about = {"X-Repo-Commit": repo.commit, "Accept-Ranges": "bytes"}
+        if repo.xet:
+            auth = f'<{self.hub.url}/api/{name}/xet-read-token/{repo.commit}>; rel="xet-auth"'
+            about |= {"X-Xet-Hash": "a" * 64, "Link": auth}
+        about = {key: value for key, value in about.items() if key not in repo.lost}
         if "lfs" not in entry:
             return self._answer(200, data, about | {"ETag": f'"{entry["oid"]}"'})
         large = {
@@ -146,7 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
             "X-Linked-Etag": f'"{entry["lfs"]["oid"]}"',
             "Location": f"{self.hub.cdn}/cdn/{name}/{path}",
         }
-        self._answer(302, b"", about | large)
+        self._answer(302, b"", about | {key: value for key, value in large.items() if key not in repo.lost})
 
     def _cdn(self, name: str, path: str) -> None:
         data = self.hub.repos[name].files[path]

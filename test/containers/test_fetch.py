@@ -39,12 +39,11 @@ def hub() -> Iterator[LoopbackHub]:
     served.close()
 
 
-def fetch(hub: LoopbackHub, tmp_path: Path, *words: str, token: str | None = None) -> "subprocess.CompletedProcess[str]":
+def fetch(hub: LoopbackHub, tmp_path: Path, *words: str, token: str | None = None, **variables: str) -> "subprocess.CompletedProcess[str]":
     env = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING"))}
     env |= {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "home"), "SAGEMAKER_BASE_DIR": str(tmp_path / "opt")}
     env |= {"PYTHONPATH": os.pathsep.join(str(ROOT / "containers" / part) for part in ("trainer", "driver"))}
-    if token:
-        env["HF_TOKEN"] = token
+    env |= variables | ({"HF_TOKEN": token} if token else {})
     command = [sys.executable, "-m", "slipway_trainer.fetch", *words]
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
 

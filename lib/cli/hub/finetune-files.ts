@@ -90,13 +90,29 @@ export function tokeniseText(job: Omit<Job, 'recipe'>, after: readonly string[])
 
 const afterSection = (after: readonly string[]): Section[] => (after.length > 0 ? [['', { after }]] : []);
 
-/** The run file of the training. @param maxCostUsd @default - no limit yet */
+/** The trainer, and what it leaves. */
+const codeSection = ({ method, lora }: Recipe, steps: number): Section => [
+  lora ? 'the model folder gets the merged weights, and the adapter for PEFT' : 'the model folder gets the weights',
+  {
+    code: {
+      source: 'builtin',
+      arguments: {
+        'learning-rate': (lora ? ADAPTERS : FULL)[method],
+        'warmup-steps': Math.ceil(steps * 0.03),
+        'weight-decay': 0,
+        'export-weights': true,
+        ...(lora && { 'export-adapter': true }),
+      },
+    },
+  },
+];
+
+/** The run file of the training, with its limits once they are known. */
 export function trainText(job: Job, cluster: Cluster, limits: Record<string, unknown> = {}): string {
   const { model, recipe, prefix } = job;
   const { method, lora, sequenceLength } = recipe;
   const globalBatchSize = batchOf(recipe, cluster);
   const steps = Math.max(1, Math.ceil(recipe.samples / globalBatchSize));
-  const rate = (lora ? ADAPTERS : FULL)[method];
   return runFileText(
     `Fine-tunes ${stringify(model.name).trim()}: ${lora ? `adapters of rank ${lora}` : 'all weights'}, ${method}.`,
     [
@@ -119,23 +135,7 @@ export function trainText(job: Job, cluster: Cluster, limits: Record<string, unk
           },
         },
       ],
-      [
-        lora
-          ? 'the model folder gets the merged weights, and the adapter for PEFT'
-          : 'the model folder gets the weights',
-        {
-          code: {
-            source: 'builtin',
-            arguments: {
-              'learning-rate': rate,
-              'warmup-steps': Math.ceil(steps * 0.03),
-              'weight-decay': 0,
-              'export-weights': true,
-              ...(lora && { 'export-adapter': true }),
-            },
-          },
-        },
-      ],
+      codeSection(recipe, steps),
       [
         '',
         {

@@ -4,12 +4,13 @@ machine too: with `--describe` to see what a hub has, with `--to` to copy it fro
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 from slipway_trainer.checkpoint.store import open_store
 from slipway_trainer.exits import Settings, TrainerError, complain
 from slipway_trainer.fetch.arguments import options
-from slipway_trainer.fetch.repository import Repository, find_repository, hub_errors, parse_source
+from slipway_trainer.fetch.repository import Repository, ask_hub, find_repository, parse_source
 from slipway_trainer.options import Text
 from slipway_trainer.tokenize.place import output_uri
 
@@ -35,6 +36,9 @@ def run(words: list[str], base: Path) -> int:
     if issues:
         raise Settings(issues)
     os.environ.update(_QUIET)
+    if os.environ.get("HF_ENDPOINT"):
+        # Xet asks servers of the hub itself, which mirrors do not have.
+        os.environ.setdefault("HF_HUB_DISABLE_XET", "1")
     try:
         import huggingface_hub  # noqa: F401
     except ImportError as error:
@@ -78,9 +82,8 @@ def _save(repository: Repository, folder: str) -> list[str]:
     small = [file.path for file in repository.files if file.bytes <= _SAVED_BYTES and not file.path.endswith(".safetensors")]
     if source.kind == "dataset":
         small = sorted(small, key=lambda path: ("train" not in path, path))[:1]
-    with hub_errors(source):
-        for path in small:
-            hf_hub_download(source.name, path, repo_type=source.kind, revision=repository.commit, local_dir=folder)
+    for path in small:
+        ask_hub(source, partial(hf_hub_download, source.name, path, repo_type=source.kind, revision=repository.commit, local_dir=folder))
     return small
 
 

@@ -1,20 +1,28 @@
 """What a hub says of a repository: commit, licence, files and their digests. Nothing that it says is trusted as a path."""
 
+import errno
 import re
-from collections.abc import Iterator, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from slipway_trainer.exits import TRY_AGAIN, Settings, TrainerError
 
+Answer = TypeVar("Answer")
 MOST_FILES = 20_000
 MOST_BYTES = 8 << 40
 #: Written last; a repository cannot bring its own.
 SOURCE_FILE = "SOURCE.json"
 _PATH = re.compile(r"[^\x00-\x1f\x7f\\]{1,512}")
+#: Before each further request to a busy hub. The library itself waits for some answers (429 of a file) and not for others.
+RETRY_SECONDS = (1.0, 5.0, 25.0)
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 #: Files at the top of a model that the trainer and the tokenise step read, and templates below it. Not pickles: loading one runs code.
 _OF_MODELS = ("*.safetensors", "*.json", "*.jinja", "*.txt", "*.model", "LICENSE*", "README.md")
@@ -74,12 +82,15 @@ def find_repository(source: Source, include: Sequence[str]) -> Repository:
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoFile
 
-    with hub_errors(source):
-        api = HfApi()
-        info = api.repo_info(source.name, repo_type=source.kind, revision=source.revision)
-        commit = str(info.sha)
-        listed = api.list_repo_tree(source.name, recursive=True, revision=commit, repo_type=source.kind)
-        files = [_file(entry) for entry in islice(listed, MOST_FILES + 1) if isinstance(entry, RepoFile)]
+    api = HfApi()
+    info = ask_hub(source, partial(api.repo_info, source.name, repo_type=source.kind, revision=source.revision))
+    commit = str(info.sha)
+
+    def listed() -> list[HubFile]:
+        tree = api.list_repo_tree(source.name, recursive=True, revision=commit, repo_type=source.kind)
+        return [_file(entry) for entry in islice(tree, MOST_FILES + 1) if isinstance(entry, RepoFile)]
+
+    files = ask_hub(source._replace(revision=f"{commit[:40]}, which the hub names for {source.revision}"), listed)
     issues = _unusable(commit, files)
     wanted = [file for file in files if any(fnmatchcase(file.path, pattern) for pattern in include)] if include else _default(source, files)
     if not wanted and not issues:
@@ -136,6 +147,23 @@ def _default(source: Source, files: Sequence[HubFile]) -> list[HubFile]:
     return [*top, *templates] if any(file.path.endswith(".safetensors") for file in top) else []
 
 
+class Busy(TrainerError):
+    """The hub could not answer now."""
+
+
+def ask_hub(source: Source, call: Callable[[], Answer]) -> Answer:
+    """Calls the hub, and again while it is busy. Raises Settings and TrainerError."""
+    for delay in RETRY_SECONDS:
+        try:
+            with hub_errors(source):
+                return call()
+        except Busy as error:
+            print(f"{error}; trying again in {delay:g} s", file=sys.stderr, flush=True)
+            time.sleep(delay)
+    with hub_errors(source):
+        return call()
+
+
 @contextmanager
 def hub_errors(source: Source) -> Iterator[None]:
     """Converts errors of the hub: those that a person must resolve to Settings, others to an error after which a job tries again."""
@@ -155,8 +183,16 @@ def hub_errors(source: Source) -> Iterator[None]:
     except errors.OfflineModeIsEnabled as error:
         raise Settings([f"{what} must be read from the hub, got HF_HUB_OFFLINE; remove that variable"]) from error
     except (OSError, errors.HTTPError) as error:
+        if isinstance(error.__cause__ or error, errors.FileMetadataError):
+            fix = "let the proxy or mirror pass the headers of the hub on, or name another as HF_ENDPOINT"
+            raise Settings([f"{what} must be served with the headers of a hub, got {_one_line(error)}; {fix}"]) from error
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            must = "must fit on the disk of this machine, of which a few files at a time need room"
+            raise Settings([f"{what} {must}, got {_one_line(error)}; raise compute.volumeSizeGiB, or name another TMPDIR"]) from error
         fix = "check the network, the proxy (HTTPS_PROXY) and HF_ENDPOINT"
-        raise TrainerError(TRY_AGAIN, f"{what} must be readable from {_endpoint()}, got {_one_line(error)}; {fix}") from error
+        status = getattr(getattr(error.__cause__ or error, "response", None), "status_code", 0)
+        kind = Busy if status == 429 or status >= 500 else TrainerError
+        raise kind(TRY_AGAIN, f"{what} must be readable from {_endpoint()}, got {_one_line(error)}; {fix}") from error
 
 
 def _endpoint() -> str:

@@ -3,9 +3,9 @@
 import hashlib
 import json
 import os
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,12 +13,10 @@ from urllib.parse import quote
 
 from slipway_trainer.checkpoint.store import Store, write_object
 from slipway_trainer.exits import TRY_AGAIN, TrainerError
-from slipway_trainer.fetch.repository import SOURCE_FILE, HubFile, Repository, Source, hub_errors
+from slipway_trainer.fetch.repository import SOURCE_FILE, HubFile, Repository, Source, ask_hub
 
 #: Files that are transferred at the same time; each is on the disk of this machine until it is stored.
 AT_ONCE = 4
-#: The library continues a file after a lost connection and waits for a busy hub (429), but gives up after other errors of the server.
-RETRY_SECONDS = (1.0, 5.0, 25.0)
 _CHUNK = 8 << 20
 
 
@@ -87,18 +85,8 @@ def _downloaded(repository: Repository, file: HubFile, scratch: Path) -> Path:
     from huggingface_hub import hf_hub_download
 
     source = repository.source
-    folder = scratch / source.kind
-    for delay in (*RETRY_SECONDS, None):
-        try:
-            with hub_errors(source):
-                found = hf_hub_download(source.name, file.path, repo_type=source.kind, revision=repository.commit, local_dir=folder)
-            return Path(os.path.realpath(found))
-        except TrainerError as error:
-            if error.code != TRY_AGAIN or delay is None:
-                raise
-            print(f"{error}; trying again", flush=True)
-            time.sleep(delay)
-    raise AssertionError("unreachable")
+    place = {"repo_type": source.kind, "revision": repository.commit, "local_dir": scratch / source.kind}
+    return Path(os.path.realpath(ask_hub(source, partial(hf_hub_download, source.name, file.path, **place))))
 
 
 def _chunks(path: Path) -> Iterator[bytes]:

@@ -96,14 +96,13 @@ def _shortened(text: str) -> str:
 
 
 def measured(files: Sequence[Path], reader: ExampleReader, count: int) -> dict[str, int]:
-    """The number of all rows, and of the first `count` of them: rows, examples, tokens, tokens with a loss, and tokens of the longest example.
-    Raises DataFailed with the position of an invalid row among them."""
+    """The number of all rows, and of the first `count` of them: rows, tokens, tokens with a loss, and tokens of the longest example. Raises
+    DataFailed with the position of an invalid row among them."""
     found = list(islice(examples(files, (0, 0), reader), count))
     each = [example for line in found for example in line.examples]
     return {
         "rows": sum(1 for file in files for _row in table_rows(file, 0)),
         "measured": len(found),
-        "examples": len(each),
         "tokens": sum(len(example.tokens) for example in each),
         "targets": sum(sum(example.targets) for example in each),
         "longest": max((len(example.tokens) for example in each), default=0),
