@@ -5,11 +5,10 @@ import type { Descriptor } from '../../core/config/descriptor';
 import { textTable } from '../../core/config/formats/text-table';
 import { hasErrors, type Issue, issue } from '../../core/config/issue';
 import type { RunSpec } from '../../core/config/run-spec';
-import type { RunPlan } from '../../core/planner/run/plan-run';
+import { planRun, type RunPlan } from '../../core/planner/run/plan-run';
 import { duration, usd } from '../../report/page/format';
 import { Refusal } from '../exit';
 import type { CheckedRun } from '../inputs';
-import { findPlan } from '../plan/plan';
 import type { Cluster } from './finetune-files';
 
 /** A cluster on which the training fits. */
@@ -50,15 +49,21 @@ export function chooseClusters(candidates: Candidates): Choice[] {
       const { total: needed, available } = found.plan.memoryGiB;
       if (!nearest || needed / available < nearest.needed / nearest.available)
         nearest = { name: `${cluster.instanceCount} x ${cluster.instanceType}`, needed, available };
-    } else if (!fits.some(({ cluster: one }) => one.instanceType === cluster.instanceType)) fits.push(found);
+    } else if (!fits.some(({ cluster: one }) => isAlike(one, cluster))) fits.push(found);
   }
   if (fits.length > 0) return fits;
-  throw new Refusal(refused[0] ?? [doesNotFit(candidates, nearest)]);
+  // What is wrong on every instance is the model's or the method's, not that of a type.
+  const other = refused.find((issues) => issues.some(({ rule }) => !rule.startsWith('guardrails/')));
+  throw new Refusal(nearest ? [doesNotFit(candidates, nearest)] : (other ?? refused[0] ?? [doesNotFit(candidates)]));
 }
+
+/** Sizes of a family with the same GPUs differ in what training hardly uses. */
+const isAlike = (a: Cluster, b: Cluster): boolean =>
+  a.gpus === b.gpus && a.instanceType.replace(/\.\w+$/, '') === b.instanceType.replace(/\.\w+$/, '');
 
 const doesNotFit = (
   { instanceType, descriptor }: Candidates,
-  nearest: { name: string; needed: number; available: number } | undefined,
+  nearest?: { name: string; needed: number; available: number },
 ) =>
   issue('finetune/fits', 'error', instanceType ? '--instance-type' : '--model', {
     must: `must fit on instances that ${descriptor.name} allows`,
@@ -94,7 +99,10 @@ const isTraining = ({ accelerator }: InstanceType): boolean => accelerator?.kind
 function planned({ text, check, descriptor }: Candidates, cluster: Cluster): Choice | Issue[] {
   const first = check(text(cluster));
   if (!first.run || hasErrors(first.issues)) return first.issues.filter(({ level }) => level === 'error');
-  const plan = findPlan(first.run, { region: descriptor.region, prices: descriptor.prices }) ?? null;
+  const found = planRun(first.run, { region: descriptor.region, prices: descriptor.prices });
+  // The planner has no model of CPUs, on which only small models are trained; every other refusal of it counts.
+  if (Array.isArray(found) && findInstanceType(cluster.instanceType)?.accelerator) return found;
+  const plan = Array.isArray(found) ? null : found;
   const usdPerHour = clusterUsdPerHour(first.run, descriptor)?.usd ?? null;
   if (plan && plan.fits !== 'fits') return { cluster, text: '', plan, usdPerHour };
   const whole = text(cluster, limitsOf(first.run, plan, usdPerHour, descriptor));

@@ -1,6 +1,6 @@
 import { isPinned, parseHubSource } from '../../config/formats/hub-source';
 import type { RunSpec } from '../../config/run-spec';
-import { type Finding, type Rule, when } from '../rule';
+import { type Finding, type Rule, type RuleContext, when } from '../rule';
 
 const SOURCE = 'docs/guides/fine-tune-a-hub-model.md';
 
@@ -41,11 +41,20 @@ const withoutInternet: Rule['check'] = (run, { descriptor }) =>
       path: 'code.source',
       must: 'must run in a network with internet access, or with a mirror in environmentVariables.HF_ENDPOINT',
       got: run.network.isolation ? 'network.isolation' : `${descriptor?.name} (vpc-locked)`,
-      fix: `copy it through this machine: ${sourcesOf(run)
-        .map((source) => `slipway fetch ${source.trim()} --local`)
-        .join('; ')}`,
+      fix: `copy it through this machine: ${localCommands(run, descriptor).join('; ')}`,
     },
   );
+
+/** Commands that copy the same repositories, by the names with which runs find them. */
+function localCommands(run: RunSpec, descriptor: RuleContext['descriptor']): string[] {
+  const names = String(run.code.arguments.revisions ?? '').split(',');
+  const place = descriptor ? ` --environment ${descriptor.name}/${descriptor.team}` : '';
+  return sourcesOf(run).map((text, i) => {
+    const [name = '', revision] = text.trim().split('@');
+    const written = names[i] || revision;
+    return `slipway fetch ${name}${written && written !== 'main' ? `@${written}` : ''}${place} --local`;
+  });
+}
 
 const ofFetchStep =
   (check: Rule['check']): Rule['check'] =>
