@@ -115,7 +115,15 @@ test.each([
 });
 
 const fetchCommand = (repository: object, more: object, ...words: string[]) => {
-  return runCli('fetch', 'hf:Qwen/Qwen3-8B', '--environment', descriptorFile(more), '--python', pythonOf(repository), ...words);
+  return runCli(
+    'fetch',
+    'hf:Qwen/Qwen3-8B',
+    '--environment',
+    descriptorFile(more),
+    '--python',
+    pythonOf(repository),
+    ...words,
+  );
 };
 
 test('fails: a gated repository without a secret, before anything is started', async () => {
@@ -125,9 +133,13 @@ test('fails: a gated repository without a secret, before anything is started', a
 
 test('fails: a network without internet, with the command for this machine', async () => {
   const { code, stderr } = await fetchCommand(REPOSITORY, { network: { mode: 'vpc-locked' } });
-  expect([code, stderr]).toEqual([1, expect.stringContaining(`slipway fetch hf:Qwen/Qwen3-8B --environment ${DESCRIPTOR.name}/${DESCRIPTOR.team} --local`)]);
-  for (const fact of ['14.9 GiB', 'apache-2.0', '$0.3680 per month', '6 min'])
-    expect(stderr).toContain(fact);
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringContaining(
+      `slipway fetch hf:Qwen/Qwen3-8B --environment ${DESCRIPTOR.name}/${DESCRIPTOR.team} --local`,
+    ),
+  ]);
+  for (const fact of ['14.9 GiB', 'apache-2.0', '$0.3680 per month', '6 min']) expect(stderr).toContain(fact);
 });
 
 test('fails: a prefix that the team may not write', async () => {
@@ -183,7 +195,9 @@ test('guardrails bound the choice, and its refusal names the nearest', () => {
   const refused = () => chosen(undefined, { allowedInstanceTypes: ['ml.g5.xlarge'], maxInstancesPerRun: 1 });
   expect(refused).toThrow(
     expect.objectContaining({
-      issues: [expect.objectContaining({ message: expect.stringMatching(/^--model: must fit .* GiB per GPU on 1 x ml/) })],
+      issues: [
+        expect.objectContaining({ message: expect.stringMatching(/^--model: must fit .* GiB per GPU on 1 x ml/) }),
+      ],
     }),
   );
 });
@@ -199,4 +213,3 @@ test.each([
   const { code, stderr } = await runCli('finetune', ...given, ...words);
   expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
 });
-

@@ -51,7 +51,10 @@ const finetuneWords = () => [
 test('a launch of what was not fetched is refused with the command that fetches it', async () => {
   const file = path.join(ROOT, 'test/fixtures/hub-run.yaml');
   const { code, stderr } = await deployed.slipwayAs(hub, 'launch', file, '--yes');
-  expect([code, stderr]).toEqual([1, expect.stringContaining('slipway fetch hf:small/llama --environment e2e/default')]);
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringContaining('slipway fetch hf:small/llama --environment e2e/default'),
+  ]);
 });
 
 test('one command fetches, tokenises and trains; a killed training continues, and leaves weights', async () => {
@@ -63,7 +66,10 @@ test('one command fetches, tokenises and trains; a killed training continues, an
     runs: { name: string; runId: string }[];
   };
   expect(files.map((file) => path.basename(file))).toEqual(['fetch.yaml', 'tokenise.yaml', 'train.yaml']);
-  expect([plan[0]?.instanceType, runs.map(({ name }) => name)]).toEqual(['ml.m5.xlarge', ['fetch', 'tokenise', 'train']]);
+  expect([plan[0]?.instanceType, runs.map(({ name }) => name)]).toEqual([
+    'ml.m5.xlarge',
+    ['fetch', 'tokenise', 'train'],
+  ]);
   expect(stderr).toContain('+ It is blue.<|im_end|>');
   const train = runs[2]?.runId ?? '';
   const { code, stdout: status, stderr: said } = await deployed.slipwayAs({}, 'status', train, '--wait', '--json');
@@ -73,7 +79,12 @@ test('one command fetches, tokenises and trains; a killed training continues, an
   expect(answer.attempts[1]?.firstStep).toBeGreaterThan(4);
   const lineage = (await slipway('status', train, '--lineage')).stdout;
   expect(lineage).toMatch(/teams\/default\/hub\/small\/llama\/[0-9a-f]{40}\//);
-  const outputs = await deployed.call(AWS, ['s3', 'ls', '--recursive', `s3://slipway-e2e-000000000000-us-west-2-artifacts/runs/default/${train}/output/`]);
+  const outputs = await deployed.call(AWS, [
+    's3',
+    'ls',
+    '--recursive',
+    `s3://slipway-e2e-000000000000-us-west-2-artifacts/runs/default/${train}/output/`,
+  ]);
   expect(outputs).toMatch(/model\.safetensors/);
   expect(outputs).toMatch(/adapter\/adapter_model\.safetensors/);
 });
@@ -85,8 +96,13 @@ test('fetched files are recorded, and nothing is fetched or launched twice from 
   const { stdout } = await slipway('fetch', 'hf:small/llama', '--python', PYTHON, '--json');
   expect(JSON.parse(stdout)).toMatchObject({ runId: null, licence: 'apache-2.0', gated: false });
   const again = await slipway(...finetuneWords(), '--dry-run');
-  expect(JSON.parse(again.stdout)).toMatchObject({ files: [expect.stringMatching(/tokenise/), expect.stringMatching(/train/)], runs: [] });
-  expect(readFileSync(path.join(deployed.folder, 'out/train.yaml'), 'utf8')).toMatch(/weights: hf:small\/llama@[0-9a-f]{40}/);
+  expect(JSON.parse(again.stdout)).toMatchObject({
+    files: [expect.stringMatching(/tokenise/), expect.stringMatching(/train/)],
+    runs: [],
+  });
+  expect(readFileSync(path.join(deployed.folder, 'out/train.yaml'), 'utf8')).toMatch(
+    /weights: hf:small\/llama@[0-9a-f]{40}/,
+  );
 });
 
 test('the files of a repository are copied through this machine with --local', async () => {

@@ -92,7 +92,7 @@ export function repositoryText(repository: Repository, folder: string): string {
       ['to', folder],
       ['size', `${bytesText(bytes)} in ${repository.files.length} files`],
       ['licence', repository.licence ?? 'not stated'],
-      ['gated', repository.gated ? 'yes: its terms bind whoever uses the copy' : 'no'],
+      ['gated', repository.gated ? 'yes: its terms apply to the copy' : 'no'],
       ['time', `about ${duration(secondsOf(bytes))} at ${ASSUMED_SPEED / 1e6} MB/s`],
       ['storage', `${usd((bytes / 1e9) * STANDING_PRICES.s3GbMonth)} per month (S3 Standard, us-west-2)`],
     ],

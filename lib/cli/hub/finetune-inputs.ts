@@ -90,7 +90,7 @@ export async function readData(text: string, method: 'sft' | 'dpo', place: Input
   const found = isHubSource(text)
     ? await hubFiles(requireDataset(text), place, 'data')
     : await s3Files('--data', text, place);
-  const rows = found.files.filter((file) => OF_DATA.test(file.path));
+  const rows = found.files.filter((file) => OF_DATA.test(file.path) && isPlain(file.path));
   const split = SPLITS[method].find((name) => rows.some((file) => file.path.includes(name)));
   const kept = split === undefined ? rows : rows.filter((file) => file.path.includes(split));
   const sample = found.repository
