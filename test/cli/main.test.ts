@@ -33,7 +33,7 @@ test('the verbs and their options are what scripts rely on', () => {
     plan: `${common} --search --search-libraries --html --by --calibrate`,
     report: `${common} --html --diff`,
     publish: `${common} --to --registry --inference-image --overwrite`,
-    launch: `${common} --dry-run --out --matrix --stop-when --smoke --fetch --run-id --at --after --preemptible --note --client-request-id --yes --wait --no-logs`,
+    launch: `${common} --dry-run --out --matrix --stop-when --smoke --fetch --python --run-id --at --after --preemptible --note --client-request-id --yes --wait --no-logs`,
     import: common,
     'tools schema': '--json',
     'tools completion': '',

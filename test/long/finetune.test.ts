@@ -105,6 +105,17 @@ test('fetched files are recorded, and nothing is fetched or launched twice from 
   );
 });
 
+test('launch --fetch fetches a revision that the team lacks, and waits for it', async () => {
+  const file = path.join(ROOT, 'test/fixtures/hub-run.yaml');
+  const tokens = readFileSync(path.join(deployed.folder, 'out/train.yaml'), 'utf8').match(/s3:\/\/\S+tokens\//)?.[0];
+  const values = ['model.weights=hf:small/llama@v1.0', `data[0].s3=${tokens}`].flatMap((one) => ['--set', one]);
+  const words = ['launch', file, '--fetch', '--yes', '--json', '--run-id', 'fetches', '--python', PYTHON, ...values];
+  const { stderr } = await slipway(...words);
+  expect(stderr).toMatch(/fetch-llama-\d{12}: fetches first/);
+  const { code, stdout } = await deployed.slipwayAs({}, 'status', 'fetches', '--wait', '--json');
+  expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ state: 'completed' })]);
+});
+
 test('the files of a repository are copied through this machine with --local', async () => {
   const words = ['fetch', 'hf:small/llama', '--to', HUB.replace('hub/', 'other/'), '--local'];
   await slipway(...words, '--python', PYTHON, '--yes');

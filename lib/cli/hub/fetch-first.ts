@@ -13,7 +13,7 @@ import type { Terminal } from '../terminal';
 import { checkedFetch } from './fetch';
 import { repositoryText } from './fetch-run';
 import { findFetched } from './fetched';
-import { describeRepository, type Repository } from './repository';
+import { describeRepository, type HubOptions, type Repository } from './repository';
 
 /** A launch whose missing repositories are fetched by a run before it. */
 export interface FetchFirst<T> {
@@ -26,7 +26,7 @@ export interface FetchFirst<T> {
  * Asks the hub for what a run file names and the team has not fetched: the run is checked with those commits, and waits for the run that
  * fetches them.
  */
-export async function fetchFirst<T extends CommonOptions>(
+export async function fetchFirst<T extends CommonOptions & HubOptions>(
   { text }: GivenFile,
   options: T,
   terminal: Terminal,
@@ -37,7 +37,7 @@ export async function fetchFirst<T extends CommonOptions>(
   for (const source of namedHubSources(text, options.set)) {
     const parsed = parseHubSource(source);
     if (parsed && !(await findFetched(parsed, descriptor)))
-      missing.push({ source, ...describeOnHub(source, descriptor, terminal) });
+      missing.push({ source, ...describeOnHub(source, options.python, descriptor, terminal) });
   }
   if (missing.length === 0) return { options };
   const token = value?.secrets?.HF_TOKEN;
@@ -60,6 +60,7 @@ export async function fetchFirst<T extends CommonOptions>(
 
 function describeOnHub(
   text: string,
+  python: string | undefined,
   descriptor: Descriptor,
   terminal: Terminal,
 ): { repository: Repository; found: FetchedCommit } {
@@ -68,7 +69,7 @@ function describeOnHub(
   const save = mkdtempSync(path.join(tmpdir(), 'slipway-hub-'));
   try {
     const isModel = source.kind === 'model';
-    const repository = describeRepository(source, isModel ? { save } : {});
+    const repository = describeRepository(source, { python, ...(isModel && { save }) });
     terminal.err(
       repositoryText(
         repository,

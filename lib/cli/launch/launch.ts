@@ -46,6 +46,8 @@ export interface LaunchOptions extends CommonOptions {
   matrix?: string[];
   /** Fetches what the run names and the team lacks first. */
   fetch?: boolean;
+  /** With `fetch`. @default python3 */
+  python?: string;
   /** Rule that stops runs of the matrix early: `loss > best * 1.1 after 500 steps`. */
   stopWhen?: string;
   /** A small run with the same code and strategy: true, or where to run it. */
