@@ -56,6 +56,7 @@ const RESEARCH = [
   'guides/pre-train',
   'guides/token-format',
   'guides/fine-tune',
+  'guides/fine-tune-a-hub-model',
   'guides/choose-a-layout',
   'guides/which-instance',
   'guides/capacity',

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Descriptor } from '../core/config/descriptor';
+import { type FetchedCommits, inlineHub } from '../core/config/inline-hub';
 import { hasErrors, type Issue } from '../core/config/issue';
 import { isEnvironmentFile, type Loaded, type LoadedRun, loadDescriptor, loadRun } from '../core/config/load';
 import type { RuleContext } from '../core/config/rule';
@@ -20,6 +21,8 @@ export interface CommonOptions {
   json?: boolean;
   /** Content of a `model.config` in S3, once it has been downloaded. */
   modelConfig?: FetchedConfig;
+  /** Commits of models and data sets of a hub, once they have been looked up. */
+  fetched?: FetchedCommits;
 }
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -97,7 +100,8 @@ export interface ReadRun {
 export function readRunFile({ file, text: given }: GivenFile, options: CommonOptions): ReadRun {
   if (isEnvironmentFile(given))
     throw new UsageError(`${file}: must be a run file, got an environment file; name one such as runs/starter.yaml`);
-  const { text, overrides } = withModelConfig(file, given, options.set, options.modelConfig);
+  const pinned = inlineHub(given, options.set ?? [], options.fetched ?? {});
+  const { text, overrides } = withModelConfig(file, pinned.text, pinned.overrides, options.modelConfig);
   const loaded = loadRun(text, overrides);
   const run = loaded.value ?? loaded.partial?.versions[0];
   return { text, overrides, loaded, code: run ? codeContext(run, file) : {} };

@@ -6,6 +6,7 @@ import { earlierVerb } from './earlier-verbs';
 import { environmentVerbs } from './environment/verbs';
 import { EXIT, UsageError } from './exit';
 import { namedVerbs } from './help-text';
+import { hubVerbs } from './hub/verbs';
 import { initVerbs } from './init/verbs';
 import { launchVerbs } from './launch/verbs';
 import { planVerbs } from './plan/verbs';
@@ -21,7 +22,7 @@ import { verifyVerbs } from './verify/verbs';
 const GROUPS: Readonly<Record<string, readonly ((cli: CommandLine) => void)[]>> = {
   Run: [planVerbs, launchVerbs, runVerbs],
   Environment: [initVerbs, environmentVerbs, platformVerbs, verifyVerbs],
-  Weights: [publishVerbs],
+  Weights: [hubVerbs, publishVerbs],
   Tools: [assistVerbs, sandboxVerbs],
 };
 

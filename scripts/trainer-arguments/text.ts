@@ -5,8 +5,10 @@ const TRAINER = path.join(__dirname, '../../containers/trainer');
 const PROGRAM = `
 import json
 from slipway_trainer.arguments import options
+from slipway_trainer.fetch.arguments import options as fetch_options
 from slipway_trainer.tokenize.arguments import options as tokenize_options
-print(json.dumps({"builtin": options().described(), "builtin-tokenize": tokenize_options().described()}))
+programs = {"builtin": options, "builtin-tokenize": tokenize_options, "builtin-fetch": fetch_options}
+print(json.dumps({name: options().described() for name, options in programs.items()}))
 `;
 
 const FAMILIES = `

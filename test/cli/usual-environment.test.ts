@@ -37,6 +37,8 @@ const READS: readonly string[][] = [
   ['report', 'r-1'],
   ['report', 'r-1', 'r-2', '--diff'],
   ['publish', 'r-1'],
+  ['fetch', 'hf:a/b'],
+  ['finetune', '--model', 'hf:a/b', '--data', 'a.jsonl', '--method', 'sft'],
   ['shell', 'r-1'],
   ['delete', 'r-1'],
   ['stop', 'r-1'],

@@ -402,7 +402,12 @@ esac
 
 @pytest.mark.parametrize(
     ("index", "left_out", "code"),
-    [("none", ["s3torchconnector", "py-spy"], 0), ("lacks-py-spy", ["py-spy"], 0), ("whole", [], 0), ("other-version", [], 1)],
+    [
+        ("none", ["s3torchconnector", "py-spy", "tokenizers", "huggingface_hub"], 0),
+        ("lacks-py-spy", ["py-spy"], 0),
+        ("whole", [], 0),
+        ("other-version", [], 1),
+    ],
 )
 def test_tools_are_left_out_only_without_an_index_that_has_them(tmp_path: Path, index: str, left_out: list, code: int) -> None:
     command(tmp_path, "python", PIP)

@@ -11,7 +11,11 @@ from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 from slipway_driver.tables import PROGRESS_FORMATS
 
 LAUNCHERS = ("torchrun", "mpi", "ray", "script")
-BUILTIN_MODULES = {"builtin": "slipway_trainer", "builtin-tokenize": "slipway_trainer.tokenize"}
+BUILTIN_MODULES = {
+    "builtin": "slipway_trainer",
+    "builtin-tokenize": "slipway_trainer.tokenize",
+    "builtin-fetch": "slipway_trainer.fetch",
+}
 
 
 @dataclass(frozen=True)

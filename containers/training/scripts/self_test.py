@@ -28,6 +28,8 @@ BAKED = {"FI_PROVIDER": "efa", "NCCL_PROTO": "simple"}
 TOOLS = {
     "s3torchconnector": "checkpoints in S3 use a slower client",
     "py-spy": "a hang is explained by the stacks of faulthandler only",
+    "tokenizers": "the tokenise step reads no tokenizer.json",
+    "huggingface_hub": "the fetch step does not run",
 }
 TORCH_PROBE = (
     "import json, torch\n"
@@ -38,9 +40,9 @@ TORCH_PROBE = (
     "        return version(name)\n"
     "    except PackageNotFoundError:\n"
     "        return None\n"
-    "tools = {'s3torchconnector': of('s3torchconnector'), 'py-spy': of('py-spy')}\n"
+    "tools = {name: of(name) for name in %r}\n"
     "print(json.dumps({'pytorch': torch.__version__, 'cuda': torch.version.cuda, 'nccl': nccl, 'tools': tools}))"
-)
+) % list(TOOLS)
 
 
 class Report(NamedTuple):

@@ -1,5 +1,6 @@
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import type { Descriptor } from '../../core/config/descriptor';
+import { placeOf } from '../../core/config/formats/hub-source';
 import { fillPlaceholders } from '../../core/config/formats/places';
 import { type Issue, issue } from '../../core/config/issue';
 import type { RunSpec } from '../../core/config/run-spec';
@@ -27,7 +28,7 @@ export async function missingData(run: RunSpec, descriptor: Descriptor): Promise
 function placesOf(run: RunSpec, descriptor: Descriptor): Place[] {
   const written = [
     ...run.data.map((channel, i) => ({ path: `data[${i}].s3`, uri: channel.s3 })),
-    { path: 'model.weights', uri: run.written.model?.weights },
+    { path: 'model.weights', uri: placeOf(run.written.model?.weights) },
   ];
   return written.flatMap(({ path, uri }) => {
     const runId = `${run.name}-000000000000`;

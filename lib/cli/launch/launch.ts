@@ -4,6 +4,7 @@ import { elasticSizes } from '../../core/rules/compute/elastic';
 import { findDescriptor } from '../environment/environment';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, UsageError } from '../exit';
+import type { FetchFirst } from '../hub/fetch-first';
 import {
   type CommonOptions,
   checkRead,
@@ -43,6 +44,10 @@ export interface LaunchOptions extends CommonOptions {
   logs?: boolean;
   /** `path=a,b,c`: one run per combination of values. */
   matrix?: string[];
+  /** Fetches what the run names and the team lacks first. */
+  fetch?: boolean;
+  /** With `fetch`. @default python3 */
+  python?: string;
   /** Rule that stops runs of the matrix early: `loss > best * 1.1 after 500 steps`. */
   stopWhen?: string;
   /** A small run with the same code and strategy: true, or where to run it. */
@@ -77,7 +82,8 @@ export async function launch(file: string, given: LaunchOptions, terminal: Termi
     );
   const startAt = startTime(given.at, Date.now());
   const source = readGiven(file);
-  const options = await withS3Config(source, withFileOptions(source, given));
+  const first = await missingFetch(source, withFileOptions(source, given), terminal);
+  const options = await withS3Config(source, first.options);
   const { descriptor, read } = await environmentOf(source, options);
   if (options.smoke) return (await import('./smoke.js')).launchSmoke(source, descriptor, options, terminal);
   if (options.matrix)
@@ -86,7 +92,19 @@ export async function launch(file: string, given: LaunchOptions, terminal: Termi
   for (const found of checked.issues) terminal.err(issueLine(found, file, checked.positionOf));
   const launched = { checked, file, descriptor };
   if (options.dryRun) return printDryRun(launched, options, terminal);
-  return submitRun(launched, { ...options, startAt }, terminal);
+  return submitRun(launched, { ...options, startAt, fetch: first.fetch }, terminal);
+}
+
+/** With `--fetch`, repositories of a hub that the run names and the team lacks are fetched by a run before it. */
+async function missingFetch(
+  source: GivenFile,
+  options: LaunchOptions,
+  terminal: Terminal,
+): Promise<FetchFirst<LaunchOptions>> {
+  if (!options.fetch) return { options };
+  if (options.smoke || options.matrix)
+    throw new UsageError('--fetch: must be used without --smoke and --matrix, got both; use slipway fetch first');
+  return (await import('../hub/fetch-first.js')).fetchFirst(source, options, terminal);
 }
 
 /** Converts options that set options of the run file to `--set`. Entries of `after` in the file are kept. */
@@ -150,7 +168,10 @@ async function printDryRun(
 
 async function submitRun(
   launched: LaunchedFile,
-  options: LaunchOptions & { startAt?: string },
+  {
+    fetch,
+    ...options
+  }: Omit<LaunchOptions, 'fetch'> & { startAt?: string; fetch?: FetchFirst<LaunchOptions>['fetch'] },
   terminal: Terminal,
 ): Promise<number> {
   const { checked, file, descriptor } = launched;
@@ -158,6 +179,7 @@ async function submitRun(
   mentionSmoke(checked.run, file, terminal);
   await preflightRun(checked.run, descriptor, terminal);
   const acceptsUnknownPrice = await confirmCost(checked.run, descriptor, options.yes ?? false, terminal);
+  if (fetch) await startFetch(fetch, launched, terminal);
   const answer = withoutOk(await submit(launched, { ...options, acceptsUnknownPrice }, terminal));
   if (!options.wait) {
     if (options.json) terminal.out(json(answer));
@@ -166,4 +188,18 @@ async function submitRun(
   }
   terminal.err(`${answer.runId}: ${answer.state}`);
   return waitForEnd(descriptor, answer.runId, { ...options, logs: options.logs ?? true }, terminal);
+}
+
+/** Starts the run that fetches, for which the launched run waits by its ID. */
+async function startFetch(fetch: LaunchedFile['checked'], launched: LaunchedFile, terminal: Terminal): Promise<void> {
+  const { checked, descriptor } = launched;
+  await preflightRun(fetch.run, descriptor, terminal);
+  const { runId } = await submit(
+    { checked: fetch, file: 'fetch.yaml', descriptor },
+    { acceptsUnknownPrice: false },
+    terminal,
+  );
+  terminal.err(`${runId}: fetches first`);
+  const after = checked.run.after.map((one) => (one === `latest:${fetch.run.name}` ? runId : one));
+  checked.overrides.push(`after=${JSON.stringify(after)}`);
 }

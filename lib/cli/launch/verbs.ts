@@ -22,6 +22,8 @@ export function launchVerbs(cli: CommandLine): void {
       'with --matrix and --wait: stop runs that fall behind, such as "loss > best * 1.1 after 500 steps"',
     )
     .option('--smoke [place]', 'first launch a small smoke run: in the account (default), or on CPUs in the sandbox')
+    .option('--fetch', 'first fetch the models and data sets of a hub that the run names and the team lacks')
+    .option('--python <file>', 'with --fetch: Python 3.10 or later on this machine, with huggingface_hub', 'python3')
     .option('--run-id <id>', 'run ID; default: <name>-<yymmddhhmmss>')
     .option('--at <time>', 'earliest start: a time, or a duration from now such as 6h')
     .option('--after <run>', 'start after this run has completed: a run ID, or latest:<name> (repeatable)', collect)

@@ -1,11 +1,10 @@
-import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import pc from 'picocolors';
 import type { RunSpec } from '../../core/config/run-spec';
 import { programArguments } from '../../core/job/job-file';
-import { packageRoot } from '../../shared/files/own-package';
-import { Refusal, UsageError } from '../exit';
+import { UsageError } from '../exit';
+import { runTrainerModule } from '../trainer-module';
 
 /** Options of the preview of data. */
 export interface PreviewOptions {
@@ -17,12 +16,9 @@ export interface PreviewOptions {
   html?: string;
   /** @default python3 */
   python?: string;
+  /** Number of rows whose tokens are counted; the last line is the result as JSON. @default - none */
+  measure?: number;
 }
-
-/** Prints the version of Python and the packages of its arguments that it lacks. */
-const PROBE =
-  'import sys, importlib.util as u; print("%d.%d" % sys.version_info[:2], *[n for n in sys.argv[1:] if u.find_spec(n) is None])';
-const OLDEST_MINOR = 10;
 
 /**
  * What the tokenise step of a run would train in the first rows of a file. The step itself renders and masks them, so this needs Python on
@@ -36,15 +32,14 @@ export function previewData(run: RunSpec | undefined, options: PreviewOptions, c
     );
   const words = [...programArguments(run), ...localFiles(run, options), '--data', options.data ?? ''];
   if (options.html) words.push('--html', options.html);
+  if (options.measure) words.push('--measure', String(options.measure));
   if (colours && pc.isColorSupported) words.push('--colours');
-  const python = options.python ?? 'python3';
-  requirePackages(python, options.tokenizer ? ['jinja2', 'tokenizers'] : ['jinja2']);
-  const env = { ...process.env, PYTHONPATH: path.join(packageRoot(), 'containers/trainer'), PYTHONUTF8: '1' };
-  const command = ['-B', '-m', 'slipway_trainer.tokenize.preview', ...words];
-  const { status, stdout, stderr } = spawnSync(python, command, { env, encoding: 'utf8', maxBuffer: 1 << 28 });
-  if (status === 0) return stdout.trimEnd();
-  const message = stderr.trimEnd().split('\n').at(-1)?.replace('slipway_trainer: error: ', '') ?? '';
-  throw new Refusal([{ rule: 'data/preview', level: 'error', path: '--data', message }]);
+  return runTrainerModule('tokenize.preview', words, {
+    python: options.python,
+    packages: options.tokenizer ? ['jinja2', 'tokenizers'] : ['jinja2'],
+    rule: 'data/preview',
+    path: '--data',
+  });
 }
 
 /** Arguments that replace paths in the container, which this machine does not have. */
@@ -63,17 +58,4 @@ function localFiles({ code, tokenizer = {} }: RunSpec, options: PreviewOptions):
       `--tokenizer: must have ${path.basename(chatTemplate)} beside it, got no ${beside}; copy it there`,
     );
   return [...words, '--chat-template', beside];
-}
-
-function requirePackages(python: string, packages: readonly string[]): void {
-  const { stdout, error } = spawnSync(python, ['-c', PROBE, ...packages], { encoding: 'utf8' });
-  const [version, ...missing] = error ? [] : stdout.trim().split(' ');
-  const isOld = Number(version?.split('.')[1]) < OLDEST_MINOR;
-  if (version && !isOld && missing.length === 0) return;
-  const got = version
-    ? `Python ${version}${missing.length > 0 ? ` without ${missing.join(' and ')}` : ''}`
-    : `no ${python}`;
-  throw new UsageError(
-    `--python: must be Python 3.${OLDEST_MINOR} or later with ${packages.join(' and ')}, got ${got}; install them (pip install ${packages.join(' ')}), or name another Python`,
-  );
 }

@@ -12,8 +12,8 @@ export interface ArgumentKind {
 
 /**
  * Arguments of built-in code, without dashes, and what they accept. `npm run trainer:arguments` writes them from the trainer's own
- * (containers/trainer/slipway_trainer/arguments.py and tokenize/arguments.py).
+ * (containers/trainer/slipway_trainer/arguments.py, tokenize/arguments.py and fetch/arguments.py).
  */
 export const BUILTIN_ARGUMENTS: Readonly<
-  Record<'builtin' | 'builtin-tokenize', Readonly<Record<string, ArgumentKind>>>
+  Record<'builtin' | 'builtin-tokenize' | 'builtin-fetch', Readonly<Record<string, ArgumentKind>>>
 > = listed;

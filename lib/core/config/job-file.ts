@@ -39,7 +39,7 @@ export interface JobFile {
   configHash: string;
   launcher: Launcher;
   processesPerHost: number;
-  /** `builtin`, `builtin-tokenize`, or a .py / .sh file or module inside the code archive. */
+  /** `builtin`, `builtin-tokenize`, `builtin-fetch`, or a .py / .sh file or module inside the code archive. */
   entryPoint: string;
   arguments: string[];
   /** The user's own variables, which take precedence over all others. */

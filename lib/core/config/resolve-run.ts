@@ -1,5 +1,6 @@
 import { acceleratorCount, defaultProcessesPerHost, findInstanceType, lacksBf16 } from '../catalog/instances/instances';
 import { CODE_IN_IMAGE } from './code-source';
+import { placeOf } from './formats/hub-source';
 import { resolveModel } from './run/resolve-model';
 import type { RunFile } from './run-file';
 import type {
@@ -67,7 +68,7 @@ export const startsByDriver = ({ kind, distribution }: Pick<RunSpec, 'kind' | 'd
   kind === 'processing' || distribution.contract === 'entrypoint';
 
 function builtinOf(source: string): RunSpec['code']['builtin'] {
-  return source === 'builtin' || source === 'builtin-tokenize' ? source : undefined;
+  return (['builtin', 'builtin-tokenize', 'builtin-fetch'] as const).find((name) => name === source);
 }
 
 function resolveCode(code: RunFile['code'], builtin: RunSpec['code']['builtin']): RunSpec['code'] {
@@ -83,13 +84,15 @@ function resolveCode(code: RunFile['code'], builtin: RunSpec['code']['builtin'])
   };
 }
 
-/** The built-in trainer streams its data; custom code decides itself how it reads. */
+/** The built-in trainer streams its data; custom code decides itself how it reads. A fetched data set is a folder in S3. */
 function resolveData(data: NonNullable<RunFile['data']>, builtin: RunSpec['code']['builtin']): RunSpec['data'] {
-  return data.map((channel) =>
-    builtin === 'builtin' && channel.s3 && !channel.inputMode
+  return data.map((given) => {
+    const place = placeOf(given.source);
+    const channel = place?.startsWith('s3://') ? { ...given, s3: given.s3 ?? place } : given;
+    return builtin === 'builtin' && channel.s3 && !channel.inputMode
       ? { ...channel, inputMode: 'FastFile' as const }
-      : channel,
-  );
+      : channel;
+  });
 }
 
 /** A spot job waits for capacity in addition to its run time. */

@@ -130,8 +130,8 @@ export interface RunSpec {
   };
   code: {
     source: string;
-    /** The built-in trainer or tokenise step: `builtin`, `builtin-tokenize`; undefined = custom code. */
-    builtin?: 'builtin' | 'builtin-tokenize';
+    /** The built-in trainer, tokenise or fetch step; undefined = custom code. */
+    builtin?: 'builtin' | 'builtin-tokenize' | 'builtin-fetch';
     entryPoint: string;
     arguments: NonNullable<Section<'code'>['arguments']>;
     requirements?: string;

@@ -18,6 +18,7 @@ import { CHECKPOINT_RULES } from './data/checkpoints';
 import { CODE_RULES } from './data/code';
 import { CONTAINER_RULES } from './data/container';
 import { DATA_RULES } from './data/data';
+import { HUB_RULES } from './data/hub';
 import { MIXTURE_RULES } from './data/mixture';
 import { PROCESSING_RULES } from './data/processing';
 import { PROGRESS_RULES } from './data/progress';
@@ -72,6 +73,7 @@ export const RULES: readonly Rule[] = [
   ...BUILTIN_LAYOUT_RULES,
   ...BUILTIN_MODEL_RULES,
   ...DATA_RULES,
+  ...HUB_RULES,
   ...MIXTURE_RULES,
   ...CHECKPOINT_RULES,
   ...LIMIT_RULES,

@@ -191,7 +191,7 @@ class Environment:
     ) -> tuple[Archive | None, dict[str, object] | None]:
         """The archive of a local folder, and the description of the code for `start`."""
         source = os.fspath(code) if code is not None else self._code_source(text, overrides)
-        if source is None or source in ("builtin", "builtin-tokenize", "image"):
+        if source is None or source in ("builtin", "builtin-tokenize", "builtin-fetch", "image"):
             return None, None
         if source.startswith("s3://"):
             if source.endswith("/"):

@@ -358,6 +358,7 @@ class _RunFileDataItem(TypedDict):
 
 class RunFileDataItem(_RunFileDataItem, total=False):
     s3: str
+    source: str
     inputMode: Literal["File", "FastFile", "Pipe"]
     s3DataType: Literal["S3Prefix", "ManifestFile", "AugmentedManifestFile"]
     s3DataDistribution: Literal["FullyReplicated", "ShardedByS3Key"]

@@ -38,7 +38,7 @@ def run(words: list[str], base: Path) -> int:
     asked = read_arguments(words)
     place = find_place(base, asked.data_channel, os.environ)
     tokenizer = load_tokenizer(asked.tokenizer, asked.end_of_text)
-    files = input_files(place.input)
+    files = input_files(place.input, asked.include)
     if not place.sharded:
         files = share(files, place.host, place.hosts)
     kind = "text" if asked.text_key else kind_of(files)

@@ -25,6 +25,7 @@ def options() -> Options:
     add("shard-tokens", Whole(1), 100_000_000)
     add("text-key", Text(), "", "the field with plain text in a .jsonl line; default: text")
     add("data-channel", Text(), "", "input with the text; default: the only input")
+    add("include", Text(), "", "patterns of the files of that input to read, separated by commas; default: all")
     return found
 
 

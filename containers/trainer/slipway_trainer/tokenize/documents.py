@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from slipway_trainer.exits import DataFailed, Settings
+from slipway_trainer.fetch.repository import SOURCE_FILE
 from slipway_trainer.tokenize.examples import KINDS, Example, ExampleReader
 from slipway_trainer.tokenize.formats import shape_of
 from slipway_trainer.tokenize.rows import TABLES, UNREADABLE, has_rows, kind, opened, readable, rows
@@ -50,15 +52,18 @@ def _is_binary(path: Path) -> bool:
     return b"\0" in head or head.startswith(_MAGIC)
 
 
-def input_files(folder: Path) -> list[Path]:
-    """All files below `folder`, sorted by name, except hidden files (incomplete downloads), markers such as Spark's _SUCCESS, and
-    descriptions of Hugging Face datasets.
+def input_files(folder: Path, include: str = "") -> list[Path]:
+    """The files below `folder` whose names match one of the patterns, sorted by name, except hidden files (incomplete downloads), markers
+    such as Spark's _SUCCESS, the record of a fetched repository, and descriptions of Hugging Face datasets.
 
     Raises Settings with the names of files that would be noise in the training data: binary ones, and beside records any others than
     `.txt`, such as README.md, LICENSE or a .csv table.
     """
+    patterns = [pattern.strip() for pattern in include.split(",") if pattern.strip()] or ["*"]
     found = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".") and not _is_marker(path))
-    files = sorted(found, key=lambda path: path.relative_to(folder).as_posix())
+    named = {path.relative_to(folder).as_posix(): path for path in found}
+    kept = [name for name in sorted(named) if name != SOURCE_FILE and any(fnmatchcase(name, pattern) for pattern in patterns)]
+    files = [named[name] for name in kept]
     if any(path.suffix == ".arrow" for path in files):
         files = [path for path in files if path.name not in _DESCRIPTIONS]
     must = "must contain text, .jsonl or .json files, those compressed with gzip (.gz) or zstd (.zst), or .parquet and .arrow tables"

@@ -38,6 +38,11 @@ def _distribution(config: Mapping[str, Any], channel: str) -> str:
     return ""
 
 
+def output_uri(config: Path) -> str:
+    """Where the service copies the output of a processing job, from its folder of configuration; '' outside of one."""
+    return _output_uri(_read(config / "processingjobconfig.json"))
+
+
 def _output_uri(config: Mapping[str, Any]) -> str:
     outputs = (config.get("ProcessingOutputConfig") or {}).get("Outputs", [])
     return str((outputs[0].get("S3Output") or {}).get("S3Uri", "")) if outputs else ""

@@ -5,6 +5,7 @@ PyTorch, only `jinja2`, and `tokenizers` for a tokenizer.json.
 """
 
 import html
+import json
 import sys
 from collections.abc import Sequence
 from itertools import groupby, islice
@@ -17,6 +18,7 @@ from slipway_trainer.tokenize.arguments import options
 from slipway_trainer.tokenize.documents import examples, input_files, kind_of
 from slipway_trainer.tokenize.examples import ExampleReader
 from slipway_trainer.tokenize.reader import open_reader
+from slipway_trainer.tokenize.rows import rows as table_rows
 from slipway_trainer.tokenize.tokenizers import Tokenizer, load_tokenizer
 
 #: Name of a host's page beside the shards.
@@ -93,12 +95,27 @@ def _shortened(text: str) -> str:
     return "".join(one if one.isprintable() or one in "\n\t" else repr(one)[1:-1] for one in text)
 
 
+def measured(files: Sequence[Path], reader: ExampleReader, count: int) -> dict[str, int]:
+    """The number of all rows, and of the first `count` of them: rows, tokens, tokens with a loss, and tokens of the longest example. Raises
+    DataFailed with the position of an invalid row among them."""
+    found = list(islice(examples(files, (0, 0), reader), count))
+    each = [example for line in found for example in line.examples]
+    return {
+        "rows": sum(1 for file in files for _row in table_rows(file, 0)),
+        "measured": len(found),
+        "tokens": sum(len(example.tokens) for example in each),
+        "targets": sum(sum(example.targets) for example in each),
+        "longest": max((len(example.tokens) for example in each), default=0),
+    }
+
+
 def run(words: list[str]) -> int:
     """Shows the first rows of `--data`, a file or folder; returns the exit code."""
     known = options()
     known.add("data", Text(), "", "file or folder with rows")
     known.add("rows", Whole(1), 3, "number of rows to show")
     known.add("html", Text(), "", "file for a page")
+    known.add("measure", Whole(0), 0, "number of first rows whose tokens are counted; the last line is the result as JSON")
     known.add_flag("colours", "write the colours of a terminal")
     issues: list[str] = []
     asked = known.read(words, issues)
@@ -117,6 +134,8 @@ def run(words: list[str]) -> int:
     print("\n".join([as_text(rows, asked.colours), *(f"note: {note}" for note in reader.notes)]))
     if asked.html:
         Path(asked.html).write_text(as_page(rows), encoding="utf-8")
+    if asked.measure:
+        print(json.dumps({"kind": kind} | measured(files, open_reader(kind, asked, tokenizer), asked.measure)))
     return 0
 
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { channelName, count, fileSystemId, s3Uri, text, words } from './formats';
+import { HUB_DATASET } from '../formats/hub-source';
+import { channelName, count, fileSystemId, hubSource, s3Uri, text, words } from './formats';
 
 const fileSystem = (kind: string, directory: string) =>
   z
@@ -32,9 +33,16 @@ export const channel = z
     }),
     s3: s3Uri.optional().meta({
       description:
-        'S3 prefix or manifest. The placeholders `{dataBucket}`, `{checkpointBucket}`, `{team}` and `{runId}` are replaced. Give this, `fsxLustre` or `efs`. Default: none.',
+        'S3 prefix or manifest. The placeholders `{dataBucket}`, `{checkpointBucket}`, `{team}` and `{runId}` are replaced. Give this, `source`, `fsxLustre` or `efs`. Default: none.',
       examples: ['s3://{dataBucket}/c4-tokens/'],
     }),
+    source: hubSource(HUB_DATASET, 'hf:datasets/HuggingFaceH4/no_robots')
+      .optional()
+      .meta({
+        description:
+          'Data set of a hub that `slipway fetch` has copied, instead of `s3`: `hf:datasets/ORG/NAME[@REVISION]`. A launch replaces the revision by the fetched commit. Default: none.',
+        examples: ['hf:datasets/HuggingFaceH4/no_robots'],
+      }),
     inputMode: z.enum(['File', 'FastFile', 'Pipe']).optional().meta({
       description:
         'Input mode of S3 data: copied before the start (File), read on demand as files (FastFile), or streamed (Pipe). Default: FastFile for the built-in trainer, File for user code.',

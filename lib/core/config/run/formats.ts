@@ -20,6 +20,9 @@ export const s3Uri = z
     /^s3:\/\/(\{[a-zA-Z]+\}|[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(\/|$)/,
     'must be an S3 URI such as s3://bucket/prefix/ or s3://{dataBucket}/prefix/',
   );
+/** A repository of a hub. */
+export const hubSource = (form: RegExp, example: string) =>
+  z.string().max(420).regex(form, `must be a repository of a hub such as ${example}`);
 /** Name of a channel, in the format of SageMaker. */
 export const channelName = z
   .string()

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { HUB_MODEL } from '../formats/hub-source';
 import { architecture } from './architecture';
-import { s3Uri, text } from './formats';
+import { hubSource, s3Uri, text } from './formats';
 
 /** Section `model`. */
 export const model = z.strictObject({
@@ -14,10 +15,16 @@ export const model = z.strictObject({
       'A Hugging Face config.json, instead of a `preset`: a path relative to the run file, an S3 URI (read with `--environment`), or the content of the file. Default: none.',
     examples: ['./config.json', 's3://{dataBucket}/weights/qwen3-8b/config.json'],
   }),
-  weights: s3Uri.optional().meta({
-    description: 'Pretrained weights (safetensors) in S3 to start from. Default: random initialization.',
-    examples: ['s3://{dataBucket}/weights/llama3-8b/'],
-  }),
+  weights: z
+    .union([hubSource(HUB_MODEL, 'hf:Qwen/Qwen3-8B'), s3Uri], {
+      error: 'must be an S3 URI such as s3://{dataBucket}/prefix/, or a model of a hub such as hf:Qwen/Qwen3-8B',
+    })
+    .optional()
+    .meta({
+      description:
+        'Pretrained weights (safetensors) to start from: in S3, or a model of a hub that `slipway fetch` has copied, `hf:ORG/NAME[@REVISION]`. A launch replaces the revision by the fetched commit, whose config.json is the model unless the file names another. Default: random initialization.',
+      examples: ['s3://{dataBucket}/weights/llama3-8b/', 'hf:Qwen/Qwen3-8B'],
+    }),
   architecture: architecture.optional().meta({
     description: 'Dimensions of a decoder-only transformer, instead of a `preset` or a `config`. Default: none.',
     examples: [

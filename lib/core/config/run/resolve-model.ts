@@ -1,4 +1,5 @@
 import { findModel } from '../../catalog/models';
+import { placeOf } from '../formats/hub-source';
 import { readModelConfig } from '../model-config';
 import type { RunFile } from '../run-file';
 import type { ModelSpec } from '../run-spec';
@@ -10,7 +11,7 @@ export function resolveModel(file: RunFile): ModelSpec | undefined {
   if (!given || !shape) return undefined;
   return {
     preset: given.preset,
-    weights: given.weights,
+    weights: placeOf(given.weights),
     architecture: {
       kvHeads: shape.attentionHeads,
       headSize: Math.floor(shape.hiddenSize / shape.attentionHeads),

@@ -6,14 +6,14 @@ import { CODE_FOLDER_RULES, toolkitRequirements } from './code-folder';
 function builtin(run: RunSpec): Finding[] {
   const { builtin: name, requirements } = run.code;
   if (!name) return [];
-  const wrong = run.kind === 'training' ? name === 'builtin-tokenize' : name === 'builtin';
+  const wrong = (run.kind === 'training') !== (name === 'builtin');
   return [
     ...when(wrong, {
       path: 'code.source',
       must:
         run.kind === 'training'
           ? 'must be builtin or custom code for a training run'
-          : 'must be builtin-tokenize or custom code for a processing run',
+          : 'must be builtin-tokenize, builtin-fetch or custom code for a processing run',
       got: name,
       fix: run.kind === 'training' ? 'use builtin, or kind: processing' : 'use builtin-tokenize',
     }),

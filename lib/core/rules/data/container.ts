@@ -54,7 +54,7 @@ function whole(run: RunSpec): Finding[] {
   return [
     ...when(run.kind === 'processing', {
       path: 'code.source',
-      must: 'must be builtin-tokenize or custom code for a processing run',
+      must: 'must be builtin-tokenize, builtin-fetch or custom code for a processing run',
       got: CODE_IN_IMAGE,
       fix: 'use a folder with the program, or kind: training',
     }),

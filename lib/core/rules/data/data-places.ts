@@ -1,4 +1,5 @@
 import { isArchiveInS3 } from '../../config/code-source';
+import { placeOf } from '../../config/formats/hub-source';
 import { allowedPlaces, fillPlaceholders, mayUsePlace, type PlaceUse } from '../../config/formats/places';
 import { orList } from '../../config/issue';
 import type { RunSpec } from '../../config/run-spec';
@@ -17,7 +18,7 @@ function s3Uris(run: RunSpec): { path: string; uri: string }[] {
     ['checkpoints.s3', written.checkpoints?.s3],
     ['checkpoints.startFrom', written.checkpoints?.startFrom],
     ['output.s3', written.output?.s3],
-    ['model.weights', written.model?.weights],
+    ['model.weights', placeOf(written.model?.weights)],
   ];
   return candidates.flatMap(([path, uri]) => (uri === undefined ? [] : [{ path, uri }]));
 }
@@ -52,7 +53,7 @@ function usedPlaces({ kind, data, code, written }: RunSpec): UsedPlace[] {
   return [
     // Models of a hub are in a bucket of AWS; the hub itself is checked below.
     ...data.map((c, i) => ({ path: `data[${i}].s3`, uri: c.hubContentArn ? undefined : c.s3, use: 'read' as const })),
-    { path: 'model.weights', uri: written.model?.weights, use: 'read' },
+    { path: 'model.weights', uri: placeOf(written.model?.weights), use: 'read' },
     { path: 'code.source', uri: isArchiveInS3(code.source) ? code.source : undefined, use: 'read' },
     { path: 'checkpoints.s3', uri: written.checkpoints?.s3, use: 'checkpoints' },
     { path: 'checkpoints.startFrom', uri: written.checkpoints?.startFrom, use: 'checkpoints' },

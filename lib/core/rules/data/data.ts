@@ -1,3 +1,4 @@
+import { placeOf } from '../../config/formats/hub-source';
 import { orList } from '../../config/issue';
 import type { ChannelSpec, RunSpec } from '../../config/run-spec';
 import { api, type Finding, guide, type Rule, type RuleContext, when } from '../rule';
@@ -7,10 +8,13 @@ import { DATA_PLACE_RULES } from './data-places';
 
 function oneSource(run: RunSpec): Finding[] {
   return eachChannel(run, (channel, at) => {
-    const given = (['s3', 'fsxLustre', 'efs'] as const).filter((key) => channel[key] !== undefined);
+    // The folder of a fetched data set has been filled in.
+    const { s3, ...others } = channel;
+    const written = s3 === undefined || s3 === placeOf(channel.source) ? others : channel;
+    const given = (['s3', 'source', 'fsxLustre', 'efs'] as const).filter((key) => key in written);
     return when(given.length !== 1, {
       path: at,
-      must: 'must set exactly one of s3, fsxLustre or efs',
+      must: 'must set exactly one of s3, source, fsxLustre or efs',
       got: given.length === 0 ? 'none' : given,
       fix: 'keep one',
     });

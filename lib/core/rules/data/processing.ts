@@ -157,7 +157,7 @@ function inputs(run: RunSpec): Finding[] {
       fix: 'combine related data under one prefix',
     }),
     ...run.data.flatMap((channel, i) => [
-      ...when(channel.s3 === undefined, {
+      ...when(channel.s3 === undefined && channel.source === undefined, {
         path: `data[${i}]`,
         must: 'must be in S3 for a processing run',
         got: channel.channel,

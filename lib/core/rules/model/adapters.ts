@@ -43,7 +43,7 @@ function targetFindings(run: RunSpec, targets: readonly string[], shape: ModelSh
 }
 
 function adapterFindings(run: RunSpec): Finding[] {
-  const { code, training, model, checkpoints, distribution } = run;
+  const { code, training, model, checkpoints, distribution, written } = run;
   const { lora } = training;
   if (!lora)
     return when(exportsAdapter(run), {
@@ -54,7 +54,7 @@ function adapterFindings(run: RunSpec): Finding[] {
     });
   if (code.builtin !== 'builtin') return [builtinOnly('training.lora')];
   return [
-    ...when(!model?.weights && !checkpoints.startFrom, {
+    ...when(!written.model?.weights && !checkpoints.startFrom, {
       path: 'training.lora',
       must: 'must be used with model.weights or checkpoints.startFrom',
       fix: 'add model.weights',

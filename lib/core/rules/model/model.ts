@@ -1,5 +1,6 @@
 import { findModel, MODEL_NAMES } from '../../catalog/models';
 import { nearest } from '../../catalog/nearest';
+import { isHubSource } from '../../config/formats/hub-source';
 import { orList } from '../../config/issue';
 import { readModelConfig } from '../../config/model-config';
 import type { RunSpec } from '../../config/run-spec';
@@ -28,7 +29,8 @@ function named(run: RunSpec): Finding[] {
       got: 'both',
       fix: 'keep one of the two',
     }),
-    ...when(ways.length === 0, {
+    // That of a model of a hub is inserted with its commit (data/hub-commit).
+    ...when(ways.length === 0 && !isHubSource(given.weights), {
       path: 'model',
       must: 'must contain a preset, a config or an architecture',
       fix: 'add preset: llama3-8b',

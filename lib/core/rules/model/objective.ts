@@ -57,7 +57,7 @@ function preferences(run: RunSpec): Finding[] {
     });
   const weightOfZ = Number(given['z-loss'] ?? 0);
   return [
-    ...when(!run.model?.weights, {
+    ...when(!run.written.model?.weights, {
       path: 'model.weights',
       level: 'warning',
       must: 'must be set with objective dpo: random weights are not a useful reference model',

@@ -1,0 +1,1 @@
+"""Fetches models and data sets of a hub into S3."""

@@ -1,0 +1,12 @@
+"""Command line arguments of the fetch step, set in a run file as `code.arguments`."""
+
+from slipway_trainer.options import Options, Text
+
+
+def options() -> Options:
+    """The options of the fetch step."""
+    found = Options("builtin-fetch", __doc__)
+    found.add("source", Text(), "", "hf:ORG/NAME[@REVISION] or hf:datasets/ORG/NAME[@REVISION]; several are separated by commas")
+    found.add("revisions", Text(), "", "names of the commits in source, in its order: the branches or tags by which runs find them")
+    found.add("include", Text(), "", "patterns of file names, separated by commas; default: the files that training reads")
+    return found

@@ -1,0 +1,95 @@
+"""Copies the files of a repository into a store, each once, and records them."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import quote
+
+from slipway_trainer.checkpoint.store import Store, write_object
+from slipway_trainer.exits import TRY_AGAIN, TrainerError
+from slipway_trainer.fetch.repository import SOURCE_FILE, HubFile, Repository, Source, ask_hub
+
+#: Files that are transferred at the same time; each is on the disk of this machine until it is stored.
+AT_ONCE = 4
+_CHUNK = 8 << 20
+
+
+def reference(source: Source) -> str:
+    """Name of the object that holds the commit of a revision. No organisation begins with a dot."""
+    return f".refs/{source.kind}s/{source.name}/{quote(source.revision, safe='')}"
+
+
+def fetch(repository: Repository, store: Store, disk: Path | None) -> bool:
+    """Stores the files that the store lacks, then their record; returns whether anything was missing. `store`: the root of all fetched
+    files. `disk`: folder with room for AT_ONCE files; None = that of temporary files."""
+    source, folder = repository.source, repository.folder
+    record = read_record(store, repository)
+    known = {file["path"]: file for file in record["files"]}
+    missing = [file for file in repository.files if file.path not in known]
+    sizes = {found.name.removeprefix(f"{folder}/"): found.bytes for found in store.list(f"{folder}/")} if missing else {}
+    with TemporaryDirectory(prefix="slipway-fetch-", dir=disk) as scratch, ThreadPoolExecutor(AT_ONCE) as pool:
+        entries = pool.map(lambda file: _stored(repository, file, sizes.get(file.path), store, Path(scratch)), missing)
+        for number, entry in enumerate(entries, 1):
+            known[entry["path"]] = entry
+            print(f"{source.text}: {entry['path']} ({number} of {len(missing)}, {entry['bytes']:,} bytes)", flush=True)
+    if missing:
+        facts = {"source": source.text.partition("@")[0], "revision": source.revision, "commit": repository.commit}
+        facts |= {"licence": repository.licence, "gated": repository.gated, "files": [known[path] for path in sorted(known)]}
+        write_object(store, f"{folder}/{SOURCE_FILE}", json.dumps(facts, indent=1).encode())
+    for name in {reference(source), reference(source._replace(revision=repository.commit))}:
+        write_object(store, name, repository.commit.encode())
+    return bool(missing)
+
+
+def read_record(store: Store, repository: Repository) -> dict[str, Any]:
+    """The record of earlier fetches of a commit; one without files if there is none."""
+    name = f"{repository.folder}/{SOURCE_FILE}"
+    return {"files": []} if store.size(name) is None else json.loads(store.read(name))
+
+
+def _stored(repository: Repository, file: HubFile, size: int | None, store: Store, scratch: Path) -> dict[str, Any]:
+    """Transfers one file. A large one that an earlier start stored is not read again: objects become visible after their digest was
+    compared."""
+    entry = {"path": file.path, "bytes": file.bytes}
+    if file.sha256 is not None and size == file.bytes:
+        return entry | {"sha256": file.sha256}
+    path = _downloaded(repository, file, scratch)
+    if path.stat().st_size != file.bytes:
+        raise _broken(repository, file, f"{file.bytes} bytes", f"{path.stat().st_size}")
+    blob = hashlib.sha1(b"blob %d\0" % file.bytes, usedforsecurity=False)
+    writer = store.open(f"{repository.folder}/{file.path}")
+    large = hashlib.sha256()
+    for chunk in _chunks(path):
+        writer.write(chunk)
+        large.update(chunk)
+        blob.update(chunk)
+    stated, found = (file.blob, blob.hexdigest()) if file.sha256 is None else (file.sha256, large.hexdigest())
+    if stated != found:
+        writer.abort()
+        raise _broken(repository, file, f"digest {stated}", found)
+    path.unlink()
+    return entry | {"sha256": writer.close().sha256}
+
+
+def _broken(repository: Repository, file: HubFile, must: str, got: str) -> TrainerError:
+    return TrainerError(TRY_AGAIN, f"source: {repository.source.text} {file.path} must have {must}, got {got}; fetch it again")
+
+
+def _downloaded(repository: Repository, file: HubFile, scratch: Path) -> Path:
+    from huggingface_hub import hf_hub_download
+
+    source = repository.source
+    place = {"repo_type": source.kind, "revision": repository.commit, "local_dir": scratch / source.kind}
+    return Path(os.path.realpath(ask_hub(source, partial(hf_hub_download, source.name, file.path, **place))))
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as handle:
+        while chunk := handle.read(_CHUNK):
+            yield chunk

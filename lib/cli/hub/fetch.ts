@@ -1,0 +1,149 @@
+import { S3Client } from '@aws-sdk/client-s3';
+import type { Descriptor } from '../../core/config/descriptor';
+import { HUB_ROOT, type HubSource, hubFolder, parseHubSource } from '../../core/config/formats/hub-source';
+import { fillPlaceholders, mayUsePlace } from '../../core/config/formats/places';
+import { issue } from '../../core/config/issue';
+import type { RunSpec } from '../../core/config/run-spec';
+import { teamKeyVariable } from '../../core/job/team-key';
+import { ask } from '../ask';
+import { calling } from '../aws-errors';
+import { findDescriptor } from '../environment/environment';
+import { preflightRun } from '../environment/preflight';
+import { EXIT, Refusal, UsageError } from '../exit';
+import { type CheckedRun, type CommonOptions, checkRunFile, requireChecked, requireSupported } from '../inputs';
+import { confirmCost } from '../launch/confirm';
+import { submit } from '../launch/submit';
+import { waitForEnd } from '../runs/wait';
+import { json, type Terminal } from '../terminal';
+import { runTrainerModule } from '../trainer-module';
+import { fetchRunText, repositoryText } from './fetch-run';
+import { findFetched } from './fetched';
+import { describeRepository, HUB_MODULE, type HubOptions, pinnedText, type Repository, totalBytes } from './repository';
+
+/** Options of `slipway fetch`. */
+export interface FetchOptions extends CommonOptions, HubOptions {
+  /** Prefix in S3 for the folders of repositories. */
+  to?: string;
+  /** Patterns of file names. */
+  include?: string[];
+  /** Copies through this machine. */
+  local?: boolean;
+  yes?: boolean;
+  wait?: boolean;
+}
+
+/** The parts of a source; throws a UsageError for other text. */
+export function requireHubSource(option: string, text: string): HubSource {
+  const source = parseHubSource(text);
+  if (source) return source;
+  throw new UsageError(
+    `${option}: must be hf:ORG/NAME[@REVISION] or hf:datasets/ORG/NAME[@REVISION], got ${text}; correct it`,
+  );
+}
+
+/** `slipway fetch SOURCE`: copies a repository of a hub to the data bucket of a team, once, in the account or through this machine. */
+export async function fetchSource(text: string, options: FetchOptions, terminal: Terminal): Promise<number> {
+  const source = requireHubSource('source', text);
+  const descriptor = await findDescriptor(options);
+  const root = rootOf(options.to, descriptor);
+  const repository = describeRepository(source, options);
+  const folder = fillPlaceholders(hubFolder({ ...source, revision: repository.commit }, root), { descriptor });
+  const answer = { source: pinnedText(repository), commit: repository.commit, uri: folder };
+  const { licence, gated } = repository;
+  const facts = { ...answer, bytes: totalBytes(repository), files: repository.files.length, licence, gated };
+  terminal.err(repositoryText(repository, folder));
+  if (await isComplete(repository, descriptor, root)) {
+    terminal.err(`${answer.source}: was fetched before; nothing is copied`);
+    if (options.json) terminal.out(json({ ...facts, runId: null }));
+    return EXIT.done;
+  }
+  if (options.local) return fetchLocally(repository, { ...options, root, descriptor }, facts, terminal);
+  const checked = checkedFetch([repository], options, descriptor, root);
+  await preflightRun(checked.run, descriptor, terminal);
+  const acceptsUnknownPrice = await confirmCost(checked.run, descriptor, options.yes ?? false, terminal);
+  const { runId } = await submit(
+    { checked, file: 'fetch.yaml', descriptor },
+    { ...options, acceptsUnknownPrice },
+    terminal,
+  );
+  if (options.json && !options.wait) terminal.out(json({ ...facts, runId }));
+  if (options.wait) return waitForEnd(descriptor, runId, { ...options, logs: true }, terminal);
+  terminal.err(`${runId}: slipway status ${runId} --wait to follow it`);
+  return EXIT.done;
+}
+
+/** The checked run that fetches repositories; throws a Refusal for a network without internet, and for a gated repository without a token. */
+export function checkedFetch(
+  repositories: readonly Repository[],
+  options: CommonOptions & { include?: readonly string[] },
+  descriptor: Descriptor,
+  root = HUB_ROOT,
+): CheckedRun & { run: RunSpec } {
+  const text = fetchRunText(repositories, root, options.include ?? [], process.env);
+  const { json: asJson, region, set } = options;
+  const checked = requireChecked(checkRunFile({ file: 'fetch.yaml', text }, { json: asJson, region, set }, descriptor));
+  requireSupported(checked);
+  const locked = repositories.filter(({ gated }) => gated && checked.run.secrets?.HF_TOKEN === undefined);
+  if (locked.length > 0) throw new Refusal(locked.map(withoutToken));
+  return checked;
+}
+
+const withoutToken = ({ name }: Repository) =>
+  issue('fetch/gated', 'error', 'secrets.HF_TOKEN', {
+    must: `must name a secret with a token that has access to ${name}, which is gated`,
+    got: 'none',
+    fix: `accept its terms on its page, store the token in Secrets Manager, and add --set secrets.HF_TOKEN=NAME`,
+  });
+
+/** The prefix for the folders of repositories. */
+function rootOf(to: string | undefined, descriptor: Descriptor): string {
+  if (to === undefined) return HUB_ROOT;
+  if (!/^s3:\/\/[^/]+\/.+\/$/.test(to) || !mayUsePlace('results', fillPlaceholders(to, { descriptor }), descriptor))
+    throw new UsageError(
+      `--to: must be a prefix that ends with / in a place that team ${descriptor.team} may write, got ${to}; use one such as ${HUB_ROOT}`,
+    );
+  return to;
+}
+
+/** Whether every file that is wanted of a commit has been fetched. */
+async function isComplete(repository: Repository, descriptor: Descriptor, root: string): Promise<boolean> {
+  const found = await findFetched({ ...repository, revision: repository.commit }, descriptor, root);
+  const known = new Set(found?.files.map(({ path }) => path));
+  const isNamed = (await findFetched(repository, descriptor, root))?.commit === repository.commit;
+  return isNamed && repository.files.every(({ path }) => known.has(path));
+}
+
+async function fetchLocally(
+  repository: Repository,
+  {
+    root,
+    descriptor,
+    python,
+    include = [],
+    yes,
+    json: asJson,
+  }: FetchOptions & { root: string; descriptor: Descriptor },
+  facts: object,
+  terminal: Terminal,
+): Promise<number> {
+  if (!yes) await ask('Copy it through this machine?', 'fetch');
+  const words = ['--source', pinnedText(repository), '--revisions', repository.revision];
+  words.push('--to', fillPlaceholders(root, { descriptor }));
+  if (include.length > 0) words.push('--include', include.join(','));
+  runTrainerModule('fetch', words, { ...HUB_MODULE, python, env: await s3Variables(descriptor), isShown: true });
+  if (asJson) terminal.out(json({ ...facts, runId: null }));
+  return EXIT.done;
+}
+
+/** Variables with which the step writes to S3 as the caller. Its client reads no profiles. */
+async function s3Variables(descriptor: Descriptor): Promise<Record<string, string>> {
+  const { credentials } = new S3Client({ region: descriptor.region }).config;
+  const found = await calling('reading the AWS credentials', credentials);
+  return {
+    AWS_ACCESS_KEY_ID: found.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: found.secretAccessKey,
+    ...(found.sessionToken && { AWS_SESSION_TOKEN: found.sessionToken }),
+    AWS_REGION: descriptor.region,
+    ...teamKeyVariable(descriptor),
+  };
+}

@@ -1,0 +1,80 @@
+import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import type { Descriptor } from '../../core/config/descriptor';
+import { HUB_ROOT, type HubSource, hubFolder, isPinned, parseHubSource } from '../../core/config/formats/hub-source';
+import { fillPlaceholders } from '../../core/config/formats/places';
+import { bucketAndKey } from '../../core/config/formats/s3-uri';
+import { type FetchedCommits, namedHubSources } from '../../core/config/inline-hub';
+import { issue } from '../../core/config/issue';
+import { loadRun } from '../../core/config/load';
+import { calling } from '../aws-errors';
+import { findDescriptor, usualEnvironment } from '../environment/environment';
+import { Refusal } from '../exit';
+import type { CommonOptions, GivenFile } from '../inputs';
+
+/** The record that the fetch step writes last. */
+export interface FetchedFiles {
+  commit: string;
+  files: { path: string; bytes: number; sha256: string }[];
+}
+
+/** Text of an object, read with the caller's own permissions; undefined when it does not exist. */
+export function readS3Text(uri: string, descriptor: Descriptor): Promise<string | undefined> {
+  const filled = fillPlaceholders(uri, { descriptor, runId: '' });
+  return calling(`reading ${filled}`, async () => {
+    try {
+      const s3 = new S3Client({ region: descriptor.region });
+      const { Body } = await s3.send(new GetObjectCommand(bucketAndKey(filled)));
+      return (await Body?.transformToString()) ?? '';
+    } catch (error) {
+      if ((error as Error).name === 'NoSuchKey') return undefined;
+      throw error;
+    }
+  });
+}
+
+/** The commit of a revision that a team has fetched, and its files; undefined before its record was written. */
+export async function findFetched(
+  source: HubSource,
+  descriptor: Descriptor,
+  root = HUB_ROOT,
+): Promise<FetchedFiles | undefined> {
+  const ref = `${root}.refs/${source.kind}s/${source.name}/${encodeURIComponent(source.revision)}`;
+  const commit = isPinned(source) ? source.revision : await readS3Text(ref, descriptor);
+  if (commit === undefined) return undefined;
+  const record = await readS3Text(`${hubFolder({ ...source, revision: commit }, root)}SOURCE.json`, descriptor);
+  return record === undefined ? undefined : (JSON.parse(record) as FetchedFiles);
+}
+
+/**
+ * Adds the fetched commits of the models and data sets that a run file names. Without an environment nothing is read, and a rule rejects
+ * sources without a commit.
+ * @throws Refusal for a repository that was not fetched, with the command that does it
+ */
+export async function withFetched<T extends CommonOptions>({ text }: GivenFile, options: T): Promise<T> {
+  const named = namedHubSources(text, options.set).filter((source) => options.fetched?.[source] === undefined);
+  const environment = options.environment ?? loadRun(text, options.set).value?.environment ?? usualEnvironment();
+  if (named.length === 0 || !environment) return options;
+  const descriptor = await findDescriptor(options, environment);
+  const found = await Promise.all(named.map((source) => lookUp(source, descriptor)));
+  const missing = named.filter((_, i) => found[i] === undefined);
+  if (missing.length > 0) throw new Refusal(missing.map((source) => notFetched(source, environment)));
+  return { ...options, fetched: { ...options.fetched, ...(Object.assign({}, ...found) as FetchedCommits) } };
+}
+
+async function lookUp(text: string, descriptor: Descriptor): Promise<FetchedCommits | undefined> {
+  const source = parseHubSource(text);
+  const found = source && (await findFetched(source, descriptor));
+  if (!found) return undefined;
+  const { commit } = found;
+  const isModel = source.kind === 'model';
+  const folder = hubFolder({ ...source, revision: commit });
+  const config = isModel ? await readS3Text(`${folder}config.json`, descriptor) : undefined;
+  return { [text]: { commit, ...(config !== undefined && { config }) } };
+}
+
+const notFetched = (source: string, environment: string) =>
+  issue('data/hub-fetched', 'error', source.startsWith('hf:datasets/') ? 'data' : 'model.weights', {
+    must: `must have been fetched by a team of ${environment}`,
+    got: source,
+    fix: `slipway fetch ${source} --environment ${environment}, or slipway launch with --fetch`,
+  });

@@ -1,0 +1,179 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import type { Descriptor } from '../../core/config/descriptor';
+import { type HubSource, hubFolder, hubSourceText, isHubSource } from '../../core/config/formats/hub-source';
+import { fillPlaceholders, withSlash } from '../../core/config/formats/places';
+import { parseS3Uri } from '../../core/config/formats/s3-uri';
+import { calling } from '../aws-errors';
+import { UsageError } from '../exit';
+import { objectsBelow } from '../runs/publish/weights';
+import { requireHubSource } from './fetch';
+import { findFetched } from './fetched';
+import { describeRepository, type HubOptions, pinnedText, type Repository } from './repository';
+
+/** Where inputs are read, and copied to on this machine. */
+export interface InputPlace extends HubOptions {
+  descriptor: Descriptor;
+  folder: string;
+}
+
+/** Files of an input, wherever they are. */
+interface Files {
+  /** Folder in S3 in which a run finds them, with placeholders. */
+  uri: string;
+  files: { path: string; bytes: number }[];
+  /** Named in run files instead of the folder. */
+  source?: string;
+  /** What must be fetched first. */
+  repository?: Repository;
+}
+
+/** Initial weights of a fine-tuning. */
+export interface TuningModel extends Files {
+  config: string;
+  /** Name without its organisation. */
+  name: string;
+  /** Files of the tokenizer, relative to the folder. */
+  tokenizer: string[];
+  /** tokenizer.json on this machine. */
+  tokenizerFile: string;
+}
+
+/** Rows of a fine-tuning. */
+export interface TuningData extends Files {
+  /** Identifies the content. */
+  id: string;
+  /** A file of the rows on this machine, and its share of all of them. */
+  sample: { file: string; share: number };
+  /** Patterns of the files that are read. @default - all */
+  include?: string;
+  /** Local file that is uploaded. */
+  upload?: string;
+}
+
+const OF_TOKENIZER =
+  /^(tokenizer[^/]*|special_tokens_map\.json|chat_template\.(jinja|json)|additional_chat_templates\/.+)$/;
+const OF_DATA = /\.(jsonl|json)(\.gz|\.zst)?$|\.(parquet|arrow)$/;
+/** Largest file that is copied for the preview. */
+const MAX_SAMPLE_BYTES = 256 * 2 ** 20;
+/** Largest object of one upload: https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html, 2026-11-27. */
+const MAX_UPLOAD_BYTES = 5 * 2 ** 30;
+/** Splits that hold the rows of a method, in order of preference; data sets name others for evaluation and generation. */
+const SPLITS = { sft: ['train_sft', 'train'], dpo: ['train_prefs', 'train'] } as const;
+
+/** The model of `--model`. Throws a UsageError when it lacks what a fine-tuning reads. */
+export async function readModel(text: string, place: InputPlace): Promise<TuningModel> {
+  const found = isHubSource(text)
+    ? await hubFiles(requireModel(text), place, 'model')
+    : await s3Files('--model', text, place);
+  const names = found.files.map((file) => file.path);
+  const tokenizer = names.filter((name) => OF_TOKENIZER.test(name));
+  const lacking = ['config.json', 'tokenizer.json'].filter((name) => !names.includes(name));
+  if (!names.some((name) => /^[^/]+\.safetensors$/.test(name))) lacking.unshift('*.safetensors');
+  if (lacking.length > 0)
+    throw new UsageError(
+      `--model: must have ${lacking.join(' and ')}, got ${text} without; name another model, or convert it`,
+    );
+  const folder = path.join(place.folder, 'model');
+  if (!found.repository) await copyDown(found.uri, ['config.json', ...tokenizer], folder, place.descriptor);
+  const config = readFileSync(path.join(folder, 'config.json'), 'utf8');
+  const name = withSlash(text.replace(/@.*$/, '')).split('/').at(-2) ?? '';
+  return { ...found, config, name, tokenizer, tokenizerFile: path.join(folder, 'tokenizer.json') };
+}
+
+/** The rows of `--data`. Throws a UsageError when there are none. */
+export async function readData(text: string, method: 'sft' | 'dpo', place: InputPlace): Promise<TuningData> {
+  if (!/^(hf:|s3:)/.test(text)) return localData(text);
+  const found = isHubSource(text)
+    ? await hubFiles(requireDataset(text), place, 'data')
+    : await s3Files('--data', text, place);
+  const rows = found.files.filter((file) => OF_DATA.test(file.path) && isPlain(file.path));
+  const split = SPLITS[method].find((name) => rows.some((file) => file.path.includes(name)));
+  const kept = split === undefined ? rows : rows.filter((file) => file.path.includes(split));
+  const sample = found.repository
+    ? kept.find((file) => found.repository?.saved.includes(file.path))
+    : [...kept].sort((a, b) => a.bytes - b.bytes)[0];
+  if (!sample || sample.bytes > MAX_SAMPLE_BYTES)
+    throw new UsageError(
+      `--data: must have a .jsonl, .json, .parquet or .arrow file of at most ${MAX_SAMPLE_BYTES / 2 ** 20} MiB, whose rows are looked at, got ${text} with ${kept.length} larger ones; split them`,
+    );
+  const folder = path.join(place.folder, 'data');
+  if (!found.repository) await copyDown(found.uri, [sample.path], folder, place.descriptor);
+  const bytes = kept.reduce((sum, file) => sum + file.bytes, 0);
+  return {
+    ...found,
+    files: kept,
+    id: found.source ?? found.uri,
+    sample: { file: path.join(folder, sample.path), share: sample.bytes / bytes },
+    ...(kept.length < found.files.length && {
+      include: split === undefined ? '*.jsonl*,*.json*,*.parquet,*.arrow' : `*${split}*`,
+    }),
+  };
+}
+
+async function localData(file: string): Promise<TuningData> {
+  if (!existsSync(file) || !statSync(file).isFile())
+    throw new UsageError(`--data: must be a file with rows, hf:datasets/ORG/NAME or s3://..., got ${file}; correct it`);
+  const bytes = statSync(file).size;
+  if (bytes > MAX_UPLOAD_BYTES)
+    throw new UsageError(
+      `--data: must be a file of at most 5 GiB, got ${file}; upload it with aws s3 cp, and name s3://...`,
+    );
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(file), hash);
+  const files = [{ path: path.basename(file), bytes }];
+  return { uri: '', files, id: hash.digest('hex'), sample: { file, share: 1 }, upload: file };
+}
+
+function requireModel(text: string): HubSource {
+  const source = requireHubSource('--model', text);
+  if (source.kind === 'model') return source;
+  throw new UsageError(`--model: must be a model, got the data set ${text}; write it as --data`);
+}
+
+function requireDataset(text: string): HubSource {
+  const source = requireHubSource('--data', text);
+  if (source.kind === 'dataset') return source;
+  throw new UsageError(`--data: must be a data set such as hf:datasets/ORG/NAME, got the model ${text}; correct it`);
+}
+
+/** Files of a fetched commit, or of the hub. */
+async function hubFiles(source: HubSource, place: InputPlace, name: string): Promise<Files> {
+  const fetched = await findFetched(source, place.descriptor);
+  const pinned = (revision: string) => ({ ...source, revision });
+  if (fetched) {
+    const at = pinned(fetched.commit);
+    return { uri: hubFolder(at), files: fetched.files, source: hubSourceText(at) };
+  }
+  const repository = describeRepository(source, { python: place.python, save: path.join(place.folder, name) });
+  const { files, commit } = repository;
+  return { uri: hubFolder(pinned(commit)), files, source: pinnedText(repository), repository };
+}
+
+async function s3Files(option: string, text: string, { descriptor }: InputPlace): Promise<Files> {
+  if (!/^s3:\/\/[^/]+\/./.test(text))
+    throw new UsageError(`${option}: must be hf:ORG/NAME or a prefix in S3, got ${text}; correct it`);
+  const uri = withSlash(text);
+  const { bucket, key } = parseS3Uri(fillPlaceholders(uri, { descriptor }));
+  const found = await objectsBelow(new S3Client({ region: descriptor.region }), bucket, key);
+  return { uri, files: found.map((object) => ({ path: object.key.slice(key.length), bytes: object.bytes })) };
+}
+
+/** Keys of S3 may contain any text: one such as `a/../../x` is not written outside the folder. */
+const isPlain = (name: string): boolean => !name.split('/').some((part) => ['', '.', '..'].includes(part));
+
+async function copyDown(uri: string, names: readonly string[], folder: string, descriptor: Descriptor): Promise<void> {
+  const { bucket: Bucket, key } = parseS3Uri(fillPlaceholders(uri, { descriptor }));
+  const s3 = new S3Client({ region: descriptor.region });
+  for (const name of names.filter(isPlain)) {
+    const target = path.join(folder, name);
+    mkdirSync(path.dirname(target), { recursive: true });
+    const { Body } = await calling(`reading s3://${Bucket}/${key}${name}`, () =>
+      s3.send(new GetObjectCommand({ Bucket, Key: `${key}${name}` })),
+    );
+    writeFileSync(target, (await Body?.transformToByteArray()) ?? new Uint8Array());
+  }
+}

@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { Descriptor } from '../../core/config/descriptor';
+import { fillPlaceholders } from '../../core/config/formats/places';
+import type { FetchedCommits } from '../../core/config/inline-hub';
+import { issue } from '../../core/config/issue';
+import { readModelConfig } from '../../core/config/model-config';
+import { makeFolder } from '../../shared/files/make-folder';
+import { findDescriptor } from '../environment/environment';
+import { EXIT, Refusal, UsageError } from '../exit';
+import { type CheckedRun, type CommonOptions, checkRunFile, requireChecked, requireSupported } from '../inputs';
+import { writing } from '../page-file';
+import { json, type Terminal } from '../terminal';
+import { checkedFetch } from './fetch';
+import { repositoryText, slugOf } from './fetch-run';
+import { choiceJson, choiceText, chooseClusters } from './finetune-choice';
+import { type Job, tokeniseText, trainText } from './finetune-files';
+import { readData, readModel, type TuningModel } from './finetune-inputs';
+import { type Link, launchChain } from './finetune-launch';
+import { examineRows, type Request } from './finetune-rows';
+import type { HubOptions } from './repository';
+
+/** Options of `slipway finetune`. */
+export interface FinetuneOptions extends CommonOptions, HubOptions {
+  model: string;
+  data: string;
+  method: string;
+  lora?: string;
+  epochs: string;
+  instanceType?: string;
+  out?: string;
+  dryRun?: boolean;
+  yes?: boolean;
+}
+
+/** `slipway finetune`: everything that can be refused is refused before something starts. */
+export async function finetune(options: FinetuneOptions, terminal: Terminal): Promise<number> {
+  const request = requireRequest(options);
+  const descriptor = await findDescriptor(options);
+  const folder = mkdtempSync(path.join(tmpdir(), 'slipway-finetune-'));
+  try {
+    const place = { descriptor, folder, python: options.python };
+    const model = await readModel(options.model, place);
+    const { shape, findings } = readModelConfig(model.config);
+    if (!shape) throw new Refusal(findings.map((one) => issue('model/config', 'error', '--model', one)));
+    const data = await readData(options.data, request.method, place);
+    const prefix = prefixOf(model, `${data.id} ${data.include ?? ''}`, request.method);
+    const { preview, recipe } = examineRows({ model, data, prefix }, request, options);
+    const job: Job = { model, data, prefix, recipe };
+    const choices = chooseClusters({
+      text: (cluster, limits) => trainText(job, cluster, limits),
+      check: (text) => checkText('train', text, { options, descriptor, model }),
+      descriptor,
+      instanceType: options.instanceType,
+    });
+    const links = chainOf(job, choices[0]?.text ?? '', options, descriptor);
+    const files = writeFiles(links, options.out ?? `finetune-${slugOf(model.name)}`);
+    for (const { repository, uri } of [model, data])
+      if (repository) terminal.err(repositoryText(repository, fillPlaceholders(uri, { descriptor })));
+    terminal.err(`${preview}\n\n${choiceText(choices)}\n\nwrote ${files.join(', ')}`);
+    const runs = options.dryRun
+      ? []
+      : await launchChain(links, job, { descriptor, yes: options.yes ?? false }, terminal);
+    if (options.json) terminal.out(json({ files, plan: choices.map(choiceJson), runs }));
+    return EXIT.done;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function requireRequest({ method, lora, epochs }: FinetuneOptions): Request {
+  if (method !== 'sft' && method !== 'dpo')
+    throw new UsageError(`--method: must be sft or dpo, got ${method}; use one of them`);
+  const rank = lora === undefined ? undefined : Number(lora);
+  if (rank !== undefined && !(Number.isInteger(rank) && rank >= 1 && rank <= 1024))
+    throw new UsageError(`--lora: must be a rank from 1 to 1024, got ${lora}; write one such as 16`);
+  const times = Number(epochs);
+  if (!(times > 0 && times <= 1000))
+    throw new UsageError(`--epochs: must be above 0 and at most 1000, got ${epochs}; correct it`);
+  return { method, epochs: times, ...(rank !== undefined && { lora: rank }) };
+}
+
+/** A prefix per content: shards of other rows or of another tokenizer are never mixed. */
+function prefixOf(model: TuningModel, data: string, method: string): string {
+  const content = [model.source ?? model.uri, data, method].join('\n');
+  const id = createHash('sha256').update(content).digest('hex').slice(0, 12);
+  return `s3://{dataBucket}/teams/{team}/finetune/${slugOf(model.name)}/${id}/`;
+}
+
+/** Commits of the weights, whether they are fetched already or by the first run. */
+const fetchedOf = ({ source, config }: TuningModel): FetchedCommits =>
+  source === undefined ? {} : { [source]: { commit: source.split('@')[1] ?? '', config } };
+
+/** Options of the command for one of its files: secrets and variables of the hub belong to the fetch, everything else to the training. */
+function optionsFor(name: Link['name'], { region, set = [] }: CommonOptions): CommonOptions {
+  const isOfHub = (one: string) => /^\s*(secrets|environmentVariables)\.HF_/.test(one);
+  return { region, set: name === 'tokenise' ? [] : set.filter((one) => isOfHub(one) === (name === 'fetch')) };
+}
+
+function checkText(
+  name: Link['name'],
+  text: string,
+  { options, descriptor, model }: { options: FinetuneOptions; descriptor: Descriptor; model: TuningModel },
+): CheckedRun {
+  const modelConfig = model.source ? undefined : { uri: `${model.uri}config.json`, text: model.config };
+  const given = { ...optionsFor(name, options), fetched: fetchedOf(model), modelConfig };
+  return checkRunFile({ file: `${name}.yaml`, text }, given, descriptor);
+}
+
+/** The checked runs, in order. */
+function chainOf(job: Job, trainFile: string, options: FinetuneOptions, descriptor: Descriptor): Link[] {
+  const missing = [job.model, job.data].flatMap(({ repository }) => repository ?? []);
+  const fetch = missing.length > 0 ? checkedFetch(missing, optionsFor('fetch', options), descriptor) : undefined;
+  const link = (name: 'tokenise' | 'train', text: string): Link => {
+    const checked = requireChecked(checkText(name, text, { options, descriptor, model: job.model }));
+    requireSupported(checked);
+    return { name, text, checked };
+  };
+  return [
+    ...(fetch ? [{ name: 'fetch' as const, text: fetch.text, checked: fetch }] : []),
+    link('tokenise', tokeniseText(job, fetch ? [`latest:${fetch.run.name}`] : [])),
+    link('train', trainFile),
+  ];
+}
+
+/** Writes the run files, and returns their names. */
+function writeFiles(links: readonly Link[], directory: string): string[] {
+  return links.map(({ name, text }) => {
+    const file = path.join(directory, `${name}.yaml`);
+    writing('--out', 'folder', file, () => {
+      makeFolder(directory);
+      writeFileSync(file, text);
+    });
+    return file;
+  });
+}

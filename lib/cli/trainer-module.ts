@@ -1,0 +1,58 @@
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { packageRoot } from '../shared/files/own-package';
+import { Refusal, UsageError } from './exit';
+
+/** Prints the version of Python and the packages of its arguments that it lacks. */
+const PROBE =
+  'import sys, importlib.util as u; print("%d.%d" % sys.version_info[:2], *[n for n in sys.argv[1:] if u.find_spec(n) is None])';
+const OLDEST_MINOR = 10;
+
+/** How a module of the trainer runs on this machine. */
+export interface ModuleRun {
+  /** @default python3 */
+  python?: string;
+  /** Packages that it imports. */
+  packages: readonly string[];
+  /** Rule and path of its errors. */
+  rule: string;
+  path: string;
+  /** Variables besides those of this process. @default - none */
+  env?: Readonly<Record<string, string>>;
+  /** Whether its output goes to stderr of this process while it runs. @default false */
+  isShown?: boolean;
+}
+
+/**
+ * Runs a module of the trainer with the Python of this machine, and returns its standard output.
+ * @throws UsageError when Python lacks something, and Refusal with the error of the module
+ */
+export function runTrainerModule(module: string, words: readonly string[], run: ModuleRun): string {
+  const { python = 'python3', packages, rule } = run;
+  requirePackages(python, packages);
+  const PYTHONPATH = ['trainer', 'driver']
+    .map((part) => path.join(packageRoot(), 'containers', part))
+    .join(path.delimiter);
+  const { status, stdout, stderr } = spawnSync(python, ['-B', '-m', `slipway_trainer.${module}`, ...words], {
+    env: { ...process.env, ...run.env, PYTHONPATH, PYTHONUTF8: '1' },
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+    ...(run.isShown && { stdio: ['ignore', process.stderr, 'pipe'] }),
+  });
+  if (status === 0) return stdout?.trimEnd() ?? '';
+  const message = stderr.trimEnd().split('\n').at(-1)?.replace('slipway_trainer: error: ', '') ?? '';
+  throw new Refusal([{ rule, level: 'error', path: run.path, message }]);
+}
+
+function requirePackages(python: string, packages: readonly string[]): void {
+  const { stdout, error } = spawnSync(python, ['-c', PROBE, ...packages], { encoding: 'utf8' });
+  const [version, ...missing] = error ? [] : stdout.trim().split(' ');
+  const isOld = Number(version?.split('.')[1]) < OLDEST_MINOR;
+  if (version && !isOld && missing.length === 0) return;
+  const got = version
+    ? `Python ${version}${missing.length > 0 ? ` without ${missing.join(' and ')}` : ''}`
+    : `no ${python}`;
+  throw new UsageError(
+    `--python: must be Python 3.${OLDEST_MINOR} or later with ${packages.join(' and ')}, got ${got}; install them (pip install ${packages.join(' ')}), or name another Python`,
+  );
+}

@@ -1,0 +1,90 @@
+import { isPinned, parseHubSource } from '../../config/formats/hub-source';
+import type { RunSpec } from '../../config/run-spec';
+import { type Finding, type Rule, type RuleContext, when } from '../rule';
+
+const SOURCE = 'docs/guides/fine-tune-a-hub-model.md';
+
+/** Sources of the file that a launch has not replaced by a commit. */
+function withoutCommit({ written: { model, data = [] } }: RunSpec): Finding[] {
+  const named = [{ path: 'model.weights', text: model?.weights }].concat(
+    data.map(({ source }, i) => ({ path: `data[${i}].source`, text: source })),
+  );
+  return named.flatMap(({ path, text }) => {
+    const source = parseHubSource(text ?? '');
+    return when(source !== undefined && !isPinned(source), {
+      path,
+      must: 'must be a fetched commit, which is looked up in an environment',
+      got: text,
+      fix: 'add --environment, or write the commit after @',
+    });
+  });
+}
+
+const sourcesOf = ({ code }: RunSpec): string[] => String(code.arguments.source ?? '').split(',');
+
+function fetched(run: RunSpec): Finding[] {
+  const wrong = sourcesOf(run).find((text) => parseHubSource(text.trim()) === undefined);
+  return when(wrong !== undefined, {
+    path: 'code.arguments.source',
+    must: 'must be hf:ORG/NAME or hf:datasets/ORG/NAME, with @REVISION or without',
+    got: wrong || 'nothing',
+    fix: 'correct it',
+  });
+}
+
+/** Hubs are on the internet; a mirror (HF_ENDPOINT) may be in the network of the jobs. */
+const withoutInternet: Rule['check'] = (run, { descriptor }) =>
+  when(
+    (descriptor?.network?.mode === 'vpc-locked' && run.environmentVariables.HF_ENDPOINT === undefined) ||
+      run.network.isolation,
+    {
+      path: 'code.source',
+      must: 'must run in a network with internet access, or with a mirror in environmentVariables.HF_ENDPOINT',
+      got: run.network.isolation ? 'network.isolation' : `${descriptor?.name} (vpc-locked)`,
+      fix: `copy it through this machine: ${localCommands(run, descriptor).join('; ')}`,
+    },
+  );
+
+/** Commands that copy the same repositories, by the names with which runs find them. */
+function localCommands(run: RunSpec, descriptor: RuleContext['descriptor']): string[] {
+  const names = String(run.code.arguments.revisions ?? '').split(',');
+  const place = descriptor ? ` --environment ${descriptor.name}/${descriptor.team}` : '';
+  return sourcesOf(run).map((text, i) => {
+    const [name = '', revision] = text.trim().split('@');
+    const written = names[i] || revision;
+    return `slipway fetch ${name}${written && written !== 'main' ? `@${written}` : ''}${place} --local`;
+  });
+}
+
+const ofFetchStep =
+  (check: Rule['check']): Rule['check'] =>
+  (run, context) =>
+    run.code.builtin === 'builtin-fetch' ? check(run, context) : [];
+
+/** Rules for models and data sets of a hub. */
+export const HUB_RULES: readonly Rule[] = [
+  {
+    id: 'data/hub-commit',
+    level: 'error',
+    what: 'Models and data sets of a hub are named by a commit when a run starts.',
+    why: 'A branch moves: attempts of one run would read different files.',
+    source: SOURCE,
+    check: withoutCommit,
+  },
+  {
+    id: 'processing/fetch-source',
+    level: 'error',
+    what: 'The fetch step names repositories of a hub.',
+    why: 'Otherwise the instance would start and then exit with code 77.',
+    source: SOURCE,
+    check: ofFetchStep(fetched),
+  },
+  {
+    id: 'processing/fetch-network',
+    level: 'error',
+    what: 'The fetch step runs where it can reach the hub.',
+    why: 'In a locked network, every request would wait for its timeout.',
+    source: SOURCE,
+    check: ofFetchStep(withoutInternet),
+  },
+];
