@@ -10,6 +10,7 @@ import { deployLogGroupName, HandlerFunction } from '../functions/handler-functi
 import { HandlerResource } from '../functions/handler-resource';
 import type { TrainingLauncher } from '../launcher/training-launcher';
 import { jobHostMetric } from './job-host-metric';
+import { unitGraph } from './unit-graph';
 
 const SHARED_RETENTION_DAYS = 365;
 const RUNBOOK = 'docs/environment.md';
@@ -121,23 +122,28 @@ export class Observability extends Construct {
 
   private makeDashboard(): cloudwatch.Dashboard {
     const { environment, launcher } = this.props;
-    const graph = (title: string, left: cloudwatch.IMetric[]) =>
-      new cloudwatch.GraphWidget({ title, left, width: 12, period: Duration.minutes(5) });
+    const { function: reconcile } = launcher.reconcile;
     return new cloudwatch.Dashboard(this, 'Dashboard', {
       dashboardName: `slipway-${environment}-${Stack.of(this).region}`,
       widgets: [
         [new cloudwatch.AlarmStatusWidget({ title: 'Alarms', alarms: this.alarms, width: 24, height: 3 })],
         [
-          graph('GPU utilisation by instance', [jobHostMetric(environment, 'GPUUtilization')]),
-          graph('GPU memory by instance', [jobHostMetric(environment, 'GPUMemoryUtilization')]),
+          unitGraph('GPU utilisation by instance', 'percent', [jobHostMetric(environment, 'GPUUtilization')]),
+          unitGraph('GPU memory by instance', 'percent', [jobHostMetric(environment, 'GPUMemoryUtilization')]),
         ],
         [
-          graph('Reconcile', [
-            launcher.reconcile.function.metricInvocations(),
-            launcher.reconcile.function.metricErrors(),
-            launcher.reconcile.function.metricDuration(),
+          unitGraph('Reconcile: calls', 'calls', [
+            reconcile.metricInvocations({ label: 'invocations' }),
+            reconcile.metricErrors({ label: 'errors' }),
           ]),
-          graph('Queues', [depth(launcher.queue), depth(launcher.runDeadLetters), depth(launcher.eventDeadLetters)]),
+          unitGraph('Reconcile: duration', 'milliseconds', [reconcile.metricDuration({ label: 'mean' })]),
+        ],
+        [
+          unitGraph('Queues', 'messages', [
+            depth(launcher.queue, 'runs'),
+            depth(launcher.runDeadLetters, 'runs that failed'),
+            depth(launcher.eventDeadLetters, 'events that failed'),
+          ]),
         ],
       ],
     });
@@ -181,5 +187,5 @@ export class Observability extends Construct {
   }
 }
 
-const depth = (queue: sqs.IQueue): cloudwatch.Metric =>
-  queue.metricApproximateNumberOfMessagesVisible({ period: Duration.minutes(5), statistic: 'Maximum' });
+const depth = (queue: sqs.IQueue, label?: string): cloudwatch.Metric =>
+  queue.metricApproximateNumberOfMessagesVisible({ period: Duration.minutes(5), statistic: 'Maximum', label });

@@ -4,6 +4,7 @@ import { Construct } from 'constructs';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 import { METRIC_NAMESPACE, type TeamMetric } from '../../core/contracts/team-metrics';
 import { jobHostMetric } from './job-host-metric';
+import { unitGraph } from './unit-graph';
 
 /** Properties of `TeamDashboard`. */
 export interface TeamDashboardProps {
@@ -26,34 +27,41 @@ export class TeamDashboard extends Construct {
   constructor(scope: Construct, id: string, props: TeamDashboardProps) {
     super(scope, id);
     const { environment, team, budgetUsdPerMonth: budget } = props;
-    const metric = (metricName: TeamMetric, statistic: string) =>
+    const metric = (metricName: TeamMetric, statistic: string, label: string) =>
       new cloudwatch.Metric({
         namespace: METRIC_NAMESPACE,
         metricName,
         dimensionsMap: { Environment: environment, Team: team },
         statistic,
+        label,
         period: Duration.minutes(5),
       });
-    const graph = (title: string, left: cloudwatch.IMetric[], leftAnnotations?: cloudwatch.HorizontalAnnotation[]) =>
-      new cloudwatch.GraphWidget({ title, left, leftAnnotations, width: 12, leftYAxis: { min: 0 } });
     this.dashboard = new cloudwatch.Dashboard(this, 'Resource', {
       dashboardName: `slipway-${environment}-${Stack.of(this).region}-${team}`,
       widgets: [
         [
-          graph('Runs', [metric('RunsTraining', 'Maximum'), metric('RunsWaiting', 'Maximum')]),
-          graph('Instances held', [metric('InstancesHeld', 'Maximum')]),
+          unitGraph('Runs', 'runs', [
+            metric('RunsTraining', 'Maximum', 'training'),
+            metric('RunsWaiting', 'Maximum', 'waiting'),
+          ]),
+          unitGraph('Instances held', 'instances', [metric('InstancesHeld', 'Maximum', 'held')]),
         ],
         [
-          graph(
-            'Spend of the month, USD',
-            [metric('SpendMonthUsd', 'Maximum')],
+          unitGraph(
+            'Spend of the month',
+            'USD',
+            [metric('SpendMonthUsd', 'Maximum', 'spent')],
             budget === undefined ? undefined : [{ value: budget, label: 'budget' }],
           ),
-          graph('Runs that failed', [metric('RunsFailed', 'Sum')]),
+          unitGraph('Runs that failed', 'runs', [metric('RunsFailed', 'Sum', 'failed')]),
         ],
         [
-          graph('GPU utilisation, all jobs of the environment', [jobHostMetric(environment, 'GPUUtilization')]),
-          graph('GPU memory, all jobs of the environment', [jobHostMetric(environment, 'GPUMemoryUtilization')]),
+          unitGraph('GPU utilisation, all jobs of the environment', 'percent', [
+            jobHostMetric(environment, 'GPUUtilization'),
+          ]),
+          unitGraph('GPU memory, all jobs of the environment', 'percent', [
+            jobHostMetric(environment, 'GPUMemoryUtilization'),
+          ]),
         ],
       ],
     });
