@@ -122,6 +122,8 @@ const OTHERS: Readonly<Record<string, string>> = {
   validate: 'of the run file: its messages are one line each (test/core/config)',
   plan: 'of the run file',
   launch: 'of the run file, and what status prints',
+  fetch: 'of the hub, whose texts are bounded (test/containers/test_fetch.py)',
+  finetune: 'of the rows and the hub, as validate --data prints them',
   shell: 'of the session, whose terminal it is',
   publish: 'what report prints',
   preflight: 'of the account, the environment file and the registry',

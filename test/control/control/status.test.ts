@@ -46,6 +46,7 @@ test('of a run that has just begun to train', async () => {
     state: 'running',
     desiredState: 'run',
     reason: '',
+    createdAt: iso(at),
     attempt: 1,
     attempts: [
       {

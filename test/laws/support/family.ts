@@ -56,6 +56,7 @@ const EXISTING = {
 };
 const FSX = { sizeGiB: 1200, zoneId: 'usw2-az2' };
 const OWN_IMAGE = '111122223333.dkr.ecr.us-west-2.amazonaws.com/own:1';
+const TRAINING_PLAN = 'arn:aws:sagemaker:us-west-2:111122223333:training-plan/nlp';
 const MLFLOW = 'arn:aws:sagemaker:us-west-2:111122223333:mlflow-tracking-server/shared';
 const OWN_KEY = 'arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab';
 const ADMIN = 'arn:aws:iam::111122223333:role/admin';
@@ -155,6 +156,7 @@ export const VARIATIONS: readonly Variation[] = [
       { teams: { nlp: { share: 2 } } },
       { teams: { nlp: { budgetUsdPerMonth: 5000, notifications: { emails: ['a@example.com'] } }, speech: {} } },
       { teams: { nlp: { mlflow: [MLFLOW] } } },
+      { teams: { nlp: { trainingPlans: [TRAINING_PLAN] }, speech: {} } },
       { teams: { nlp: { dashboards: true } } },
       { teams: { nlp: { kmsKey: 'own' } } },
       {
@@ -181,6 +183,7 @@ export const VARIATIONS: readonly Variation[] = [
       { budget: { monthlyUsd: 2000, emails: ['a@example.com', 'b@example.com'], thresholdsPercent: [90] } },
     ],
   },
+  { option: 'notifications.docsUrl', values: [{ notifications: { docsUrl: 'https://docs.example.com/slipway' } }] },
   { option: 'notifications.emails', values: [{ notifications: { emails: ['a@example.com'] } }] },
   {
     option: 'notifications.slackChannel',
