@@ -46,6 +46,8 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   init: 'makes files of a project',
   shell: 'hands the terminal to the Session Manager plugin',
   preflight: 'looks at the account; Environment.launch is judged by the launcher in any case',
+  fetch: 'shows licence and price and asks; a run file with code.source builtin-fetch does the same',
+  finetune: 'shows the plan and asks; it writes run files that Environment.launch starts',
   delete: 'shows what it would delete and asks',
   quota: 'looks at the account',
   drift: 'for who deploys',
