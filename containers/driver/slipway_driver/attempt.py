@@ -18,7 +18,7 @@ from slipway_driver.expected_bandwidth import GIB, expected_for
 from slipway_driver.hidden import hide
 from slipway_driver.hosts import own_address, read_hosts_file, wait_for_hosts
 from slipway_driver.inventory import inventory
-from slipway_driver.job import Job, read_job
+from slipway_driver.job import BUILTIN_MODULES, Job, read_job
 from slipway_driver.launchers import rank_command, script_command, torchrun_command
 from slipway_driver.mpi_launch import mpi_environment, mpi_host_command, mpi_words
 from slipway_driver.paths import Paths
@@ -30,6 +30,7 @@ from slipway_driver.process_environment import (
     rendezvous_variables,
     slipway_variables,
 )
+from slipway_driver.rank_memory import memory_variables
 from slipway_driver.ray_cluster.launch import ray_command_of, ray_environment
 from slipway_driver.requirements import install_requirements
 from slipway_driver.run_secrets import read_secrets
@@ -49,6 +50,8 @@ class Attempt:
     paths: Paths
     environ: Mapping[str, str]
     command_of: Callable[[Path], List[str]]
+    #: Command of a rank for the fork server, which starts the ranks in place of torchrun; None for all other programs.
+    forked_command: Optional[List[str]]
     #: Command of the all-reduce probe under the same launcher; None if the ranks do not communicate.
     probe_command_of: Optional[Callable[[Path], List[str]]]
     folder: Path
@@ -105,6 +108,11 @@ def _command_of(
 
 def _distributed(job: Job, cluster: Cluster) -> bool:
     return job.launcher in ("torchrun", "mpi", "ray") and cluster.takes_part
+
+
+def _is_forked(job: Job) -> bool:
+    """Whether the ranks are those of the built-in trainer without a library that must be started by its own launcher."""
+    return job.builtin_module == BUILTIN_MODULES["builtin"] and job.launcher == "torchrun" and job.library in ("fsdp", "ddp")
 
 
 def _probe_command_of(job: Job, cluster: Cluster, master: str, port: int, environ: Mapping[str, str]) -> Callable[[Path], List[str]]:
@@ -164,6 +172,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
         shared_machine=bool(known),
         devices=devices,
         hardware=inventory(devices, cluster.instance_type),
+        memory=memory_variables(job),
     )
     return _attempt(host, cluster)
 
@@ -186,6 +195,7 @@ class _Host:
     shared_machine: bool
     devices: int
     hardware: Mapping[str, Any]
+    memory: Mapping[str, str]
 
 
 def _attempt(host: _Host, cluster: Cluster) -> Attempt:
@@ -202,6 +212,7 @@ def _attempt(host: _Host, cluster: Cluster) -> Attempt:
             _python_environment(job, paths, inherited),
             _threads(job, host.hardware, inherited),
             _allocator(job, host.hardware, inherited),
+            host.memory,
             {name: value for name, value in trace_variables(_dumps_of(paths)).items() if name not in inherited},
             mpi,
             ray_environment(job, cluster, inherited, master, port),
@@ -228,6 +239,7 @@ def _attempt(host: _Host, cluster: Cluster) -> Attempt:
         paths=paths,
         environ=environ,
         command_of=start,
+        forked_command=script if _is_forked(job) else None,
         probe_command_of=_probe_command_of(job, cluster, master, port, environ) if distributed else None,
         folder=paths.code,
         dumps=_dumps_of(paths),

@@ -55,6 +55,14 @@ def bind_to_gpu() -> None:
         bind_near(pci_address_of(torch.cuda.get_device_properties(local_rank)), os.environ)
 
 
+def main(words: list[str]) -> int:
+    """Like `run`, with the exit code of an error that has one."""
+    try:
+        return run(words)
+    except TrainerError as error:
+        return complain(error)
+
+
 def leave(code: int) -> None:
     """Ends the process immediately. After an error, threads of collectives would let a normal exit wait for ranks that have ended."""
     sys.stdout.flush()
@@ -63,7 +71,4 @@ def leave(code: int) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        leave(run(sys.argv[1:]))
-    except TrainerError as error:
-        leave(complain(error))
+    leave(main(sys.argv[1:]))

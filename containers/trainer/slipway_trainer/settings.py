@@ -71,6 +71,16 @@ def _tokens_per_step(objective: str, batch: int, length: int) -> int:
 
 
 @dataclass(frozen=True)
+class MemoryPlan:
+    """`checkpoints.memory`. `every_steps`: None = the optimum; `copies`: 2 = one of them on another host; `files`: the memory of each rank
+    of this host, which its driver owns."""
+
+    every_steps: int | None
+    copies: int
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Checkpoints:
     """Destination and retention of checkpoints. `uri`: empty = no checkpoints."""
 
@@ -83,6 +93,8 @@ class Checkpoints:
     history: History
     #: Discarded checkpoints; None = none.
     rollback: Rollback | None
+    #: Copies of the state in memory; None = none.
+    memory: MemoryPlan | None = None
 
 
 @dataclass(frozen=True)
@@ -207,7 +219,17 @@ def _checkpoints(job: Mapping[str, Any], environ: Mapping[str, str]) -> Checkpoi
         local_copies=environ.get("SLIPWAY_LOCAL_COPIES", ""),
         history=_history(raw.get("history") or {}, environ),
         rollback=_rollback(raw.get("rollback")),
+        memory=_memory(raw.get("memory"), environ),
     )
+
+
+def _memory(raw: Mapping[str, Any] | None, environ: Mapping[str, str]) -> MemoryPlan | None:
+    """None if it is off, and without a driver that owns the memory."""
+    files = environ.get("SLIPWAY_MEMORY", "")
+    if not raw or not files:
+        return None
+    every = raw.get("everySteps", "auto")
+    return MemoryPlan(None if every == "auto" else int(every), int(raw.get("copies", 2)), tuple(files.split(":")))
 
 
 def _rollback(raw: Mapping[str, Any] | None) -> Rollback | None:

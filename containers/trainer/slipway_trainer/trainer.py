@@ -35,7 +35,7 @@ from slipway_trainer.skips import batch_of
 from slipway_trainer.slow_hosts import SlowHosts
 from slipway_trainer.stalls import PATIENCE, Ballot, StallWatch
 from slipway_trainer.step_clock import StepClock
-from slipway_trainer.tally import Tallies
+from slipway_trainer.tally import WISHES, Tallies
 from slipway_trainer.trackers import close_failed, log_all, open_trackers
 from slipway_trainer.weights import export_weights
 from slipway_trainer.world import World
@@ -77,8 +77,9 @@ class Trainer:
         self.ahead = 1 if world.device.type == "cuda" else 0
         #: Launched steps whose results were not read yet.
         self._launched: deque[Launched] = deque()
-        #: Requests of any rank in the steps that were read, not handled yet.
+        #: Requests of any rank in the steps that were read, not handled yet, and all requests of the newest of them.
         self._wishes: frozenset[str] = frozenset()
+        self._newest_wishes: frozenset[str] = frozenset()
         self._garbage = ScheduledCollection()
         self._stalls = StallWatch(self._saves, Ballot(world.store, world.ranks), self._patience)
         self._hosts = SlowHosts(world.device, world.control, world.hosts, settings.arguments.host_check_seconds)
@@ -156,13 +157,14 @@ class Trainer:
         """Handles requests and saves between steps. Returns the exit code if the run must exit before its last step."""
         with self._stalls.still:
             self._saves.collect()
+            self._saves.after_step(self._newest_wishes, self.step - len(self._launched), self._facts(), self._step_seconds)
         if self._wishes:
             # The launched steps contain the same requests again, because these were not handled yet.
             self._read_steps()
         wishes, self._wishes = self._wishes, frozenset()
         self.world.timeouts.tighten(self._step_seconds)
         if "check_hosts" in wishes:
-            self._compare_hosts(self._step_seconds)
+            self._hosts.compare(self._step_seconds)
         if self.step >= self.settings.training.steps:
             return None
         every = self.settings.arguments.eval_every_steps
@@ -183,14 +185,8 @@ class Trainer:
             "hand_over": self._departure.due(self._step_seconds, self._saves.seconds),
             "save": first and self._saves.due,
             "check_hosts": first and self._hosts.due,
+            **self._saves.wishes(self.step + 1),
         }
-
-    def _compare_hosts(self, step_seconds: float) -> None:
-        news, slow = self._hosts.check(step_seconds)
-        if news and self.world.rank == 0:
-            progress.say(
-                "slow-host", host=slow.host if slow else None, **({"what": slow.what, "ratio": round(slow.ratio, 2)} if slow else {})
-            )
 
     def _one_step(self) -> None:
         arguments, training = self.settings.arguments, self.settings.training
@@ -224,7 +220,7 @@ class Trainer:
             found = launched.asked.read()
             self._step_seconds = self._clock.lap() if launched.seconds is None else launched.seconds
             self._results.take(launched, found, self._step_seconds)
-            self._wishes |= found.wishes
+            self._wishes, self._newest_wishes = self._wishes | (found.wishes & WISHES), found.wishes
             if self._saves.watches:
                 self._stalls.ended()
 

@@ -29,6 +29,12 @@ def folder_of(step: int) -> str:
     return f"step-{step}"
 
 
+def step_of(uri: str) -> int | None:
+    """The step of the checkpoint in a folder, from its name; None if it has another name."""
+    found = re.search(r"/step-([0-9]{1,12})/?$", uri)
+    return int(found.group(1)) if found else None
+
+
 def committed_record(facts: Mapping[str, Any], objects: Sequence[Written], folder: str, format: str = "dcp") -> dict[str, Any]:
     """The content of COMMITTED.json. Object keys are relative to the checkpoint's folder, so that the folder can be copied."""
     listed = [_object(written, folder) for written in objects]

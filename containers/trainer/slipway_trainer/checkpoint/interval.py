@@ -11,6 +11,8 @@ from dataclasses import dataclass
 PRIOR_FAILURES = 2.0
 PRIOR_PER_NODE_DAY = math.sqrt(3.8e-3 * 24.05e-3)
 SHORTEST_MINUTES, LONGEST_MINUTES = 3.0, 60.0
+#: Highest share of the time that copies in memory may cost.
+MAX_OVERHEAD = 0.01
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,17 @@ class History:
 
 def auto_interval_minutes(blocked_seconds: float, hosts: int, history: History = History()) -> float:
     """Optimal minutes between saves that block training for `blocked_seconds` on `hosts` hosts."""
-    between_failures_seconds = 86400.0 / (history.failures_per_node_day * max(1, hosts))
-    best = math.sqrt(2.0 * max(0.0, blocked_seconds) * between_failures_seconds) / 60.0
+    best = _optimal_seconds(blocked_seconds, hosts, history) / 60.0
     return min(LONGEST_MINUTES, max(SHORTEST_MINUTES, best))
+
+
+def auto_every_steps(blocked_seconds: float, step_seconds: float, hosts: int, history: History = History()) -> int:
+    """Optimal number of steps between copies in memory, each of which blocks training for `blocked_seconds`; they cost at most
+    MAX_OVERHEAD."""
+    seconds = max(_optimal_seconds(blocked_seconds, hosts, history), blocked_seconds / MAX_OVERHEAD)
+    return max(1, math.ceil(seconds / max(step_seconds, 1e-3) - 0.5))
+
+
+def _optimal_seconds(blocked_seconds: float, hosts: int, history: History) -> float:
+    between_failures_seconds = 86400.0 / (history.failures_per_node_day * max(1, hosts))
+    return math.sqrt(2.0 * max(0.0, blocked_seconds) * between_failures_seconds)
