@@ -69,8 +69,8 @@ class Job:
 
 
 def rank_of(driver: int) -> int:
-    """The rank below a driver: it leads a session, and its parent is not the driver."""
-    return next(pid for pid, parent in descendants(driver) if parent != driver and os.getsid(pid) == pid)
+    """The rank below a driver: the innermost process that leads a session."""
+    return [pid for pid, _parent in descendants(driver) if os.getsid(pid) == pid][-1]
 
 
 def descendants(pid: int) -> list[tuple[int, int]]:

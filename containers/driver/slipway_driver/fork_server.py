@@ -146,20 +146,31 @@ def serve(control: socket.socket, module: str) -> None:
         control.sendall(b"%d\n" % code)
 
 
-def preload(module: str) -> None:
-    """Imports the module. An error is that of the ranks, which try again and report it."""
+def preload(module: str) -> bool:
+    """Imports what the ranks need. Returns whether ranks can be forked after that. An error is that of the ranks, which try again and
+    report it."""
     with suppress(Exception):
-        importlib.import_module(module + ".__main__")
+        importlib.import_module(module + ".preload")
     gc.collect()
     gc.freeze()
+    pid = os.fork()
+    if pid == 0:
+        os._exit(_has_used_gpu())
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def _has_used_gpu() -> bool:
+    """Whether this process, which was forked, cannot use a GPU any more because its parent has used one."""
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    return bool(cuda is not None and cuda._is_in_bad_fork())
 
 
 def main(words: Optional[Sequence[str]] = None) -> None:
     """`DESCRIPTOR MODULE`."""
     descriptor, module = list(sys.argv[1:] if words is None else words)
     control = socket.socket(fileno=int(descriptor))
-    preload(module)
-    serve(control, module)
+    if preload(module):
+        serve(control, module)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@ import type {
   HealthCheck,
   InstanceGroup,
   Launcher,
+  MemoryCopies,
   ModelSpec,
   RunSpec,
   TrainingSpec,
@@ -67,6 +68,8 @@ export interface JobFile {
     resumeFrom: string;
     keep: number;
     intervalMinutes: 'auto' | number;
+    /** Absent: no copies in memory. */
+    memory?: MemoryCopies;
     /** For `auto`: failures of earlier attempts. Absent in a first attempt. */
     history?: FailureHistory;
     /** The trainer deletes the markers of these checkpoints before it searches for the newest. */
