@@ -72,35 +72,35 @@ def recovery(before: Timeline, after: Timeline, since: int, struck_at: float) ->
     """The recovery from a fault at `struck_at`. `since`: index in `after` of the first event after the fault; `before`: the log of the
     fault, which is `after` itself unless a new attempt was necessary."""
     last = before.step if before is not after else max(seen.event["step"] for seen in after.seen[:since] if seen.named("step"))
-    if before is after:
-        again = after.wait(lambda seen: seen.named("restart"), since)
-    else:
-        again = 0
+    again = after.wait(lambda seen: seen.named("restart"), since) if before is after else 0
     end = after.wait(lambda seen: seen.named("step"), again)
+    told = _told(after, again, end)
     span = after.seen[again : end + 1]
     first = span[-1]
-    told = _told(after, end)
-    resumed = next((seen.event for seen in span if seen.named("resume")), None)
-    load = _phase(span, "load")
-    begun, restarted = next((seen.at for seen in span if seen.named("phase", name="load")), first.at), span[0].at
-    stop = told.get("stop")
-    phases = {
-        "detect": restarted - struck_at - (stop or 0.0),
-        "stop": stop,
-        "prepare": told.get("prepare"),
-        "rendezvous": told.get("rendezvous", begun - restarted),
-        "load": told.get("load", load),
-        "compile": told.get("compile"),
-        "firstStep": told.get("first-step", first.at - begun - load),
-    }
+    resumed = next((seen.event for seen in span if seen.named("resume")), {})
+    restarted = first.at if not span else span[0].at
     lost = last - (first.event["step"] - 1)
-    return Recovery(first.at - struck_at, lost, (resumed or {}).get("source", "s3"), phases)
+    return Recovery(first.at - struck_at, lost, resumed.get("source", "s3"), _phases(told, span, restarted - struck_at))
 
 
-def _told(timeline: Timeline, end: int) -> Mapping[str, float]:
-    """The phases of the restart in the words of the driver, which prints them after the first step; {} before it did."""
-    del timeline, end
-    return {}
+def _phases(told: Mapping[str, float] | None, span: list[Seen], until_restart: float) -> dict[str, float | None]:
+    """Seconds by phase, as the driver counts them, otherwise from the log: `rendezvous` is then all that precedes the load."""
+    if told is not None:
+        names = {"prepare": "prepare", "rendezvous": "rendezvous", "load": "load", "compile": "compile", "firstStep": "first-step"}
+        stop = told.get("stop", 0.0)
+        return {"detect": until_restart - stop, "stop": stop} | {name: told.get(key) for name, key in names.items()}
+    load = _phase(span, "load")
+    begun = next((seen.at for seen in span if seen.named("phase", name="load")), span[-1].at)
+    unknown = dict.fromkeys(("stop", "prepare", "compile"))
+    return {"detect": until_restart, "rendezvous": begun - span[0].at, "load": load, "firstStep": span[-1].at - begun - load} | unknown
+
+
+def _told(timeline: Timeline, since: int, end: int) -> Mapping[str, float] | None:
+    """The phases of a restart as the driver counts them; None if it does not."""
+    if timeline.seen[since].event.get("state") != "begin":
+        return None
+    ended = timeline.wait(lambda seen: seen.named("restart", state="end"), max(since, end - 1))
+    return timeline.seen[ended].event["phases"]
 
 
 def _phase(span: list[Seen], name: str) -> float:

@@ -58,8 +58,7 @@ class HostRun:
         self._asked_at: Optional[float] = None
         self._ended: Optional[Failure] = None
         self._oom_before = oom_kills()
-        self._lock = threading.Lock()
-        self._stop_asked = threading.Event()
+        self._lock, self._stop_asked = threading.Lock(), threading.Event()
         self._state = new_state_folder()
         #: Process ids of the ranks of this start, set after they have ended.
         self.pids: List[int] = []
@@ -89,6 +88,7 @@ class HostRun:
     def run(self) -> Failure:
         """Starts the ranks and returns their outcome; code 0 for success."""
         attempt = self._attempt
+        self._step_times.started(time.time())
         self._supervisor = Supervisor(self._launcher.start(attempt, self._state), self._state, attempt.local_ranks, self._on_line)
         if self._stop_asked.is_set():
             # SIGTERM was received before the ranks were started.
@@ -161,7 +161,9 @@ class HostRun:
         if self._source.counts(event, host):
             with self._lock:
                 self._watchdog.feed(event, time.monotonic())
-            self._step_times.feed(event, time.time())
+            restarted = self._step_times.feed(event, time.time())
+            if restarted and self._first_host:
+                say(progress_line("restart", state="end", **restarted))
         if self._first_host:
             self._say_steps(self._found_steps.feed(line, event, host))
 

@@ -182,7 +182,9 @@ class Driver:
         cause, before = decision.cause, self._attempt.cluster.training_hosts
         replaced = {old: new for old, new in zip(before, decision.hosts) if old != new}
         also = {"replaced": replaced} if replaced else {}
-        say(progress_line("restart", round=self._round, host=cause.host, reason=cause.reason, resumeFrom=resume_from, **also))
+        say(
+            progress_line("restart", state="begin", round=self._round, host=cause.host, reason=cause.reason, resumeFrom=resume_from, **also)
+        )
         for host in replaced:
             reason = cause.reason if host == cause.host else "broken at the same time as %s" % cause.host
             self._set_aside.append({"host": host, "reason": reason})

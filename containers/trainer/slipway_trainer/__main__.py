@@ -26,9 +26,11 @@ def run(words: list[str]) -> int:
     saver = SaverProcess.start() if writes_beside(settings) else None
     bind_to_gpu()
     world = World(settings.collectives, arguments.collective_timeout_seconds, arguments.steady_timeout_seconds, saver)
+    world.announce("prepare", begin=True)
     layout = resolve_layout(settings.parallel, world.ranks, settings.architecture, settings.training)
     weights = channel_folder(settings.weights, dict(os.environ), "model.weights") if settings.weights else None
     trainer = Trainer(settings, world, build_backend(settings, layout, world.device, weights), os.environ)
+    world.announce("prepare", begin=False)
     try:
         trainer.resume()
         code = trainer.train()

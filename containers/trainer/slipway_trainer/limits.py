@@ -209,4 +209,3 @@ def _adapters(settings: RunSettings, name: str) -> Iterator[Limit]:
 def _given(settings: RunSettings, option: str) -> str:
     """The text of an argument, or its default."""
     return settings.arguments.written.get(option, str(getattr(settings.arguments, option.replace("-", "_"))))
-

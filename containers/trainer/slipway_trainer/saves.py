@@ -3,14 +3,13 @@
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from datetime import datetime, timezone
 from typing import Any
 
 from torch import Tensor
 
 from slipway_trainer import progress
 from slipway_trainer.backend import Backend
-from slipway_trainer.checkpoint.committed import step_of
+from slipway_trainer.checkpoint.committed import saved_now, step_of
 from slipway_trainer.checkpoint.interval import SHORTEST_MINUTES, History, auto_interval_minutes
 from slipway_trainer.checkpoint.library_saver import LibrarySaver
 from slipway_trainer.checkpoint.local_copies import CopyingStore
@@ -30,10 +29,6 @@ from slipway_trainer.world import World
 def _target(settings: RunSettings) -> Target:
     checkpoints = settings.checkpoints
     return Target(checkpoints.uri, checkpoints.local_copies, checkpoints.keep)
-
-
-def _now() -> dict[str, str]:
-    return {"savedAt": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")}
 
 
 class Saves:
@@ -117,12 +112,12 @@ class Saves:
 
     def _start(self, state: dict[str, Tensor], facts: Mapping[str, Any]) -> None:
         assert self._saver is not None
-        self._report(self._saver.start(facts["step"], state, self._run_facts() | _now() | facts))
+        self._report(self._saver.start(facts["step"], state, self._run_facts() | saved_now() | facts))
         self._began_at, self._begun_step = time.monotonic(), facts["step"]
 
     def _write(self, staged: Staged, facts: Mapping[str, Any]) -> None:
         assert isinstance(self._saver, CheckpointSaver)
-        self._saver.write(facts["step"], staged, self._run_facts() | _now() | facts)
+        self._saver.write(facts["step"], staged, self._run_facts() | saved_now() | facts)
         self._began_at, self._begun_step = time.monotonic(), facts["step"]
 
     def updating(self, facts: Mapping[str, Any]) -> AbstractContextManager[None]:

@@ -53,7 +53,8 @@ class Trainer:
         self._evaluation = self._eval_batches(environ)
         if world.rank == 0:
             say_data(self.batches, self._evaluation, settings)
-        counts = settings.library in ("fsdp", "ddp") and not compiles(settings, world.device.type)
+        self._compiles = compiles(settings, world.device.type)
+        counts = settings.library in ("fsdp", "ddp") and not self._compiles
         self._experts = expert_balance(backend.model, settings.arguments, self.batches.micro_steps, world.device) if counts else None
         self._samples = open_samples(settings, world, backend, self._evaluation or self.batches, environ)
         self._looked_at_step: int | None = None
@@ -72,7 +73,7 @@ class Trainer:
         self._step_seconds = 0.0
         #: Seconds for which the current step has waited for data, and its share of the tokens, which others of its group have too.
         self._waited, self._tokens = 0.0, 0.0
-        self._clock = StepClock()
+        self._clock, self._garbage = StepClock(), ScheduledCollection()
         #: Number of steps that are launched before the host reads a result. This keeps a GPU busy; on a CPU, steps are synchronous.
         self.ahead = 1 if world.device.type == "cuda" else 0
         #: Launched steps whose results were not read yet.
@@ -80,7 +81,6 @@ class Trainer:
         #: Requests of any rank in the steps that were read, not handled yet, and all requests of the newest of them.
         self._wishes: frozenset[str] = frozenset()
         self._newest_wishes: frozenset[str] = frozenset()
-        self._garbage = ScheduledCollection()
         self._stalls = StallWatch(self._saves, Ballot(world.store, world.ranks), self._patience)
         self._hosts = SlowHosts(world.device, world.control, world.hosts, settings.arguments.host_check_seconds)
 
@@ -115,6 +115,8 @@ class Trainer:
         """Trains until the last step or an early exit; returns the exit code."""
         training = self.settings.training
         self._clock.begin()
+        if self.step < training.steps:
+            self.world.announce("compile" if self._compiles else "first-step", begin=True)
         while self.step < training.steps:
             began = time.monotonic()
             self._one_step()
@@ -202,6 +204,7 @@ class Trainer:
         set_learning_rate(self.backend.optimizer, rate)
         loss, data_seconds = self._accumulate()
         self._hosts.waited(data_seconds)
+        self.world.end("compile", then="first-step")
         norm = self.backend.clip(arguments.clip_norm)
         asked = self._tallies.ask(loss, norm, self._own_wishes(), self._experts.take() if self._experts else None, self._tokens)
         with self._stalls.still, self._saves.updating(self._continuation.facts(self.step + 1)):
@@ -219,6 +222,7 @@ class Trainer:
             launched = self._launched.popleft()
             found = launched.asked.read()
             self._step_seconds = self._clock.lap() if launched.seconds is None else launched.seconds
+            self.world.end("first-step")
             self._results.take(launched, found, self._step_seconds)
             self._wishes, self._newest_wishes = self._wishes | (found.wishes & WISHES), found.wishes
             if self._saves.watches:

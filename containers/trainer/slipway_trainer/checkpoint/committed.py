@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any
 
 from slipway_trainer.checkpoint.store import Listed, Store, Written, write_object
@@ -27,6 +28,11 @@ class Committed:
 def folder_of(step: int) -> str:
     """Name of the folder of a step's checkpoint."""
     return f"step-{step}"
+
+
+def saved_now() -> dict[str, str]:
+    """The field with the time of a save."""
+    return {"savedAt": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")}
 
 
 def step_of(uri: str) -> int | None:

@@ -2,8 +2,8 @@
 
 A copy is taken between two steps, while the next forward and backward passes run: on a GPU, only the next update of the state waits for it.
 A thread then computes its digest, marks it as complete, and exchanges it with the other hosts over TCP, so that copies do not use the
-network of the collectives. The next copy is taken after the exchange is over on all ranks. Every rank therefore always has two steps, of which at
-least the older one is complete everywhere.
+network of the collectives. The next copy is taken after the exchange is over on all ranks. Every rank therefore always has two steps, of
+which at least the older one is complete everywhere.
 """
 
 import time
