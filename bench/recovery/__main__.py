@@ -27,7 +27,7 @@ from trial import Bench  # noqa: E402
 
 #: The commit of the newest release, 0.2.0.
 RELEASE = "9368e84817ca998d2ddbe66739c924999d7618b1"
-FAULTS = ("rank-killed", "driver-killed", "host-lost", "two-hosts-lost", "new-attempt")
+FAULTS = ("rank-killed", "driver-killed", "host-lost", "two-hosts-lost", "new-attempt", "compile-cold", "compile-cached")
 
 
 def options_of(words: Sequence[str]) -> argparse.Namespace:

@@ -68,10 +68,13 @@ class Recovery(NamedTuple):
     phases: Mapping[str, float | None]
 
 
-def recovery(before: Timeline, after: Timeline, since: int, struck_at: float) -> Recovery:
+def recovery(before: Timeline | None, after: Timeline, since: int, struck_at: float) -> Recovery:
     """The recovery from a fault at `struck_at`. `since`: index in `after` of the first event after the fault; `before`: the log of the
-    fault, which is `after` itself unless a new attempt was necessary."""
-    last = before.step if before is not after else max(seen.event["step"] for seen in after.seen[:since] if seen.named("step"))
+    fault, which is `after` itself unless a new attempt was necessary; None = there was no fault, only a start."""
+    if before is None:
+        last = 0
+    else:
+        last = max(seen.event["step"] for seen in before.seen[: since if before is after else None] if seen.named("step"))
     again = after.wait(lambda seen: seen.named("restart"), since) if before is after else 0
     end = after.wait(lambda seen: seen.named("step"), again)
     told = _told(after, again, end)

@@ -5,7 +5,6 @@ import random
 import signal
 import time
 import uuid
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +42,14 @@ class Job:
         first = self.world.hosts[0]
         self.timeline = Timeline(self.world.base(first) / "log", lambda: self.world.processes[first].poll() is not None)
 
-    def start(self, environ: Mapping[str, str] | None = None) -> float:
+    def start(self) -> float:
         """Starts the hosts; returns when."""
         began = time.monotonic()
-        self.world.start(self._environ | dict(environ or {}))
+        for host in self.world.hosts:
+            # Otherwise all hosts of this machine would share the compiler's files.
+            own = self.world.base(host) / "tmp"
+            own.mkdir()
+            self.world.start(self._environ | {"TMPDIR": str(own)}, only=[host])
         return began
 
     def await_step(self, step: int) -> None:
@@ -157,6 +160,37 @@ class Bench:
                 process.kill()
 
         return self._new_attempts(strike)
+
+    def compile_cold(self) -> list[Recovery]:
+        """The first start of a compiled run."""
+        return [self._compiled(kept=False) for _ in range(self._trials)]
+
+    def compile_cached(self) -> list[Recovery]:
+        """A later attempt of the same run, on other hosts."""
+        return [self._compiled(kept=True) for _ in range(self._trials)]
+
+    def _compiled(self, kept: bool) -> Recovery:
+        s3 = FakeS3()
+        # The steps of the first attempt are not saved: both attempts start with the first step.
+        changes = {
+            "parameters": {"compile": True},
+            "checkpoints": {"mode": "none", "uri": ""},
+            "compileCacheUri": "s3://checkpoints/cache/",
+        }
+        jobs = [self._job(s3, attempt=attempt, **changes) for attempt in ((1, 2) if kept else (1,))]
+        try:
+            for job in jobs:
+                struck_at = job.start()
+                found = recovery(None, job.timeline, 0, struck_at)
+                for process in job.world.processes.values():
+                    process.send_signal(signal.SIGTERM)
+                job.world.wait(600)
+        finally:
+            for job in jobs:
+                if job.world.processes:
+                    job.end()
+            s3.close()
+        return found
 
     def _new_attempts(self, strike: Any) -> list[Recovery]:
         found: list[Recovery] = []

@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 from conftest import SEED  # noqa: E402
+
 from slipway_trainer.checkpoint.interval import History, auto_every_steps  # noqa: E402
 from slipway_trainer.checkpoint.memory_file import HEADER_BYTES, OWN, PIECE_BYTES, Header, MemoryFile, packed, unpacked  # noqa: E402
 from slipway_trainer.checkpoint.memory_restore import Offer, Source, sources_of  # noqa: E402
@@ -221,9 +222,7 @@ class Run:
         self._starts += 1
         again = {"SLIPWAY_RESTART": str(self._starts - 1), "KILL": kill, "SLIPWAY_RESUME_FROM": self._newest()}
         folder = self._root / f"start-{self._starts}"
-        code, output = run_ranks(
-            folder, self._ranks, self._job, {"train": self._shards}, patch=self._patch, **self._hosts.environ, **again
-        )
+        code, output = run_ranks(folder, self._ranks, self._job, {"train": self._shards}, patch=self._patch, **self._hosts.environ, **again)
         for event in events(output, "step"):
             assert self.losses.setdefault(event["step"], event["loss"]) == event["loss"], f"step {event['step']} differs\n{output}"
         return code, events(output, "resume"), output

@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 from slipway_driver import sm_environment as sm
 from slipway_driver.cluster import Cluster, read_cluster
 from slipway_driver.code import prepare_code, refuse_windows_lines
+from slipway_driver.compile_cache import CompileCache, compile_cache_of
 from slipway_driver.dumps import trace_variables
 from slipway_driver.efa_environment import efa_changes, efa_devices, interface_exists
 from slipway_driver.expected_bandwidth import GIB, expected_for
@@ -60,6 +61,8 @@ class Attempt:
     local_ranks: int
     devices: int
     hardware: Mapping[str, Any]
+    #: Compiled code of earlier attempts; None = not kept.
+    compile_cache: Optional[CompileCache]
     #: Returns the same attempt for another set or order of training hosts.
     on: Callable[[Cluster], Attempt]
 
@@ -151,12 +154,16 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
     # Before any other code runs, including pip.
     inherited = {**inherited, **read_secrets(job.secrets, inherited, hide, log)} if job.secrets else inherited
     _prepare_folders(job, paths, inherited, log)
+    devices = efa_devices()
+    hardware = inventory(devices, cluster.instance_type)
+    cache = compile_cache_of(job, paths, inherited, hardware, writes=cluster.takes_part and cluster.rank == 0)
+    if cache:
+        cache.begin()
     known = read_hosts_file(paths.config / "hosts")
     before = time.monotonic()
     addresses = wait_for_hosts(cluster.hosts, known, log)
     log("all %d hosts resolve after %.1f s" % (len(cluster.hosts), time.monotonic() - before))
     job_name = inherited.get("TRAINING_JOB_NAME") or job.run_id
-    devices = efa_devices()
     host = _Host(
         job=job,
         job_file=job_file,
@@ -171,8 +178,9 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
         port=master_port(job_name, shared_machine=bool(known)),
         shared_machine=bool(known),
         devices=devices,
-        hardware=inventory(devices, cluster.instance_type),
+        hardware=hardware,
         memory=memory_variables(job),
+        compile_cache=cache,
     )
     return _attempt(host, cluster)
 
@@ -196,6 +204,7 @@ class _Host:
     devices: int
     hardware: Mapping[str, Any]
     memory: Mapping[str, str]
+    compile_cache: Optional[CompileCache]
 
 
 def _attempt(host: _Host, cluster: Cluster) -> Attempt:
@@ -213,6 +222,7 @@ def _attempt(host: _Host, cluster: Cluster) -> Attempt:
             _threads(job, host.hardware, inherited),
             _allocator(job, host.hardware, inherited),
             host.memory,
+            host.compile_cache.variables if host.compile_cache else {},
             {name: value for name, value in trace_variables(_dumps_of(paths)).items() if name not in inherited},
             mpi,
             ray_environment(job, cluster, inherited, master, port),
@@ -247,6 +257,7 @@ def _attempt(host: _Host, cluster: Cluster) -> Attempt:
         local_ranks=job.processes_per_host if distributed and not with_ray else 1,
         devices=host.devices,
         hardware=host.hardware,
+        compile_cache=host.compile_cache,
         on=lambda other: _attempt(host, other),
     )
 

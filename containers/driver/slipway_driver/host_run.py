@@ -57,9 +57,8 @@ class HostRun:
         self._alerted = False
         self._asked_at: Optional[float] = None
         self._ended: Optional[Failure] = None
-        self._oom_before = oom_kills()
+        self._oom_before, self._state = oom_kills(), new_state_folder()
         self._lock, self._stop_asked = threading.Lock(), threading.Event()
-        self._state = new_state_folder()
         #: Process ids of the ranks of this start, set after they have ended.
         self.pids: List[int] = []
         self._supervisor: Optional[Supervisor] = None

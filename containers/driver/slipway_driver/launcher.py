@@ -106,9 +106,12 @@ class Launcher:
 
     def __init__(self, attempt: Attempt) -> None:
         self._server = Server(attempt) if attempt.forked_command is not None else None
+        self._compile_cache = attempt.compile_cache
 
     def start(self, attempt: Attempt, state: Path) -> Launched:
-        """Starts the ranks of this host."""
+        """Starts the ranks of this host, when the compiled code of earlier attempts is there."""
+        if attempt.compile_cache:
+            attempt.compile_cache.wait()
         if attempt.forked_command is None:
             return launched(attempt.command_of(state), attempt.environ, attempt.folder)
         if self._server is None or not self._server.runs:
@@ -127,6 +130,8 @@ class Launcher:
             os.close(theirs)
 
     def close(self) -> None:
-        """Ends the fork server."""
+        """Ends the fork server, and keeps the compiled code."""
+        if self._compile_cache:
+            self._compile_cache.close()
         if self._server is not None:
             self._server.close()

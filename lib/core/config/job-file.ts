@@ -82,6 +82,8 @@ export interface JobFile {
   heartbeatUri: string | null;
   /** Where the driver polls for the request to save and exit. Absent: there are no such requests. */
   handOverUri?: string;
+  /** Prefix of the team for compiled code that later attempts use. Absent: it is not kept. */
+  compileCacheUri?: string;
   restartsInPlace: number;
   /** Number of spare hosts, which wait to replace a broken host; the others train. */
   spareInstances: number;

@@ -109,6 +109,7 @@ export function jobFile(plan: JobPlan): JobFile {
     maxRuntimeSeconds: run.limits.maxRuntimeSeconds,
     heartbeatUri: mayBeat(run) ? runPrefixes(plan).heartbeat : null,
     ...(mayBeAsked(run) && { handOverUri: runPrefixes(plan).handOver }),
+    ...(mayBeat(run) && { compileCacheUri: runPrefixes(plan).compileCache }),
     restartsInPlace: RESTARTS_IN_PLACE,
     spareInstances: run.compute.spareInstances,
     healthCheck: healthCheckOf(run),
