@@ -48,15 +48,15 @@ class StartTimes:
             self.source, self.resumed = event.get("source"), int(event.get("step") or 0)
         elif kind == "phase" and event.get("state") == "end":
             self._count(name, now)
-        elif kind == "phase":
-            self._count("prepare", now)
-        elif kind == "step":
+        elif kind in ("phase", "step"):
             self._count("prepare", now)
 
     def _count(self, phase: str, now: float) -> None:
         if self.began_at is not None:
             before = sum(seconds for name, seconds in self.phases.items() if name != "stop")
-            self.phases[phase] = round(self.phases.get(phase, 0.0) + now - self.began_at - before, 3)
+            seconds = round(now - self.began_at - before, 3)
+            if seconds:
+                self.phases[phase] = round(self.phases.get(phase, 0.0) + seconds, 3)
 
 
 class StepTimes:
