@@ -91,6 +91,8 @@ class Checkpoints:
     #: Folder on this host for copies of objects written to S3; empty = none.
     local_copies: str
     history: History
+    #: Restarts in place of this attempt, which `history` includes.
+    restarts: float
     #: Discarded checkpoints; None = none.
     rollback: Rollback | None
     #: Copies of the state in memory; None = none.
@@ -218,6 +220,7 @@ def _checkpoints(job: Mapping[str, Any], environ: Mapping[str, str]) -> Checkpoi
         interval_minutes=None if interval == "auto" else float(interval),
         local_copies=environ.get("SLIPWAY_LOCAL_COPIES", ""),
         history=_history(raw.get("history") or {}, environ),
+        restarts=_restarts(environ),
         rollback=_rollback(raw.get("rollback")),
         memory=_memory(raw.get("memory"), environ),
     )
@@ -238,8 +241,11 @@ def _rollback(raw: Mapping[str, Any] | None) -> Rollback | None:
 
 def _history(before: Mapping[str, Any], environ: Mapping[str, str]) -> History:
     """Failures of previous attempts, and restarts in place of this attempt. The duration of this attempt is added while it runs."""
-    restarts = float(environ.get("SLIPWAY_RESTART", 0))
-    return History(float(before.get("failures", 0)) + restarts, float(before.get("nodeDays", 0)))
+    return History(float(before.get("failures", 0)) + _restarts(environ), float(before.get("nodeDays", 0)))
+
+
+def _restarts(environ: Mapping[str, str]) -> float:
+    return float(environ.get("SLIPWAY_RESTART", 0))
 
 
 def resolve_settings(job: Mapping[str, Any], words: Sequence[str], environ: Mapping[str, str]) -> RunSettings:
