@@ -104,8 +104,9 @@ def own_name() -> str:
 
 
 def kill_rank(world: FakeWorld, host: str) -> None:
-    victim = next(pid for pid in descendants(world.processes[host].pid) if "slipway_trainer" in command_line(pid))
-    os.kill(victim, signal.SIGKILL)
+    """Kills the innermost process that leads a session."""
+    leaders = [pid for pid in descendants(world.processes[host].pid) if os.getsid(pid) == pid]
+    os.kill(leaders[0], signal.SIGKILL)
 
 
 def losses(output: str) -> dict[int, float]:
@@ -117,12 +118,6 @@ def descendants(pid: int) -> list[int]:
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         found += [*descendants(int(child)), int(child)]
     return found
-
-
-def command_line(pid: int) -> str:
-    words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    # The shim and the launcher carry the same words; the rank itself is `python -u -m slipway_trainer`.
-    return words[3].decode() if len(words) > 3 else ""
 
 
 def test_sigterm_saves_and_asks_to_be_tried_again(shards: Path, tmp_path: Path) -> None:
