@@ -10,6 +10,7 @@ import os
 from typing import Dict
 
 from slipway_driver.job import Job
+from slipway_driver.log import log
 
 VARIABLE = "SLIPWAY_MEMORY"
 
@@ -18,5 +19,9 @@ def memory_variables(job: Job) -> Dict[str, str]:
     """Creates the memory of each rank of this host; none if the run keeps no copies."""
     if job.builtin_module is None or not (job.raw.get("checkpoints") or {}).get("memory"):
         return {}
-    files = [os.memfd_create("slipway-rank-%d" % rank) for rank in range(job.processes_per_host)]
+    try:
+        files = [os.memfd_create("slipway-rank-%d" % rank) for rank in range(job.processes_per_host)]
+    except (AttributeError, OSError) as error:
+        log("the state is not kept in memory: %s" % error)
+        return {}
     return {VARIABLE: ":".join("/proc/%d/fd/%d" % (os.getpid(), file) for file in files)}

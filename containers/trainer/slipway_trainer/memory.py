@@ -35,6 +35,8 @@ class Memory:
         self._is_auto, self._every_steps = every_steps is None, every_steps or 1
         #: The step of the last copy that rank 0 has asked for.
         self._asked = 0
+        #: The step of the last copy that was taken. Requests of steps until then were made before it, and do not know of it.
+        self._taken = 0
         self._step_seconds = 0.0
         self._said_at: float | None = None
 
@@ -50,12 +52,13 @@ class Memory:
         self._copies.before_update()
 
     def after_step(self, wishes: frozenset[str], read: int, facts: Mapping[str, Any], step_seconds: float) -> None:
-        """Takes a copy if the ranks have agreed on it. `read`: the newest step that is known to be finite."""
+        """Takes a copy if the ranks have agreed on it. `read`: the newest step that is known to be finite; `wishes`: its requests."""
         self._step_seconds = step_seconds
         self._copies.sound_until(read)
         self._report(self._copies.collect())
-        if "copy" in wishes and "copying" not in wishes:
+        if "copy" in wishes and "copying" not in wishes and read > self._taken:
             self._copies.take(facts)
+            self._taken = int(facts["step"])
             self._copies.sound_until(read)
 
     def resume(self, state: Mapping[str, Tensor], identity: Mapping[str, Any], newer_than: int) -> Restored | None:
@@ -66,7 +69,7 @@ class Memory:
 
         found = MemoryRestore(self._copies, self._partners, is_wanted, self._world.control).run(state, newer_than)
         if found is not None:
-            self._asked = int(found.record["step"])
+            self._asked = self._taken = int(found.record["step"])
         return found
 
     def _report(self, saved: MemorySaved | None) -> None:
@@ -84,7 +87,7 @@ class Memory:
             )
 
     def close(self) -> None:
-        """Stops the copies without waiting for an exchange."""
+        """Waits for the last copy, whose exchange needs the process group, for a limited time."""
         self._copies.close()
 
 

@@ -8,7 +8,7 @@ which at least the older one is complete everywhere.
 
 import time
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,6 +24,8 @@ from slipway_trainer.checkpoint.shared_state import local_part, pin, places_of
 
 #: An exchange that takes longer ends the copies, not the run.
 EXCHANGE_TIMEOUT = timedelta(minutes=10)
+#: At the end of the run, its last copy has this long to complete.
+CLOSE_SECONDS = 30.0
 #: Copies are sent in messages of this size.
 MESSAGE_BYTES = 256 << 20
 
@@ -68,6 +70,8 @@ class MemoryCopies:
         self._copied: Copied | None = None
         self._finishing: Future[MemorySaved] | None = None
         self._failed = False
+        #: The end of the copy on the GPU, until an update waits for it.
+        self._taking: torch.cuda.Event | None = None
 
     def pin(self) -> None:
         """Pins the slots, so that the GPU copies to them without the host."""
@@ -83,14 +87,15 @@ class MemoryCopies:
     @torch.no_grad()
     def take(self, facts: Mapping[str, Any]) -> None:
         """Copies the state, which `facts` describe, to the older slot. The state must not change before `before_update` was called."""
+        assert not self.busy, "a copy must not be taken before the last one is complete"
         began = time.monotonic()
         slot = OWN[1 - OWN.index(self.newest)]
         self.file.clear(slot)
         with self._beside():
             for name, buffer in self._tensors[slot].items():
                 buffer.copy_(local_part(self._state[name]), non_blocking=self._stream is not None)
-            taken = self._stream.record_event() if self._stream is not None else None
-        self._copied = Copied(slot, facts, began, time.monotonic() - began, taken)
+            self._taking = self._stream.record_event() if self._stream is not None else None
+        self._copied = Copied(slot, facts, began, time.monotonic() - began, self._taking)
 
     def _beside(self) -> AbstractContextManager[Any]:
         if self._stream is None:
@@ -100,8 +105,9 @@ class MemoryCopies:
 
     def before_update(self) -> None:
         """Lets the update of the state that is launched next wait for the copy."""
-        if self._copied is not None and self._copied.taken is not None:
-            torch.cuda.current_stream().wait_event(self._copied.taken)
+        if self._taking is not None:
+            torch.cuda.current_stream().wait_event(self._taking)
+            self._taking = None
 
     def sound_until(self, step: int) -> None:
         """Completes the copy in the background once its step is known to be finite."""
@@ -145,7 +151,9 @@ class MemoryCopies:
             self.file.commit(held, theirs)
 
     def close(self) -> None:
-        """Stops the thread without waiting for an exchange."""
+        """Waits for the last copy, for a limited time, and stops the thread."""
+        if self._finishing is not None:
+            wait([self._finishing], CLOSE_SECONDS)
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
