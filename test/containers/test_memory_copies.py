@@ -5,6 +5,7 @@ import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from slipway_trainer.checkpoint.interval import LOST_JOBS, History, auto_every_s
 from slipway_trainer.checkpoint.memory_file import HEADER_BYTES, OWN, PIECE_BYTES, Header, MemoryFile, packed, unpacked  # noqa: E402
 from slipway_trainer.checkpoint.memory_restore import Offer, Source, sources_of  # noqa: E402
 from slipway_trainer.checkpoint.partners import Partners  # noqa: E402
-from slipway_trainer.memory import free_bytes  # noqa: E402
+from slipway_trainer.memory import Memory, free_bytes  # noqa: E402
 
 STEPS = 14
 
@@ -141,6 +142,31 @@ def test_checkpoints_are_as_rare_as_lost_jobs() -> None:
     assert auto_interval_minutes(1.0, 16, covered) == pytest.approx(auto_interval_minutes(1.0, 16) / LOST_JOBS**0.5)
     restarted = History(3.0, 10.0)
     assert restarted.of_jobs(3.0).failures_per_node_day < restarted.of_jobs(0.0).failures_per_node_day
+
+
+class FakeCopies:
+    """Copies that are complete as soon as they are taken. `taken`: their steps."""
+
+    def __init__(self) -> None:
+        self.taken: list[int] = []
+        self.busy = False
+
+    def take(self, facts: dict[str, int]) -> None:
+        self.taken.append(facts["step"])
+
+    def sound_until(self, step: int) -> None: ...
+
+    def collect(self) -> None: ...
+
+
+def test_requests_that_were_made_before_a_copy_ask_for_no_other() -> None:
+    """As on a GPU, where the requests of a step are read after the next step was launched."""
+    copies = FakeCopies()
+    memory = Memory(copies, Partners(2, 1, 1, 2), SimpleNamespace(rank=0), 1, History())  # type: ignore[arg-type]
+    asked, busy = frozenset({"copy"}), frozenset({"copy", "copying"})
+    for wishes, read in ((asked, 4), (asked, 5), (busy, 6), (asked, 7), (asked, 7), (frozenset(), 8), (asked, 9)):
+        memory.after_step(wishes, read, {"step": read + 1}, 1.0)
+    assert copies.taken == [5, 8, 10]
 
 
 def test_free_memory_is_that_of_the_container(tmp_path: Path) -> None:
