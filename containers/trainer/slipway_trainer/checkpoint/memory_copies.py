@@ -30,16 +30,28 @@ CLOSE_SECONDS = 30.0
 MESSAGE_BYTES = 256 << 20
 
 
-@dataclass(frozen=True)
+@dataclass
 class Copied:
     """A copy that has been taken, or is being taken by the GPU. `began_at`: time.monotonic()."""
 
     slot: int
     facts: Mapping[str, Any]
     began_at: float
-    #: Time for which the training thread was blocked.
-    seconds_blocked: float
-    taken: "torch.cuda.Event | None"
+    #: Time for which the training thread was blocked, on a CPU.
+    seconds: float
+    #: On a GPU: when the copy has been taken, and when the next update waits for it.
+    taken: "torch.cuda.Event | None" = None
+    awaited: "torch.cuda.Event | None" = None
+
+    def seconds_blocked(self) -> float:
+        """Time for which training was blocked. Waits for the GPU."""
+        if self.taken is None:
+            return self.seconds
+        self.taken.synchronize()
+        if self.awaited is None:
+            return 0.0
+        self.awaited.synchronize()
+        return max(0.0, self.awaited.elapsed_time(self.taken)) / 1000.0
 
 
 @dataclass(frozen=True)
@@ -70,8 +82,8 @@ class MemoryCopies:
         self._copied: Copied | None = None
         self._finishing: Future[MemorySaved] | None = None
         self._failed = False
-        #: The end of the copy on the GPU, until an update waits for it.
-        self._taking: torch.cuda.Event | None = None
+        #: The copy that no update has waited for yet.
+        self._unawaited: Copied | None = None
 
     def pin(self) -> None:
         """Pins the slots, so that the GPU copies to them without the host."""
@@ -94,8 +106,8 @@ class MemoryCopies:
         with self._beside():
             for name, buffer in self._tensors[slot].items():
                 buffer.copy_(local_part(self._state[name]), non_blocking=self._stream is not None)
-            self._taking = self._stream.record_event() if self._stream is not None else None
-        self._copied = Copied(slot, facts, began, time.monotonic() - began, self._taking)
+            taken = self._stream.record_event(torch.cuda.Event(enable_timing=True)) if self._stream is not None else None
+        self._copied = self._unawaited = Copied(slot, facts, began, time.monotonic() - began, taken)
 
     def _beside(self) -> AbstractContextManager[Any]:
         if self._stream is None:
@@ -105,9 +117,10 @@ class MemoryCopies:
 
     def before_update(self) -> None:
         """Lets the update of the state that is launched next wait for the copy."""
-        if self._taking is not None:
-            torch.cuda.current_stream().wait_event(self._taking)
-            self._taking = None
+        copied, self._unawaited = self._unawaited, None
+        if copied is not None and copied.taken is not None:
+            copied.awaited = torch.cuda.current_stream().record_event(torch.cuda.Event(enable_timing=True))
+            torch.cuda.current_stream().wait_event(copied.taken)
 
     def sound_until(self, step: int) -> None:
         """Completes the copy in the background once its step is known to be finite."""
@@ -127,8 +140,7 @@ class MemoryCopies:
             return None
 
     def _finish(self, copied: Copied) -> MemorySaved:
-        if copied.taken is not None:
-            copied.taken.synchronize()
+        blocked = copied.seconds_blocked()
         step = int(copied.facts["step"])
         header = Header(self._rank, step, self.file.digest(copied.slot), self.shape, copied.facts)
         self.file.commit(copied.slot, header)
@@ -136,7 +148,7 @@ class MemoryCopies:
         if self._group is not None:
             self._exchange(copied.slot, header, self._group)
         size = sum(place.bytes for place in self.places) * (2 if self._group is not None else 1)
-        return MemorySaved(step, time.monotonic() - copied.began_at, copied.seconds_blocked, size, self._partners.count)
+        return MemorySaved(step, time.monotonic() - copied.began_at, blocked, size, self._partners.count)
 
     def _exchange(self, slot: int, header: Header, group: dist.ProcessGroup) -> None:
         """Sends the copy to the rank that holds it, and receives the one that this rank holds."""

@@ -122,7 +122,9 @@ function checkpointText({ checkpoint }: RunPlan): string {
 
 /** Copies in host memory, from which restarts in place continue. */
 function memoryCopiesText(plan: MemoryCopiesPlan): string {
-  const { everySteps, gib, availableGiB, overhead, lossSeconds } = plan;
+  const { everySteps, gib, availableGiB, fits, overhead, lossSeconds } = plan;
+  if (!fits)
+    return `no copies in memory: they need ${round(gib, 1)} GiB per host, and may use ${round(availableGiB)} GiB; use more instances`;
   const often = everySteps === 1 ? 'every step' : `every ${everySteps} steps`;
   return `copies in memory ${often}: ${round(gib, 1)} of ${round(availableGiB)} GiB per host, ${round(100 * overhead, 1)} % overhead, ${round(lossSeconds, 1)} s repeated after a restart in place`;
 }

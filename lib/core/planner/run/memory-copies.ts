@@ -11,17 +11,19 @@ export interface MemoryCopiesPlan {
   gib: number;
   /** What the copies may use on each host. */
   availableGiB: number;
+  /** Otherwise the run trains without copies. */
+  fits: boolean;
   /** Share of the training time for which updates of the state wait for a copy. */
   overhead: number;
   /** Expected time of the steps that are repeated after a restart in place. */
   lossSeconds: number;
 }
 
-/** The plan of the copies; undefined if the run keeps none, or if they do not fit and are left out. */
+/** The plan of the copies; undefined if the run keeps none. */
 export function memoryCopiesPlan(run: RunSpec, layout: LayoutInput, stepSeconds: number): MemoryCopiesPlan | undefined {
   const copies = memoryCopies(run);
   const memory = copies && copiesMemory(run, copies);
-  if (!memory || memory.gib > memory.availableGiB) return undefined;
+  if (!memory) return undefined;
   const { stateGiB, gib, availableGiB, isSent } = memory;
   const bytes = stateGiB * 2 ** 30;
   // The GPUs copy during the forward and backward passes of the next step, whose update waits for the rest.
@@ -35,6 +37,7 @@ export function memoryCopiesPlan(run: RunSpec, layout: LayoutInput, stepSeconds:
     copies: copies.copies,
     gib,
     availableGiB,
+    fits: gib <= availableGiB,
     overhead: blocked / (everySteps * stepSeconds),
     lossSeconds: (everySteps * stepSeconds) / 2,
   };
