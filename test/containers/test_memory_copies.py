@@ -364,6 +364,17 @@ def test_a_damaged_copy_is_not_used_on_any_rank(tmp_path: Path, shards: Path, ki
     assert "in memory are not intact on all ranks, and are not used" in output
 
 
+def test_copies_of_other_steps_no_longer_count_after_a_restart(tmp_path: Path, shards: Path, kills: str, hosts: Hosts) -> None:
+    """A repeated step may have another result, which must not be combined with the first one."""
+    run = Run(tmp_path, memory_job(tmp_path), 2, shards, kills, hosts)
+    assert run.start("1 unsent 6")[0] == -9
+    code, (resumed,), _output = run.start("0 step 1")
+    assert (code, resumed["source"]) == (-9, "memory")
+    files = [MemoryFile(hosts.path(rank), hosts.sizes[rank] // 4 - HEADER_BYTES, 4) for rank in range(2)]
+    steps = {found.step for file in files for slot in range(4) if (found := file.header(slot)) is not None}
+    assert steps == {resumed["step"]}
+
+
 def test_memory_is_bounded_and_stays_the_same_over_starts(tmp_path: Path, shards: Path, kills: str, hosts: Hosts) -> None:
     run = Run(tmp_path, memory_job(tmp_path), 2, shards, kills, hosts)
     assert run.start("1 step 3")[0] == -9
