@@ -268,18 +268,18 @@ class Run:
         return newest_checkpoint(self._job["checkpoints"]["uri"])
 
 
-def play(run: Run, hosts: Hosts, ranks: int, count: int, chooser: random.Random) -> None:
-    """Kills a rank at a random point, `count` times; sometimes its host is lost, or its neighbour's too, and sometimes at once again."""
+def play(run: Run, hosts: Hosts, ranks: int, count: int, steps: int, chooser: random.Random) -> None:
+    """Kills a rank at a random point, `count` times unless the run is done before; sometimes its host is lost, or its neighbour's too, and
+    sometimes it is killed again at once."""
     done = 0
     for _ in range(count):
         rank, point = chooser.randrange(ranks), chooser.choice(POINTS)
-        code, _resumed, output = run.start(f"{rank} {point} {min(STEPS, done + chooser.choice((0, 1, 2)))}")
+        code, _resumed, output = run.start(f"{rank} {point} {min(steps, done + chooser.choice((0, 1, 2)))}")
         if code == 0:
             return
         assert code == -9, output
         done = max([done, *(event["step"] for event in events(output, "step"))])
-        lost = chooser.choice((0, 0, 1, 2))
-        for which in range(lost):
+        for which in range(chooser.choice((0, 0, 1, 2))):
             hosts.lose((rank + which) % ranks)
 
 
@@ -293,9 +293,9 @@ LAYOUTS = {
 }
 
 
-def undisturbed(root: Path, layout: str, shards: Path) -> dict[int, float]:
+def undisturbed(root: Path, layout: str, shards: Path, steps: int = STEPS) -> dict[int, float]:
     ranks, changes = LAYOUTS[layout]
-    job = memory_job(root, **changes)
+    job = memory_job(root, training={"steps": steps}, **changes)
     job["checkpoints"] = job["checkpoints"] | {"memory": None, "mode": "none"}
     return dict(enumerate(losses_of(root, ranks, job, {"train": shards}), 1))
 
@@ -303,26 +303,26 @@ def undisturbed(root: Path, layout: str, shards: Path) -> dict[int, float]:
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_run_that_is_killed_anywhere_goes_on_bit_for_bit(tmp_path: Path, shards: Path, kills: str, layout: str) -> None:
-    killed_run(tmp_path, shards, kills, layout, 4, random.Random(SEED + layout))
+    killed_run(tmp_path, shards, kills, layout, 4, STEPS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_run_that_is_killed_fifty_times_goes_on_bit_for_bit(tmp_path: Path, shards: Path, kills: str, layout: str) -> None:
-    killed_run(tmp_path, shards, kills, layout, 50, random.Random(SEED + layout))
+    killed_run(tmp_path, shards, kills, layout, 50, 60)
 
 
-def killed_run(root: Path, shards: Path, kills: str, layout: str, count: int, chooser: random.Random) -> None:
-    ranks, changes = LAYOUTS[layout]
+def killed_run(root: Path, shards: Path, kills: str, layout: str, count: int, steps: int) -> None:
+    (ranks, changes), chooser = LAYOUTS[layout], random.Random(SEED + layout)
     hosts = Hosts(ranks)
     try:
-        run = Run(root / "run", memory_job(root, **changes), ranks, shards, kills, hosts)
-        play(run, hosts, ranks, count, chooser)
+        run = Run(root / "run", memory_job(root, training={"steps": steps}, **changes), ranks, shards, kills, hosts)
+        play(run, hosts, ranks, count, steps, chooser)
         code, _resumed, output = run.start()
         assert code == 0, output
     finally:
         hosts.close()
-    assert run.losses == undisturbed(root / "undisturbed", layout, shards)
+    assert run.losses == undisturbed(root / "undisturbed", layout, shards, steps)
 
 
 def test_sources_in_their_order(tmp_path: Path, shards: Path, kills: str, hosts: Hosts) -> None:
