@@ -13,10 +13,10 @@ from slipway_trainer import progress
 from slipway_trainer.checkpoint.interval import History, auto_every_steps
 from slipway_trainer.checkpoint.memory_copies import EXCHANGE_TIMEOUT, MemoryCopies, MemorySaved
 from slipway_trainer.checkpoint.memory_file import HELD, OWN, MemoryFile, slot_bytes
+from slipway_trainer.checkpoint.memory_plan import MemoryPlan
 from slipway_trainer.checkpoint.memory_restore import MemoryRestore, Restored
 from slipway_trainer.checkpoint.partners import Partners
 from slipway_trainer.checkpoint.shared_state import places_of
-from slipway_trainer.settings import MemoryPlan
 from slipway_trainer.world import World
 
 #: Share of the free memory that copies may use; data loading and the file cache need some as well.

@@ -11,6 +11,7 @@ from typing import Any
 from slipway_trainer.architecture import Architecture, read_architecture
 from slipway_trainer.arguments import parse_arguments
 from slipway_trainer.checkpoint.interval import History
+from slipway_trainer.checkpoint.memory_plan import MemoryPlan, read_memory_plan
 from slipway_trainer.checkpoint.rollback import Rollback
 from slipway_trainer.exits import Limit, Settings, or_list, refused
 from slipway_trainer.mixture import Phase, read_mixture
@@ -68,16 +69,6 @@ class Training:
 
 def _tokens_per_step(objective: str, batch: int, length: int) -> int:
     return batch * length * (2 if objective == "dpo" else 1)
-
-
-@dataclass(frozen=True)
-class MemoryPlan:
-    """`checkpoints.memory`. `every_steps`: None = the optimum; `copies`: 2 = one of them on another host; `files`: the memory of each rank
-    of this host, which its driver owns."""
-
-    every_steps: int | None
-    copies: int
-    files: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -222,17 +213,8 @@ def _checkpoints(job: Mapping[str, Any], environ: Mapping[str, str]) -> Checkpoi
         history=_history(raw.get("history") or {}, environ),
         restarts=_restarts(environ),
         rollback=_rollback(raw.get("rollback")),
-        memory=_memory(raw.get("memory"), environ),
+        memory=read_memory_plan(raw.get("memory"), environ),
     )
-
-
-def _memory(raw: Mapping[str, Any] | None, environ: Mapping[str, str]) -> MemoryPlan | None:
-    """None if it is off, and without a driver that owns the memory."""
-    files = environ.get("SLIPWAY_MEMORY", "")
-    if not raw or not files:
-        return None
-    every = raw.get("everySteps", "auto")
-    return MemoryPlan(None if every == "auto" else int(every), int(raw.get("copies", 2)), tuple(files.split(":")))
 
 
 def _rollback(raw: Mapping[str, Any] | None) -> Rollback | None:
