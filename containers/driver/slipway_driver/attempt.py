@@ -113,9 +113,11 @@ def _distributed(job: Job, cluster: Cluster) -> bool:
     return job.launcher in ("torchrun", "mpi", "ray") and cluster.takes_part
 
 
-def _is_forked(job: Job) -> bool:
-    """Whether the ranks are those of the built-in trainer without a library that must be started by its own launcher."""
-    return job.builtin_module == BUILTIN_MODULES["builtin"] and job.launcher == "torchrun" and job.library in ("fsdp", "ddp")
+def _is_forked(job: Job, cluster: Cluster) -> bool:
+    """Whether the ranks of this host, also those that it will have as a spare, are those of the built-in trainer without a library that has
+    a launcher of its own."""
+    trains = cluster.takes_part or cluster.idle
+    return trains and job.builtin_module == BUILTIN_MODULES["builtin"] and job.launcher == "torchrun" and job.library in ("fsdp", "ddp")
 
 
 def _probe_command_of(job: Job, cluster: Cluster, master: str, port: int, environ: Mapping[str, str]) -> Callable[[Path], List[str]]:
@@ -249,7 +251,7 @@ def _attempt(host: _Host, cluster: Cluster) -> Attempt:
         paths=paths,
         environ=environ,
         command_of=start,
-        forked_command=script if _is_forked(job) else None,
+        forked_command=script if _is_forked(job, cluster) else None,
         probe_command_of=_probe_command_of(job, cluster, master, port, environ) if distributed else None,
         folder=paths.code,
         dumps=_dumps_of(paths),
