@@ -102,7 +102,7 @@ def main(words: Sequence[str]) -> int:
             bench = Bench(folder / name, tree, shards, options.hosts, options.trials, random.Random(seed))
             print("the newest release:" if name == "before" else "this version:", file=sys.stderr)
             found[name] = measured(bench, faults, options.hosts)
-        overhead = 100.0 * bench.blocked_seconds / bench.step_seconds if bench.step_seconds else None
+        overhead = 100.0 * statistics.fmean(bench.blocked) if bench.blocked else None
     if options.json:
         told = {"rows": found["rows"], "before": found.get("before", []), "overheadPercent": overhead and round(overhead, 3)}
         print(json.dumps(told, indent=1))

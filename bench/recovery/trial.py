@@ -91,8 +91,8 @@ class Bench:
         self._folder, self._tree, self._shards = folder, tree, shards
         self._hosts, self._trials, self._random = hosts, trials, chooser
         self._jobs = 0
-        #: Seconds for which memory copies have blocked the steps in between, and the seconds of those steps.
-        self.blocked_seconds, self.step_seconds = 0.0, 0.0
+        #: Shares of the time of their steps for which the copies that were reported have blocked training.
+        self.blocked: list[float] = []
 
     def _job(self, s3: FakeS3, spares: int = 0, attempt: int = 1, **changes: Any) -> Job:
         self._jobs += 1
@@ -217,6 +217,4 @@ class Bench:
     def _count_blocked(self, job: Job) -> None:
         for seen in job.timeline.seen:
             if seen.named("memory-save"):
-                self.blocked_seconds += seen.event["blockedSeconds"]
-            elif seen.named("step"):
-                self.step_seconds += seen.event["stepSeconds"]
+                self.blocked.append(seen.event["blockedSeconds"] / (seen.event["everySteps"] * STEP_SECONDS))
