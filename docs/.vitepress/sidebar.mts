@@ -74,7 +74,7 @@ const RESEARCH = [
   'import',
   'guides/troubleshooting',
 ];
-const CONCEPTS = ['planner', 'queue', 'elastic', 'spare-hosts', 'health-check', 'control-plane', 'sandbox'];
+const CONCEPTS = ['planner', 'queue', 'elastic', 'recovery', 'spare-hosts', 'health-check', 'control-plane', 'sandbox'];
 const REFERENCE = ['run-file', 'environment-file', 'command-line', 'chat-data', 'runtime', 'editors'];
 /** For those who maintain Slipway. The search of the site leaves them out. */
 const INTERNALS = [

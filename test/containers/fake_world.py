@@ -83,12 +83,12 @@ def job_json(**changes: Any) -> dict[str, Any]:
     return job | changes
 
 
-def install_driver(channel: Path) -> None:
+def install_driver(channel: Path, tree: Path = REPOSITORY) -> None:
     """The driver channel as the stack publishes it: the driver's files and both of our packages, side by side."""
     channel.mkdir(parents=True)
-    shutil.copy(REPOSITORY / "containers/driver/launch.sh", channel / "launch.sh")
+    shutil.copy(tree / "containers/driver/launch.sh", channel / "launch.sh")
     for package in ("driver/slipway_driver", "driver/slipway_s3", "trainer/slipway_trainer"):
-        source = REPOSITORY / "containers" / package
+        source = tree / "containers" / package
         # Compiled once here, and not by every process of every host: those write nothing.
         compileall.compile_dir(source, quiet=2)
         shutil.copytree(source, channel / source.name)
@@ -111,12 +111,13 @@ def pack_code(channel: Path, files: dict[str, str | bytes]) -> str:
 
 
 class FakeWorld:
-    """Hosts of one job below `root`. Addresses are loopback ones, so that hosts are told apart without root rights."""
+    """Hosts of one job below `root`. Addresses are loopback ones, so that hosts are told apart without root rights. `tree`: the repository
+    whose driver and trainer they run."""
 
     def __init__(self, root: Path, hosts: int, job: dict[str, Any], code: dict[str, str] | None = None,
                  hyperparameters: dict[str, str] | None = None, name: str = "test-job-a001",
-                 groups: list[dict[str, Any]] | None = None) -> None:  # fmt: skip
-        self.root, self.job, self.name = root, job, name
+                 groups: list[dict[str, Any]] | None = None, tree: Path = REPOSITORY) -> None:  # fmt: skip
+        self.root, self.job, self.name, self._tree = root, job, name, tree
         self.hosts = [f"algo-{number + 1}" for number in range(hosts)]
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         for host in self.hosts:
@@ -130,7 +131,7 @@ class FakeWorld:
         base = self.base(host)
         config, data = base / "input/config", base / "input/data"
         config.mkdir(parents=True)
-        install_driver(data / "driver")
+        install_driver(data / "driver", self._tree)
         if code is not None:
             job["digests"] = {**job["digests"], "code": job["digests"]["code"] or pack_code(data / "code", code)}
         (data / "job").mkdir()

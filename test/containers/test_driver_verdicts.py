@@ -10,6 +10,7 @@ import pytest
 from slipway_driver.error_collector import ErrorCollector
 from slipway_driver.errors import classify, first_real
 from slipway_driver.failure import failure_text
+from slipway_driver.launcher import launched
 from slipway_driver.memory import parse_oom_kills
 from slipway_driver.progress import FoundSteps, ProgressReader, parse_event
 from slipway_driver.supervisor import Supervisor
@@ -204,7 +205,7 @@ def test_the_oom_counter_is_read_from_both_cgroup_versions() -> None:
 
 
 def test_a_stop_that_comes_after_the_end_of_a_launch_is_nothing(tmp_path: Path) -> None:
-    supervisor = Supervisor([sys.executable, "-c", ""], {}, tmp_path, tmp_path / "state", 1, lambda line, kind: None)
+    supervisor = Supervisor(launched([sys.executable, "-c", ""], {}, tmp_path), tmp_path / "state", 1, lambda line, kind: None)
     assert supervisor.wait(lambda: None) == 0
     assert not (tmp_path / "state").exists()
     supervisor.stop()

@@ -36,7 +36,7 @@ def test_without_a_gpu_every_case_is_skipped_by_name_and_the_table_says_so(tmp_p
     done = run("--write", str(tmp_path / "table.md"))
     assert done.returncode == 0, done.stderr
     rows = [line for line in (tmp_path / "table.md").read_text().splitlines() if line.startswith("| ") and "must" not in line]
-    assert len(rows) == 21
+    assert len(rows) == 22
     assert all(row.endswith("| skipped | no GPU |") for row in rows), rows
 
 
@@ -86,7 +86,7 @@ def test_cases_that_also_run_on_a_cpu_hold_there(tmp_path: Path) -> None:
     import step_loop
     from machine import this_machine
 
-    for number, case in enumerate((step_loop.resume, restart.restart_in_place)):
+    for number, case in enumerate((step_loop.resume, restart.restart_in_place, restart.restart_from_memory)):
         (tmp_path / str(number)).mkdir()
         found = case(this_machine(), tmp_path / str(number))
         assert found.holds, found.figure

@@ -37,7 +37,7 @@ def test_a_step_is_agreed_on_in_one_collective() -> None:
         tallies = Tallies(torch.device("cpu"), 8)
         asked = tallies.ask(torch.tensor(8.0), torch.tensor(0.5), {"save": True}, tokens=torch.tensor(96.0))
         assert [one.kind for one in traffic.sent] == ["all_reduce"]
-        assert traffic.sent[0].bytes == 4 * 6
+        assert traffic.sent[0].bytes == 4 * 8
     # The fake group leaves the sum as it is: this rank's own.
     assert asked.read() == Tally(1.0, 0.5, frozenset({"save"}), tokens=96.0)
     assert not tallies.bad

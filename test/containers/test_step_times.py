@@ -23,8 +23,46 @@ def test_a_restart_in_place_forgets_no_step() -> None:
     times.begin(1)
     times.feed(step(6), 100.0)
     first, second = times.facts()
+    assert first.pop("phases") == second.pop("phases") == {}
     assert first == {"number": 0, "firstStep": 1, "firstStepAt": 10.0, "step": 7, "stepAt": 70.0, "endedAt": 75.0}
     assert second == {"number": 1, "firstStep": 6, "firstStepAt": 100.0, "step": 6, "stepAt": 100.0, "endedAt": None}
+
+
+def test_what_no_phase_covers_is_preparation_and_a_restart_says_what_it_has_cost() -> None:
+    times = StepTimes()
+
+    def phase(name: str, begin: float, end: float) -> None:
+        assert times.feed({"event": "phase", "name": name, "state": "begin"}, begin) is None
+        assert times.feed({"event": "phase", "name": name, "state": "end"}, end) is None
+
+    times.begin(0)
+    times.started(1.0)
+    assert times.feed(step(1), 3.0) is None, "a first start is no restart"
+    times.feed(step(9), 20.0)
+    times.end(21.0)
+    times.begin(1)
+    times.started(21.5)
+    phase("rendezvous", 22.5, 23.0)
+    phase("load", 23.25, 25.25)
+    times.feed({"event": "resume", "step": 8, "source": "memory"}, 25.0)
+    phase("first-step", 25.25, 26.0)
+    told = times.feed(step(9), 26.0)
+    phases = {"stop": 0.5, "prepare": 1.25, "rendezvous": 0.5, "load": 2.0, "first-step": 0.75}
+    assert told == {"round": 1, "source": "memory", "lostSteps": 1, "phases": phases}
+    # Phases of later steps are no part of the restart.
+    phase("eval", 30.0, 40.0)
+    assert times.facts()[-1]["phases"] == phases and times.feed(step(10), 41.0) is None
+
+
+def test_a_start_from_nothing_loses_every_step() -> None:
+    times = StepTimes()
+    for number in range(2):
+        times.begin(number)
+        times.started(10.0 * number)
+        told = times.feed(step(1), 10.0 * number + 2.0)
+        times.feed(step(5), 10.0 * number + 5.0)
+        times.end(10.0 * number + 6.0)
+    assert told == {"round": 1, "source": None, "lostSteps": 5, "phases": {"stop": 4.0, "prepare": 2.0}}
 
 
 def test_the_heartbeat_stays_small_however_often_the_ranks_start() -> None:

@@ -12,13 +12,14 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 from slipway_driver import sm_environment as sm
 from slipway_driver.cluster import Cluster, read_cluster
 from slipway_driver.code import prepare_code, refuse_windows_lines
+from slipway_driver.compile_cache import CompileCache, compile_cache_of
 from slipway_driver.dumps import trace_variables
 from slipway_driver.efa_environment import efa_changes, efa_devices, interface_exists
 from slipway_driver.expected_bandwidth import GIB, expected_for
 from slipway_driver.hidden import hide
 from slipway_driver.hosts import own_address, read_hosts_file, wait_for_hosts
 from slipway_driver.inventory import inventory
-from slipway_driver.job import Job, read_job
+from slipway_driver.job import BUILTIN_MODULES, Job, read_job
 from slipway_driver.launchers import rank_command, script_command, torchrun_command
 from slipway_driver.mpi_launch import mpi_environment, mpi_host_command, mpi_words
 from slipway_driver.paths import Paths
@@ -30,6 +31,7 @@ from slipway_driver.process_environment import (
     rendezvous_variables,
     slipway_variables,
 )
+from slipway_driver.rank_memory import memory_variables
 from slipway_driver.ray_cluster.launch import ray_command_of, ray_environment
 from slipway_driver.requirements import install_requirements
 from slipway_driver.run_secrets import read_secrets
@@ -49,6 +51,8 @@ class Attempt:
     paths: Paths
     environ: Mapping[str, str]
     command_of: Callable[[Path], List[str]]
+    #: Command of a rank for the fork server, which starts the ranks in place of torchrun; None for all other programs.
+    forked_command: Optional[List[str]]
     #: Command of the all-reduce probe under the same launcher; None if the ranks do not communicate.
     probe_command_of: Optional[Callable[[Path], List[str]]]
     folder: Path
@@ -57,6 +61,8 @@ class Attempt:
     local_ranks: int
     devices: int
     hardware: Mapping[str, Any]
+    #: Compiled code of earlier attempts; None = not kept.
+    compile_cache: Optional[CompileCache]
     #: Returns the same attempt for another set or order of training hosts.
     on: Callable[[Cluster], Attempt]
 
@@ -107,6 +113,13 @@ def _distributed(job: Job, cluster: Cluster) -> bool:
     return job.launcher in ("torchrun", "mpi", "ray") and cluster.takes_part
 
 
+def _is_forked(job: Job, cluster: Cluster) -> bool:
+    """Whether the ranks of this host, also those that it will have as a spare, are those of the built-in trainer without a library that has
+    a launcher of its own."""
+    trains = cluster.takes_part or cluster.idle
+    return trains and job.builtin_module == BUILTIN_MODULES["builtin"] and job.launcher == "torchrun" and job.library in ("fsdp", "ddp")
+
+
 def _probe_command_of(job: Job, cluster: Cluster, master: str, port: int, environ: Mapping[str, str]) -> Callable[[Path], List[str]]:
     expected, seconds = expected_for(cluster.instance_type), environ.get(PROBE_VARIABLE, "0")
     size = str(expected.size_bytes if expected else GIB)
@@ -143,12 +156,16 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
     # Before any other code runs, including pip.
     inherited = {**inherited, **read_secrets(job.secrets, inherited, hide, log)} if job.secrets else inherited
     _prepare_folders(job, paths, inherited, log)
+    devices = efa_devices()
+    hardware = inventory(devices, cluster.instance_type)
+    cache = compile_cache_of(job, paths, inherited, hardware, writes=cluster.takes_part and cluster.rank == 0)
+    if cache:
+        cache.begin()
     known = read_hosts_file(paths.config / "hosts")
     before = time.monotonic()
     addresses = wait_for_hosts(cluster.hosts, known, log)
     log("all %d hosts resolve after %.1f s" % (len(cluster.hosts), time.monotonic() - before))
     job_name = inherited.get("TRAINING_JOB_NAME") or job.run_id
-    devices = efa_devices()
     host = _Host(
         job=job,
         job_file=job_file,
@@ -163,7 +180,9 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
         port=master_port(job_name, shared_machine=bool(known)),
         shared_machine=bool(known),
         devices=devices,
-        hardware=inventory(devices, cluster.instance_type),
+        hardware=hardware,
+        memory=memory_variables(job),
+        compile_cache=cache,
     )
     return _attempt(host, cluster)
 
@@ -186,6 +205,8 @@ class _Host:
     shared_machine: bool
     devices: int
     hardware: Mapping[str, Any]
+    memory: Mapping[str, str]
+    compile_cache: Optional[CompileCache]
 
 
 def _attempt(host: _Host, cluster: Cluster) -> Attempt:
@@ -202,6 +223,8 @@ def _attempt(host: _Host, cluster: Cluster) -> Attempt:
             _python_environment(job, paths, inherited),
             _threads(job, host.hardware, inherited),
             _allocator(job, host.hardware, inherited),
+            host.memory,
+            host.compile_cache.variables if host.compile_cache else {},
             {name: value for name, value in trace_variables(_dumps_of(paths)).items() if name not in inherited},
             mpi,
             ray_environment(job, cluster, inherited, master, port),
@@ -228,6 +251,7 @@ def _attempt(host: _Host, cluster: Cluster) -> Attempt:
         paths=paths,
         environ=environ,
         command_of=start,
+        forked_command=script if _is_forked(job, cluster) else None,
         probe_command_of=_probe_command_of(job, cluster, master, port, environ) if distributed else None,
         folder=paths.code,
         dumps=_dumps_of(paths),
@@ -235,6 +259,7 @@ def _attempt(host: _Host, cluster: Cluster) -> Attempt:
         local_ranks=job.processes_per_host if distributed and not with_ray else 1,
         devices=host.devices,
         hardware=host.hardware,
+        compile_cache=host.compile_cache,
         on=lambda other: _attempt(host, other),
     )
 

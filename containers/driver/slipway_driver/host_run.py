@@ -15,6 +15,7 @@ from slipway_driver.errors import Failure, classify, first_real
 from slipway_driver.exit_codes import DONE, HANG, OUT_OF_MEMORY, TRY_AGAIN, class_of, shell_code
 from slipway_driver.gpu_use import GpuUse, MeanUse, every
 from slipway_driver.hang import dump_ranks
+from slipway_driver.launcher import Launcher
 from slipway_driver.launcher_end import LauncherEnd, read_launcher_end
 from slipway_driver.log import log, say
 from slipway_driver.memory import oom_kills
@@ -39,8 +40,8 @@ OWN_ERROR_SECONDS = 3.0
 class HostRun:
     """One start of the ranks, until they have ended."""
 
-    def __init__(self, attempt: Attempt, peers: Peers, step_times: StepTimes, mean_use: MeanUse) -> None:
-        self._attempt, self._peers, self._step_times, self._mean_use = attempt, peers, step_times, mean_use
+    def __init__(self, attempt: Attempt, launcher: Launcher, peers: Peers, step_times: StepTimes, mean_use: MeanUse) -> None:
+        self._attempt, self._launcher, self._peers, self._step_times, self._mean_use = attempt, launcher, peers, step_times, mean_use
         self._first_host = attempt.cluster.rank == 0 and attempt.cluster.takes_part
         self._reader, self._found_steps = readers_of(attempt.job)
         self._step_lines, self._unsaid = LineBudget(per_second=1.0), ""
@@ -56,10 +57,8 @@ class HostRun:
         self._alerted = False
         self._asked_at: Optional[float] = None
         self._ended: Optional[Failure] = None
-        self._oom_before = oom_kills()
-        self._lock = threading.Lock()
-        self._stop_asked = threading.Event()
-        self._state = new_state_folder()
+        self._oom_before, self._state = oom_kills(), new_state_folder()
+        self._lock, self._stop_asked = threading.Lock(), threading.Event()
         #: Process ids of the ranks of this start, set after they have ended.
         self.pids: List[int] = []
         self._supervisor: Optional[Supervisor] = None
@@ -88,9 +87,8 @@ class HostRun:
     def run(self) -> Failure:
         """Starts the ranks and returns their outcome; code 0 for success."""
         attempt = self._attempt
-        self._supervisor = Supervisor(
-            attempt.command_of(self._state), attempt.environ, attempt.folder, self._state, attempt.local_ranks, self._on_line
-        )
+        self._step_times.started(time.time())
+        self._supervisor = Supervisor(self._launcher.start(attempt, self._state), self._state, attempt.local_ranks, self._on_line)
         if self._stop_asked.is_set():
             # SIGTERM was received before the ranks were started.
             self.stop()
@@ -162,7 +160,9 @@ class HostRun:
         if self._source.counts(event, host):
             with self._lock:
                 self._watchdog.feed(event, time.monotonic())
-            self._step_times.feed(event, time.time())
+            restarted = self._step_times.feed(event, time.time())
+            if restarted and self._first_host:
+                say(progress_line("restart", state="end", **restarted))
         if self._first_host:
             self._say_steps(self._found_steps.feed(line, event, host))
 

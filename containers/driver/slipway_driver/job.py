@@ -53,6 +53,7 @@ class Job:
     max_runtime_seconds: Optional[int]
     heartbeat_uri: Optional[str]
     hand_over_uri: Optional[str]
+    compile_cache_uri: Optional[str]
     restarts_in_place: int
     restart_secret: str
     spare_instances: int
@@ -146,6 +147,7 @@ def parse_job(raw: Mapping[str, Any]) -> Job:
         max_runtime_seconds=read.value("maxRuntimeSeconds", int),
         heartbeat_uri=read.value("heartbeatUri", str),
         hand_over_uri=read.value("handOverUri", str),
+        compile_cache_uri=read.value("compileCacheUri", str),
         restarts_in_place=read.value("restartsInPlace", int, 0),
         restart_secret=read.value("restartSecret", str, ""),
         spare_instances=read.value("spareInstances", int, 0),

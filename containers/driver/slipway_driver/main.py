@@ -27,6 +27,7 @@ from slipway_driver.health_measure import Setup
 from slipway_driver.heartbeat import Heartbeat
 from slipway_driver.host_run import HostRun
 from slipway_driver.idle_host import IdleHost, idle_host
+from slipway_driver.launcher import Launcher
 from slipway_driver.log import log, say
 from slipway_driver.paths import Paths, paths_of
 from slipway_driver.peers import patience, peers_of
@@ -56,6 +57,7 @@ class Driver:
 
     def __init__(self, attempt: Attempt) -> None:
         self._attempt = attempt
+        self._launcher = Launcher(attempt)
         self._peers = peers_of(attempt)
         self._round = 0
         self._stopped = False
@@ -112,13 +114,14 @@ class Driver:
             if self._idle:
                 self._idle.leave()
             self._peers.close()
+            self._launcher.close()
 
     def _begin(self) -> None:
         """Prepares this host for the next start, as a training host or an idle host."""
         if not self._attempt.cluster.idle:
             if self._idle:
                 self._idle.leave()
-            self._idle, self._run = None, HostRun(self._attempt, self._peers, self.step_times, self._mean_use)
+            self._idle, self._run = None, HostRun(self._attempt, self._launcher, self._peers, self.step_times, self._mean_use)
             self.step_times.begin(self._round)
         elif self._idle is None:
             self._idle = idle_host(self._attempt, self._peers, set_aside=self._run is not None)
@@ -179,7 +182,9 @@ class Driver:
         cause, before = decision.cause, self._attempt.cluster.training_hosts
         replaced = {old: new for old, new in zip(before, decision.hosts) if old != new}
         also = {"replaced": replaced} if replaced else {}
-        say(progress_line("restart", round=self._round, host=cause.host, reason=cause.reason, resumeFrom=resume_from, **also))
+        say(
+            progress_line("restart", state="begin", round=self._round, host=cause.host, reason=cause.reason, resumeFrom=resume_from, **also)
+        )
         for host in replaced:
             reason = cause.reason if host == cause.host else "broken at the same time as %s" % cause.host
             self._set_aside.append({"host": host, "reason": reason})

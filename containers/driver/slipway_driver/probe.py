@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, Mapping, Optional
 
 from slipway_driver.attempt import PROBE_PORT_OFFSET, PROBE_VARIABLE, Attempt, new_state_folder
 from slipway_driver.expected_bandwidth import ALARM_SHARE, expected_for, line_rate_gbps
+from slipway_driver.launcher import launched
 from slipway_driver.log import log, say
 from slipway_driver.output_lines import STATE
 from slipway_driver.progress import parse_event, progress_line
@@ -69,7 +70,9 @@ class Probe:
         environ = dict(attempt.environ, MASTER_PORT=str(int(attempt.environ["MASTER_PORT"]) + PROBE_PORT_OFFSET))
         state = new_state_folder()
         log("probe: all_reduce for %g s" % self._seconds)
-        supervisor = Supervisor(attempt.probe_command_of(state), environ, attempt.folder, state, attempt.local_ranks, self._on_line)
+        supervisor = Supervisor(
+            launched(attempt.probe_command_of(state), environ, attempt.folder), state, attempt.local_ranks, self._on_line
+        )
         deadline = time.monotonic() + self._seconds + EXTRA_SECONDS
 
         def each_poll() -> None:

@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from slipway_driver.error_collector import ErrorCollector
 from slipway_driver.exit_codes import shell_code
@@ -118,7 +118,7 @@ def _shortened(content: Any) -> Any:
     return {**content, "summary": content.get("summary", "")[:RECORD_CHARACTERS], "tail": tail}
 
 
-def _stop_on_teardown(child: "subprocess.Popen[bytes]", state: Path, keep: Callable[[], None]) -> threading.Event:
+def _stop_on_teardown(child: Any, state: Path, keep: Callable[[], None]) -> threading.Event:
     """Installs the handler for SIGTERM. The wrapper receives SIGTERM from the launcher, which ends all ranks after another rank has failed;
     the driver signals the ranks directly.
 
@@ -167,7 +167,7 @@ class RankErrors:
         return self.stderr.unhandled or self.stdout.unhandled
 
 
-def _wait(child: "subprocess.Popen[bytes]", is_stopped: Callable[[], bool]) -> int:
+def _wait(child: Any, is_stopped: Callable[[], bool]) -> int:
     """Waits for the script, and after a stop also for the programs that it has started. Returns the exit code."""
     while hasattr(os, "waitid"):
         ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
@@ -210,7 +210,19 @@ def _record(rank: Optional[int], local_rank: int, code: int, errors: RankErrors,
     }
 
 
-def run(state: Path, command: List[str], environ: Mapping[str, str]) -> int:
+def _start(command: Sequence[str], environ: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    """Starts a rank in a session of its own."""
+    return subprocess.Popen(
+        list(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, preexec_fn=begin_rank,
+        env=dict(environ), cwd=environ.get(FOLDER_VARIABLE),
+    )  # fmt: skip
+
+
+#: Starts a rank from its command and variables, and returns its process.
+Start = Callable[[Sequence[str], Mapping[str, str]], Any]
+
+
+def run(state: Path, command: List[str], environ: Mapping[str, str], start: Start = _start) -> int:
     """Runs the command as one rank and returns the exit code for the launcher."""
     die_with_parent()
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
@@ -218,10 +230,7 @@ def run(state: Path, command: List[str], environ: Mapping[str, str]) -> int:
     rank, local_rank = ranks_of(environ)
     if (state / STOPPING).exists():
         return 0
-    child = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, preexec_fn=begin_rank,
-        env={**environ, **rank_variables(environ)}, cwd=environ.get(FOLDER_VARIABLE),
-    )  # fmt: skip
+    child = start(command, {**environ, **rank_variables(environ)})
     write_pid(state, local_rank, child.pid)
     errors, writer = RankErrors(), Writer()
 

@@ -1,4 +1,5 @@
-"""Step times of every start of an attempt's ranks, by this host's clock. The run's time accounting is computed from them."""
+"""Step times of every start of an attempt's ranks, and the phases before its first step, by this host's clock. The run's time accounting is
+computed from them."""
 
 from __future__ import annotations
 
@@ -20,6 +21,13 @@ class StartTimes:
     step: Optional[int] = None
     step_at: Optional[float] = None
     ended_at: Optional[float] = None
+    #: When the ranks were started; None on a host that was a spare.
+    began_at: Optional[float] = None
+    #: Seconds before the first step by phase: `stop` (the ranks of the start before had ended), `prepare` and the phases of the trainer.
+    phases: Dict[str, float] = dataclasses.field(default_factory=dict)
+    #: Where the state came from, and the step of that state.
+    source: Optional[str] = None
+    resumed: int = 0
 
     def facts(self) -> Dict[str, Any]:
         """The fields of the heartbeat: times in epoch seconds, None for events that have not happened."""
@@ -30,7 +38,25 @@ class StartTimes:
             "step": self.step,
             "stepAt": self.step_at,
             "endedAt": self.ended_at,
+            **({"phases": self.phases} if self.first_step is not None else {}),
         }
+
+    def feed(self, event: Mapping[str, Any], now: float) -> None:
+        """Records an event before the first step. What no phase covers is `prepare`."""
+        kind, name = event.get("event"), str(event.get("name"))
+        if kind == "resume":
+            self.source, self.resumed = event.get("source"), int(event.get("step") or 0)
+        elif kind == "phase" and event.get("state") == "end":
+            self._count(name, now)
+        elif kind in ("phase", "step"):
+            self._count("prepare", now)
+
+    def _count(self, phase: str, now: float) -> None:
+        if self.began_at is not None:
+            before = sum(seconds for name, seconds in self.phases.items() if name != "stop")
+            seconds = round(now - self.began_at - before, 3)
+            if seconds:
+                self.phases[phase] = round(self.phases.get(phase, 0.0) + seconds, 3)
 
 
 class StepTimes:
@@ -43,9 +69,17 @@ class StepTimes:
         self.on_first_step: Callable[[], None] = lambda: None
 
     def begin(self, number: int) -> None:
-        """Records the beginning of a start of the ranks; the first has number 0."""
+        """Records that the ranks of a start are about to be started; the first has number 0."""
         with self._lock:
             self._all.append(StartTimes(number))
+
+    def started(self, now: float) -> None:
+        """Records that the ranks of the newest start are being started."""
+        with self._lock:
+            start, before = self._all[-1], self._all[-2] if len(self._all) > 1 else None
+            start.began_at = now
+            if before is not None and before.ended_at is not None:
+                start.phases["stop"] = round(now - before.ended_at, 3)
 
     def end(self, now: float) -> None:
         """Records that the ranks of the newest start have ended."""
@@ -53,20 +87,31 @@ class StepTimes:
             if self._all and self._all[-1].ended_at is None:
                 self._all[-1].ended_at = round(now, 3)
 
-    def feed(self, event: Mapping[str, Any], now: float) -> None:
-        """Records a progress event of the first host; all events except steps are ignored."""
-        if event.get("event") != "step":
-            return
+    def feed(self, event: Mapping[str, Any], now: float) -> Optional[Dict[str, Any]]:
+        """Records a progress event of the first host. At the first step after a restart, returns what the restart has cost."""
         with self._lock:
             if not self._all:
-                return
+                return None
             start, at = self._all[-1], round(now, 3)
             is_first = start.first_step is None
+            if is_first:
+                start.feed(event, now)
+            if event.get("event") != "step":
+                return None
             start.step, start.step_at = event["step"], at
             if is_first:
                 start.first_step, start.first_step_at = start.step, at
+            restarted = self._restarted() if is_first else None
         if is_first:
             self.on_first_step()
+        return restarted
+
+    def _restarted(self) -> Optional[Dict[str, Any]]:
+        if len(self._all) < 2:
+            return None
+        start, before = self._all[-1], self._all[-2]
+        lost = max(0, (before.step or 0) - start.resumed)
+        return {"round": start.number, "source": start.source, "lostSteps": lost, "phases": start.phases}
 
     def facts(self) -> List[Dict[str, Any]]:
         """The `starts` field of the heartbeat, oldest first."""

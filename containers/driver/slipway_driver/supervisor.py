@@ -1,18 +1,18 @@
-"""Runs the launch command in a session of its own, reads its output, forwards SIGTERM, and returns its exit code."""
+"""Reads the output of a launched command, forwards SIGTERM to its ranks, and returns its exit code."""
 
 from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import threading
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional
 
+from slipway_driver.launcher import Launched
 from slipway_driver.log import log
 from slipway_driver.output_lines import passed_on
-from slipway_driver.rank import RECORD, STOPPING, die_with_parent
+from slipway_driver.rank import RECORD, STOPPING
 from slipway_driver.rank_session import kill_session, send_group, stop_session
 
 # The service sends SIGKILL 120 s after SIGTERM; the remaining 20 s are for the driver's own shutdown.
@@ -24,17 +24,9 @@ DRAIN_SECONDS = 3.0
 
 
 class Supervisor:
-    """One launch command on one host. `expected_ranks`: the number of local ranks that write a record."""
+    """One launched command on one host. `expected_ranks`: the number of local ranks that write a record."""
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        environ: Mapping[str, str],
-        folder: Path,
-        state: Path,
-        expected_ranks: int,
-        on_line: Callable[[str, str], None],
-    ) -> None:
+    def __init__(self, process: Launched, state: Path, expected_ranks: int, on_line: Callable[[str, str], None]) -> None:
         """`on_line` receives each line of the output and its kind (output_lines.py)."""
         self._state = state
         #: Files of the state folder that the ranks could not write.
@@ -47,15 +39,7 @@ class Supervisor:
         self._grace_seconds = GRACE_SECONDS
         #: How long the ranks had to end after SIGTERM, if that was not long enough.
         self.killed_after: Optional[float] = None
-        self._process = subprocess.Popen(
-            list(command),
-            env=dict(environ),
-            cwd=str(folder),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=die_with_parent,
-        )
+        self._process = process
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 

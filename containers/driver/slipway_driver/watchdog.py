@@ -51,7 +51,8 @@ class Watchdog:
             if event.get("state", "begin") == "end" or event.get("end"):
                 self._phases.pop(name, None)
             else:
-                self._phases[name] = now + (event.get("budgetSeconds") or self._silence)
+                usual = self._startup if self.step is None else self._silence
+                self._phases[name] = now + (event.get("budgetSeconds") or usual)
             self._since = now
         elif kind in ("checkpoint", "restart"):
             self._since = now

@@ -26,9 +26,11 @@ def run(words: list[str]) -> int:
     saver = SaverProcess.start() if writes_beside(settings) else None
     bind_to_gpu()
     world = World(settings.collectives, arguments.collective_timeout_seconds, arguments.steady_timeout_seconds, saver)
+    world.announce("prepare", begin=True)
     layout = resolve_layout(settings.parallel, world.ranks, settings.architecture, settings.training)
     weights = channel_folder(settings.weights, dict(os.environ), "model.weights") if settings.weights else None
     trainer = Trainer(settings, world, build_backend(settings, layout, world.device, weights), os.environ)
+    world.announce("prepare", begin=False)
     try:
         trainer.resume()
         code = trainer.train()
@@ -55,6 +57,14 @@ def bind_to_gpu() -> None:
         bind_near(pci_address_of(torch.cuda.get_device_properties(local_rank)), os.environ)
 
 
+def main(words: list[str]) -> int:
+    """Like `run`, with the exit code of an error that has one."""
+    try:
+        return run(words)
+    except TrainerError as error:
+        return complain(error)
+
+
 def leave(code: int) -> None:
     """Ends the process immediately. After an error, threads of collectives would let a normal exit wait for ranks that have ended."""
     sys.stdout.flush()
@@ -63,7 +73,4 @@ def leave(code: int) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        leave(run(sys.argv[1:]))
-    except TrainerError as error:
-        leave(complain(error))
+    leave(main(sys.argv[1:]))

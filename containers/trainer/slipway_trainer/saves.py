@@ -3,14 +3,13 @@
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from datetime import datetime, timezone
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from slipway_trainer import progress
 from slipway_trainer.backend import Backend
+from slipway_trainer.checkpoint.committed import saved_now, step_of
 from slipway_trainer.checkpoint.interval import SHORTEST_MINUTES, History, auto_interval_minutes
 from slipway_trainer.checkpoint.library_saver import LibrarySaver
 from slipway_trainer.checkpoint.local_copies import CopyingStore
@@ -20,6 +19,8 @@ from slipway_trainer.checkpoint.rollback import forget_newer
 from slipway_trainer.checkpoint.saver import CheckpointSaver, Saved, Staged, load
 from slipway_trainer.checkpoint.store import Store, open_store
 from slipway_trainer.exits import CheckpointFailed
+from slipway_trainer.memory import Memory, open_memory
+from slipway_trainer.random_state import random_state, restore_random_state
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.standing import Standing
 from slipway_trainer.world import World
@@ -48,6 +49,16 @@ class Saves:
         #: For a save during a stall: the tensors of the state, and the step to which they belong.
         self._live: dict[str, Tensor] | None = None
         self._standing = Standing(world.device)
+        self._memory: Memory | None = None
+
+    def wishes(self, step: int) -> dict[str, bool]:
+        """The requests of this rank with `step` for copies in memory."""
+        return self._memory.wishes(step) if self._memory is not None else {}
+
+    def after_step(self, wishes: frozenset[str], read: int, facts: Mapping[str, Any], step_seconds: float) -> None:
+        """Takes a copy of the state in memory if the ranks have agreed on it. `read`: the newest step that is known to be finite."""
+        if self._memory is not None:
+            self._memory.after_step(wishes, read, self._run_facts() | facts, step_seconds)
 
     def _make_saver(self) -> CheckpointSaver | LibrarySaver | None:
         if self._store is None:
@@ -92,7 +103,7 @@ class Saves:
             return
         # The wait for the previous save may differ between ranks.
         self._world.timeouts.relax()
-        state = {} if self._backend.library_checkpoints else self._backend.state() | self._random_state()
+        state = {} if self._backend.library_checkpoints else self._backend.state() | random_state(self._world)
         self._start(state, facts)
         if wait:
             self._world.announce("save", begin=True)
@@ -101,16 +112,18 @@ class Saves:
 
     def _start(self, state: dict[str, Tensor], facts: Mapping[str, Any]) -> None:
         assert self._saver is not None
-        self._report(self._saver.start(facts["step"], state, self._run_facts() | facts))
+        self._report(self._saver.start(facts["step"], state, self._run_facts() | saved_now() | facts))
         self._began_at, self._begun_step = time.monotonic(), facts["step"]
 
     def _write(self, staged: Staged, facts: Mapping[str, Any]) -> None:
         assert isinstance(self._saver, CheckpointSaver)
-        self._saver.write(facts["step"], staged, self._run_facts() | facts)
+        self._saver.write(facts["step"], staged, self._run_facts() | saved_now() | facts)
         self._began_at, self._begun_step = time.monotonic(), facts["step"]
 
     def updating(self, facts: Mapping[str, Any]) -> AbstractContextManager[None]:
         """Context for the launch of an optimizer step, after which `facts` describe the state."""
+        if self._memory is not None:
+            self._memory.before_update()
         return self._standing.update(facts) if self.watches else nullcontext()
 
     @property
@@ -135,7 +148,7 @@ class Saves:
             return agreed(False)
         self._report(self._saver.wait())
         with self._saver.beside():
-            staged = self._saver.stage(self._live | self._random_state())
+            staged = self._saver.stage(self._live | random_state(self._world))
             # A step that was not finite has not changed the state, so the state does not belong to that step.
             sound = not float(self._bad)
         if not agreed(sound and self._standing.still(facts)):
@@ -149,10 +162,33 @@ class Saves:
             self._report(self._saver.finished())
 
     def resume(self) -> Mapping[str, Any] | None:
-        """Loads the newest complete checkpoint and returns its record; None if there is none. Raises CheckpointFailed."""
+        """Loads the newest state, from memory if this is a restart in place, and otherwise the newest complete checkpoint. Returns its
+        record; None if there is none. Raises CheckpointFailed."""
         self._world.announce("load", begin=True)
-        resume_from = self._settings.checkpoints.resume_from
         self._roll_back()
+        record = self._from_memory()
+        if record is None:
+            record = self._from_store()
+        self._prepare()
+        self._world.announce("load", begin=False)
+        return record
+
+    def _from_memory(self) -> Mapping[str, Any] | None:
+        settings = self._settings.checkpoints
+        if not self._backend.state_stays:
+            return None
+        state = self._backend.state()
+        self._memory = open_memory(settings.memory, self._world, self._backend.layout.replicate, state, self._history())
+        if self._memory is None:
+            return None
+        named = step_of(settings.resume_from)
+        found = self._memory.resume(state, self._run_facts(), 0 if named is None else named)
+        if found is not None and self._world.rank == 0:
+            progress.say("resume", step=found.record["step"], source=found.source)
+        return found.record if found is not None else None
+
+    def _from_store(self) -> Mapping[str, Any] | None:
+        resume_from = self._settings.checkpoints.resume_from
         found, complaints = find_resume(self._store, resume_from, self._settings.attempt)
         # All ranks must load the same checkpoint, even if their listings of the store differ.
         chosen = self._world.from_first((found.store.uri, found.committed.folder, dict(found.committed.record)) if found else None)
@@ -165,8 +201,6 @@ class Saves:
             self._load(*chosen)
             if self._store is not None and chosen[0] == self._store.uri:
                 self._loaded_step = int(chosen[2]["step"])
-        self._prepare()
-        self._world.announce("load", begin=False)
         return chosen[2] if chosen is not None else None
 
     def _prepare(self) -> None:
@@ -174,7 +208,7 @@ class Saves:
         if self.watches:
             assert isinstance(self._saver, CheckpointSaver)
             self._live = self._backend.state()
-            self._saver.prepare(self._live | self._random_state())
+            self._saver.prepare(self._live | random_state(self._world))
 
     def _roll_back(self) -> None:
         rollback = self._settings.checkpoints.rollback
@@ -192,16 +226,19 @@ class Saves:
                 f"{place}: must be a checkpoint of format {wanted} for this library, got {record['format']}; "
                 "resume with the library that wrote it"
             )
+        source = "s3" if uri.startswith("s3://") else "disk"
         if library is not None:
             library.read(place)
-        else:
-            self._load_tensors(uri, folder, record)
+        elif self._load_tensors(uri, folder, record):
+            source = "disk"
         if self._world.rank == 0:
-            progress.say("resume", step=record["step"], uri=place)
+            progress.say("resume", step=record["step"], uri=place, source=source)
 
-    def _load_tensors(self, uri: str, folder: str, record: Mapping[str, Any]) -> None:
-        random = self._random_state()
+    def _load_tensors(self, uri: str, folder: str, record: Mapping[str, Any]) -> bool:
+        """Returns whether all objects were read from this host's copies."""
+        random = random_state(self._world)
         store: Store = open_store(uri)
+        here = 0
         if isinstance(self._store, CopyingStore) and self._store.uri == uri:
             store = self._store
             here = self._store.trust(folder, record)
@@ -218,27 +255,15 @@ class Saves:
         self._backend.restore(state)
         if not missing:
             # A checkpoint of a different number of ranks lacks some of these states; this trainer uses no random numbers after the start.
-            self._restore_random_state(random)
-
-    def _random_state(self) -> dict[str, Tensor]:
-        """Random number generator states of this rank, with the rank in the name."""
-        states = {f"random.cpu.{self._world.rank}": torch.get_rng_state()}
-        if self._world.device.type == "cuda":
-            states[f"random.cuda.{self._world.rank}"] = torch.cuda.get_rng_state(self._world.device)
-        return states
-
-    def _restore_random_state(self, states: Mapping[str, Tensor]) -> None:
-        torch.set_rng_state(states[f"random.cpu.{self._world.rank}"])
-        if self._world.device.type == "cuda":
-            torch.cuda.set_rng_state(states[f"random.cuda.{self._world.rank}"], self._world.device)
+            restore_random_state(self._world, random)
+        return here == len(record["objects"])
 
     def _run_facts(self) -> dict[str, Any]:
-        """The fields of COMMITTED.json that are constant for the attempt, and the current time."""
+        """The fields of COMMITTED.json that are constant for the attempt."""
         settings = self._settings
         return {
             "runId": settings.run_id,
             "attempt": settings.attempt,
-            "savedAt": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "configHash": settings.config_hash,
             "codeDigest": settings.code_digest,
             "imageUri": settings.image_uri,
@@ -252,7 +277,8 @@ class Saves:
         self._last = saved
         self._blocked_seconds += saved.seconds_blocked
         if self._settings.checkpoints.interval_minutes is None:
-            self._interval_minutes = auto_interval_minutes(saved.seconds_blocked, self._world.hosts, self._history())
+            history = self._history() if self._memory is None else self._history().of_jobs(self._settings.checkpoints.restarts)
+            self._interval_minutes = auto_interval_minutes(saved.seconds_blocked, self._world.hosts, history)
         if self._world.rank == 0:
             blocked, total = round(saved.seconds_blocked, 3), round(saved.seconds_total, 3)
             progress.say("checkpoint", step=saved.step, uri=saved.uri, secondsBlocked=blocked, secondsTotal=total)
@@ -265,5 +291,7 @@ class Saves:
 
     def close(self) -> None:
         """Closes the saver without waiting for a save in progress."""
+        if self._memory is not None:
+            self._memory.close()
         if self._saver is not None:
             self._saver.close()

@@ -11,6 +11,7 @@ from typing import Any
 from slipway_trainer.architecture import Architecture, read_architecture
 from slipway_trainer.arguments import parse_arguments
 from slipway_trainer.checkpoint.interval import History
+from slipway_trainer.checkpoint.memory_plan import MemoryPlan, read_memory_plan
 from slipway_trainer.checkpoint.rollback import Rollback
 from slipway_trainer.exits import Limit, Settings, or_list, refused
 from slipway_trainer.mixture import Phase, read_mixture
@@ -81,8 +82,12 @@ class Checkpoints:
     #: Folder on this host for copies of objects written to S3; empty = none.
     local_copies: str
     history: History
+    #: Restarts in place of this attempt, which `history` includes.
+    restarts: float
     #: Discarded checkpoints; None = none.
     rollback: Rollback | None
+    #: Copies of the state in memory; None = none.
+    memory: MemoryPlan | None = None
 
 
 @dataclass(frozen=True)
@@ -206,7 +211,9 @@ def _checkpoints(job: Mapping[str, Any], environ: Mapping[str, str]) -> Checkpoi
         interval_minutes=None if interval == "auto" else float(interval),
         local_copies=environ.get("SLIPWAY_LOCAL_COPIES", ""),
         history=_history(raw.get("history") or {}, environ),
+        restarts=_restarts(environ),
         rollback=_rollback(raw.get("rollback")),
+        memory=read_memory_plan(raw.get("memory"), environ),
     )
 
 
@@ -216,8 +223,11 @@ def _rollback(raw: Mapping[str, Any] | None) -> Rollback | None:
 
 def _history(before: Mapping[str, Any], environ: Mapping[str, str]) -> History:
     """Failures of previous attempts, and restarts in place of this attempt. The duration of this attempt is added while it runs."""
-    restarts = float(environ.get("SLIPWAY_RESTART", 0))
-    return History(float(before.get("failures", 0)) + restarts, float(before.get("nodeDays", 0)))
+    return History(float(before.get("failures", 0)) + _restarts(environ), float(before.get("nodeDays", 0)))
+
+
+def _restarts(environ: Mapping[str, str]) -> float:
+    return float(environ.get("SLIPWAY_RESTART", 0))
 
 
 def resolve_settings(job: Mapping[str, Any], words: Sequence[str], environ: Mapping[str, str]) -> RunSettings:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import torch
 import torch.distributed as dist
 
+from slipway_trainer import progress
+
 #: A host that is slower than the others by this factor is reported if it is found twice in succession.
 SLOW_RATIO = 1.3
 MATRIX, REPEATS = {"cuda": 4096, "cpu": 192}, 6
@@ -83,6 +85,14 @@ class SlowHosts:
     def due(self) -> bool:
         """Whether it is time for the next comparison; never with an interval of 0."""
         return self._every > 0 and time.monotonic() - self._checked_at >= self._every
+
+    def compare(self, step_seconds: float) -> None:
+        """Measures, and prints a change of the result on rank 0."""
+        news, slow = self.check(step_seconds)
+        if news and dist.get_rank() == 0:
+            progress.say(
+                "slow-host", host=slow.host if slow else None, **({"what": slow.what, "ratio": round(slow.ratio, 2)} if slow else {})
+            )
 
     def check(self, step_seconds: float) -> tuple[bool, Slow | None]:
         """Measures on every rank. Returns whether the result has changed, and the slow host (None if there is no slow host any longer)."""

@@ -13,8 +13,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-#: Requests that a rank may make with a step.
-WISHES = ("leave", "hand_over", "save", "check_hosts")
+#: Requests that a rank may make with a step, which are handled between steps, and those of its memory copies.
+WISHES = frozenset(("leave", "hand_over", "save", "check_hosts"))
+_ALL_WISHES = (*sorted(WISHES), "copy", "copying")
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ class Asked:
         if self._arrived is not None:
             self._arrived.synchronize()
         total, measured, *rest = self._numbers.tolist()
-        raised, (tokens, *loads) = rest[: len(WISHES)], rest[len(WISHES) :]
-        wishes = frozenset(name for name, count in zip(WISHES, raised, strict=True) if count > 0)
+        raised, (tokens, *loads) = rest[: len(_ALL_WISHES)], rest[len(_ALL_WISHES) :]
+        wishes = frozenset(name for name, count in zip(_ALL_WISHES, raised, strict=True) if count > 0)
         return Tally(total / self._ranks, measured, wishes, tuple(loads), tokens)
 
 
@@ -71,7 +72,7 @@ class Tallies:
     ) -> Asked:
         """Starts the collective. All ranks must call it for the same steps; a loss that is not finite on one rank counts for all.
         `loads_YX`: this rank's tokens per layer and expert; `tokens`: its share of the tokens of the step without padding."""
-        raised = self._numbers([float(wishes.get(name, False)) for name in WISHES])
+        raised = self._numbers([float(wishes.get(name, False)) for name in _ALL_WISHES])
         counted = tokens.float().view(1) if isinstance(tokens, Tensor) else raised.new_full((1,), tokens)
         own_loads = [] if loads_YX is None else [loads_YX.flatten()]
         together = torch.cat((loss.detach().float().view(1), raised, counted, *own_loads))
@@ -79,10 +80,10 @@ class Tallies:
         own = norm.detach().to(self._device).float().view(1) if isinstance(norm, Tensor) else self._numbers([float(norm)])
         unsound = ~(torch.isfinite(together[0]) & torch.isfinite(own[0]))
         self.bad.copy_(torch.maximum(self.bad, unsound.float()))
-        common = torch.cat((together[:1], own, together[1 : 2 + len(WISHES)]))
+        common = torch.cat((together[:1], own, together[1 : 2 + len(_ALL_WISHES)]))
         if loads_YX is None:
             return Asked(common, self._ranks)
-        all_YX = together[2 + len(WISHES) :].view_as(loads_YX)
+        all_YX = together[2 + len(_ALL_WISHES) :].view_as(loads_YX)
         return Asked(torch.cat((common, all_YX.amax(1) / all_YX.mean(1).clamp(min=1e-9))), self._ranks, all_YX)
 
     def _numbers(self, values: Sequence[float]) -> Tensor:

@@ -35,7 +35,7 @@ from slipway_trainer.skips import batch_of
 from slipway_trainer.slow_hosts import SlowHosts
 from slipway_trainer.stalls import PATIENCE, Ballot, StallWatch
 from slipway_trainer.step_clock import StepClock
-from slipway_trainer.tally import Tallies
+from slipway_trainer.tally import WISHES, Tallies
 from slipway_trainer.trackers import close_failed, log_all, open_trackers
 from slipway_trainer.weights import export_weights
 from slipway_trainer.world import World
@@ -53,7 +53,8 @@ class Trainer:
         self._evaluation = self._eval_batches(environ)
         if world.rank == 0:
             say_data(self.batches, self._evaluation, settings)
-        counts = settings.library in ("fsdp", "ddp") and not compiles(settings, world.device.type)
+        self._compiles = compiles(settings, world.device.type)
+        counts = settings.library in ("fsdp", "ddp") and not self._compiles
         self._experts = expert_balance(backend.model, settings.arguments, self.batches.micro_steps, world.device) if counts else None
         self._samples = open_samples(settings, world, backend, self._evaluation or self.batches, environ)
         self._looked_at_step: int | None = None
@@ -72,14 +73,14 @@ class Trainer:
         self._step_seconds = 0.0
         #: Seconds for which the current step has waited for data, and its share of the tokens, which others of its group have too.
         self._waited, self._tokens = 0.0, 0.0
-        self._clock = StepClock()
+        self._clock, self._garbage = StepClock(), ScheduledCollection()
         #: Number of steps that are launched before the host reads a result. This keeps a GPU busy; on a CPU, steps are synchronous.
         self.ahead = 1 if world.device.type == "cuda" else 0
         #: Launched steps whose results were not read yet.
         self._launched: deque[Launched] = deque()
-        #: Requests of any rank in the steps that were read, not handled yet.
+        #: Requests of any rank in the steps that were read, not handled yet, and all requests of the newest of them.
         self._wishes: frozenset[str] = frozenset()
-        self._garbage = ScheduledCollection()
+        self._newest_wishes: frozenset[str] = frozenset()
         self._stalls = StallWatch(self._saves, Ballot(world.store, world.ranks), self._patience)
         self._hosts = SlowHosts(world.device, world.control, world.hosts, settings.arguments.host_check_seconds)
 
@@ -114,6 +115,8 @@ class Trainer:
         """Trains until the last step or an early exit; returns the exit code."""
         training = self.settings.training
         self._clock.begin()
+        if self.step < training.steps:
+            self.world.announce("compile" if self._compiles else "first-step", begin=True)
         while self.step < training.steps:
             began = time.monotonic()
             self._one_step()
@@ -156,13 +159,14 @@ class Trainer:
         """Handles requests and saves between steps. Returns the exit code if the run must exit before its last step."""
         with self._stalls.still:
             self._saves.collect()
+            self._saves.after_step(self._newest_wishes, self.step - len(self._launched), self._facts(), self._step_seconds)
         if self._wishes:
             # The launched steps contain the same requests again, because these were not handled yet.
             self._read_steps()
         wishes, self._wishes = self._wishes, frozenset()
         self.world.timeouts.tighten(self._step_seconds)
         if "check_hosts" in wishes:
-            self._compare_hosts(self._step_seconds)
+            self._hosts.compare(self._step_seconds)
         if self.step >= self.settings.training.steps:
             return None
         every = self.settings.arguments.eval_every_steps
@@ -183,14 +187,8 @@ class Trainer:
             "hand_over": self._departure.due(self._step_seconds, self._saves.seconds),
             "save": first and self._saves.due,
             "check_hosts": first and self._hosts.due,
+            **self._saves.wishes(self.step + 1),
         }
-
-    def _compare_hosts(self, step_seconds: float) -> None:
-        news, slow = self._hosts.check(step_seconds)
-        if news and self.world.rank == 0:
-            progress.say(
-                "slow-host", host=slow.host if slow else None, **({"what": slow.what, "ratio": round(slow.ratio, 2)} if slow else {})
-            )
 
     def _one_step(self) -> None:
         arguments, training = self.settings.arguments, self.settings.training
@@ -206,6 +204,7 @@ class Trainer:
         set_learning_rate(self.backend.optimizer, rate)
         loss, data_seconds = self._accumulate()
         self._hosts.waited(data_seconds)
+        self.world.end("compile", then="first-step")
         norm = self.backend.clip(arguments.clip_norm)
         asked = self._tallies.ask(loss, norm, self._own_wishes(), self._experts.take() if self._experts else None, self._tokens)
         with self._stalls.still, self._saves.updating(self._continuation.facts(self.step + 1)):
@@ -223,8 +222,9 @@ class Trainer:
             launched = self._launched.popleft()
             found = launched.asked.read()
             self._step_seconds = self._clock.lap() if launched.seconds is None else launched.seconds
+            self.world.end("first-step")
             self._results.take(launched, found, self._step_seconds)
-            self._wishes |= found.wishes
+            self._wishes, self._newest_wishes = self._wishes | (found.wishes & WISHES), found.wishes
             if self._saves.watches:
                 self._stalls.ended()
 

@@ -11,7 +11,7 @@ from slipway_trainer.checkpoint.process import SaverProcess
 from slipway_trainer.progress import say
 from slipway_trainer.timeouts import CollectiveTimeouts
 
-#: Time limits in seconds of the phases without steps.
+#: Time limits in seconds of the phases without steps. Phases of a start without one have that of the start (progress.startupMinutes).
 PHASE_SECONDS = {"load": 1800, "save": 1800, "eval": 1800}
 # Limit of the host-side groups: they may wait for slow storage.
 SIDE_TIMEOUT = timedelta(minutes=45)
@@ -21,6 +21,10 @@ class World:
     """The ranks, this rank's device, and two host-side process groups in addition to the training group."""
 
     def __init__(self, collectives: str, timeout_seconds: float, steady_seconds: float = 0.0, saver: SaverProcess | None = None) -> None:
+        #: The current phase without steps; None between phases.
+        self.phase: str | None = None
+        self.rank = int(os.environ.get("RANK", "0"))
+        self._say_phase("rendezvous", begin=True)
         self.local_rank = int(os.environ.get("LOCAL_RANK", "0"))
         on_gpu = torch.cuda.is_available() and collectives != "gloo"
         self.device = torch.device("cuda", self.local_rank) if on_gpu else torch.device("cpu")
@@ -39,9 +43,8 @@ class World:
         self.saving = dist.new_group(backend="gloo", timeout=SIDE_TIMEOUT)
         #: The process that writes this rank's checkpoints; it was started before the process group.
         self.saver = saver
-        #: The current phase without steps; None between phases.
-        self.phase: str | None = None
         self.timeouts = CollectiveTimeouts(timeout_seconds, steady_seconds, {self.control: SIDE_TIMEOUT.total_seconds(), self.saving: None})
+        self._say_phase("rendezvous", begin=False)
 
     @property
     def hosts(self) -> int:
@@ -67,11 +70,21 @@ class World:
 
     def announce(self, phase: str, begin: bool) -> None:
         """Tells the driver's watchdog that a phase without steps begins or ends."""
-        self.phase = phase if begin else None
         if begin:
             self.timeouts.relax()
+        self._say_phase(phase, begin)
+
+    def end(self, phase: str, then: str | None = None) -> None:
+        """Ends a phase if it is the current one, and begins the next."""
+        if self.phase == phase:
+            self.announce(phase, begin=False)
+            if then is not None:
+                self.announce(then, begin=True)
+
+    def _say_phase(self, phase: str, begin: bool) -> None:
+        self.phase = phase if begin else None
         if self.rank == 0:
-            say("phase", name=phase, state="begin" if begin else "end", budgetSeconds=PHASE_SECONDS[phase] if begin else None)
+            say("phase", name=phase, state="begin" if begin else "end", budgetSeconds=PHASE_SECONDS.get(phase) if begin else None)
 
     def close(self) -> None:
         """Destroys the process group."""

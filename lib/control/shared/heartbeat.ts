@@ -13,6 +13,8 @@ const MAX_BYTES = 65_536;
 /** Number of restarts in place that one driver reports. */
 const MAX_STARTS = 1000;
 const MAX_HOSTS = 64;
+/** A start has fewer phases; scripts may declare their own. */
+const MAX_PHASES = 20;
 /** 2001 to 2100: other times are errors of a clock or of a writer. */
 const TIMES = { min: 1e9, max: 4.1e9 };
 
@@ -34,6 +36,11 @@ const start = z.object({
   step,
   stepAt: seconds,
   endedAt: seconds,
+  phases: z
+    .record(z.string().max(64), z.number().min(0).max(1e6))
+    .refine((phases) => Object.keys(phases).length <= MAX_PHASES)
+    .optional()
+    .catch(undefined),
 });
 
 /** Fields that an older driver omits or that are malformed count as unknown. */

@@ -3,6 +3,7 @@ import type {
   HealthCheck,
   InstanceGroup,
   Launcher,
+  MemoryCopies,
   ModelSpec,
   RunSpec,
   TrainingSpec,
@@ -67,6 +68,8 @@ export interface JobFile {
     resumeFrom: string;
     keep: number;
     intervalMinutes: 'auto' | number;
+    /** Absent: no copies in memory. */
+    memory?: MemoryCopies;
     /** For `auto`: failures of earlier attempts. Absent in a first attempt. */
     history?: FailureHistory;
     /** The trainer deletes the markers of these checkpoints before it searches for the newest. */
@@ -79,6 +82,8 @@ export interface JobFile {
   heartbeatUri: string | null;
   /** Where the driver polls for the request to save and exit. Absent: there are no such requests. */
   handOverUri?: string;
+  /** Prefix of the team for compiled code that later attempts use. Absent: it is not kept. */
+  compileCacheUri?: string;
   restartsInPlace: number;
   /** Number of spare hosts, which wait to replace a broken host; the others train. */
   spareInstances: number;

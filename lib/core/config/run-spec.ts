@@ -107,6 +107,16 @@ export interface ModelSpec {
 /** One data channel. */
 export type ChannelSpec = NonNullable<RunFile['data']>[number];
 
+/** `checkpoints.memory` as written. */
+export type MemorySetting = 'auto' | 'off' | Partial<MemoryCopies>;
+
+/** Copies of the state in host memory. */
+export interface MemoryCopies {
+  everySteps: 'auto' | number;
+  /** 2: one of them is on another host. */
+  copies: 1 | 2;
+}
+
 /** A run with every default filled in. Placeholders such as `{dataBucket}` are not replaced yet. */
 export interface RunSpec {
   name: string;
@@ -159,6 +169,8 @@ export interface RunSpec {
     localPath: string;
     channel?: string;
     intervalMinutes: 'auto' | number;
+    /** @default - auto: memoryCopies() in lib/core/distribution */
+    memory?: MemorySetting;
     keep: number;
     committedMarker?: string;
     startFrom?: string;

@@ -4,6 +4,7 @@ import { healthCheckOf } from '../config/resolve-run';
 import type { RunSpec } from '../config/run-spec';
 import { findStrategy } from '../distribution';
 import { resolvedDeepspeedConfig } from '../distribution/deepspeed';
+import { memoryCopies } from '../distribution/memory-copies';
 import { flagArguments } from '../distribution/strategy';
 import { type JobPlan, runPrefixes } from './plan';
 
@@ -62,12 +63,14 @@ function distributionSection(run: RunSpec): JobFile['distribution'] {
 
 function checkpointsSection(plan: JobPlan): JobFile['checkpoints'] {
   const { mode, keep, intervalMinutes } = plan.run.checkpoints;
+  const memory = memoryCopies(plan.run);
   return {
     mode,
     uri: checkpointUri(plan),
     resumeFrom: plan.resumeFrom,
     keep,
     intervalMinutes,
+    ...(memory && { memory }),
     ...(plan.history && { history: plan.history }),
     ...(plan.rollback && { rollback: plan.rollback }),
   };
@@ -106,6 +109,7 @@ export function jobFile(plan: JobPlan): JobFile {
     maxRuntimeSeconds: run.limits.maxRuntimeSeconds,
     heartbeatUri: mayBeat(run) ? runPrefixes(plan).heartbeat : null,
     ...(mayBeAsked(run) && { handOverUri: runPrefixes(plan).handOver }),
+    ...(mayBeat(run) && { compileCacheUri: runPrefixes(plan).compileCache }),
     restartsInPlace: RESTARTS_IN_PLACE,
     spareInstances: run.compute.spareInstances,
     healthCheck: healthCheckOf(run),

@@ -44,6 +44,8 @@ export function runPrefixes(plan: Pick<JobPlan, 'descriptor' | 'runId' | 'attemp
     output: `${artifacts}output/`,
     checkpoints,
     heartbeat: `${checkpoints}heartbeat.json`,
+    /** Compiled code, for all runs of the team. */
+    compileCache: `s3://${checkpointBucket}/runs/${team}/compile-cache/`,
     /** Beside job.json: where the driver polls for the request to save and exit. */
     handOver: `${artifacts}job/${plan.attempt}/hand-over.json`,
   };

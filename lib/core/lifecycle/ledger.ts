@@ -28,6 +28,8 @@ export interface Ledger {
    * attempt were not seen.
    */
   goodput: number | null;
+  /** Seconds of all restarts in place by phase, as their drivers counted them; absent without a restart. */
+  restartSeconds?: Readonly<Record<string, number>>;
 }
 
 interface Span {
@@ -40,8 +42,11 @@ const CAUSE_OF_PHASE: Readonly<Record<string, Cause>> = {
   start: 'warmup',
   save: 'save',
   eval: 'eval',
-  compile: 'warmup',
+  rendezvous: 'warmup',
+  prepare: 'warmup',
   load: 'warmup',
+  compile: 'warmup',
+  'first-step': 'warmup',
 };
 const CAUSE_OF_STATUS: Readonly<Record<string, Cause>> = {
   Starting: 'pending',
@@ -112,7 +117,24 @@ export function ledger(timeline: readonly TimelineEvent[], until: EpochMs): Ledg
   for (const { from, to, cause } of spans) seconds[cause] += (to - from) / 1000;
   const createdAt = lines.find((l) => l.what === 'job-created' || l.what === 'job-adopted')?.at;
   const totalSeconds = spans.reduce((sum, s) => sum + (s.to - s.from) / 1000, 0);
-  return { seconds, totalSeconds, goodput: createdAt === undefined ? null : goodput(seconds, createdAt, lines, spans) };
+  const restartSeconds = restartPhases(lines);
+  return {
+    seconds,
+    totalSeconds,
+    goodput: createdAt === undefined ? null : goodput(seconds, createdAt, lines, spans),
+    ...(restartSeconds && { restartSeconds }),
+  };
+}
+
+/** The phases of all starts but the first of an attempt, summed. */
+function restartPhases(lines: readonly TimelineEvent[]): Record<string, number> | undefined {
+  const sums: Record<string, number> = {};
+  for (const { what, evidence } of lines) {
+    if (what !== 'first-step' || !evidence.start) continue;
+    for (const [phase, seconds] of Object.entries((evidence.phases ?? {}) as Record<string, number>))
+      sums[phase] = (sums[phase] ?? 0) + seconds;
+  }
+  return Object.keys(sums).length > 0 ? sums : undefined;
 }
 
 function goodput(

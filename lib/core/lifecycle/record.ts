@@ -15,6 +15,8 @@ export interface StartTimes {
   readonly stepAt: EpochMs | null;
   /** Null while its ranks are running. */
   readonly endedAt: EpochMs | null;
+  /** Seconds before the first step by phase. @default - from a driver that does not count them */
+  readonly phases?: Readonly<Record<string, number>>;
 }
 
 /** State of a run as stored in the table. */

@@ -40,13 +40,24 @@ export function goodputSection(report: RunReport): Section {
   if (!ledger) return { id: 'goodput', title, body: unknown('The timeline was not read', report.missing.timeline) };
   const causes = (Object.keys(TEXTS) as Cause[]).filter((c) => CAUSES.includes(c) && ledger.seconds[c] > 0);
   if (causes.length === 0) return { id: 'goodput', title, body: unknown('Nothing is recorded yet') };
-  return { id: 'goodput', title, body: html`${headline(ledger)}${bar(ledger, causes)}${ledgerTable(ledger, causes)}` };
+  return {
+    id: 'goodput',
+    title,
+    body: html`${headline(ledger)}${bar(ledger, causes)}${ledgerTable(ledger, causes)}${restarts(ledger)}`,
+  };
 }
 
 const headline = ({ goodput }: Ledger): Html | undefined =>
   goodput === null
     ? undefined
     : html`<p>${percent(goodput)} of the time since the first job was created was spent in steps that were kept.</p>`;
+
+/** What restarts in place have cost, by phase. */
+const restarts = ({ restartSeconds }: Ledger): Html | undefined =>
+  restartSeconds &&
+  html`<p>Restarts in place: ${Object.entries(restartSeconds)
+    .map(([phase, seconds]) => `${phase} ${duration(seconds)}`)
+    .join(', ')}.</p>`;
 
 const bar = (ledger: Ledger, causes: readonly Cause[]): Html =>
   stackBar({

@@ -56,6 +56,22 @@ describe('every second has one cause', () => {
   });
 });
 
+test('sums the phases of restarts in place, and not those of a first start', () => {
+  const phases = { stop: 1, prepare: 2.5 };
+  const starts = [
+    at(30, 'first-step', { attempt: 1, start: 0, step: 1, phases }),
+    at(40, 'first-step', { attempt: 1, start: 1, step: 5, phases }),
+    at(50, 'first-step', { attempt: 1, start: 2, step: 9, phases: { stop: 1 } }),
+  ];
+  expect(ledger(starts, T0 + HOUR).restartSeconds).toEqual({ stop: 2, prepare: 2.5 });
+  expect(ledger(START, T0 + HOUR)).not.toHaveProperty('restartSeconds');
+});
+
+test.each(['rendezvous', 'prepare', 'load', 'compile', 'first-step'])('the phase %s of a start is no step', (phase) => {
+  const { seconds } = ledger([...START.slice(0, -1), at(26, 'phase', { phase })], T0 + 40 * MINUTE);
+  expect(seconds).toMatchObject({ warmup: 900, step: 0 });
+});
+
 test('the causes add up to the time from the first line to the last, whatever the lines are', () => {
   const whats = [
     'run-admitted',

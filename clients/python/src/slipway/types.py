@@ -49,6 +49,7 @@ __all__ = [
     "RunFile",
     "RunFileAcknowledgeItem",
     "RunFileCheckpoints",
+    "RunFileCheckpointsMemory3",
     "RunFileCode",
     "RunFileCompute",
     "RunFileComputeAlternativesItem",
@@ -372,12 +373,18 @@ class RunFileDataItem(_RunFileDataItem, total=False):
     efs: RunFileDataItemEfs
 
 
+class RunFileCheckpointsMemory3(TypedDict, total=False):
+    everySteps: Union[Literal["auto"], int]
+    copies: Union[Literal[1], Literal[2]]
+
+
 class RunFileCheckpoints(TypedDict, total=False):
     mode: Literal["direct", "managed", "fsx", "none"]
     s3: str
     localPath: str
     channel: str
     intervalMinutes: Union[Literal["auto"], float]
+    memory: Union[Literal["auto"], Literal["off"], RunFileCheckpointsMemory3]
     keep: int
     committedMarker: str
     startFrom: str

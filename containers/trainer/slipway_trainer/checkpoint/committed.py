@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any
 
 from slipway_trainer.checkpoint.store import Listed, Store, Written, write_object
@@ -27,6 +28,17 @@ class Committed:
 def folder_of(step: int) -> str:
     """Name of the folder of a step's checkpoint."""
     return f"step-{step}"
+
+
+def saved_now() -> dict[str, str]:
+    """The field with the time of a save."""
+    return {"savedAt": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")}
+
+
+def step_of(uri: str) -> int | None:
+    """The step of the checkpoint in a folder, from its name; None if it has another name."""
+    found = re.search(r"/step-([0-9]{1,12})/?$", uri)
+    return int(found.group(1)) if found else None
 
 
 def committed_record(facts: Mapping[str, Any], objects: Sequence[Written], folder: str, format: str = "dcp") -> dict[str, Any]:

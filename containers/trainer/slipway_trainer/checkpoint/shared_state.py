@@ -6,7 +6,7 @@ with the descriptor ends.
 
 import mmap
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -47,7 +47,7 @@ def places_of(state: Mapping[str, Tensor]) -> list[Place]:
     return places
 
 
-def whole_bytes(places: list[Place]) -> int:
+def whole_bytes(places: Sequence[Place]) -> int:
     """Total size in bytes; at least ALIGNMENT, because an empty file cannot be mapped."""
     return max(ALIGNMENT, max((place.first + place.bytes for place in places), default=0))
 
@@ -61,10 +61,11 @@ def reserve(descriptor: int, size: int) -> None:
 def tensors_at(descriptor: int, places: list[Place]) -> dict[str, Tensor]:
     """The tensors in the shared memory. Each has its own storage, because torch.save writes whole storages."""
     mapped = mmap.mmap(descriptor, whole_bytes(places))
-    return {place.name: _tensor_at(mapped, place) for place in places}
+    return {place.name: tensor_at(mapped, place) for place in places}
 
 
-def _tensor_at(mapped: mmap.mmap, place: Place) -> Tensor:
+def tensor_at(mapped: mmap.mmap, place: Place) -> Tensor:
+    """The tensor at a location of mapped memory."""
     if place.bytes == 0:
         return torch.empty(place.shape, dtype=place.dtype)
     return torch.frombuffer(mapped, dtype=torch.uint8, offset=place.first, count=place.bytes).view(place.dtype).view(place.shape)

@@ -6,6 +6,7 @@ import type { RunSpec } from '../../../core/config/run-spec';
 import { versionDays } from '../../../core/contracts/storage';
 import type { DataPlan } from '../../../core/planner/run/data-plan';
 import { RESTART_SECONDS, SPARE_RESTART_SECONDS } from '../../../core/planner/run/failures';
+import type { MemoryCopiesPlan } from '../../../core/planner/run/memory-copies';
 import type { NeuronMemoryGiB } from '../../../core/planner/run/neuron';
 import type { RunPlan } from '../../../core/planner/run/plan-run';
 import type { SpareValue } from '../../../core/planner/run/spares';
@@ -56,6 +57,7 @@ export function planText(run: RunSpec, plan: RunPlan): string {
     ...capacityRows(run, usd),
     ['checkpoints', checkpointText(plan)],
     ['', checkpointStorageText(run, plan)],
+    ...(plan.memoryCopies ? [['', memoryCopiesText(plan.memoryCopies)]] : []),
     ...(spares.own ? [['spare hosts', `${spares.own.instances}: ${sparesText(spares.own)}`]] : []),
   ];
   return [
@@ -116,6 +118,15 @@ function timeText({ hours, wallHours, goodput, steps, tokens }: RunPlan): string
 
 function checkpointText({ checkpoint }: RunPlan): string {
   return `${round(checkpoint.sizeGiB, 1)} GiB every ${round(checkpoint.intervalMinutes)} minutes, ${round(checkpoint.saveSeconds)} s to write`;
+}
+
+/** Copies in host memory, from which restarts in place continue. */
+function memoryCopiesText(plan: MemoryCopiesPlan): string {
+  const { everySteps, gib, availableGiB, fits, overhead, lossSeconds } = plan;
+  if (!fits)
+    return `no copies in memory: they need ${round(gib, 1)} GiB per host, and may use ${round(availableGiB)} GiB; use more instances`;
+  const often = everySteps === 1 ? 'every step' : `every ${everySteps} steps`;
+  return `copies in memory ${often}: ${round(gib, 1)} of ${round(availableGiB)} GiB per host, ${round(100 * overhead, 1)} % overhead, ${round(lossSeconds, 1)} s repeated after a restart in place`;
 }
 
 /** Storage of the checkpoints that are kept, and of deleted ones until S3 removes their versions, at midnight after a whole day. */

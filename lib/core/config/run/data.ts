@@ -161,6 +161,42 @@ export const checkpoints = z.strictObject({
       default: 'auto',
       examples: ['auto', 30],
     }),
+  memory: z
+    .union(
+      [
+        z.literal('auto').meta({ description: 'On for the built-in trainer on two or more hosts, as often as pays.' }),
+        z.literal('off').meta({ description: 'Restarts in place continue from the newest checkpoint.' }),
+        z
+          .strictObject({
+            everySteps: z
+              .union([z.literal('auto'), count], { error: 'must be auto or a number of steps' })
+              .optional()
+              .meta({
+                description:
+                  'Steps between two copies; auto uses the number with the lowest sum of overhead and expected loss, from the measured time of a copy.',
+                default: 'auto',
+                examples: [1],
+              }),
+            copies: z
+              .union([z.literal(1), z.literal(2)], { error: 'must be 1 or 2' })
+              .optional()
+              .meta({
+                description: 'Copies of each state: 1 on its own host, 2 also on another host.',
+                default: 2,
+                examples: [2],
+              }),
+          })
+          .meta({ description: 'Copies at a fixed interval, or on the own host only.' }),
+      ],
+      { error: 'must be auto, off, or { everySteps, copies }' },
+    )
+    .optional()
+    .meta({
+      description:
+        'Copies of the state in host memory, from which a restart in place continues instead of from a checkpoint. Built-in trainer with fsdp or ddp.',
+      default: 'auto',
+      examples: ['auto', { everySteps: 1, copies: 2 }],
+    }),
   keep: count.optional().meta({
     description: 'Number of complete checkpoints to keep; older checkpoints are deleted.',
     default: 3,

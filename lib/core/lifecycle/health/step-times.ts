@@ -56,11 +56,17 @@ export function stepEvents(before: Attempt, seen: Attempt, now: EpochMs): Timeli
   return starts.flatMap((start, place) => {
     const old = known.get(start.number);
     const isLast = place === starts.length - 1;
-    const { firstStep, step, endedAt } = start;
+    const { firstStep, step, endedAt, phases } = start;
     const about = { attempt: seen.number, start: start.number };
     const lines: TimelineEvent[] = [];
     if (start.firstStepAt !== null && old?.firstStepAt == null)
-      lines.push(event(within(start.firstStepAt), 'first-step', `step ${firstStep}`, { ...about, step: firstStep }));
+      lines.push(
+        event(within(start.firstStepAt), 'first-step', `step ${firstStep}`, {
+          ...about,
+          step: firstStep,
+          ...(phases && { phases }),
+        }),
+      );
     const isOver = endedAt !== null || !isLast || seen.phase === 'ended';
     const wasOver = old?.endedAt != null || (old !== undefined && isFollowed(before, start.number));
     if (isOver && !wasOver && start.stepAt !== null)

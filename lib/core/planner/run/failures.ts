@@ -1,3 +1,5 @@
+import { STATE_BYTES_PER_PARAMETER } from '../../distribution/memory-copies';
+
 /**
  * Failures of one node per day. Hardware alone: 6.5 per 1,000 node-days (Meta RSC-1, arXiv 2410.21680; Llama 3 405B gives 3.8, arXiv
  * 2407.21783). Jobs there failed 3.7 times as often as hardware explains, so both are counted.
@@ -44,16 +46,18 @@ export interface CheckpointPlan {
 export const meanHoursBetweenFailures = (nodes: number) =>
   24 / (nodes * HARDWARE_FAILURES_PER_NODE_DAY * ALL_OVER_HARDWARE);
 
-/** Bytes per parameter of a full training checkpoint: fp32 master copy and two moments. */
-const CHECKPOINT_BYTES_PER_PARAMETER = 12;
 /** Maximum rate of one node to S3 with parallel multipart uploads; slower networks reach less. */
 const NODE_TO_S3_BYTES_PER_SECOND = 5e9;
 /** Share of a node's network that a save may use, so that half is left for training. */
 const NETWORK_SHARE = 0.5;
 /** Bandwidth of copying shards from the GPU to host memory. */
-const DEVICE_TO_HOST_BYTES_PER_SECOND = 10e9;
+export const DEVICE_TO_HOST_BYTES_PER_SECOND = 10e9;
 /** Part size of multipart uploads of the S3 connector (64 MB). */
 const PART_BYTES = 64e6;
+
+/** Rate at which one node sends checkpoints, or copies of its state to another node, beside training. */
+export const nodeBytesPerSecond = (networkGbps: number) =>
+  Math.min(NODE_TO_S3_BYTES_PER_SECOND, ((networkGbps * 1e9) / 8) * NETWORK_SHARE);
 
 /** Size, duration and interval of checkpoints; a sharded asynchronous save blocks training only while it copies to host memory. */
 export function checkpointPlan(
@@ -62,9 +66,8 @@ export function checkpointPlan(
   gpusPerNode: number,
   networkGbps: number,
 ): CheckpointPlan {
-  const bytes = parameters * CHECKPOINT_BYTES_PER_PARAMETER;
-  const perNode = Math.min(NODE_TO_S3_BYTES_PER_SECOND, ((networkGbps * 1e9) / 8) * NETWORK_SHARE);
-  const saveSeconds = bytes / (perNode * nodes) + 5;
+  const bytes = parameters * STATE_BYTES_PER_PARAMETER;
+  const saveSeconds = bytes / (nodeBytesPerSecond(networkGbps) * nodes) + 5;
   const blockedSeconds = bytes / (nodes * gpusPerNode) / DEVICE_TO_HOST_BYTES_PER_SECOND + 1;
   const optimal = Math.sqrt(2 * blockedSeconds * meanHoursBetweenFailures(nodes) * 3600) / MINUTE;
   const [low, high] = INTERVAL_BOUNDS_MINUTES;

@@ -12,6 +12,7 @@ import { type Calibration, calibratedInterval, calibrationKey, type Efficiency }
 import { type PriceFacts, type RunCost, runCost } from './cost';
 import { type CheckpointPlan, checkpointPlan, expectedGoodput } from './failures';
 import { layoutOfRun } from './layout-of-run';
+import { type MemoryCopiesPlan, memoryCopiesPlan } from './memory-copies';
 import { sparesOf } from './spares';
 
 /** What a plan needs to know about the environment into which the run is launched. */
@@ -54,6 +55,8 @@ export interface RunPlan {
   };
   breakdown: StepSeconds;
   checkpoint: CheckpointPlan;
+  /** Absent: the run keeps no copies in memory. */
+  memoryCopies?: MemoryCopiesPlan;
   /** Share of the wall time spent on kept steps. */
   goodput: number;
   gpus: number;
@@ -136,6 +139,7 @@ function describe(
   const parameters = parameterCount(layout.model);
   const gpus = worldSizeOf(layout);
   const checkpoint = checkpointPlan(parameters, layout.nodes, layout.gpusPerNode, layout.networkGbps);
+  const copies = memoryCopiesPlan(run, layout, plan.step.total);
   const goodput = expectedGoodput(checkpoint, layout.nodes, sparesOf(run));
   const { steps, tokens } = lengthOf(run, layout);
   const hours = steps === null ? null : (steps * plan.step.total) / 3600;
@@ -160,6 +164,7 @@ function describe(
     interval80: intervalsOf(plan, hours, usd.onDemand),
     breakdown: plan.step,
     checkpoint,
+    ...(copies && { memoryCopies: copies }),
     goodput,
     gpus,
     microBatches: plan.microBatches,

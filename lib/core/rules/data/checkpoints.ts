@@ -1,13 +1,13 @@
 import { modelParameters } from '../../catalog/model/parameters';
 import { orList } from '../../config/issue';
+import { hostCount, trainingGroupsOf } from '../../config/resolve-run';
 import type { RunSpec } from '../../config/run-spec';
+import { canKeepCopies, copiesMemory, memoryCopies, STATE_BYTES_PER_PARAMETER } from '../../distribution/memory-copies';
 import { modesBesideManaged } from '../own-code';
 import { type Finding, guide, type Rule, trainingRule, when } from '../rule';
 
 /** Managed checkpoints are copied to every instance at each start; above this size the copy takes longer than most restarts. */
 const MANAGED_LIMIT_GIB = 100;
-/** Bytes per parameter in a checkpoint: fp32 weights and two optimizer moments. */
-const CHECKPOINT_BYTES_PER_PARAMETER = 12;
 
 function fsx(run: RunSpec): Finding[] {
   const { mode, channel } = run.checkpoints;
@@ -50,7 +50,7 @@ function fsx(run: RunSpec): Finding[] {
 function managedSize(run: RunSpec): Finding[] {
   if (run.checkpoints.mode !== 'managed' || !run.model) return [];
   const modes = modesBesideManaged(run);
-  const gib = (modelParameters(run.model.architecture) * CHECKPOINT_BYTES_PER_PARAMETER) / 2 ** 30;
+  const gib = (modelParameters(run.model.architecture) * STATE_BYTES_PER_PARAMETER) / 2 ** 30;
   return when(gib > MANAGED_LIMIT_GIB, {
     path: 'checkpoints.mode',
     must: `must be ${orList(modes)} for a checkpoint of about ${Math.round(gib)} GiB: managed ones are copied to every instance at each start`,
@@ -87,6 +87,45 @@ function localPath(run: RunSpec): Finding[] {
       },
     ),
   ];
+}
+
+/** Findings for copies that are asked for; `auto` leaves them out where they are not possible. */
+function memory(run: RunSpec): Finding[] {
+  const { memory: given, mode } = run.checkpoints;
+  if (given === undefined || given === 'auto' || given === 'off') return [];
+  const path = 'checkpoints.memory';
+  const got = given;
+  if (!canKeepCopies(run))
+    return [
+      {
+        path,
+        must: 'must be off without the built-in trainer and distribution.library fsdp or ddp',
+        got,
+        fix: 'remove it',
+      },
+    ];
+  return [
+    ...when(mode === 'none', { path, must: 'must be off with checkpoints.mode none', got, fix: 'use another mode' }),
+    ...when(given.copies === 2 && hostCount(trainingGroupsOf(run)) < 2, {
+      path: `${path}.copies`,
+      must: 'must be 1 on a single host: the other copy would be on another host',
+      got: 2,
+      fix: 'use 1, or two or more instances',
+    }),
+    ...memoryRoom(run, path),
+  ];
+}
+
+function memoryRoom(run: RunSpec, path: string): Finding[] {
+  const copies = memoryCopies(run);
+  const needed = copies && copiesMemory(run, copies);
+  if (!needed) return [];
+  return when(needed.gib > needed.availableGiB, {
+    path,
+    must: `must fit in the ${Math.floor(needed.availableGiB)} GiB that copies may use on each host`,
+    got: `${Math.ceil(needed.gib)} GiB`,
+    fix: 'use copies: 1, more instances, or off',
+  });
 }
 
 const RULES: readonly Rule[] = [
@@ -158,6 +197,14 @@ const RULES: readonly Rule[] = [
         got: 1,
         fix: 'use 2 or more',
       }),
+  },
+  {
+    id: 'checkpoints/memory',
+    level: 'error',
+    what: 'Copies in memory require the built-in trainer with fsdp or ddp, a second host for a second copy, and enough memory.',
+    why: 'Other programs do not copy their state to the memory that the driver keeps for them.',
+    source: 'docs/recovery.md',
+    check: memory,
   },
   {
     id: 'checkpoints/unused',

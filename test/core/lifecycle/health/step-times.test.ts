@@ -29,6 +29,11 @@ describe('the timeline of steps', () => {
     expect(lines(attempt(), seen([start(0, NEVER)]))).toEqual([]);
   });
 
+  test('has the phases of a start with its first step', () => {
+    const phases = { stop: 0.5, prepare: 1 };
+    expect(stepEvents(attempt(), seen([start(0, { phases })]), T0 + HOUR)[0]?.evidence).toMatchObject({ phases });
+  });
+
   test('has the last step once: when its ranks left, when another start follows, or when the attempt is over', () => {
     const last = ['last-step', 'step 5', 5];
     expect(lines(seen([start(0)]), seen([over(0)]))).toEqual([last]);

@@ -1,0 +1,24 @@
+"""`checkpoints.memory` of a run: how often and how many times the state is copied to memory."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """`checkpoints.memory`. `every_steps`: None = the optimum; `copies`: 2 = one of them on another host; `files`: the memory of each rank
+    of this host, which its driver owns."""
+
+    every_steps: int | None
+    copies: int
+    files: tuple[str, ...]
+
+
+def read_memory_plan(raw: Mapping[str, Any] | None, environ: Mapping[str, str]) -> MemoryPlan | None:
+    """The plan of job.json; None if copies are off, and without a driver that owns the memory."""
+    files = environ.get("SLIPWAY_MEMORY", "")
+    if not raw or not files:
+        return None
+    every = raw.get("everySteps", "auto")
+    return MemoryPlan(None if every == "auto" else int(every), int(raw.get("copies", 2)), tuple(files.split(":")))

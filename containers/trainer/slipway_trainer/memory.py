@@ -1,0 +1,141 @@
+"""Decides when the state is copied to memory (`checkpoints.memory`), reports the copies, and continues from them."""
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch.distributed as dist
+from torch import Tensor
+
+from slipway_trainer import progress
+from slipway_trainer.checkpoint.interval import History, auto_every_steps
+from slipway_trainer.checkpoint.memory_copies import EXCHANGE_TIMEOUT, MemoryCopies, MemorySaved
+from slipway_trainer.checkpoint.memory_file import HELD, OWN, MemoryFile, slot_bytes
+from slipway_trainer.checkpoint.memory_plan import MemoryPlan
+from slipway_trainer.checkpoint.memory_restore import MemoryRestore, Restored
+from slipway_trainer.checkpoint.partners import Partners
+from slipway_trainer.checkpoint.shared_state import places_of
+from slipway_trainer.world import World
+
+#: Share of the free memory that copies may use; data loading and the file cache need some as well.
+SHARE_OF_FREE = 0.8
+#: How often a copy is reported: with a copy after each step, the log would have two lines for each.
+REPORT_SECONDS = 60.0
+#: Fields of a record that are equal for all copies of an attempt.
+IDENTITY = ("runId", "attempt", "configHash", "codeDigest", "worldSize", "layout")
+
+
+class Memory:
+    """The copies of a run on one rank."""
+
+    def __init__(self, copies: MemoryCopies, partners: Partners, world: World, every_steps: int | None, history: History) -> None:
+        self._copies, self._partners, self._world, self._history = copies, partners, world, history
+        self._is_auto, self._every_steps = every_steps is None, every_steps or 1
+        #: The step of the last copy that rank 0 has asked for.
+        self._asked = 0
+        #: The step of the last copy that was taken. Requests of steps until then were made before it, and do not know of it.
+        self._taken = 0
+        self._step_seconds = 0.0
+        self._said_at: float | None = None
+
+    def wishes(self, step: int) -> dict[str, bool]:
+        """The requests of this rank with `step`: rank 0 asks for copies, and a rank whose last copy is not complete prevents them."""
+        due = self._world.rank == 0 and step - self._asked >= self._every_steps
+        if due:
+            self._asked = step
+        return {"copy": due, "copying": self._copies.busy}
+
+    def before_update(self) -> None:
+        """Must precede the launch of each update of the state."""
+        self._copies.before_update()
+
+    def after_step(self, wishes: frozenset[str], read: int, facts: Mapping[str, Any], step_seconds: float) -> None:
+        """Takes a copy if the ranks have agreed on it. `read`: the newest step that is known to be finite; `wishes`: its requests."""
+        self._step_seconds = step_seconds
+        self._copies.sound_until(read)
+        self._report(self._copies.collect())
+        if "copy" in wishes and "copying" not in wishes and read > self._taken:
+            self._copies.take(facts)
+            self._taken = int(facts["step"])
+            self._copies.sound_until(read)
+
+    def resume(self, state: Mapping[str, Tensor], identity: Mapping[str, Any], newer_than: int) -> Restored | None:
+        """Loads the newest copy that all ranks have into `state`, unless a checkpoint is newer."""
+
+        def is_wanted(record: Mapping[str, Any]) -> bool:
+            return all(record.get(name) == identity[name] for name in IDENTITY)
+
+        found = MemoryRestore(self._copies, self._partners, is_wanted, self._world.control).run(state, newer_than)
+        if found is not None:
+            self._asked = self._taken = int(found.record["step"])
+        return found
+
+    def _report(self, saved: MemorySaved | None) -> None:
+        if saved is None:
+            return
+        if self._is_auto:
+            self._every_steps = auto_every_steps(saved.seconds_blocked, self._step_seconds, self._world.hosts, self._history)
+        now = time.monotonic()
+        if self._world.rank == 0 and (self._said_at is None or now - self._said_at >= REPORT_SECONDS):
+            self._said_at = now
+            seconds, blocked = round(saved.seconds, 4), round(saved.seconds_blocked, 4)
+            every = {"everySteps": self._every_steps}
+            progress.say(
+                "memory-save", step=saved.step, seconds=seconds, blockedSeconds=blocked, bytes=saved.bytes, copies=saved.copies, **every
+            )
+
+    def close(self) -> None:
+        """Waits for the last copy, whose exchange needs the process group, for a limited time."""
+        self._copies.close()
+
+
+def open_memory(plan: MemoryPlan | None, world: World, replicate: int, state: Mapping[str, Tensor], history: History) -> Memory | None:
+    """The copies of this run, in memory that is allocated now; None without a plan, or if a host has too little memory. All ranks must
+    call it."""
+    if plan is None or world.local_rank >= len(plan.files):
+        return None
+    per_host = world.ranks // world.hosts
+    partners = Partners(world.ranks, per_host, replicate, plan.copies)
+    slots = len(OWN) + (len(HELD) if partners.are_sent else 0)
+    size = max(_gathered(slot_bytes(places_of(state)), world))
+    file, complaint = _opened(plan.files[world.local_rank], size, slots, per_host)
+    complaints = [one for one in _gathered(complaint, world) if one]
+    if complaints and world.rank == 0:
+        print(f"the state is not kept in memory: {complaints[0]}; use more instances, or a type with more memory", flush=True)
+    if complaints or file is None:
+        return None
+    group = dist.new_group(backend="gloo", timeout=EXCHANGE_TIMEOUT) if partners.are_sent else None
+    copies = MemoryCopies(file, state, partners, group)
+    if world.device.type == "cuda":
+        copies.pin()
+    return Memory(copies, partners, world, plan.every_steps, history)
+
+
+def _gathered(value: Any, world: World) -> list[Any]:
+    found: list[Any] = [None] * world.ranks
+    dist.all_gather_object(found, value, group=world.control)
+    return found
+
+
+def _opened(path: str, size: int, slots: int, per_host: int) -> tuple[MemoryFile | None, str]:
+    """The memory behind a path, or why it cannot be used."""
+    needed, host = MemoryFile.bytes_of(size, slots), os.environ.get("SM_CURRENT_HOST", "this host")
+    try:
+        room = SHARE_OF_FREE * free_bytes()
+        if os.stat(path).st_size != needed and needed * per_host > room:
+            return None, f"{host} must have {needed * per_host / 2**30:.1f} GiB for it, got {room / 2**30:.1f} GiB"
+        return MemoryFile(path, size, slots), ""
+    except OSError as error:
+        return None, f"{host}: {error}"
+
+
+def free_bytes(proc: Path = Path("/proc/meminfo"), group: Path = Path("/sys/fs/cgroup")) -> int:
+    """Memory that is available on this host, and in the container if it has a limit."""
+    found = next(int(line.split()[1]) * 1024 for line in proc.read_text().splitlines() if line.startswith("MemAvailable:"))
+    try:
+        limit, used = (group / "memory.max").read_text().strip(), int((group / "memory.current").read_text())
+    except (OSError, ValueError):
+        return found
+    return found if limit == "max" else min(found, int(limit) - used)

@@ -1,0 +1,53 @@
+import { findInstanceType } from '../catalog/instances/instances';
+import { modelParameters } from '../catalog/model/parameters';
+import { hostCount, trainingGroupsOf, worldSize } from '../config/resolve-run';
+import type { MemoryCopies, RunSpec } from '../config/run-spec';
+import { fsdpLayout, usesFsdp1 } from './fsdp';
+
+/** Bytes per parameter of the training state: fp32 weights and two optimizer moments. */
+export const STATE_BYTES_PER_PARAMETER = 12;
+/** Each copy has two slots: while one is written, the other is complete. */
+const SLOTS = 2;
+/** Share of a host's memory that the copies may use; slipway_trainer/memory.py has the same share of the free memory. */
+const SHARE_OF_HOST = 0.8;
+
+const hostsOf = (run: RunSpec): number => hostCount(trainingGroupsOf(run));
+
+/** Whether the program of a run can keep copies: the built-in trainer with a backend whose state stays in place. */
+export const canKeepCopies = (run: RunSpec): boolean =>
+  run.kind === 'training' &&
+  run.code.builtin === 'builtin' &&
+  ['fsdp', 'ddp'].includes(run.distribution.library) &&
+  !usesFsdp1(run);
+
+/** The copies of the state that a run keeps in host memory; undefined if it keeps none. */
+export function memoryCopies(run: RunSpec): MemoryCopies | undefined {
+  const { memory = 'auto', mode } = run.checkpoints;
+  if (memory === 'off' || !canKeepCopies(run) || mode === 'none') return undefined;
+  if (memory === 'auto') return hostsOf(run) > 1 ? { everySteps: 'auto', copies: 2 } : undefined;
+  return { everySteps: memory.everySteps ?? 'auto', copies: memory.copies ?? (hostsOf(run) > 1 ? 2 : 1) };
+}
+
+/** Host memory of the copies of a run. */
+export interface CopiesMemory {
+  /** State of the ranks of one host. */
+  stateGiB: number;
+  /** Of all copies on one host. */
+  gib: number;
+  /** What copies may use on one host. */
+  availableGiB: number;
+  /** Whether copies are sent to another host. With replicas they are not: a replica on another host is a copy. */
+  isSent: boolean;
+}
+
+/** The memory of these copies; undefined for a model or instance type that is not known. */
+export function copiesMemory(run: RunSpec, { copies }: MemoryCopies): CopiesMemory | undefined {
+  const types = trainingGroupsOf(run).map(({ instanceType }) => findInstanceType(instanceType)?.memoryGiB);
+  if (!run.model || types.some((gib) => gib === undefined)) return undefined;
+  const hosts = hostsOf(run);
+  const replicas = run.distribution.library === 'ddp' ? worldSize(run) : (fsdpLayout(run)?.replicate ?? 1);
+  const stateGiB = (modelParameters(run.model.architecture) * STATE_BYTES_PER_PARAMETER * replicas) / hosts / 2 ** 30;
+  const isSent = copies === 2 && hosts > 1 && replicas === 1;
+  const availableGiB = Math.min(...types.map((gib) => gib ?? 0)) * SHARE_OF_HOST;
+  return { stateGiB, gib: stateGiB * SLOTS * (isSent ? 2 : 1), availableGiB, isSent };
+}
