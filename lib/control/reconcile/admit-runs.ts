@@ -8,7 +8,7 @@ import { describeError } from '../shared/errors';
 import type { QueueDocument } from '../shared/items';
 import { holdsCapacity, isQueued } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
-import { announce } from './effects/apply-effects';
+import { announce } from './notify/notify';
 import { wake } from './queue/ask-to-leave';
 import { isolateFailure } from './queue/isolate-failure';
 import { makeRoom } from './queue/make-room';
