@@ -33,23 +33,26 @@ export type RunState =
 export const OVER: readonly RunState[] = ['completed', 'failed', 'stopped'];
 
 /** Why an attempt failed, grouped by the reaction that it needs. */
-export type FailureClass =
-  | 'capacity'
-  | 'platform'
-  | 'deleted'
-  | 'hang'
-  | 'planned'
-  | 'checkpoint'
-  | 'data'
-  | 'loss'
-  | 'efa'
-  | 'retry'
-  | 'user-code'
-  | 'memory'
-  | 'config'
-  | 'access'
-  | 'collision'
-  | 'outside-stop';
+export const FAILURE_CLASSES = [
+  'capacity',
+  'platform',
+  'deleted',
+  'hang',
+  'planned',
+  'checkpoint',
+  'data',
+  'loss',
+  'efa',
+  'retry',
+  'user-code',
+  'memory',
+  'config',
+  'access',
+  'collision',
+  'outside-stop',
+] as const;
+/** One of `FAILURE_CLASSES`. */
+export type FailureClass = (typeof FAILURE_CLASSES)[number];
 
 /** One way to request capacity. Rung 0 is the run file as written. */
 export interface Rung {
