@@ -1,6 +1,8 @@
 import type { Rollback, Skip } from '../config/job-file';
+import type { RunState } from '../contracts/control-requests';
 import type { EpochMs, Pauses, PresentJob } from './present-job';
 
+export type { RunState } from '../contracts/control-requests';
 export type { EpochMs } from './present-job';
 
 /**
@@ -16,18 +18,6 @@ export interface StartTimes {
   /** Null while its ranks are running. */
   readonly endedAt: EpochMs | null;
 }
-
-/** State of a run as stored in the table. */
-export type RunState =
-  | 'queued'
-  | 'submitting'
-  | 'pending'
-  | 'running'
-  | 'stopping'
-  | 'resuming'
-  | 'completed'
-  | 'failed'
-  | 'stopped';
 
 /** States in which a run needs no further work. */
 export const OVER: readonly RunState[] = ['completed', 'failed', 'stopped'];
