@@ -14,16 +14,16 @@ import torch.distributed as dist
 from torch import Tensor
 
 #: Requests that a rank may make with a step.
-WISHES = ("leave", "hand_over", "save", "check_hosts")
+REQUESTS = ("leave", "hand_over", "save", "check_hosts")
 
 
 @dataclass(frozen=True)
 class Tally:
-    """The result of a step over all ranks. `loss`: mean; `norm`: gradient norm before clipping; `wishes`: requests of any rank."""
+    """The result of a step over all ranks. `loss`: mean; `norm`: gradient norm before clipping; `requests`: what any rank asks for."""
 
     loss: float
     norm: float
-    wishes: frozenset[str]
+    requests: frozenset[str]
     #: For each layer with experts, the largest load of an expert relative to the mean; empty = not counted.
     expert_loads: tuple[float, ...] = ()
     #: Number of tokens without padding; 0 = not counted.
@@ -52,9 +52,9 @@ class Asked:
         if self._arrived is not None:
             self._arrived.synchronize()
         total, measured, *rest = self._numbers.tolist()
-        raised, (tokens, *loads) = rest[: len(WISHES)], rest[len(WISHES) :]
-        wishes = frozenset(name for name, count in zip(WISHES, raised, strict=True) if count > 0)
-        return Tally(total / self._ranks, measured, wishes, tuple(loads), tokens)
+        raised, (tokens, *loads) = rest[: len(REQUESTS)], rest[len(REQUESTS) :]
+        requests = frozenset(name for name, count in zip(REQUESTS, raised, strict=True) if count > 0)
+        return Tally(total / self._ranks, measured, requests, tuple(loads), tokens)
 
 
 class Tallies:
@@ -67,11 +67,11 @@ class Tallies:
         self.bad = torch.zeros((), device=device)
 
     def ask(
-        self, loss: Tensor, norm: Any, wishes: Mapping[str, bool], loads_YX: Tensor | None = None, tokens: Tensor | float = 0.0
+        self, loss: Tensor, norm: Any, requests: Mapping[str, bool], loads_YX: Tensor | None = None, tokens: Tensor | float = 0.0
     ) -> Asked:
         """Starts the collective. All ranks must call it for the same steps; a loss that is not finite on one rank counts for all.
         `loads_YX`: this rank's tokens per layer and expert; `tokens`: its share of the tokens of the step without padding."""
-        raised = self._numbers([float(wishes.get(name, False)) for name in WISHES])
+        raised = self._numbers([float(requests.get(name, False)) for name in REQUESTS])
         counted = tokens.float().view(1) if isinstance(tokens, Tensor) else raised.new_full((1,), tokens)
         own_loads = [] if loads_YX is None else [loads_YX.flatten()]
         together = torch.cat((loss.detach().float().view(1), raised, counted, *own_loads))
@@ -79,10 +79,10 @@ class Tallies:
         own = norm.detach().to(self._device).float().view(1) if isinstance(norm, Tensor) else self._numbers([float(norm)])
         unsound = ~(torch.isfinite(together[0]) & torch.isfinite(own[0]))
         self.bad.copy_(torch.maximum(self.bad, unsound.float()))
-        common = torch.cat((together[:1], own, together[1 : 2 + len(WISHES)]))
+        common = torch.cat((together[:1], own, together[1 : 2 + len(REQUESTS)]))
         if loads_YX is None:
             return Asked(common, self._ranks)
-        all_YX = together[2 + len(WISHES) :].view_as(loads_YX)
+        all_YX = together[2 + len(REQUESTS) :].view_as(loads_YX)
         return Asked(torch.cat((common, all_YX.amax(1) / all_YX.mean(1).clamp(min=1e-9))), self._ranks, all_YX)
 
     def _numbers(self, values: Sequence[float]) -> Tensor:

@@ -78,7 +78,7 @@ class Trainer:
         #: Launched steps whose results were not read yet.
         self._launched: deque[Launched] = deque()
         #: Requests of any rank in the steps that were read, not handled yet.
-        self._wishes: frozenset[str] = frozenset()
+        self._requests: frozenset[str] = frozenset()
         self._garbage = ScheduledCollection()
         self._stalls = StallWatch(self._saves, Ballot(world.store, world.ranks), self._patience)
         self._hosts = SlowHosts(world.device, world.control, world.hosts, settings.arguments.host_check_seconds)
@@ -156,26 +156,26 @@ class Trainer:
         """Handles requests and saves between steps. Returns the exit code if the run must exit before its last step."""
         with self._stalls.still:
             self._saves.collect()
-        if self._wishes:
+        if self._requests:
             # The launched steps contain the same requests again, because these were not handled yet.
             self._read_steps()
-        wishes, self._wishes = self._wishes, frozenset()
+        requests, self._requests = self._requests, frozenset()
         self.world.timeouts.tighten(self._step_seconds)
-        if "check_hosts" in wishes:
+        if "check_hosts" in requests:
             self._compare_hosts(self._step_seconds)
         if self.step >= self.settings.training.steps:
             return None
         every = self.settings.arguments.eval_every_steps
         if every and self.step % every == 0:
             self._look_at_model()
-        if wishes & {"leave", "hand_over"}:
+        if requests & {"leave", "hand_over"}:
             self._save(wait=True)
-            return exits.TRY_AGAIN if "leave" in wishes else exits.HAND_OVER
-        if "save" in wishes or self._saves.due_at(self.step):
+            return exits.TRY_AGAIN if "leave" in requests else exits.HAND_OVER
+        if "save" in requests or self._saves.due_at(self.step):
             self._save(wait=False)
         return None
 
-    def _own_wishes(self) -> dict[str, bool]:
+    def _own_requests(self) -> dict[str, bool]:
         """The requests of this rank with the current step. Only rank 0 checks the time for saves and host comparisons."""
         first = self.world.rank == 0
         return {
@@ -207,7 +207,7 @@ class Trainer:
         loss, data_seconds = self._accumulate()
         self._hosts.waited(data_seconds)
         norm = self.backend.clip(arguments.clip_norm)
-        asked = self._tallies.ask(loss, norm, self._own_wishes(), self._experts.take() if self._experts else None, self._tokens)
+        asked = self._tallies.ask(loss, norm, self._own_requests(), self._experts.take() if self._experts else None, self._tokens)
         with self._stalls.still, self._saves.updating(self._continuation.facts(self.step + 1)):
             step_unless(self.backend.optimizer, self._tallies.bad)
             if self._experts and asked.loads_YX is not None:
@@ -224,7 +224,7 @@ class Trainer:
             found = launched.asked.read()
             self._step_seconds = self._clock.lap() if launched.seconds is None else launched.seconds
             self._results.take(launched, found, self._step_seconds)
-            self._wishes |= found.wishes
+            self._requests |= found.requests
             if self._saves.watches:
                 self._stalls.ended()
 
