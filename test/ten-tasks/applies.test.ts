@@ -13,7 +13,9 @@ test.each(PATCHES)('%s', (file) => {
 });
 
 test.each(PATCHES)('CONTRIBUTING.md names the files that %s changes', (file) => {
-  const row = readFileSync(path.join(ROOT, 'CONTRIBUTING.md'), 'utf8').split('\n').find((line) => line.includes(`/${file})`));
+  const row = readFileSync(path.join(ROOT, 'CONTRIBUTING.md'), 'utf8')
+    .split('\n')
+    .find((line) => line.includes(`/${file})`));
   const changed = readFileSync(path.join(__dirname, file), 'utf8').matchAll(/^diff --git a\/(\S+)/gm);
   expect([...changed].map(([, name]) => name).filter((name) => !row?.includes(`\`${name}\``))).toEqual([]);
 });

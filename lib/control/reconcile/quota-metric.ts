@@ -6,8 +6,8 @@ import { type JobInstances, quotaUsage } from '../../core/quota';
 import { describeError } from '../shared/errors';
 import { instancesOfJob } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
-import { othersUsage } from './queue/others-usage';
 import type { QuotaUse } from './notify/notifier';
+import { othersUsage } from './queue/others-usage';
 import { notifyOfQuotas } from './quota-notice';
 
 /**

@@ -3,7 +3,13 @@ import { MAX_STEP } from '../../core/config/formats/step-number';
 import { resolveRun } from '../../core/config/resolve-run';
 import { RUN_STATES } from '../../core/contracts/control';
 import type { TimelineEvent } from '../../core/lifecycle/action';
-import { type Attempt, FAILURE_CLASSES, freshBudgets, type RunPolicy, type RunRecord } from '../../core/lifecycle/record';
+import {
+  type Attempt,
+  FAILURE_CLASSES,
+  freshBudgets,
+  type RunPolicy,
+  type RunRecord,
+} from '../../core/lifecycle/record';
 import type { QueueDocument, RunIntent } from './items';
 
 /** Documents of the run table as they are read: a restore, an edit by hand or another version may have left anything in them. */

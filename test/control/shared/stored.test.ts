@@ -54,12 +54,15 @@ describe('a record', () => {
     expect(readRecord(JSON.stringify(record))).toEqual(stored(record));
   });
 
-  test.each(Object.keys(CLASS_POLICY) as FailureClass[])('of an attempt that ended with class %s is read', (failureClass) => {
-    const { attempt, ...record } = running();
-    if (!attempt) throw new Error('the record has an attempt');
-    const ended = stored({ ...record, attempt: { ...attempt, failureClass } });
-    expect(readRecord(JSON.stringify(ended))).toEqual(ended);
-  });
+  test.each(Object.keys(CLASS_POLICY) as FailureClass[])(
+    'of an attempt that ended with class %s is read',
+    (failureClass) => {
+      const { attempt, ...record } = running();
+      if (!attempt) throw new Error('the record has an attempt');
+      const ended = stored({ ...record, attempt: { ...attempt, failureClass } });
+      expect(readRecord(JSON.stringify(ended))).toEqual(ended);
+    },
+  );
 
   test('that an older version wrote has the values that it acted by, and keeps what it has', () => {
     const whole = stored(
