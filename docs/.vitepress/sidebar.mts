@@ -87,7 +87,6 @@ const INTERNALS = [
   'simulate',
   'reference/scenario-file',
   'mutation',
-  'adding-a-strategy',
 ];
 const INTERNAL_FOLDERS: Readonly<Record<string, string>> = {
   contributing: 'Maintaining',

@@ -8,9 +8,7 @@ import * as kms from 'aws-cdk-lib/aws-kms';
 import { describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { environmentQuotaNeeds, QuotaPreflight, SpendGuard, TrainingImage, TrainingNetwork } from '../../lib/cdk';
-import { driverArchive } from '../../lib/cdk/image/driver-files';
 import { guardedBy } from '../../lib/cdk/operations/guarded';
-import { localDriver } from '../../lib/cli/launch/driver';
 import { resourcesOf, SYNTH_MS, specOf, statementsOf, testStack } from './support/app';
 
 vi.setConfig({ testTimeout: SYNTH_MS });
@@ -277,11 +275,4 @@ describe('SpendGuard', () => {
     expect(new Set(names).size).toBe(3);
     expect(nameOf(budgetOf([80]))).toBe(names[0]);
   });
-});
-
-test('constructs and command line agree on the hash of the driver', () => {
-  const { hash, files } = driverArchive();
-  const local = localDriver();
-  expect(files.map((f) => f.name).sort()).toEqual(local.files.map((f) => f.name).sort());
-  expect(hash).toBe(local.hash);
 });

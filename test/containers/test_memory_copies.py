@@ -164,8 +164,8 @@ def test_requests_that_were_made_before_a_copy_ask_for_no_other() -> None:
     copies = FakeCopies()
     memory = Memory(copies, Partners(2, 1, 1, 2), SimpleNamespace(rank=0), 1, History())  # type: ignore[arg-type]
     asked, busy = frozenset({"copy"}), frozenset({"copy", "copying"})
-    for wishes, read in ((asked, 4), (asked, 5), (busy, 6), (asked, 7), (asked, 7), (frozenset(), 8), (asked, 9)):
-        memory.after_step(wishes, read, {"step": read + 1}, 1.0)
+    for requests, read in ((asked, 4), (asked, 5), (busy, 6), (asked, 7), (asked, 7), (frozenset(), 8), (asked, 9)):
+        memory.after_step(requests, read, {"step": read + 1}, 1.0)
     assert copies.taken == [5, 8, 10]
 
 

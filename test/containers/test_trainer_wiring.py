@@ -35,7 +35,7 @@ def loop_of(monkeypatch: pytest.MonkeyPatch, device: str) -> "tuple[list[tuple[s
         def _one_step(self) -> None:
             self.step += 1
             done.append(("launch", self.step))
-            asked = SimpleNamespace(read=lambda: SimpleNamespace(wishes=frozenset()))
+            asked = SimpleNamespace(read=lambda: SimpleNamespace(requests=frozenset()))
             self._launched.append(loop.Launched(self.step, asked, 0.1, 0.0, 1.0))
 
         def _between_steps(self) -> None:

@@ -40,7 +40,7 @@ class Memory:
         self._step_seconds = 0.0
         self._said_at: float | None = None
 
-    def wishes(self, step: int) -> dict[str, bool]:
+    def requests(self, step: int) -> dict[str, bool]:
         """The requests of this rank with `step`: rank 0 asks for copies, and a rank whose last copy is not complete prevents them."""
         due = self._world.rank == 0 and step - self._asked >= self._every_steps
         if due:
@@ -51,12 +51,12 @@ class Memory:
         """Must precede the launch of each update of the state."""
         self._copies.before_update()
 
-    def after_step(self, wishes: frozenset[str], read: int, facts: Mapping[str, Any], step_seconds: float) -> None:
-        """Takes a copy if the ranks have agreed on it. `read`: the newest step that is known to be finite; `wishes`: its requests."""
+    def after_step(self, requests: frozenset[str], read: int, facts: Mapping[str, Any], step_seconds: float) -> None:
+        """Takes a copy if the ranks have agreed on it. `read`: the newest step that is known to be finite; `requests`: its requests."""
         self._step_seconds = step_seconds
         self._copies.sound_until(read)
         self._report(self._copies.collect())
-        if "copy" in wishes and "copying" not in wishes and read > self._taken:
+        if "copy" in requests and "copying" not in requests and read > self._taken:
             self._copies.take(facts)
             self._taken = int(facts["step"])
             self._copies.sound_until(read)

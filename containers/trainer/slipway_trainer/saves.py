@@ -51,14 +51,14 @@ class Saves:
         self._standing = Standing(world.device)
         self._memory: Memory | None = None
 
-    def wishes(self, step: int) -> dict[str, bool]:
+    def requests(self, step: int) -> dict[str, bool]:
         """The requests of this rank with `step` for copies in memory."""
-        return self._memory.wishes(step) if self._memory is not None else {}
+        return self._memory.requests(step) if self._memory is not None else {}
 
-    def after_step(self, wishes: frozenset[str], read: int, facts: Mapping[str, Any], step_seconds: float) -> None:
+    def after_step(self, requests: frozenset[str], read: int, facts: Mapping[str, Any], step_seconds: float) -> None:
         """Takes a copy of the state in memory if the ranks have agreed on it. `read`: the newest step that is known to be finite."""
         if self._memory is not None:
-            self._memory.after_step(wishes, read, self._run_facts() | facts, step_seconds)
+            self._memory.after_step(requests, read, self._run_facts() | facts, step_seconds)
 
     def _make_saver(self) -> CheckpointSaver | LibrarySaver | None:
         if self._store is None:

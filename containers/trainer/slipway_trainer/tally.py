@@ -14,17 +14,17 @@ import torch.distributed as dist
 from torch import Tensor
 
 #: Requests that a rank may make with a step, which are handled between steps, and those of its memory copies.
-WISHES = frozenset(("leave", "hand_over", "save", "check_hosts"))
-_ALL_WISHES = (*sorted(WISHES), "copy", "copying")
+REQUESTS = frozenset(("leave", "hand_over", "save", "check_hosts"))
+_ALL_REQUESTS = (*sorted(REQUESTS), "copy", "copying")
 
 
 @dataclass(frozen=True)
 class Tally:
-    """The result of a step over all ranks. `loss`: mean; `norm`: gradient norm before clipping; `wishes`: requests of any rank."""
+    """The result of a step over all ranks. `loss`: mean; `norm`: gradient norm before clipping; `requests`: requests of any rank."""
 
     loss: float
     norm: float
-    wishes: frozenset[str]
+    requests: frozenset[str]
     #: For each layer with experts, the largest load of an expert relative to the mean; empty = not counted.
     expert_loads: tuple[float, ...] = ()
     #: Number of tokens without padding; 0 = not counted.
@@ -53,9 +53,9 @@ class Asked:
         if self._arrived is not None:
             self._arrived.synchronize()
         total, measured, *rest = self._numbers.tolist()
-        raised, (tokens, *loads) = rest[: len(_ALL_WISHES)], rest[len(_ALL_WISHES) :]
-        wishes = frozenset(name for name, count in zip(_ALL_WISHES, raised, strict=True) if count > 0)
-        return Tally(total / self._ranks, measured, wishes, tuple(loads), tokens)
+        raised, (tokens, *loads) = rest[: len(_ALL_REQUESTS)], rest[len(_ALL_REQUESTS) :]
+        requests = frozenset(name for name, count in zip(_ALL_REQUESTS, raised, strict=True) if count > 0)
+        return Tally(total / self._ranks, measured, requests, tuple(loads), tokens)
 
 
 class Tallies:
@@ -68,11 +68,11 @@ class Tallies:
         self.bad = torch.zeros((), device=device)
 
     def ask(
-        self, loss: Tensor, norm: Any, wishes: Mapping[str, bool], loads_YX: Tensor | None = None, tokens: Tensor | float = 0.0
+        self, loss: Tensor, norm: Any, requests: Mapping[str, bool], loads_YX: Tensor | None = None, tokens: Tensor | float = 0.0
     ) -> Asked:
         """Starts the collective. All ranks must call it for the same steps; a loss that is not finite on one rank counts for all.
         `loads_YX`: this rank's tokens per layer and expert; `tokens`: its share of the tokens of the step without padding."""
-        raised = self._numbers([float(wishes.get(name, False)) for name in _ALL_WISHES])
+        raised = self._numbers([float(requests.get(name, False)) for name in _ALL_REQUESTS])
         counted = tokens.float().view(1) if isinstance(tokens, Tensor) else raised.new_full((1,), tokens)
         own_loads = [] if loads_YX is None else [loads_YX.flatten()]
         together = torch.cat((loss.detach().float().view(1), raised, counted, *own_loads))
@@ -80,10 +80,10 @@ class Tallies:
         own = norm.detach().to(self._device).float().view(1) if isinstance(norm, Tensor) else self._numbers([float(norm)])
         unsound = ~(torch.isfinite(together[0]) & torch.isfinite(own[0]))
         self.bad.copy_(torch.maximum(self.bad, unsound.float()))
-        common = torch.cat((together[:1], own, together[1 : 2 + len(_ALL_WISHES)]))
+        common = torch.cat((together[:1], own, together[1 : 2 + len(_ALL_REQUESTS)]))
         if loads_YX is None:
             return Asked(common, self._ranks)
-        all_YX = together[2 + len(_ALL_WISHES) :].view_as(loads_YX)
+        all_YX = together[2 + len(_ALL_REQUESTS) :].view_as(loads_YX)
         return Asked(torch.cat((common, all_YX.amax(1) / all_YX.mean(1).clamp(min=1e-9))), self._ranks, all_YX)
 
     def _numbers(self, values: Sequence[float]) -> Tensor:

@@ -35,7 +35,7 @@ from slipway_trainer.skips import batch_of
 from slipway_trainer.slow_hosts import SlowHosts
 from slipway_trainer.stalls import PATIENCE, Ballot, StallWatch
 from slipway_trainer.step_clock import StepClock
-from slipway_trainer.tally import WISHES, Tallies
+from slipway_trainer.tally import REQUESTS, Tallies
 from slipway_trainer.trackers import close_failed, log_all, open_trackers
 from slipway_trainer.weights import export_weights
 from slipway_trainer.world import World
@@ -79,8 +79,8 @@ class Trainer:
         #: Launched steps whose results were not read yet.
         self._launched: deque[Launched] = deque()
         #: Requests of any rank in the steps that were read, not handled yet, and all requests of the newest of them.
-        self._wishes: frozenset[str] = frozenset()
-        self._newest_wishes: frozenset[str] = frozenset()
+        self._requests: frozenset[str] = frozenset()
+        self._newest_requests: frozenset[str] = frozenset()
         self._stalls = StallWatch(self._saves, Ballot(world.store, world.ranks), self._patience)
         self._hosts = SlowHosts(world.device, world.control, world.hosts, settings.arguments.host_check_seconds)
 
@@ -159,27 +159,27 @@ class Trainer:
         """Handles requests and saves between steps. Returns the exit code if the run must exit before its last step."""
         with self._stalls.still:
             self._saves.collect()
-            self._saves.after_step(self._newest_wishes, self.step - len(self._launched), self._facts(), self._step_seconds)
-        if self._wishes:
+            self._saves.after_step(self._newest_requests, self.step - len(self._launched), self._facts(), self._step_seconds)
+        if self._requests:
             # The launched steps contain the same requests again, because these were not handled yet.
             self._read_steps()
-        wishes, self._wishes = self._wishes, frozenset()
+        requests, self._requests = self._requests, frozenset()
         self.world.timeouts.tighten(self._step_seconds)
-        if "check_hosts" in wishes:
+        if "check_hosts" in requests:
             self._hosts.compare(self._step_seconds)
         if self.step >= self.settings.training.steps:
             return None
         every = self.settings.arguments.eval_every_steps
         if every and self.step % every == 0:
             self._look_at_model()
-        if wishes & {"leave", "hand_over"}:
+        if requests & {"leave", "hand_over"}:
             self._save(wait=True)
-            return exits.TRY_AGAIN if "leave" in wishes else exits.HAND_OVER
-        if "save" in wishes or self._saves.due_at(self.step):
+            return exits.TRY_AGAIN if "leave" in requests else exits.HAND_OVER
+        if "save" in requests or self._saves.due_at(self.step):
             self._save(wait=False)
         return None
 
-    def _own_wishes(self) -> dict[str, bool]:
+    def _own_requests(self) -> dict[str, bool]:
         """The requests of this rank with the current step. Only rank 0 checks the time for saves and host comparisons."""
         first = self.world.rank == 0
         return {
@@ -187,7 +187,7 @@ class Trainer:
             "hand_over": self._departure.due(self._step_seconds, self._saves.seconds),
             "save": first and self._saves.due,
             "check_hosts": first and self._hosts.due,
-            **self._saves.wishes(self.step + 1),
+            **self._saves.requests(self.step + 1),
         }
 
     def _one_step(self) -> None:
@@ -206,7 +206,7 @@ class Trainer:
         self._hosts.waited(data_seconds)
         self.world.end("compile", then="first-step")
         norm = self.backend.clip(arguments.clip_norm)
-        asked = self._tallies.ask(loss, norm, self._own_wishes(), self._experts.take() if self._experts else None, self._tokens)
+        asked = self._tallies.ask(loss, norm, self._own_requests(), self._experts.take() if self._experts else None, self._tokens)
         with self._stalls.still, self._saves.updating(self._continuation.facts(self.step + 1)):
             step_unless(self.backend.optimizer, self._tallies.bad)
             if self._experts and asked.loads_YX is not None:
@@ -224,7 +224,7 @@ class Trainer:
             self._step_seconds = self._clock.lap() if launched.seconds is None else launched.seconds
             self.world.end("first-step")
             self._results.take(launched, found, self._step_seconds)
-            self._wishes, self._newest_wishes = self._wishes | (found.wishes & WISHES), found.wishes
+            self._requests, self._newest_requests = self._requests | (found.requests & REQUESTS), found.requests
             if self._saves.watches:
                 self._stalls.ended()
 

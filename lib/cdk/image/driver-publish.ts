@@ -2,10 +2,10 @@ import { type CustomResource, Duration } from 'aws-cdk-lib';
 import type * as s3 from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { DRIVER_PUBLISH_TYPE } from '../../core/contracts/custom-resources';
+import { driverFiles } from '../../shared/files/driver-files';
 import { generatedAsset } from '../functions/generated-asset';
 import { HandlerFunction } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';
-import { driverArchive } from './driver-files';
 
 /** Properties of `DriverPublish`. */
 export interface DriverPublishProps {
@@ -27,7 +27,7 @@ export class DriverPublish extends Construct {
 
   constructor(scope: Construct, id: string, props: DriverPublishProps) {
     super(scope, id);
-    const archive = driverArchive();
+    const archive = driverFiles();
     const asset = generatedAsset(this, 'Archive', 'driver.json', JSON.stringify(archive));
     const onEvent = new HandlerFunction(this, 'Function', {
       handler: 'driver-publish',

@@ -11,10 +11,10 @@ import { processingJobRequest } from '../../core/job/processing-request';
 import { trainingJobRequest } from '../../core/job/training-request';
 import { AS_WRITTEN, runOnRung } from '../../core/lifecycle/ladder';
 import { type Archive, sha256 } from '../../shared/archive/archive';
+import { driverFiles } from '../../shared/files/driver-files';
 import { makeFolder } from '../../shared/files/make-folder';
 import { writing } from '../page-file';
 import { json } from '../terminal';
-import { localDriver } from './driver';
 import { packedCode } from './packed-code';
 
 /** Content of `launch --dry-run`: the request that would be sent, and the files that would be uploaded before it. */
@@ -64,7 +64,7 @@ function codeAddress(
 }
 
 function localDriverAddress(descriptor: Descriptor): { uri: string; hash: string } {
-  const { hash } = localDriver();
+  const { hash } = driverFiles();
   return { uri: `s3://${descriptor.artifactBucket}/drivers/${hash}/`, hash };
 }
 
@@ -76,7 +76,7 @@ export function writeDryRun({ plan, request, archive }: DryRun, directory: strin
   if (archive && plan.code) put(plan.code.uri, archive.bytes);
   if (!startsByDriver(plan.run)) return;
   put(`${runPrefixes(plan).job}job.json`, `${json(jobFile(plan))}\n`);
-  for (const file of localDriver().files) put(`${plan.driver.uri}${file.name}`, file.bytes);
+  for (const file of driverFiles().files) put(`${plan.driver.uri}${file.name}`, file.text);
 }
 
 function writeFile(file: string, bytes: Buffer | string): void {

@@ -4,12 +4,12 @@ import { GetFunctionConfigurationCommand, LambdaClient } from '@aws-sdk/client-l
 import type { Descriptor } from '../../core/config/descriptor';
 import { JOB_LOG_GROUPS } from '../../core/contracts/job-log-groups';
 import { judgeForDeploy, quotaSentence } from '../../core/quota';
+import { driverFiles } from '../../shared/files/driver-files';
 import type { Looked } from '../environment/checks/looked';
 import { checkStorage, deployedReplicaCheck } from '../environment/checks/storage-checks';
 import { deployedTemplate, needsOfStack, replicatesCheckpoints } from '../environment/deployed-needs';
 import { readDescriptors } from '../environment/environment';
 import { readLimits } from '../environment/quota';
-import { localDriver } from '../launch/driver';
 
 /** A resource or setting that is not part of any template. */
 export interface BeyondTemplate {
@@ -154,7 +154,7 @@ async function retention(deploys: string, region: string): Promise<Verdict> {
 }
 
 function driver({ driver: published, slipwayVersion }: Descriptor): Verdict {
-  const own = localDriver().hash;
+  const own = driverFiles().hash;
   return published?.hash === own
     ? { ok: true, detail: own }
     : {

@@ -8,7 +8,7 @@ import { describeError } from '../shared/errors';
 import type { QueueDocument } from '../shared/items';
 import { holdsCapacity, isQueued } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
-import { announce } from './effects/apply-effects';
+import { announce } from './notify/notify';
 import { wake } from './queue/ask-to-leave';
 import { isolateFailure } from './queue/isolate-failure';
 import { makeRoom } from './queue/make-room';
@@ -18,7 +18,7 @@ import { readAgain } from './queue/read-again';
 import { growNow, keepRoom, takeRoomBack } from './queue/resize';
 import { needsOf } from './queue/run-needs';
 import { teamHolds } from './queue/team-holds';
-import { type AwaitedRuns, awaitedRuns, tellBlocked } from './queue/waits-for';
+import { type AwaitedRuns, awaitedRuns, notifyBlocked } from './queue/waits-for';
 import { reportUnreadable } from './unreadable-items';
 
 /**
@@ -65,7 +65,7 @@ async function startOrWait(
       const notBefore = places.get(run.runId);
       const placed = notBefore === undefined ? run : { ...run, notBefore: Math.max(run.notBefore ?? 0, notBefore) };
       if (starting.has(run.runId)) await letStart(deps, placed, now, sizes[run.runId]);
-      if (why) await sayWhy(deps, await tellBlocked(deps, run, awaited, now), why);
+      if (why) await recordReason(deps, await notifyBlocked(deps, run, awaited, now), why);
     });
   }
 }
@@ -142,7 +142,7 @@ async function letStart(deps: ReconcileDeps, run: RunRecord, now: number, rungId
 }
 
 /** Records why a run waits, for `list`; an unchanged reason is not written again. */
-async function sayWhy(deps: ReconcileDeps, run: RunRecord, why: string): Promise<void> {
+async function recordReason(deps: ReconcileDeps, run: RunRecord, why: string): Promise<void> {
   if (run.reason === why) return;
   await deps.store.save({ ...run, reason: why, version: run.version + 1 }, run, []);
 }

@@ -6,8 +6,9 @@ import { type JobInstances, quotaUsage } from '../../core/quota';
 import { describeError } from '../shared/errors';
 import { instancesOfJob } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
+import type { QuotaUse } from './notify/notifier';
 import { othersUsage } from './queue/others-usage';
-import { type QuotaUse, tellOfQuotas } from './quota-notice';
+import { notifyOfQuotas } from './quota-notice';
 
 /**
  * Writes the utilisation of the fullest instance quota that live jobs of this environment use, as a line in CloudWatch's embedded metric
@@ -24,7 +25,7 @@ export async function writeQuotaUse(deps: ReconcileDeps, active: readonly RunRec
     if (!fullest) return;
     write(metricLine(deps, fullest));
     const full = uses.filter(({ percent }) => percent >= quotaPercent);
-    await tellOfQuotas(deps, full, unread);
+    await notifyOfQuotas(deps, full, unread);
   } catch (error) {
     deps.log('warn', 'the use of quotas was not written', { error: describeError(error) });
   }

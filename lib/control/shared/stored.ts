@@ -3,7 +3,13 @@ import { MAX_STEP } from '../../core/config/formats/step-number';
 import { resolveRun } from '../../core/config/resolve-run';
 import { RUN_STATES } from '../../core/contracts/control';
 import type { TimelineEvent } from '../../core/lifecycle/action';
-import { type Attempt, freshBudgets, type RunPolicy, type RunRecord } from '../../core/lifecycle/record';
+import {
+  type Attempt,
+  FAILURE_CLASSES,
+  freshBudgets,
+  type RunPolicy,
+  type RunRecord,
+} from '../../core/lifecycle/record';
 import type { QueueDocument, RunIntent } from './items';
 
 /** Documents of the run table as they are read: a restore, an edit by hand or another version may have left anything in them. */
@@ -58,27 +64,6 @@ const request = loose({
 const pool = loose({ usdPerHour: amount, since: time, until: time });
 const instances = loose({ instanceType: text, instanceCount: count });
 
-const FAILURES = [
-  'capacity',
-  'platform',
-  'deleted',
-  'hang',
-  'planned',
-  'checkpoint',
-  'data',
-  'loss',
-  'efa',
-  'retry',
-  'user-code',
-  'memory',
-  'config',
-  'access',
-  'collision',
-  'outside-stop',
-  'completed',
-  'stopped',
-] as const satisfies NonNullable<Attempt['failureClass']>[];
-
 const over = loose({
   kind: z.literal('present'),
   arn: text,
@@ -126,7 +111,7 @@ const attempt = loose({
   stop: request.optional(),
   handOver: request.optional(),
   endedAt: time.optional(),
-  failureClass: z.enum(FAILURES).optional(),
+  failureClass: z.enum([...FAILURE_CLASSES, 'completed', 'stopped']).optional(),
   reason: text,
   costUsd: amount,
 });

@@ -224,5 +224,5 @@ export type ShellRequest = z.output<typeof shell>;
 /** A payload as written by the caller: fields with a default may be omitted. */
 export type ControlPayload = z.input<typeof controlRequestSchema>;
 
-/** State of a run as displayed to users; the last three are final. */
+/** State of a run, as stored and as displayed to users; the last three are final. */
 export type RunState = (typeof RUN_STATES)[number];

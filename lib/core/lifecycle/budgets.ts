@@ -15,6 +15,8 @@ interface ClassPolicy {
   mostPerRun?: number;
   /** The run resumes only when the attempt itself committed a new checkpoint. */
   onlyAfterProgress?: true;
+  /** It is not a failure of training, from which the trainer derives its save interval. */
+  isNoFailure?: true;
   /** The run never resumes by itself: a person must act first. */
   needsPerson?: true;
   backoff: Backoff;
@@ -30,8 +32,8 @@ const CAPACITY: Backoff = { firstSeconds: 300, mostSeconds: 3600 };
 
 /** The policy of each failure class: whether it uses up an attempt, which crash-loop counter it adds to, its backoff and its runbook. */
 export const CLASS_POLICY: Readonly<Record<FailureClass, ClassPolicy>> = {
-  capacity: { burnsAttempt: false, breaker: 'none', backoff: CAPACITY, runbook: 'capacity' },
-  planned: { burnsAttempt: false, breaker: 'stale', backoff: AT_ONCE, runbook: 'no-progress' },
+  capacity: { burnsAttempt: false, breaker: 'none', isNoFailure: true, backoff: CAPACITY, runbook: 'capacity' },
+  planned: { burnsAttempt: false, breaker: 'stale', isNoFailure: true, backoff: AT_ONCE, runbook: 'no-progress' },
   platform: { burnsAttempt: true, breaker: 'stale-platform', backoff: RESTART, runbook: 'platform' },
   deleted: { burnsAttempt: true, breaker: 'stale-platform', backoff: RESTART, runbook: 'job-deleted' },
   hang: { burnsAttempt: true, breaker: 'stale', backoff: RESTART, runbook: 'hang' },
@@ -51,7 +53,13 @@ export const CLASS_POLICY: Readonly<Record<FailureClass, ClassPolicy>> = {
   config: { burnsAttempt: true, breaker: 'none', needsPerson: true, backoff: AT_ONCE, runbook: 'config' },
   access: { burnsAttempt: false, breaker: 'none', needsPerson: true, backoff: AT_ONCE, runbook: 'access' },
   collision: { burnsAttempt: false, breaker: 'none', needsPerson: true, backoff: AT_ONCE, runbook: 'collision' },
-  'outside-stop': { burnsAttempt: false, breaker: 'none', backoff: AT_ONCE, runbook: 'outside-stop' },
+  'outside-stop': {
+    burnsAttempt: false,
+    breaker: 'none',
+    isNoFailure: true,
+    backoff: AT_ONCE,
+    runbook: 'outside-stop',
+  },
 };
 
 /** Number of consecutive attempts without a newer committed step after which a failure that is likely to repeat stops the run. */

@@ -1,6 +1,8 @@
 import type { Rollback, Skip } from '../config/job-file';
+import type { RunState } from '../contracts/control-requests';
 import type { EpochMs, Pauses, PresentJob } from './present-job';
 
+export type { RunState } from '../contracts/control-requests';
 export type { EpochMs } from './present-job';
 
 /**
@@ -19,39 +21,30 @@ export interface StartTimes {
   readonly phases?: Readonly<Record<string, number>>;
 }
 
-/** State of a run as stored in the table. */
-export type RunState =
-  | 'queued'
-  | 'submitting'
-  | 'pending'
-  | 'running'
-  | 'stopping'
-  | 'resuming'
-  | 'completed'
-  | 'failed'
-  | 'stopped';
-
 /** States in which a run needs no further work. */
 export const OVER: readonly RunState[] = ['completed', 'failed', 'stopped'];
 
 /** Why an attempt failed, grouped by the reaction that it needs. */
-export type FailureClass =
-  | 'capacity'
-  | 'platform'
-  | 'deleted'
-  | 'hang'
-  | 'planned'
-  | 'checkpoint'
-  | 'data'
-  | 'loss'
-  | 'efa'
-  | 'retry'
-  | 'user-code'
-  | 'memory'
-  | 'config'
-  | 'access'
-  | 'collision'
-  | 'outside-stop';
+export const FAILURE_CLASSES = [
+  'capacity',
+  'platform',
+  'deleted',
+  'hang',
+  'planned',
+  'checkpoint',
+  'data',
+  'loss',
+  'efa',
+  'retry',
+  'user-code',
+  'memory',
+  'config',
+  'access',
+  'collision',
+  'outside-stop',
+] as const;
+/** One of `FAILURE_CLASSES`. */
+export type FailureClass = (typeof FAILURE_CLASSES)[number];
 
 /** One way to request capacity. Rung 0 is the run file as written. */
 export interface Rung {

@@ -10,7 +10,7 @@ import {
 import { type Issue, issue } from '../../core/config/issue';
 import { answerOrUndefined } from './answer-or-undefined';
 import type { SeenCopy } from './newest-copy';
-import { toldRegion } from './told-region';
+import { bucketRegionIn } from './region-in-error';
 
 /** Destination of checkpoint replication. */
 export interface ReplicaTarget {
@@ -71,7 +71,7 @@ async function bucketIssues(s3: S3Client, target: ReplicaTarget): Promise<Issue[
       const absent = error('must copy to a bucket that exists', `no bucket ${Bucket}`, fix);
       return [mayFollow ? { ...absent, level: 'warning' } : absent];
     }
-    const found = toldRegion(cause);
+    const found = bucketRegionIn(cause);
     if (found === region && isForbidden(cause)) return [unreadBucket(target)];
     if (found === undefined || found === region) throw cause;
     return [

@@ -12,7 +12,7 @@ import { type Issue, issue } from '../../core/config/issue';
 import { LEFTOVER_TAG } from '../../core/contracts/storage';
 import { answerOrUndefined } from './answer-or-undefined';
 import { awsPrincipals, includesAction, includesResource, type PolicyStatement, statementsIn } from './policy-document';
-import { toldRegion } from './told-region';
+import { bucketRegionIn } from './region-in-error';
 
 /** An existing bucket that an environment uses, and its required settings. */
 export interface ExistingBucket {
@@ -74,7 +74,7 @@ async function regionOf(s3: S3Client, Bucket: string): Promise<string | undefine
   } catch (cause) {
     if (!(cause instanceof S3ServiceException)) throw cause;
     if (cause.$metadata.httpStatusCode === 404 || ['NotFound', 'NoSuchBucket'].includes(cause.name)) return undefined;
-    const region = toldRegion(cause);
+    const region = bucketRegionIn(cause);
     if (region === undefined || region === own) throw cause;
     return region;
   }

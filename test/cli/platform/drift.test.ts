@@ -22,7 +22,7 @@ import {
 import { GetServiceQuotaCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { localDriver } from '../../../lib/cli/launch/driver';
+import { driverFiles } from '../../../lib/shared/files/driver-files';
 import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';
 import { DESCRIPTOR } from '../../support/runs';
@@ -62,7 +62,7 @@ beforeEach(() => {
     region: 'us-west-2',
     trainingImageUri: IMAGE,
     controlAliasArn: `${CONTROL}:nlp`,
-    driver: { uri: 's3://b/d/', hash: localDriver().hash },
+    driver: { uri: 's3://b/d/', hash: driverFiles().hash },
   };
   parameters
     .on(GetParameterCommand, { Name: '/slipway/environments/lab/nlp' })

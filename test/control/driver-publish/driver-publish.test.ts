@@ -1,13 +1,13 @@
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { beforeEach, expect, test } from 'vitest';
-import { driverArchive } from '../../../lib/cdk/image/driver-files';
 import { onEvent } from '../../../lib/control/driver-publish/driver-publish';
+import { driverFiles } from '../../../lib/shared/files/driver-files';
 import { resourceEvents } from '../../support/custom-resource-events';
 import { mockClient } from '../../support/mocked-clients';
 
 const s3 = mockClient(S3Client);
 const deps = { s3: new S3Client({ region: 'us-west-2' }) };
-const archive = driverArchive();
+const archive = driverFiles();
 const events = resourceEvents('Custom::SlipwayDriver', {
   sourceBucket: 'assets',
   sourceKey: 'archive.json',

@@ -1,6 +1,6 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { beforeEach, expect, test } from 'vitest';
-import { chatMessage } from '../../../lib/control/reconcile/effects/chat-message';
+import { chatMessage } from '../../../lib/control/reconcile/notify/chat';
 import { notice } from '../../../lib/core/lifecycle/timeline';
 import { running } from '../../core/lifecycle/support/records';
 import { type FakeWorld, fakeWorld } from '../support/fake-world';
@@ -72,5 +72,5 @@ test('a channel that refuses does not make the mail come again', async () => {
       ['arn:all', 1],
     ]),
   );
-  expect(world.logged).toContain('error: a chat channel was not told');
+  expect(world.logged).toContain('error: a chat channel was not notified');
 });

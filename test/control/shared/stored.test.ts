@@ -5,6 +5,8 @@ import { describe, expect, test } from 'vitest';
 import type { RunIntent } from '../../../lib/control/shared/items';
 import { readIntent, readRecord } from '../../../lib/control/shared/stored';
 import { loadRun } from '../../../lib/core/config/load';
+import { CLASS_POLICY } from '../../../lib/core/lifecycle/budgets';
+import type { FailureClass } from '../../../lib/core/lifecycle/record';
 import { admitted, policy, running } from '../../core/lifecycle/support/records';
 
 const RUNS = path.join(__dirname, '..', '..', '..', 'runs');
@@ -51,6 +53,16 @@ describe('a record', () => {
   test.each([admitted(), running()])('of today is read as it was written', (record) => {
     expect(readRecord(JSON.stringify(record))).toEqual(stored(record));
   });
+
+  test.each(Object.keys(CLASS_POLICY) as FailureClass[])(
+    'of an attempt that ended with class %s is read',
+    (failureClass) => {
+      const { attempt, ...record } = running();
+      if (!attempt) throw new Error('the record has an attempt');
+      const ended = stored({ ...record, attempt: { ...attempt, failureClass } });
+      expect(readRecord(JSON.stringify(ended))).toEqual(ended);
+    },
+  );
 
   test('that an older version wrote has the values that it acted by, and keeps what it has', () => {
     const whole = stored(

@@ -17,3 +17,9 @@ test("the trainer's exit codes are those of the catalog", () => {
   const known = EXIT_CODES.map(({ name, code }) => [name, code]);
   expect(known).toEqual(expect.arrayContaining(found));
 });
+
+test('docs/reference/runtime.md has a row for each exit code', () => {
+  const page = readFileSync(path.join(__dirname, '../../../docs/reference/runtime.md'), 'utf8');
+  const rows = [...page.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
+  expect(rows).toEqual(EXIT_CODES.map(({ code }) => code));
+});

@@ -1,6 +1,6 @@
 import { HeadBucketCommand, type S3Client } from '@aws-sdk/client-s3';
 import type { Descriptor } from '../../../core/config/descriptor';
-import { toldRegion } from '../../../shared/aws/told-region';
+import { bucketRegionIn } from '../../../shared/aws/region-in-error';
 import { UsageError } from '../../exit';
 import type { Destination } from './weights';
 
@@ -25,6 +25,6 @@ async function bucketRegion(client: S3Client, Bucket: string): Promise<string | 
   try {
     return (await client.send(new HeadBucketCommand({ Bucket }))).BucketRegion;
   } catch (error) {
-    return toldRegion(error);
+    return bucketRegionIn(error);
   }
 }

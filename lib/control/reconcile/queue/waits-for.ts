@@ -40,7 +40,7 @@ async function findRun({ store }: ReconcileDeps, runId: string): Promise<RunReco
 }
 
 /** Notifies a person, once, of a run that waits for one that will not complete by itself. Returns the record as it is then. */
-export async function tellBlocked(
+export async function notifyBlocked(
   deps: ReconcileDeps,
   run: RunRecord,
   awaited: AwaitedRuns,

@@ -1,21 +1,29 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { DriverArchive } from '../../core/contracts/custom-resources';
-import { packageRoot } from '../../shared/files/own-package';
+import { packageRoot } from './own-package';
+
+/** Driver and trainer of an installation. */
+interface DriverFiles {
+  /** Twelve hexadecimal digits over the names and contents of the files. */
+  hash: string;
+  /** The text of each file by its key below `drivers/<hash>/`. */
+  files: { name: string; text: string }[];
+}
 
 /** Folders of the package whose files are in the driver channel, in one common prefix. */
 const SOURCES = ['containers/driver', 'containers/trainer'];
 const LEFT_OUT = /(^|\/)(__pycache__|\.git|\.pytest_cache|\.ruff_cache|\.venv|node_modules)(\/|$)|\.(pyc|md)$/;
 
-/** The driver and trainer files of this installation, and the hash over their names and contents (twelve hexadecimal digits). */
-export function driverArchive(root = packageRoot()): DriverArchive {
+/** The driver and trainer files of this installation, and the hash under which an environment publishes them. */
+export function driverFiles(): DriverFiles {
+  const root = packageRoot();
   const files = SOURCES.flatMap((source) => filesBelow(path.join(root, source)));
   const lines = files.map(({ name, text }) => `${name} ${sha256(text)}`).sort();
   return { hash: sha256(lines.join('\n')).slice(0, 12), files };
 }
 
-function filesBelow(folder: string): DriverArchive['files'] {
+function filesBelow(folder: string): DriverFiles['files'] {
   if (!existsSync(folder)) return [];
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

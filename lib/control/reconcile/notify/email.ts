@@ -1,0 +1,99 @@
+import { PublishCommand } from '@aws-sdk/client-sns';
+import { plainLine } from '../../../core/config/formats/plain-text';
+import { dollars } from '../../../core/lifecycle/accounting/spend';
+import { isOver, type Notice, type RunRecord, type RunState } from '../../../core/lifecycle/record';
+import { runbookAddress } from '../../../core/lifecycle/runbook-address';
+import type { ReconcileDeps } from '../deps';
+import type { News, Notifier, QuotaUse } from './notifier';
+
+/** Publishes notices to the topic of the environment, to which people subscribe by e-mail and programs by HTTPS or SQS. */
+export const emailNotifier: Notifier = {
+  ifRefused: 'repeat',
+  deliveries(deps, news) {
+    const mail = mailFor(deps, news);
+    return mail ? [() => deps.sns.send(new PublishCommand({ TopicArn: deps.topicArn, ...mail }))] : [];
+  },
+};
+
+type Mail = Pick<PublishCommand['input'], 'Subject' | 'Message' | 'MessageAttributes'>;
+
+function mailFor(deps: ReconcileDeps, news: News): Mail | undefined {
+  if (news.about === 'quotas') return quotaMail(deps, news.uses);
+  if (news.about !== 'notice') return undefined;
+  const { record, notice } = news;
+  const { runId, team } = record;
+  const MessageAttributes = attributesOf({ notice: plainLine(notice.id), run: runId, team });
+  return { ...noticeMail(record, notice, deps), MessageAttributes };
+}
+
+/** Attributes by which a subscription's filter policy can select notices, for example those of one team. */
+const attributesOf = (values: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(values).map(([name, StringValue]) => [name, { DataType: 'String', StringValue }]));
+
+/** Of a text that contains words of a job: a message of SNS may have 256 KiB, and an event of EventBridge too. */
+export const MAX_TEXT = 2000;
+
+/** https://docs.aws.amazon.com/sns/latest/api/API_Publish.html, 2026-11-26 */
+const MAX_SUBJECT = 100;
+
+/** What the control plane does next if nobody does anything. */
+const NEXT: Readonly<Record<RunState, string>> = {
+  queued: 'it starts by itself when it may',
+  submitting: 'its job is being created',
+  pending: 'its job waits for its instances, or prepares them',
+  running: 'it trains on',
+  resuming: 'its next attempt is being started',
+  stopping: 'its job is being stopped',
+  completed: 'nothing is left to do',
+  failed: 'nothing starts again by itself',
+  stopped: 'nothing starts again by itself',
+};
+
+/** Subject and text of a notice by e-mail: what happened to which run, what happens next, what it cost, and what to type. */
+function noticeMail(
+  record: RunRecord,
+  notice: Notice,
+  place: Pick<ReconcileDeps, 'region' | 'docsUrl'>,
+): { Subject: string; Message: string } {
+  const { runId, team, environment, state, attempt, committed } = record;
+  const text = plainLine(notice.text, MAX_TEXT);
+  const where = `--environment ${environment}/${team} --region ${place.region}`;
+  const Message = [
+    text,
+    '',
+    `run ${runId}, team ${team}, environment ${environment}, ${place.region}`,
+    attempt ? `attempt ${attempt.number}, job ${attempt.jobName}` : 'no job yet',
+    committed ? `committed step ${committed.step}` : 'nothing committed yet',
+    costOf(record),
+    `state ${state}: ${NEXT[state]}`,
+    '',
+    `slipway status ${runId} ${where}`,
+    `slipway logs ${runId} ${where} --errors`,
+    ...(isOver(record) && state !== 'completed' ? [`slipway resume ${runId} ${where}`] : []),
+    `runbook: ${runbookAddress(notice.runbook, place.docsUrl)}`,
+  ].join('\n');
+  const Subject = plainLine(`Slipway: ${text}`, MAX_SUBJECT).replace(/[^\x20-\x7e]/g, '?');
+  return { Subject, Message };
+}
+
+/** Of the attempts that have ended: what a live one costs is known only when it is seen. */
+function costOf({ spentUsd, policy }: RunRecord): string {
+  const cap = policy.maxCostUsd == null ? '' : ` of at most ${dollars(policy.maxCostUsd)}`;
+  return `booked so far: ${spentUsd === null ? 'not known' : dollars(spentUsd)}${cap}`;
+}
+
+function quotaMail({ environment, region }: ReconcileDeps, uses: readonly QuotaUse[]): Mail {
+  const sentences = uses.map(quotaSentence);
+  const command = quotaCommand({ environment, region });
+  const next = `every quota and what is in use: ${command}\nto ask for what is missing and follow it: ${command} --request --wait`;
+  const Subject = `Slipway ${environment}: ${sentences[0]}`.slice(0, MAX_SUBJECT);
+  return { Subject, Message: [...sentences, '', `environment ${environment}, ${region}`, next].join('\n') };
+}
+
+/** Shows every quota and its use. */
+export const quotaCommand = ({ environment, region }: Pick<ReconcileDeps, 'environment' | 'region'>): string =>
+  `slipway quota ${environment} --region ${region}`;
+
+/** How much of a quota is used, in one line. */
+export const quotaSentence = ({ quota, code, inUse, limit, percent }: QuotaUse): string =>
+  `${quota}${code ? ` (${code})` : ''}: ${inUse} of ${limit} in use (${percent} %)`;
