@@ -65,6 +65,8 @@ export interface JobFile {
     uri: string;
     /** The newest complete checkpoint; '' when there is none. */
     resumeFrom: string;
+    /** What a program of a user writes last into a checkpoint. Absent: not known. */
+    committedMarker?: string;
     keep: number;
     intervalMinutes: 'auto' | number;
     /** For `auto`: failures of earlier attempts. Absent in a first attempt. */

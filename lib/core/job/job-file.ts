@@ -61,13 +61,14 @@ function distributionSection(run: RunSpec): JobFile['distribution'] {
 }
 
 function checkpointsSection(plan: JobPlan): JobFile['checkpoints'] {
-  const { mode, keep, intervalMinutes } = plan.run.checkpoints;
+  const { mode, keep, intervalMinutes, committedMarker } = plan.run.checkpoints;
   return {
     mode,
     uri: checkpointUri(plan),
     resumeFrom: plan.resumeFrom,
     keep,
     intervalMinutes,
+    ...(committedMarker !== undefined && { committedMarker }),
     ...(plan.history && { history: plan.history }),
     ...(plan.rollback && { rollback: plan.rollback }),
   };
