@@ -47,11 +47,8 @@ def resume_from(files: str = "") -> Optional[str]:
     folder = os.environ.get("SLIPWAY_RESUME_FROM") or None
     if folder is None or not files:
         return folder
-    numbers = {
-        path: [int(digits) for digits in re.findall("[0-9]+", re.sub("-v[0-9]+$", "", path.stem))] for path in Path(folder).glob(files)
-    }
-    # `epoch=3-step=70`: the last number is the step.
-    return str(max(numbers, key=lambda path: numbers[path][-1:])) if numbers else None
+    found = sorted(Path(folder).glob(files), key=_last_number)
+    return str(found[-1]) if found else None
 
 
 def should_stop() -> bool:
@@ -127,6 +124,11 @@ def lightning_callback() -> Any:
             sys.exit(HAND_OVER)
 
     return SlipwayCallback()
+
+
+def _last_number(path: Path) -> int:
+    """The step in a name such as `epoch=3-step=70`; Lightning adds `-v1` where a file of that name exists."""
+    return int((re.findall("[0-9]+", re.sub("-v[0-9]+$", "", path.stem)) or ["-1"])[-1])
 
 
 def _say(event: str, **fields: Any) -> None:

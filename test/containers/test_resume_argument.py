@@ -85,6 +85,10 @@ def test_a_module_counts_wherever_it_is_installed(place: Path) -> None:
         found, why = resume_words("transformers", module, (), place, checkpoint)
         assert found == []
         assert why == f"{module} shows no sign that it takes --resume_from_checkpoint, so it must read SLIPWAY_RESUME_FROM itself"
+    (place / "train.py").write_text('run_module("trl.scripts.sft", run_name="__main__")\n', encoding="utf-8")
+    assert resume_words("transformers", "train.py", (), place, checkpoint)[0] == ["--resume_from_checkpoint", checkpoint]
+    (place / "train.sh").write_text('exec accelerate launch \\\n  -m trl.scripts.dpo "$@"\n', encoding="utf-8")
+    assert resume_words("transformers", "train.sh", (), place, checkpoint)[0] == ["--resume_from_checkpoint", checkpoint]
 
 
 def test_the_newest_checkpoint_of_a_trainer_is_the_newest_that_is_complete(place: Path) -> None:

@@ -73,6 +73,14 @@ s.checkpoint(5, "/c/step-5", seconds=1.5); print(s.resume_from(), s.should_stop(
     assert events(run(script, tmp_path, RANK="1").stdout) == []
 
 
+def test_the_newest_file_of_a_folder_is_that_of_the_highest_step(tmp_path: Path) -> None:
+    for name in ("epoch=9-step=20.ckpt", "epoch=10-step=30-v1.ckpt", "epoch=12-step=9.ckpt", "last.ckpt", "step=99.txt"):
+        (tmp_path / name).touch()
+    ask = 'import slipway_helper as s; print(s.resume_from("*.ckpt"), s.resume_from("*.pt"), s.resume_from())'
+    wanted = f"{tmp_path}/epoch=10-step=30-v1.ckpt None {tmp_path}\n"
+    assert run(ask, tmp_path, SLIPWAY_RESUME_FROM=str(tmp_path)).stdout == wanted
+
+
 def test_it_stops_at_the_deadline_on_request_and_on_sigterm(tmp_path: Path) -> None:
     ask = "import slipway_helper as s; print(s.should_stop())"
     assert run(ask, tmp_path, SLIPWAY_DEADLINE=str(int(time.time()) + 600)).stdout == "False\n"

@@ -12,6 +12,7 @@ from slipway_driver.newest_checkpoint import newest_marker
 from slipway_driver.tables import TRAINER_CHECKPOINTS, TrainerCheckpoints
 
 MOST_BYTES = 1024 * 1024
+_MODULE = re.compile(r"""(?:\s-m |run_module\(["'])([A-Za-z_][\w.]*)""")
 
 
 def resume_words(trainer: str, entry_point: str, arguments: Sequence[str], folder: Path, checkpoint: str) -> Tuple[List[str], str]:
@@ -46,16 +47,17 @@ def _spelled(name: str) -> str:
 
 
 def _text_of(entry_point: str, folder: Path) -> str:
-    """The text of the program. A shell script counts if it passes its arguments on, with the Python scripts that it names."""
+    """The text of the program, with the modules that it starts. A shell script counts if it passes its arguments on, with its scripts."""
     if not entry_point.endswith((".py", ".sh")):
         return entry_point + "\n" + _read(_module_file(entry_point, folder))
     text = _read(folder / entry_point)
+    modules = [_module_file(name, folder) for name in _MODULE.findall(text)]
     if entry_point.endswith(".py"):
-        return text
+        return "\n".join([text, *map(_read, modules)])
     if not re.search(r"\$[@*]|\$\{[@*]", text):
         return ""
-    named = re.findall(r"[\w./-]+\.py\b", text)
-    return "\n".join([text.replace("\\\n", " "), *(_read(folder / name) for name in named)])
+    scripts = [folder / name for name in re.findall(r"[\w./-]+\.py\b", text)]
+    return "\n".join([text.replace("\\\n", " "), *map(_read, [*scripts, *modules])])
 
 
 def _module_file(module: str, folder: Path) -> Path:
