@@ -51,7 +51,7 @@ def test_a_program_that_takes_the_argument_gets_it(
     place: Path, trainer: str, checkpoint: str, script: str, name: str, wanted: "list[str]"
 ) -> None:
     assert words(place, trainer, checkpoint, script, name) == wanted
-    # Whoever passes one decides.
+    # A run file that passes one decides.
     given = wanted[0].partition("=")[0]
     assert words(place, trainer, checkpoint, script, name, (given,)) == []
     assert words(place, trainer, checkpoint, script, name, (f"{given}=other",)) == []

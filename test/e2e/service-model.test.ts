@@ -82,5 +82,5 @@ test.skipIf(!existsSync(PYTHON))('a request with the options that go past the dr
 
 test.skipIf(!existsSync(PYTHON))('requests of every file in runs/ fit the service model', () => {
   const runs = RUN_FILES.flatMap((f) => loadRun(readFileSync(path.join(RUNS, f), 'utf8')).value ?? []);
-  expect(verdict(runs.map(requestOf))).toEqual([`${files.length} requests`]);
+  expect(verdict(runs.map(requestOf))).toEqual([`${RUN_FILES.length} requests`]);
 });
