@@ -138,6 +138,8 @@ def test_own_expressions_and_progress_lines_come_first() -> None:
     line = "[titan] - INFO - step: 14  loss:  3.2"
     assert ProgressReader(r"INFO - step: (\d)", None).read(line) == {"event": "step", "step": 1}
     assert ProgressReader(None, None, "none").read(line) is None
+    told = ProgressReader(None, None)
+    assert [told.read(each) for each in ('slipway {"event":"step","step":3}', line)] == [{"event": "step", "step": 3}, None]
     reader, steps = ProgressReader(None, None), FoundSteps(expects_loss=True)
     for said in ('slipway {"event":"step","step":3}', line):
         event = reader.read(said)
