@@ -135,8 +135,8 @@ def _say(event: str, **fields: Any) -> None:
     if os.environ.get("RANK", "0") != "0":
         return
     text = json.dumps(dict({"event": event}, **{name: value for name, value in fields.items() if value is not None}), separators=(",", ":"))
-    # One write, so that other threads and ranks do not come between; a bar on the same line would hide the word at its beginning.
-    sys.stdout.write("slipway %s\n" % text)
+    # One write, so that other threads do not come between. The return ends the line that a progress bar may have left open.
+    sys.stdout.write("\rslipway %s\n" % text)
     sys.stdout.flush()
 
 

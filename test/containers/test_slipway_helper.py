@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from slipway_driver.exit_codes import HAND_OVER as DRIVERS_HAND_OVER
+from slipway_driver.output_lines import Lines
 from slipway_driver.progress import parse_event
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +54,9 @@ def events(output: str) -> "list[dict]":
 
 def run(script: str, folder: Path, **variables: str) -> "subprocess.CompletedProcess[str]":
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "containers/driver"), **variables}
-    return subprocess.run([sys.executable, "-c", script], cwd=folder, env=environ, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", script], cwd=folder, env=environ, capture_output=True, timeout=300)
+    # As bytes: universal newlines would make a newline of the return before each line.
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def test_what_it_prints_is_what_the_driver_reads(tmp_path: Path) -> None:
@@ -71,6 +74,12 @@ s.checkpoint(5, "/c/step-5", seconds=1.5); print(s.resume_from(), s.should_stop(
     ], done.stderr
     assert done.stdout.splitlines()[-1] == f"None False {DRIVERS_HAND_OVER}"
     assert events(run(script, tmp_path, RANK="1").stdout) == []
+
+
+def test_a_bar_with_an_open_line_does_not_hide_what_it_prints(tmp_path: Path) -> None:
+    script = 'import sys, slipway_helper as s; sys.stdout.write("Epoch 0: 50%|##  | 1/2 ["); s.step(1)'
+    lines = Lines()
+    assert [text for text, _ in lines.feed(run(script, tmp_path).stdout.encode())][-1] == 'slipway {"event":"step","step":1}'
 
 
 def test_the_newest_file_of_a_folder_is_that_of_the_highest_step(tmp_path: Path) -> None:
