@@ -2,7 +2,7 @@
 // `pythonEnvironment()` answers the interpreter; run as a script, with the same two arguments or none, it prints it.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
@@ -24,6 +24,20 @@ export function pythonEnvironment(requirements = 'requirements-dev.txt', folder 
   }
   writeFileSync(`${marker}.new`, wanted);
   renameSync(`${marker}.new`, marker);
+  return python;
+}
+
+/** An environment whose packages come in front of those of the tests, which it shares. PYTHONPATH would put the latter first. */
+export function besideTests(requirements, folder, options = []) {
+  const python = pythonEnvironment(requirements, folder, options);
+  const packagesOf = (interpreter) => {
+    const lib = path.resolve(path.dirname(interpreter), '..', 'lib');
+    return readdirSync(lib)
+      .map((version) => path.join(lib, version, 'site-packages'))
+      .filter((place) => existsSync(place));
+  };
+  const shared = `${packagesOf(pythonEnvironment()).join('\n')}\n`;
+  for (const place of packagesOf(python)) writeFileSync(path.join(place, 'slipway-tests.pth'), shared);
   return python;
 }
 

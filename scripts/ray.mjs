@@ -1,18 +1,11 @@
 // `npm run test:ray`: the Ray launcher under the Ray of PyPI, in an environment of its own. PyTorch, which the example of Ray Train needs,
 // comes from the tests' own environment. With `--drawn` one of two: a job that ends well, or one that loses a host, by SLIPWAY_TEST_SEED.
 import { spawnSync } from 'node:child_process';
-import { readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { pythonEnvironment } from './python-env.mjs';
+import { besideTests } from './python-env.mjs';
 
 process.chdir(path.resolve(import.meta.dirname, '..'));
-const python = pythonEnvironment('requirements-ray.txt', 'ray');
-const lib = path.resolve(path.dirname(pythonEnvironment()), '..', 'lib');
-const packages = readdirSync(lib).map((version) => path.join(lib, version, 'site-packages'));
-// Behind Ray's own packages; PYTHONPATH would put them first.
-const own = path.resolve(path.dirname(python), '..', 'lib');
-for (const version of readdirSync(own))
-  writeFileSync(path.join(own, version, 'site-packages', 'slipway-tests.pth'), `${packages.join('\n')}\n`);
+const python = besideTests('requirements-ray.txt', 'ray');
 const given = process.argv.slice(2);
 const drawn = Number(process.env.SLIPWAY_TEST_SEED ?? 1) % 2 === 0 ? 'tasks_run' : 'lost_host';
 const options = given.flatMap((word) => (word === '--drawn' ? ['-k', drawn] : [word]));

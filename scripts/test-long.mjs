@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
-import { pythonEnvironment } from './python-env.mjs';
+import { besideTests, pythonEnvironment } from './python-env.mjs';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 process.chdir(ROOT);
@@ -42,6 +42,8 @@ function playFiles(files) {
   if (files.length === 0) return 0;
   if (files.some((file) => file.includes('ray.test'))) pythonEnvironment('requirements-ray.txt', 'ray');
   if (files.some((file) => file.includes('verl'))) pythonEnvironment('requirements-verl.txt', 'verl', ['--no-deps']);
+  if (files.some((file) => file.includes('trainers')))
+    besideTests('requirements-trainers.txt', 'trainers', ['--no-deps']);
   return (
     run(process.execPath, ['scripts/build.mjs']) ||
     run('node_modules/.bin/vitest', ['run', '--project', 'long', ...files])

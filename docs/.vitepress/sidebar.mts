@@ -52,6 +52,7 @@ const PLATFORM = [
 ];
 const RESEARCH = [
   'guides/quick-start',
+  'guides/trainers',
   'guides/own-script',
   'guides/pre-train',
   'guides/token-format',

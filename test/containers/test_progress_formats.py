@@ -45,6 +45,13 @@ def test_lightning_counts_over_epochs() -> None:
     assert all(f'"step":{step},"loss":' in line for step, line in zip(steps[1:-1], said[1:-1], strict=True))
 
 
+def test_the_last_epoch_of_lightning_is_shorter_where_steps_are_limited() -> None:
+    bar = "Epoch {}: 50%|#####     | {}/{} [00:01<00:01,  3.23it/s, train_loss=0.5]"
+    epochs = ((0, 32, (30, 31, 32)), (1, 8, (1, 8)))
+    found = found_in("\n".join(bar.format(epoch, step, total) for epoch, total, steps in epochs for step in steps).encode())
+    assert found == ("lightning", [f'"step":{step},"loss":0.5' for step in (30, 31, 32, 33, 40)])
+
+
 QUOTED = {
     "torchtitan": (
         "[rank0]:[titan] 2026-05-18 16:04:46,338 - root - INFO - step: 14  loss:  3.24405  grad_norm:  0.8319  memory:  9.46GiB(64.99%)",
@@ -131,11 +138,12 @@ def test_own_expressions_and_progress_lines_come_first() -> None:
     line = "[titan] - INFO - step: 14  loss:  3.2"
     assert ProgressReader(r"INFO - step: (\d)", None).read(line) == {"event": "step", "step": 1}
     assert ProgressReader(None, None, "none").read(line) is None
+    told = ProgressReader(None, None)
+    assert [told.read(each) for each in ('slipway {"event":"step","step":3}', line)] == [{"event": "step", "step": 3}, None]
     reader, steps = ProgressReader(None, None), FoundSteps(expects_loss=True)
     for said in ('slipway {"event":"step","step":3}', line):
         event = reader.read(said)
-        assert event
-        assert steps.feed(said, event) == []
+        assert (steps.feed(said, event) if event else []) == []
 
 
 @pytest.mark.parametrize("draw", range(50))

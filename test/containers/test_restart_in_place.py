@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fake_world import FakeWorld, job_json
-from slipway_driver.newest_checkpoint import newest_checkpoint, newest_step
+from slipway_driver.newest_checkpoint import COMMITTED, newest_checkpoint, newest_marker
 from slipway_driver.peer_channel import PeerChannel, PeerLost, accept, connect
 from slipway_driver.restart_policy import Report, Start, decide
 
@@ -105,8 +105,9 @@ def test_fails_on_a_message_that_was_changed_or_played_back() -> None:
 
 
 def test_the_newest_marked_checkpoint_is_found(tmp_path: Path) -> None:
-    assert newest_step(["step-9/COMMITTED.json", "step-10/COMMITTED.json", "step-11/a", "x/step-12/COMMITTED.json"]) == 10
-    assert newest_step(["step-9/COMMITTED.json", "step-99999999999999999999/COMMITTED.json"]) == 9
+    names = ["step-9/COMMITTED.json", "step-10/COMMITTED.json", "step-11/a", "x/step-12/COMMITTED.json"]
+    assert newest_marker(names, COMMITTED) == "step-10/COMMITTED.json"
+    assert newest_marker(["step-9/COMMITTED.json", "step-99999999999999999999/COMMITTED.json"], COMMITTED) == "step-9/COMMITTED.json"
     assert newest_checkpoint(str(tmp_path)) == newest_checkpoint("") == ""
     (tmp_path / "step-4").mkdir()
     (tmp_path / "step-4/COMMITTED.json").write_text("{}")

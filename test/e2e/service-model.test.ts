@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
@@ -9,6 +9,7 @@ import type { RunSpec } from '../../lib/core/config/run-spec';
 import { processingJobRequest } from '../../lib/core/job/processing-request';
 import { trainingJobRequest } from '../../lib/core/job/training-request';
 import { validRunFiles } from '../support/arbitrary-runs';
+import { RUN_FILES, RUNS } from '../support/run-files';
 import { DESCRIPTOR } from '../support/runs';
 
 const ROOT = path.join(__dirname, '../..');
@@ -80,7 +81,6 @@ test.skipIf(!existsSync(PYTHON))('a request with the options that go past the dr
 });
 
 test.skipIf(!existsSync(PYTHON))('requests of every file in runs/ fit the service model', () => {
-  const files = readdirSync(path.join(ROOT, 'runs')).filter((f) => f.endsWith('.yaml'));
-  const runs = files.flatMap((f) => loadRun(readFileSync(path.join(ROOT, 'runs', f), 'utf8')).value ?? []);
-  expect(verdict(runs.map(requestOf))).toEqual([`${files.length} requests`]);
+  const runs = RUN_FILES.flatMap((f) => loadRun(readFileSync(path.join(RUNS, f), 'utf8')).value ?? []);
+  expect(verdict(runs.map(requestOf))).toEqual([`${RUN_FILES.length} requests`]);
 });

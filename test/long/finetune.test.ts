@@ -108,7 +108,9 @@ test('fetched files are recorded, and nothing is fetched or launched twice from 
 test('launch --fetch fetches a revision that the team lacks, and waits for it', async () => {
   const file = path.join(ROOT, 'test/fixtures/hub-run.yaml');
   const tokens = readFileSync(path.join(deployed.folder, 'out/train.yaml'), 'utf8').match(/s3:\/\/\S+tokens\//)?.[0];
-  const values = ['model.weights=hf:small/llama@v1.0', `data[0].s3=${tokens}`, 'training.objective=sft'].flatMap((one) => ['--set', one]);
+  const values = ['model.weights=hf:small/llama@v1.0', `data[0].s3=${tokens}`, 'training.objective=sft'].flatMap(
+    (one) => ['--set', one],
+  );
   const words = ['launch', file, '--fetch', '--yes', '--json', '--run-id', 'fetches', '--python', PYTHON, ...values];
   const { stderr } = await slipway(...words);
   expect(stderr).toMatch(/fetch-llama-\d{12}: fetches first/);

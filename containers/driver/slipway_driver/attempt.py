@@ -34,6 +34,7 @@ from slipway_driver.process_environment import (
 from slipway_driver.rank_memory import memory_variables
 from slipway_driver.ray_cluster.launch import ray_command_of, ray_environment
 from slipway_driver.requirements import install_requirements
+from slipway_driver.resume_argument import resume_words
 from slipway_driver.run_secrets import read_secrets
 
 #: Offset from the job's rendezvous port: the job's rendezvous may start on one host before the probe has ended on another.
@@ -63,8 +64,8 @@ class Attempt:
     hardware: Mapping[str, Any]
     #: Compiled code of earlier attempts; None = not kept.
     compile_cache: Optional[CompileCache]
-    #: Returns the same attempt for another set or order of training hosts.
-    on: Callable[[Cluster], Attempt]
+    #: Returns the same attempt for a set and order of training hosts, and another checkpoint to resume from.
+    on: Callable[[Cluster, str], Attempt]
 
 
 def _python_environment(job: Job, paths: Paths, inherited: Mapping[str, str]) -> Dict[str, str]:
@@ -89,8 +90,12 @@ def _allocator(job: Job, hardware: Mapping[str, Any], inherited: Mapping[str, st
     return {names[0]: "expandable_segments:True"}
 
 
-def _script(job: Job) -> List[str]:
-    return script_command(job.entry_point, job.builtin_module, job.arguments)
+def _script(host: _Host, resume_from: str) -> List[str]:
+    job = host.job
+    words, issue = resume_words(job.progress_format, job.entry_point, job.arguments, host.paths.code, resume_from)
+    if words or issue:
+        host.log("resume from %s: %s" % (resume_from, issue or "with %s" % " ".join(words)))
+    return script_command(job.entry_point, job.builtin_module, [*job.arguments, *words])
 
 
 def _command_of(
@@ -184,7 +189,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
         memory=memory_variables(job),
         compile_cache=cache,
     )
-    return _attempt(host, cluster)
+    return _attempt(host, cluster, paths.localised(job.resume_from))
 
 
 @dataclass(frozen=True)
@@ -209,7 +214,7 @@ class _Host:
     compile_cache: Optional[CompileCache]
 
 
-def _attempt(host: _Host, cluster: Cluster) -> Attempt:
+def _attempt(host: _Host, cluster: Cluster, resume_from: str) -> Attempt:
     job, paths, inherited, port = host.job, host.paths, host.inherited, host.port
     master = host.reached_at[cluster.master]
     seen = cluster.as_scripts_see_it()
@@ -219,7 +224,7 @@ def _attempt(host: _Host, cluster: Cluster) -> Attempt:
         [
             _sm_variables(job, seen, paths, host.hardware, host.job_name),
             rendezvous_variables(host.address, port, master, {name: host.reached_at[name] for name in seen.hosts}, host.shared_machine),
-            slipway_variables(job, paths, host.job_file, host.started_at),
+            {**slipway_variables(job, paths, host.job_file, host.started_at), "SLIPWAY_RESUME_FROM": resume_from},
             _python_environment(job, paths, inherited),
             _threads(job, host.hardware, inherited),
             _allocator(job, host.hardware, inherited),
@@ -243,7 +248,7 @@ def _attempt(host: _Host, cluster: Cluster) -> Attempt:
     for line in [*lines, *mpi_complaint]:
         host.log(line)
     distributed, with_ray = _distributed(job, cluster), job.launcher == "ray" and cluster.takes_part
-    script = _script(job)
+    script = _script(host, resume_from)
     start = ray_command_of(job, cluster, host.hardware, script) if with_ray else _command_of(job, cluster, master, port, environ, script)
     return Attempt(
         job=job,
@@ -260,7 +265,7 @@ def _attempt(host: _Host, cluster: Cluster) -> Attempt:
         devices=host.devices,
         hardware=host.hardware,
         compile_cache=host.compile_cache,
-        on=lambda other: _attempt(host, other),
+        on=lambda other, checkpoint: _attempt(host, other, checkpoint),
     )
 
 

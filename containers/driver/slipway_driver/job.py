@@ -42,6 +42,8 @@ class Job:
     checkpoint_mode: str
     checkpoint_uri: str
     resume_from: str
+    #: What a program of a user writes last into a checkpoint; None if that is not known.
+    committed_marker: Optional[str]
     step_regex: Optional[str]
     loss_regex: Optional[str]
     progress_format: str
@@ -136,6 +138,7 @@ def parse_job(raw: Mapping[str, Any]) -> Job:
         checkpoint_mode=read.value("checkpoints.mode", str, "none"),
         checkpoint_uri=read.value("checkpoints.uri", str, ""),
         resume_from=read.value("checkpoints.resumeFrom", str, ""),
+        committed_marker=read.value("checkpoints.committedMarker", str),
         step_regex=read.value("progress.stepRegex", str),
         loss_regex=read.value("progress.lossRegex", str),
         progress_format=read.choice("progress.format", PROGRESS_FORMATS, "none"),

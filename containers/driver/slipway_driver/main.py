@@ -181,15 +181,15 @@ class Driver:
         self._round += 1
         cause, before = decision.cause, self._attempt.cluster.training_hosts
         replaced = {old: new for old, new in zip(before, decision.hosts) if old != new}
-        also = {"replaced": replaced} if replaced else {}
-        say(
-            progress_line("restart", state="begin", round=self._round, host=cause.host, reason=cause.reason, resumeFrom=resume_from, **also)
-        )
+        facts = {"host": cause.host, "reason": cause.reason, "resumeFrom": resume_from, **({"replaced": replaced} if replaced else {})}
+        say(progress_line("restart", state="begin", round=self._round, **facts))
         for host in replaced:
             reason = cause.reason if host == cause.host else "broken at the same time as %s" % cause.host
             self._set_aside.append({"host": host, "reason": reason})
-        attempt = self._attempt.on(self._attempt.cluster.with_training(decision.hosts)) if replaced else self._attempt
-        environ = dict(attempt.environ, SLIPWAY_RESUME_FROM=resume_from, SLIPWAY_RESTART=str(self._round))
+        attempt = self._attempt
+        if replaced or resume_from != attempt.environ["SLIPWAY_RESUME_FROM"]:
+            attempt = attempt.on(attempt.cluster.with_training(decision.hosts), resume_from)
+        environ = dict(attempt.environ, SLIPWAY_RESTART=str(self._round))
         self._attempt = dataclasses.replace(attempt, environ=environ)
         # The hosts that were there from the start know all causes, so they agree on whether there is a probe.
         again = self._probe is not None and cause.reason.startswith(BEFORE_TRAINING)

@@ -1,4 +1,4 @@
-"""Finds the newest checkpoint with a COMMITTED.json, for a restart in place. The trainer verifies it before loading."""
+"""Finds the newest complete checkpoint, for a restart in place. The trainer verifies it before loading."""
 
 from __future__ import annotations
 
@@ -6,25 +6,36 @@ import re
 from pathlib import Path
 from typing import Iterable, Optional
 
+from slipway_driver.tables import STEP_IN_PATH
 from slipway_s3 import S3Client, join_uri, parse_uri
 
-_MARKER = re.compile(r"^step-([0-9]{1,12})/COMMITTED\.json$")
+#: Marker of the built-in trainer, below the folder of checkpoints.
+COMMITTED = "step-*/COMMITTED.json"
+MOST_DIGITS = 12
 
 
-def newest_step(names: Iterable[str]) -> Optional[int]:
-    """The highest step with a marker among `names`, which are relative to the checkpoint folder."""
-    steps = [int(found.group(1)) for found in map(_MARKER.match, names) if found]
-    return max(steps) if steps else None
+def newest_marker(names: Iterable[str], marker: str) -> Optional[str]:
+    """The name with the highest step among `names`, relative to the folder of checkpoints, that match the pattern; None if none does."""
+    pattern = re.compile("[^/]*".join(map(re.escape, marker.split("*"))) + r"\Z")
+    steps = {name: step for name in names if pattern.match(name) for step in [step_in(name)] if step is not None}
+    return max(steps, key=lambda name: steps[name]) if steps else None
 
 
-def newest_checkpoint(uri: str, client: "S3Client | None" = None) -> str:
-    """URI or path of the newest checkpoint; '' if there is none."""
+def step_in(path: str) -> Optional[int]:
+    """The step in the path of a marker; 0 without a number, None if the number is too long."""
+    found = next(filter(None, (re.search(each, path) for each in STEP_IN_PATH)), None)
+    digits = found.group(1) if found else "0"
+    return int(digits) if len(digits) <= MOST_DIGITS else None
+
+
+def newest_checkpoint(uri: str, client: "S3Client | None" = None, marker: str = COMMITTED) -> str:
+    """URI or path of the folder of the newest checkpoint; '' if there is none."""
     if not uri:
         return ""
     if uri.startswith("s3://"):
         bucket, prefix = parse_uri(uri.rstrip("/") + "/")
-        step = newest_step(found.key[len(prefix) :] for found in (client or S3Client()).list(bucket, prefix))
+        found = newest_marker((item.key[len(prefix) :] for item in (client or S3Client()).list(bucket, prefix)), marker)
     else:
         root = Path(uri)
-        step = newest_step(path.relative_to(root).as_posix() for path in root.glob("step-*/COMMITTED.json"))
-    return "" if step is None else join_uri(uri, "step-%d" % step)
+        found = newest_marker((path.relative_to(root).as_posix() for path in root.glob(marker)), marker)
+    return "" if found is None else join_uri(uri, found.rpartition("/")[0]).rstrip("/")

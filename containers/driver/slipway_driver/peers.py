@@ -88,7 +88,11 @@ def peers_of(attempt: Attempt) -> Peers:
     job, cluster = attempt.job, attempt.cluster
 
     def newest() -> str:
-        return newest_checkpoint(attempt.environ["SLIPWAY_CHECKPOINT_URI"]) or attempt.environ["SLIPWAY_RESUME_FROM"]
+        uri, started_from = attempt.environ["SLIPWAY_CHECKPOINT_URI"], attempt.environ["SLIPWAY_RESUME_FROM"]
+        # With several hosts, a checkpoint in a folder of this one may not be on the others.
+        shared = job.checkpoint_mode != "managed" or len(cluster.training_hosts) == 1
+        marker = job.committed_marker if shared else None
+        return newest_checkpoint(uri) or (newest_checkpoint(uri, marker=marker) if marker else "") or started_from
 
     talks = cluster.takes_part or cluster.idle
     if not talks or len(cluster.training_hosts) + len(cluster.idle_hosts) == 1 or not job.restart_secret:

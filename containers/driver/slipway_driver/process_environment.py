@@ -70,7 +70,6 @@ def slipway_variables(job: Job, paths: Paths, job_file: Path, started_at: float)
         "SLIPWAY_RUN_ID": job.run_id,
         "SLIPWAY_ATTEMPT": str(job.attempt),
         "SLIPWAY_CHECKPOINT_URI": paths.localised(job.checkpoint_uri),
-        "SLIPWAY_RESUME_FROM": paths.localised(job.resume_from),
         "SLIPWAY_JOB_FILE": str(job_file),
         "SLIPWAY_STARTED_AT": str(int(started_at)),
         # On the first host, the file exists once the control plane has requested a hand-over.

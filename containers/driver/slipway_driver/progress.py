@@ -81,6 +81,7 @@ class ProgressReader:
         self._loss = re.compile(loss_regex) if loss_regex else None
         self._format = None if step_regex or loss_regex or output_format == "none" else FormatReader(output_format)
         self._told = ""
+        self._tells_steps = False
         #: Why the last line was an event line that cannot be read, or not completely.
         self.issue = ""
 
@@ -99,11 +100,13 @@ class ProgressReader:
         """The event of a progress line, of a match of the run file's expressions, or of a known format; None for other lines."""
         event, self.issue = parse_event(line)
         if line.startswith(PREFIX):
+            self._tells_steps = self._tells_steps or (event or {}).get("event") == "step"
             return event
         label = _RANK_LABEL.match(line)
         text = line[label.end() :] if label else line
         if self._format is not None:
-            return self._format.read(label.group() if label else "", text)
+            # A script that tells its steps knows them better than its bar shows them.
+            return None if self._tells_steps else self._format.read(label.group() if label else "", text)
         step, loss = _group(self._step, text), _number(_group(self._loss, text))
         with_loss = {} if loss is None else {"loss": loss}
         if step is not None and step.isdecimal() and len(step) <= LONGEST_STEP:

@@ -67,7 +67,7 @@ class FormatReader:
         #: The format once a line has decided it; "" before.
         self.found = ""
         #: Of the bar of each rank: its length, which tells it from the bars of evaluations, its last step, and the loss that waits for it.
-        self._totals: Dict[str, str] = {}
+        self._totals: Dict[str, int] = {}
         self._last: Dict[str, int] = {}
         self._losses: Dict[str, float] = {}
 
@@ -96,17 +96,20 @@ class FormatReader:
         for name, candidate in self._candidates.items():
             bar = candidate.step.search(text) if candidate.is_bar else None
             if bar:
-                self._totals[rank] = bar["total"]
+                self._totals[rank] = int(bar["total"])
             if candidate.decides.search(text):
                 self.found, self._format = name, candidate
                 return candidate
         return None
 
     def _step(self, rank: str, found: Dict[str, str]) -> Optional[int]:
-        total = found.get("total", "")
-        if total != self._totals.setdefault(rank, total):
+        total = int(found.get("total", 0))
+        known = self._totals.setdefault(rank, total)
+        if total != known and "epoch" not in found:
             return None
-        step = int(found["step"]) + int(found.get("epoch", 0)) * int(total or 0)
+        # The last epoch of a limited number of steps is shorter.
+        length = self._totals[rank] = max(known, total)
+        step = int(found["step"]) + int(found.get("epoch", 0)) * length
         # A bar is drawn again, and begins with what is done already.
         last = self._last.get(rank, 0)
         if step < max(1, last) or (step == last and rank not in self._losses):

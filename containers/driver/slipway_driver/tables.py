@@ -25,6 +25,15 @@ class GpuInstance(NamedTuple):
     ring_gbps: Optional[int]
 
 
+class TrainerCheckpoints(NamedTuple):
+    """`marker`: pattern of what a trainer writes last into a checkpoint; `argument`: words with which it resumes; `taken_by`: regular
+    expression for the text of programs that take them."""
+
+    marker: str
+    argument: Tuple[str, ...]
+    taken_by: str
+
+
 #: For other types, the driver uses only what it detects on the host.
 EFA_INSTANCES: Dict[str, EfaInstance] = {
     "ml.p3dn.24xlarge": EfaInstance(1, False, False, 100),
@@ -140,6 +149,48 @@ PROGRESS_FORMATS: Tuple[str, ...] = (
     "verl",
     "none",
 )
+
+#: Checkpoints of these formats.
+TRAINER_CHECKPOINTS: Dict[str, TrainerCheckpoints] = {
+    "transformers": TrainerCheckpoints(
+        "checkpoint-*/trainer_state.json",
+        ("--resume_from_checkpoint", "{checkpoint}"),
+        "[\"']--resume_from_checkpoint[\"']|(?:HfArgumentParser|TrlParser)(?:.|\\n)*resume_from_checkpoint|resume_from_checkpoint(?:.|\\n)*(?:HfArgumentParser|TrlParser)",
+    ),
+    "axolotl": TrainerCheckpoints(
+        "checkpoint-*/trainer_state.json",
+        ("--resume-from-checkpoint", "{checkpoint}"),
+        "\\baxolotl\\b",
+    ),
+    "llama-factory": TrainerCheckpoints(
+        "checkpoint-*/trainer_state.json",
+        ("resume_from_checkpoint={checkpoint}",),
+        "\\bllamafactory(?:-cli)?\\b[^\\n]*\\.(?:ya?ml|json)\\b",
+    ),
+    "torchtitan": TrainerCheckpoints(
+        "checkpoint/step-*/.metadata",
+        (),
+        "",
+    ),
+    "lightning": TrainerCheckpoints(
+        "*.ckpt",
+        ("--ckpt_path={marker}",),
+        "[\"']--ckpt_path[\"']|\\bLightningCLI\\b",
+    ),
+    "megatron": TrainerCheckpoints(
+        "iter_*/metadata.json",
+        ("--load", "{parent}"),
+        "\\bmegatron\\.training\\b",
+    ),
+    "verl": TrainerCheckpoints(
+        "global_step_*/data.pt",
+        ("trainer.resume_mode=resume_path", "trainer.resume_from_path={checkpoint}"),
+        "\\bverl\\.trainer\\b",
+    ),
+}
+
+#: Regular expressions for the step in the path of a marker; the first that is found counts.
+STEP_IN_PATH: Tuple[str, ...] = ("step[-_=]?([0-9]+)", "([0-9]+)")
 
 #: Exit codes of the runtime contract, and the failure class of each.
 EXIT_CODES: Dict[str, int] = {

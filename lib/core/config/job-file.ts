@@ -66,6 +66,8 @@ export interface JobFile {
     uri: string;
     /** The newest complete checkpoint; '' when there is none. */
     resumeFrom: string;
+    /** What a program of a user writes last into a checkpoint. Absent: not known. */
+    committedMarker?: string;
     keep: number;
     intervalMinutes: 'auto' | number;
     /** Absent: no copies in memory. */

@@ -1,4 +1,5 @@
 import { acceleratorCount, defaultProcessesPerHost, findInstanceType, lacksBf16 } from '../catalog/instances/instances';
+import { TRAINER_CHECKPOINTS } from '../catalog/progress-formats';
 import { CODE_IN_IMAGE } from './code-source';
 import { placeOf } from './formats/hub-source';
 import { resolveModel } from './run/resolve-model';
@@ -282,11 +283,13 @@ function resolveCheckpoints(file: RunFile, builtin: boolean): RunSpec['checkpoin
   const writable = (file.data ?? []).filter((c) => c.fsxLustre?.access === 'rw');
   // DeepSpeed writes to a folder.
   const direct = builtin && file.distribution?.library !== 'deepspeed';
+  const marker = TRAINER_CHECKPOINTS[file.progress?.format ?? 'auto']?.marker;
   const mode = given?.mode ?? (direct ? 'direct' : given || builtin ? 'managed' : 'none');
   return {
     s3: 's3://{checkpointBucket}/runs/{team}/{runId}/',
     intervalMinutes: 'auto',
     keep: 3,
+    ...(marker && !builtin && mode !== 'none' && { committedMarker: marker }),
     ...rest,
     mode,
     localPath: localPath ?? '/opt/ml/checkpoints',

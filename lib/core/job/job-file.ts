@@ -62,7 +62,7 @@ function distributionSection(run: RunSpec): JobFile['distribution'] {
 }
 
 function checkpointsSection(plan: JobPlan): JobFile['checkpoints'] {
-  const { mode, keep, intervalMinutes } = plan.run.checkpoints;
+  const { mode, keep, intervalMinutes, committedMarker } = plan.run.checkpoints;
   const memory = memoryCopies(plan.run);
   return {
     mode,
@@ -71,6 +71,7 @@ function checkpointsSection(plan: JobPlan): JobFile['checkpoints'] {
     keep,
     intervalMinutes,
     ...(memory && { memory }),
+    ...(committedMarker !== undefined && { committedMarker }),
     ...(plan.history && { history: plan.history }),
     ...(plan.rollback && { rollback: plan.rollback }),
   };

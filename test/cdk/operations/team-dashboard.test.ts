@@ -26,6 +26,8 @@ test('a graph has one axis, with its unit beside it and from 0', () => {
   expect(properties.yAxis).toEqual({ left: { min: 0, max: 100, label: 'percent', showUnits: false } });
   const folder = path.join(__dirname, '../../../lib/cdk');
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
-  const others = files.filter((file) => readFileSync(path.join(folder, file), 'utf8').includes('new cloudwatch.GraphWidget'));
+  const others = files.filter((file) =>
+    readFileSync(path.join(folder, file), 'utf8').includes('new cloudwatch.GraphWidget'),
+  );
   expect(others).toEqual(['operations/unit-graph.ts']);
 });

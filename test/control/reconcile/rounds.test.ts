@@ -1,4 +1,5 @@
 // How far one invocation brings a run, when it waits within itself, and what it leaves to the next tick.
+import path from 'node:path';
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { changesQueue, isSettled, reconcileRun, wanted } from '../../../lib/control/reconcile/reconcile-run';
@@ -119,6 +120,27 @@ describe('what is looked at', () => {
     );
     await world.tick();
     expect((await world.store.find(runId))?.committed?.step).toBe(70);
+  });
+
+  test.each([
+    ['torchtitan', 'checkpoint/step-70/.metadata', 'checkpoint/step-70', 'checkpoint/step-80/__0_0.distcp'],
+    ['transformers', 'checkpoint-70/trainer_state.json', 'checkpoint-70', 'checkpoint-80/model.safetensors'],
+    ['lightning', 'epoch=3-step=70.ckpt', '', 'epoch=4.tmp'],
+    ['verl', 'global_step_70/data.pt', 'global_step_70', 'global_step_80/actor/model.pt'],
+    ['megatron', 'iter_0000070/metadata.json', 'iter_0000070', 'iter_0000080/.metadata'],
+  ])('of a trainer whose format is named is what it writes last: %s', async (format, complete, folder, torn) => {
+    const runId = await world.launch(
+      OWN.replace(", committedMarker: 'step-*/done'", '').concat(`progress: { format: ${format} }\n`),
+    );
+    world.train(nameOf(runId));
+    for (const name of [complete, torn]) world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/${name}`, 'x');
+    world.end(nameOf(runId), 'Stopped', undefined, 'MaxRuntimeExceeded');
+    await world.tick();
+    await world.tick();
+    expect((await world.store.find(runId))?.committed?.step).toBe(70);
+    const { checkpoints } = world.jobFile(runId, 2);
+    expect(checkpoints.resumeFrom).toBe(path.join('/opt/ml/checkpoints', folder));
+    expect(complete).toMatch(new RegExp(`${checkpoints.committedMarker?.split('/').at(-1)?.replace('*', '.*')}$`));
   });
 
   test('of a run that waits in the queue is nothing in S3, and nothing any more once it is over', async () => {

@@ -50,13 +50,16 @@ describe('times of steps', () => {
   const START = { number: 0, firstStep: 1, firstStepAt: SECONDS - 60, step: 5, stepAt: SECONDS - 1, endedAt: null };
   const starts = (more: object) => beat({ starts: [START], ...more })?.starts?.[0];
 
-  test.each([null, 'text', { stop: -1 }, { stop: 'a' }, Object.fromEntries([...Array(30).keys()].map((n) => [`p${n}`, 1]))])(
-    'have no phases when these are %j',
-    (phases) => {
-      expect(beat({ starts: [{ ...START, phases }] })?.starts?.[0]?.phases).toBeUndefined();
-      expect(beat({ starts: [{ ...START, phases: { stop: 0.5 } }] })?.starts?.[0]?.phases).toEqual({ stop: 0.5 });
-    },
-  );
+  test.each([
+    null,
+    'text',
+    { stop: -1 },
+    { stop: 'a' },
+    Object.fromEntries([...Array(30).keys()].map((n) => [`p${n}`, 1])),
+  ])('have no phases when these are %j', (phases) => {
+    expect(beat({ starts: [{ ...START, phases }] })?.starts?.[0]?.phases).toBeUndefined();
+    expect(beat({ starts: [{ ...START, phases: { stop: 0.5 } }] })?.starts?.[0]?.phases).toEqual({ stop: 0.5 });
+  });
 
   test('are seconds of the host, milliseconds here', () => {
     expect(starts({ at: SECONDS })).toEqual({ ...START, firstStepAt: AT - 60_000, stepAt: AT - 1000 });

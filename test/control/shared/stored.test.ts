@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -8,8 +8,8 @@ import { loadRun } from '../../../lib/core/config/load';
 import { CLASS_POLICY } from '../../../lib/core/lifecycle/budgets';
 import type { FailureClass } from '../../../lib/core/lifecycle/record';
 import { admitted, policy, running } from '../../core/lifecycle/support/records';
+import { RUN_FILES, RUNS } from '../../support/run-files';
 
-const RUNS = path.join(__dirname, '..', '..', '..', 'runs');
 const specOf = (file: string) => {
   const { value } = loadRun(readFileSync(path.join(RUNS, file), 'utf8'));
   if (!value) throw new Error(`${file} is no run file`);
@@ -25,14 +25,12 @@ const intentOf = (file: string): RunIntent => ({
 const stored = <T>(document: T): T => JSON.parse(JSON.stringify(document));
 
 describe('an intent', () => {
-  const files = readdirSync(RUNS).filter((f) => f.endsWith('.yaml'));
-
-  test.each(files)('of today is read as it was written: %s', (file) => {
+  test.each(RUN_FILES)('of today is read as it was written: %s', (file) => {
     const intent = stored(intentOf(file));
     expect(readIntent(JSON.stringify(intent))).toEqual(intent);
   });
 
-  test.each(files)('that an older version wrote without a field gets its default: %s', (file) => {
+  test.each(RUN_FILES)('that an older version wrote without a field gets its default: %s', (file) => {
     const intent = stored(intentOf(file));
     const older = stored(intent) as unknown as {
       spec: { compute: Record<string, unknown>; limits: Record<string, unknown> };
@@ -43,7 +41,7 @@ describe('an intent', () => {
   });
 
   test('keeps what it says against the defaults of today', () => {
-    const intent = stored(intentOf(files[0] ?? ''));
+    const intent = stored(intentOf(RUN_FILES[0] ?? ''));
     intent.spec.limits.maxAttempts = 7;
     expect(readIntent(JSON.stringify(intent)).spec.limits.maxAttempts).toBe(7);
   });

@@ -196,7 +196,7 @@ export function fakeWorld() {
         JSON.stringify({ schema: 1, step, attempt, objects: [{ key: 'shard-0', bytes }] }),
       );
     },
-    jobFile(runId: string, attempt: number): { checkpoints: { resumeFrom: string } } {
+    jobFile(runId: string, attempt: number): { checkpoints: { resumeFrom: string; committedMarker?: string } } {
       return JSON.parse(s3.objects.get(`artifact-bucket/runs/nlp/${runId}/job/${attempt}/job.json`)?.body ?? 'null');
     },
   };

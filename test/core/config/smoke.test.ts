@@ -1,20 +1,20 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { loadRun } from '../../../lib/core/config/load';
 import type { RunSpec } from '../../../lib/core/config/run-spec';
 import { needsAccelerator, type SmokePlace, smokeOverrides } from '../../../lib/core/config/smoke';
 import { checkRun } from '../../../lib/core/rules';
+import { RUN_FILES, RUNS } from '../../support/run-files';
 
-const RUNS = path.join(__dirname, '../../../runs');
 const load = (text: string, set: string[] = []): RunSpec => {
   const { value, issues } = loadRun(text, set);
   if (!value) throw new Error(JSON.stringify(issues));
   return value;
 };
-const training = readdirSync(RUNS)
-  .map((file) => [file, readFileSync(path.join(RUNS, file), 'utf8')] as const)
-  .filter(([file, text]) => load(text).kind === 'training' && file !== 'heterogeneous.yaml');
+const training = RUN_FILES.map((file) => [file, readFileSync(path.join(RUNS, file), 'utf8')] as const).filter(
+  ([file, text]) => load(text).kind === 'training' && file !== 'heterogeneous.yaml',
+);
 
 const errorsOf = (text: string, place: SmokePlace) =>
   checkRun(load(text, smokeOverrides(load(text), place)))

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { loadRun } from '../../../lib/core/config/load';
@@ -11,6 +11,7 @@ import { FITTED_MEMORY } from '../../../lib/core/planner/memory/fitted';
 import { layoutOfRun } from '../../../lib/core/planner/run/layout-of-run';
 import { contextTraffic, expertTraffic, tensorTraffic } from '../../../lib/core/planner/time/activation-traffic';
 import { shardTraffic } from '../../../lib/core/planner/time/shard-traffic';
+import { RUN_FILES, RUNS } from '../../support/run-files';
 import { planOf } from '../../support/runs';
 
 const ROOT = path.join(__dirname, '../../..');
@@ -34,8 +35,8 @@ function keptOfLayer(layout: LayoutInput): number {
 
 /** Each shipped run file of the built-in trainer on GPUs. */
 const shippedRuns = () =>
-  readdirSync(path.join(ROOT, 'runs')).flatMap((file) => {
-    const run = loadRun(readFileSync(path.join(ROOT, 'runs', file), 'utf8')).value;
+  RUN_FILES.flatMap((file) => {
+    const run = loadRun(readFileSync(path.join(RUNS, file), 'utf8')).value;
     return run?.code.builtin === 'builtin' ? [{ file, run }] : [];
   });
 

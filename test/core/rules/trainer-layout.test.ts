@@ -1,16 +1,15 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { loadRun } from '../../../lib/core/config/load';
 import type { RunSpec } from '../../../lib/core/config/run-spec';
 import { fsdpCompiles } from '../../../lib/core/distribution/fsdp';
+import { RUN_FILES, RUNS } from '../../support/run-files';
 import { trainerVerdicts } from '../../support/trainer-layout';
 import { compareWithTrainer, layoutOf } from './compare-with-trainer';
 
-const RUNS = path.join(__dirname, '../../../runs');
-
 function shippedRuns(): { file: string; run: RunSpec }[] {
-  return readdirSync(RUNS).flatMap((file) => {
+  return RUN_FILES.flatMap((file) => {
     const run = loadRun(readFileSync(path.join(RUNS, file), 'utf8')).value;
     return run?.code.builtin === 'builtin' ? [{ file, run }] : [];
   });

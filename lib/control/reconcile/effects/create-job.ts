@@ -4,7 +4,6 @@ import { CreateProcessingJobCommand, CreateTrainingJobCommand } from '@aws-sdk/c
 import { withFittingAlternatives } from '../../../core/admission';
 import { bucketAndKey } from '../../../core/config/formats/s3-uri';
 import { startsByDriver } from '../../../core/config/resolve-run';
-import type { RunSpec } from '../../../core/config/run-spec';
 import { jobFile } from '../../../core/job/job-file';
 import { type JobPlan, runPrefixes } from '../../../core/job/plan';
 import { processingJobRequest } from '../../../core/job/processing-request';
@@ -17,7 +16,7 @@ import type { CreateOutcome } from '../../../core/lifecycle/observed';
 import type { Checkpoint } from '../../../core/lifecycle/record';
 import { describeError } from '../../shared/errors';
 import type { ReconcileDeps } from '../deps';
-import type { LocatedRun, WholeRun } from '../observe/subject';
+import { checkpointPrefix, type LocatedRun, type WholeRun } from '../observe/subject';
 import { createOutcomeOf } from './create-outcome';
 
 type CreateEffect = Extract<Effect, { do: 'create' }>;
@@ -84,7 +83,7 @@ export function planOf(deps: Pick<ReconcileDeps, 'region'>, subject: LocatedRun,
     ...(intent.code && { code: { uri: intent.code.uri, sha256: intent.code.sha256 } }),
     driver: intent.driver,
     configHash: record.configHash,
-    resumeFrom: resumeAddress(run, effect.resumeFrom),
+    resumeFrom: resumeAddress(subject, effect.resumeFrom),
     ...(record.skips && { skips: record.skips }),
     ...(record.rollback && { rollback: record.rollback }),
     restartSecret: createHash('sha256').update(`${intent.secret}/${record.runId}/${effect.attempt}`).digest('hex'),
@@ -92,9 +91,12 @@ export function planOf(deps: Pick<ReconcileDeps, 'region'>, subject: LocatedRun,
 }
 
 /** Where the container finds the checkpoint: in S3, or below the local path to which the service restores the prefix. */
-function resumeAddress(run: RunSpec, from: Checkpoint | null): string {
+function resumeAddress(subject: LocatedRun, from: Checkpoint | null): string {
   if (!from) return '';
-  const uri = from.uri.replace(/\/$/, '');
-  if (run.checkpoints.mode !== 'managed') return uri;
-  return `${run.checkpoints.localPath.replace(/\/$/, '')}/${uri.slice(uri.lastIndexOf('/') + 1)}`;
+  const { mode, localPath } = subject.intent.spec.checkpoints;
+  const prefix = mode === 'managed' ? checkpointPrefix(subject) : undefined;
+  // A checkpoint of another run (`startFrom`) is not below the prefix.
+  const path =
+    prefix && from.uri.startsWith(prefix) ? from.uri.slice(prefix.length) : `${from.uri.split('/').findLast(Boolean)}`;
+  return (mode === 'managed' ? `${localPath.replace(/\/$/, '')}/${path}` : from.uri).replace(/\/+$/, '');
 }

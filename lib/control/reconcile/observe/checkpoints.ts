@@ -1,5 +1,6 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
+import { STEP_IN_PATH } from '../../../core/catalog/progress-formats';
 import { matchesGlob } from '../../../core/config/formats/glob';
 import { MAX_STEP, stepNumber } from '../../../core/config/formats/step-number';
 import type { CheckpointObservation } from '../../../core/lifecycle/observed';
@@ -238,7 +239,9 @@ function listedOf(found: Marked[]): Listed {
   };
 }
 
-const stepIn = (path: string): number | undefined => stepNumber(/\d+/.exec(path)?.[0] ?? '0');
+/** The step in the path of a marker; undefined when the number has too many digits. */
+export const stepIn = (path: string): number | undefined =>
+  stepNumber(STEP_IN_PATH.map((each) => new RegExp(each).exec(path)?.[1]).find(Boolean) ?? '0');
 
 /** Markers below a folder of the prefix that match the segments of a glob. */
 export async function markersIn(
