@@ -99,8 +99,9 @@ def find_repository(source: Source, include: Sequence[str]) -> Repository:
         issues.append(f"{must}, got {', '.join(filter(None, kinds)) or 'none'}; name others with --include, or another repository")
     if sum(file.bytes for file in wanted) > MOST_BYTES:
         issues.append(f"must have at most {MOST_BYTES >> 40} TiB of files, got more; name fewer with --include")
-    if issues:
-        raise Settings([f"source: {source.text} {issue}" for issue in issues])
+    messages = [f"source: {source.text} {issue}" for issue in issues]
+    if messages:
+        raise Settings(messages)
     card = info.card_data or {}
     licence = card.get("license_name") or card.get("license")
     return Repository(source, commit, str(licence)[:100] if licence else None, bool(info.gated), wanted)
