@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Descriptor } from '../../core/config/descriptor';
-import { hubFolder, parseHubSource } from '../../core/config/formats/hub-source';
+import { type HubSource, hubFolder, parseHubSource } from '../../core/config/formats/hub-source';
 import { fillPlaceholders } from '../../core/config/formats/places';
 import { type FetchedCommit, namedHubSources } from '../../core/config/inline-hub';
 import { loadRun } from '../../core/config/load';
@@ -37,7 +37,7 @@ export async function fetchFirst<T extends CommonOptions & HubOptions>(
   for (const source of namedHubSources(text, options.set)) {
     const parsed = parseHubSource(source);
     if (parsed && !(await findFetched(parsed, descriptor)))
-      missing.push({ source, ...describeOnHub(source, options.python, descriptor, terminal) });
+      missing.push({ source, ...describeOnHub(parsed, options.python, descriptor, terminal) });
   }
   if (missing.length === 0) return { options };
   const token = value?.secrets?.HF_TOKEN;
@@ -59,13 +59,11 @@ export async function fetchFirst<T extends CommonOptions & HubOptions>(
 }
 
 function describeOnHub(
-  text: string,
+  source: HubSource,
   python: string | undefined,
   descriptor: Descriptor,
   terminal: Terminal,
 ): { repository: Repository; found: FetchedCommit } {
-  const source = parseHubSource(text);
-  if (!source) throw new Error(`must be a source, got ${text}`);
   const save = mkdtempSync(path.join(tmpdir(), 'slipway-hub-'));
   try {
     const isModel = source.kind === 'model';

@@ -19,12 +19,9 @@ export type Section = readonly [comment: string, content: Record<string, unknown
 export function runFileText(title: string, sections: readonly Section[]): string {
   const parts = sections.flatMap(([comment, content]) => [
     ...(comment === '' ? [] : [`# ${comment}`]),
-    ...Object.entries(content).map(([key, value]) => {
-      const [first, ...others] = stringify({ [key]: value }, { lineWidth: 0, defaultStringType: 'PLAIN' })
-        .trimEnd()
-        .split('\n');
-      return [first, ...others].join('\n');
-    }),
+    ...Object.entries(content).map(([key, value]) =>
+      stringify({ [key]: value }, { lineWidth: 0, defaultStringType: 'PLAIN' }).trimEnd(),
+    ),
   ]);
   return `# ${title}\n${parts.join('\n')}\n`;
 }

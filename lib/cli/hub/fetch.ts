@@ -107,10 +107,9 @@ function rootOf(to: string | undefined, descriptor: Descriptor): string {
 
 /** Whether every file that is wanted of a commit has been fetched. */
 async function isComplete(repository: Repository, descriptor: Descriptor, root: string): Promise<boolean> {
-  const found = await findFetched({ ...repository, revision: repository.commit }, descriptor, root);
+  const found = await findFetched(repository, descriptor, root);
   const known = new Set(found?.files.map(({ path }) => path));
-  const isNamed = (await findFetched(repository, descriptor, root))?.commit === repository.commit;
-  return isNamed && repository.files.every(({ path }) => known.has(path));
+  return found?.commit === repository.commit && repository.files.every(({ path }) => known.has(path));
 }
 
 async function fetchLocally(

@@ -1,4 +1,4 @@
-import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { S3Client } from '@aws-sdk/client-s3';
 import type { Descriptor } from '../../core/config/descriptor';
 import { HUB_ROOT, type HubSource, hubFolder, isPinned, parseHubSource } from '../../core/config/formats/hub-source';
 import { fillPlaceholders } from '../../core/config/formats/places';
@@ -6,10 +6,10 @@ import { bucketAndKey } from '../../core/config/formats/s3-uri';
 import { type FetchedCommits, namedHubSources } from '../../core/config/inline-hub';
 import { issue } from '../../core/config/issue';
 import { loadRun } from '../../core/config/load';
-import { calling } from '../aws-errors';
 import { findDescriptor, usualEnvironment } from '../environment/environment';
 import { Refusal } from '../exit';
 import type { CommonOptions, GivenFile } from '../inputs';
+import { textIn } from '../runs/origin/s3-address';
 
 /** The record that the fetch step writes last. */
 export interface FetchedFiles {
@@ -19,17 +19,8 @@ export interface FetchedFiles {
 
 /** Text of an object, read with the caller's own permissions; undefined when it does not exist. */
 export function readS3Text(uri: string, descriptor: Descriptor): Promise<string | undefined> {
-  const filled = fillPlaceholders(uri, { descriptor, runId: '' });
-  return calling(`reading ${filled}`, async () => {
-    try {
-      const s3 = new S3Client({ region: descriptor.region });
-      const { Body } = await s3.send(new GetObjectCommand(bucketAndKey(filled)));
-      return (await Body?.transformToString()) ?? '';
-    } catch (error) {
-      if ((error as Error).name === 'NoSuchKey') return undefined;
-      throw error;
-    }
-  });
+  const { Bucket, Key } = bucketAndKey(fillPlaceholders(uri, { descriptor, runId: '' }));
+  return textIn(new S3Client({ region: descriptor.region }), Bucket, Key);
 }
 
 /** The commit of a revision that a team has fetched, and its files; undefined before its record was written. */
@@ -45,15 +36,19 @@ export async function findFetched(
   return record === undefined ? undefined : (JSON.parse(record) as FetchedFiles);
 }
 
+/** The environment in which a run file is looked at: that of the options, of the file, or the only one that there is. */
+export const environmentFor = ({ text }: GivenFile, { environment, set }: CommonOptions): string | undefined =>
+  environment ?? loadRun(text, set).value?.environment ?? usualEnvironment();
+
 /**
  * Adds the fetched commits of the models and data sets that a run file names. Without an environment nothing is read, and a rule rejects
  * sources without a commit.
  * @throws Refusal for a repository that was not fetched, with the command that does it
  */
-export async function withFetched<T extends CommonOptions>({ text }: GivenFile, options: T): Promise<T> {
-  const named = namedHubSources(text, options.set).filter((source) => options.fetched?.[source] === undefined);
-  const environment = options.environment ?? loadRun(text, options.set).value?.environment ?? usualEnvironment();
-  if (named.length === 0 || !environment) return options;
+export async function withFetched<T extends CommonOptions>(file: GivenFile, options: T): Promise<T> {
+  const named = namedHubSources(file.text, options.set).filter((source) => options.fetched?.[source] === undefined);
+  const environment = named.length > 0 ? environmentFor(file, options) : undefined;
+  if (!environment) return options;
   const descriptor = await findDescriptor(options, environment);
   const found = await Promise.all(named.map((source) => lookUp(source, descriptor)));
   const missing = named.filter((_, i) => found[i] === undefined);

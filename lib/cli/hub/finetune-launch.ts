@@ -49,7 +49,7 @@ export async function launchChain(
 }
 
 /** Submits a checked run that waits for another one; returns its ID. */
-export async function submitAfter(
+async function submitAfter(
   after: string | undefined,
   launched: Parameters<typeof submit>[0],
   terminal: Terminal,

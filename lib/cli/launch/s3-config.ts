@@ -1,8 +1,7 @@
 import { namedConfig } from '../../core/config/inline-config';
-import { loadRun } from '../../core/config/load';
-import { findDescriptor, usualEnvironment } from '../environment/environment';
+import { findDescriptor } from '../environment/environment';
 import { UsageError } from '../exit';
-import { readS3Text, withFetched } from '../hub/fetched';
+import { environmentFor, readS3Text, withFetched } from '../hub/fetched';
 import type { CommonOptions, GivenFile } from '../inputs';
 
 /**
@@ -13,7 +12,7 @@ export async function withS3Config<T extends CommonOptions>(source: GivenFile, g
   const options = await withFetched(source, given);
   const uri = namedConfig(source.text, options.set);
   if (!uri?.startsWith('s3://')) return options;
-  const environment = options.environment ?? loadRun(source.text, options.set).value?.environment ?? usualEnvironment();
+  const environment = environmentFor(source, options);
   if (!environment) return options;
   const text = await readS3Text(uri, await findDescriptor(options, environment));
   if (text === undefined)

@@ -31,14 +31,21 @@ function namedIn(document: Document.Parsed): Named[] {
   });
 }
 
-const isReadable = (text: string): boolean =>
-  /\bhf:/.test(text) && text.length <= MAX_CHARACTERS.runFile && !isTooDeep(text);
+/** The file, if it names a repository and is within the limits. */
+const parsedIfNaming = (text: string): Document.Parsed | undefined =>
+  /\bhf:/.test(text) && text.length <= MAX_CHARACTERS.runFile && !isTooDeep(text)
+    ? parseDocument(text, { uniqueKeys: false })
+    : undefined;
 
 /** Models and data sets of a hub that a run file or its `--set` overrides name. */
 export function namedHubSources(text: string, overrides: readonly string[] = []): string[] {
-  const inFile = isReadable(text) ? namedIn(parseDocument(text, { uniqueKeys: false })).map((one) => one.text) : [];
+  const document = parsedIfNaming(text);
+  return sourcesOf(document ? namedIn(document) : [], overrides);
+}
+
+function sourcesOf(inFile: readonly Named[], overrides: readonly string[]): string[] {
   const given = overrides.flatMap((one) => OVERRIDE.exec(one)?.[2] ?? []);
-  return [...new Set([...inFile, ...given])].filter((one) => parseHubSource(one) !== undefined);
+  return [...new Set([...inFile.map((one) => one.text), ...given])].filter((one) => parseHubSource(one) !== undefined);
 }
 
 /** Replaces revisions by fetched commits, and inserts the config.json of a model where the file describes none. */
@@ -47,15 +54,19 @@ export function inlineHub(text: string, overrides: readonly string[], fetched: F
     const [parsed, found] = [parseHubSource(source), fetched[source]];
     return parsed && found ? hubSourceText({ ...parsed, revision: found.commit }) : source;
   };
-  const document = isReadable(text) ? parseDocument(text, { uniqueKeys: false }) : undefined;
-  const places = document ? namedIn(document).sort((a, b) => b.range[0] - a.range[0]) : [];
-  const replaced = places.reduce(
-    (done, { text: source, range: [from, to] }) =>
-      `${done.slice(0, from)}${JSON.stringify(pinned(source))}${done.slice(to)}`,
-    text,
-  );
+  const document = parsedIfNaming(text);
+  const places = document ? namedIn(document) : [];
+  const replaced = places
+    .toSorted((a, b) => b.range[0] - a.range[0])
+    .reduce(
+      (done, { text: source, range: [from, to] }) =>
+        `${done.slice(0, from)}${JSON.stringify(pinned(source))}${done.slice(to)}`,
+      text,
+    );
   const given = overrides.map((one) => one.replace(OVERRIDE, (_, path, source) => `${path}=${pinned(source)}`));
-  const config = [...namedHubSources(text, overrides)].flatMap((source) => fetched[source]?.config ?? []).at(0);
+  const config = sourcesOf(places, overrides)
+    .flatMap((source) => fetched[source]?.config ?? [])
+    .at(0);
   const isDescribed =
     ['preset', 'config', 'architecture'].some((key) => document?.hasIn(['model', key])) ||
     overrides.some((one) => /^\s*model\.(preset|config|architecture)\b/.test(one));
