@@ -94,9 +94,10 @@ export function planOf(deps: Pick<ReconcileDeps, 'region'>, subject: LocatedRun,
 function resumeAddress(subject: LocatedRun, from: Checkpoint | null): string {
   if (!from) return '';
   const { mode, localPath } = subject.intent.spec.checkpoints;
-  const prefix = mode === 'managed' ? checkpointPrefix(subject) : undefined;
+  if (mode !== 'managed') return from.uri.replace(/\/+$/, '');
+  const prefix = checkpointPrefix(subject);
   // A checkpoint of another run (`startFrom`) is not below the prefix.
   const path =
-    prefix && from.uri.startsWith(prefix) ? from.uri.slice(prefix.length) : `${from.uri.split('/').findLast(Boolean)}`;
-  return (mode === 'managed' ? `${localPath.replace(/\/$/, '')}/${path}` : from.uri).replace(/\/+$/, '');
+    prefix && from.uri.startsWith(prefix) ? from.uri.slice(prefix.length) : from.uri.split('/').findLast(Boolean);
+  return `${localPath.replace(/\/$/, '')}/${path}`.replace(/\/+$/, '');
 }

@@ -245,21 +245,28 @@ function stoppingAlarm({ record, attempt, job, now }: JobSituation): Notice[] {
   return [notice(record, now, { alert: 'stop-takes-long', about: attempt.jobName, text, runbook: 'stopping' })];
 }
 
-function unreadAlarm({ record, attempt, observed, now }: Situation): Notice[] {
-  const { unreadSince, jobName } = attempt;
-  if (unreadSince === undefined || now - unreadSince < UNREAD_ALARM_MS) return [];
+function unreadAlarm(situation: Situation): Notice[] {
+  const { attempt, observed } = situation;
   const why = observed.heartbeatError ?? 'it is not there any more';
-  const text = `the heartbeat of ${jobName} cannot be read (${why}); a hang would not be noticed, and nothing is stopped for it`;
-  const about = `${jobName}/${dayOf(unreadSince + UNREAD_ALARM_MS, now)}`;
-  return [notice(record, now, { alert: 'heartbeat-unreadable', about, text, runbook: 'heartbeat' })];
+  const text = `the heartbeat of ${attempt.jobName} cannot be read (${why}); a hang would not be noticed, and nothing is stopped for it`;
+  return lasting(situation, attempt.unreadSince, { alert: 'heartbeat-unreadable', text, runbook: 'heartbeat' });
 }
 
-function unlistedAlarm({ record, attempt, observed, now }: Situation): Notice[] {
-  const { unlistedSince: since, jobName } = attempt;
-  if (since === undefined || now - since < UNREAD_ALARM_MS || observed.checkpoints.kind !== 'unreadable') return [];
-  const text = `the checkpoints of ${jobName} cannot be listed (${observed.checkpoints.error}); it trains on, and whether it saves is not known`;
-  const about = `${jobName}/${dayOf(since + UNREAD_ALARM_MS, now)}`;
-  return [notice(record, now, { alert: 'checkpoints-unreadable', about, text, runbook: 'checkpoint' })];
+function unlistedAlarm(situation: Situation): Notice[] {
+  const { attempt, observed } = situation;
+  if (observed.checkpoints.kind !== 'unreadable') return [];
+  const text = `the checkpoints of ${attempt.jobName} cannot be listed (${observed.checkpoints.error}); it trains on, and whether it saves is not known`;
+  return lasting(situation, attempt.unlistedSince, { alert: 'checkpoints-unreadable', text, runbook: 'checkpoint' });
+}
+
+/** The notice of something that cannot be read, once it has lasted long enough, and once for each day. */
+function lasting(
+  { record, attempt, now }: Situation,
+  since: EpochMs | undefined,
+  about: { alert: string; text: string; runbook: string },
+): Notice[] {
+  if (since === undefined || now - since < UNREAD_ALARM_MS) return [];
+  return [notice(record, now, { ...about, about: `${attempt.jobName}/${dayOf(since + UNREAD_ALARM_MS, now)}` })];
 }
 
 /** Whether the attempt committed anything new; undefined when that cannot be observed now, so that the caller must wait. */
