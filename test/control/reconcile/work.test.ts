@@ -3,6 +3,7 @@
 import {
   CreateProcessingJobCommand,
   DescribeProcessingJobCommand,
+  DescribeTrainingJobCommand,
   StopProcessingJobCommand,
 } from '@aws-sdk/client-sagemaker';
 import { PublishCommand } from '@aws-sdk/client-sns';
@@ -105,7 +106,7 @@ describe('a notice', () => {
       `run ${runId}, team nlp, environment research, us-west-2`,
       `attempt 1, job ${nameOf(runId)}`,
       'committed step 10',
-      expect.stringMatching(/^booked so far: \$0\.\d\d$/),
+      expect.stringMatching(/^cost so far: \$0\.\d\d$/),
       'state failed: nothing starts again by itself',
       '',
       `slipway status ${runId} ${where}`,
@@ -113,6 +114,17 @@ describe('a notice', () => {
       `slipway resume ${runId} ${where}`,
       'runbook: docs/runbooks.md#config',
     ]);
+  });
+
+  test('by mail counts what the live job has cost', async () => {
+    world.describe({ prices: { 'ml.m5.xlarge': 10 } });
+    const runId = await world.launch();
+    world.train(nameOf(runId));
+    await world.tick();
+    world.sagemaker.mock.on(DescribeTrainingJobCommand).rejects(serviceError('AccessDeniedException', 'no', 400));
+    for (let i = 0; i < 6; i++) await world.tick(10);
+    const [, said = ''] = /^cost so far: \$(.*)$/m.exec(sent().at(-1)?.Message ?? '') ?? [];
+    expect(Number(said)).toBeGreaterThan(5);
   });
 
   test('has a subject that SNS takes: 100 characters of ASCII', async () => {

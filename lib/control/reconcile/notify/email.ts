@@ -1,7 +1,7 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { plainLine } from '../../../core/config/formats/plain-text';
-import { dollars } from '../../../core/lifecycle/accounting/spend';
-import { isOver, type Notice, type RunRecord, type RunState } from '../../../core/lifecycle/record';
+import { dollars, runSpendUsd } from '../../../core/lifecycle/accounting/spend';
+import { type EpochMs, isOver, type Notice, type RunRecord, type RunState } from '../../../core/lifecycle/record';
 import { runbookAddress } from '../../../core/lifecycle/runbook-address';
 import type { ReconcileDeps } from '../deps';
 import type { News, Notifier, QuotaUse } from './notifier';
@@ -53,7 +53,7 @@ const NEXT: Readonly<Record<RunState, string>> = {
 function noticeMail(
   record: RunRecord,
   notice: Notice,
-  place: Pick<ReconcileDeps, 'region' | 'docsUrl'>,
+  place: Pick<ReconcileDeps, 'region' | 'docsUrl' | 'now'>,
 ): { Subject: string; Message: string } {
   const { runId, team, environment, state, attempt, committed } = record;
   const text = plainLine(notice.text, MAX_TEXT);
@@ -64,7 +64,7 @@ function noticeMail(
     `run ${runId}, team ${team}, environment ${environment}, ${place.region}`,
     attempt ? `attempt ${attempt.number}, job ${attempt.jobName}` : 'no job yet',
     committed ? `committed step ${committed.step}` : 'nothing committed yet',
-    costOf(record),
+    costOf(record, place.now().getTime()),
     `state ${state}: ${NEXT[state]}`,
     '',
     `slipway status ${runId} ${where}`,
@@ -76,10 +76,12 @@ function noticeMail(
   return { Subject, Message };
 }
 
-/** Of the attempts that have ended: what a live one costs is known only when it is seen. */
-function costOf({ spentUsd, policy }: RunRecord): string {
-  const cap = policy.maxCostUsd == null ? '' : ` of at most ${dollars(policy.maxCostUsd)}`;
-  return `booked so far: ${spentUsd === null ? 'not known' : dollars(spentUsd)}${cap}`;
+/** The amount that `slipway status` shows. */
+function costOf(record: RunRecord, now: EpochMs): string {
+  const { maxCostUsd } = record.policy;
+  const spent = runSpendUsd(record, now);
+  const cap = maxCostUsd == null ? '' : ` of at most ${dollars(maxCostUsd)}`;
+  return `cost so far: ${spent === null ? 'not known' : dollars(spent)}${cap}`;
 }
 
 function quotaMail({ environment, region }: ReconcileDeps, uses: readonly QuotaUse[]): Mail {
