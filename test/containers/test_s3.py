@@ -123,6 +123,7 @@ def test_a_denial_of_what_is_not_there_is_told_from_one_of_what_is(s3: FakeS3) -
     client(s3).put("bucket", "p/absent.old", b"x")
     s3.fault = lambda method, path, query: 403 if method == "HEAD" else None
     assert client(s3).size("bucket", "p/absent") is None
+    assert (client(s3).find("bucket", "p/none"), client(s3).find("bucket", "p/there")) == (None, b"x")
     with pytest.raises(S3Error, match="403"):
         client(s3).size("bucket", "p/there")
     s3.fault = lambda method, path, query: 403

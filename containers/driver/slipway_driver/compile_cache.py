@@ -19,7 +19,7 @@ from typing import Any, Iterator, Mapping, Optional
 from slipway_driver.job import Job
 from slipway_driver.log import log
 from slipway_driver.paths import Paths
-from slipway_s3 import S3Client, S3Error, join_uri, parse_uri
+from slipway_s3 import S3Client, join_uri, parse_uri
 
 #: Variable of each cache, and its folder.
 FOLDERS = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton", "CUDA_CACHE_PATH": "cuda"}
@@ -32,7 +32,6 @@ RESTORE_SECONDS = 60.0
 KEEP_AFTER_SECONDS = 600.0
 #: The container does not end later because of a bundle.
 WRITE_SECONDS = 15.0
-_NOT_FOUND = 404
 
 
 def bundle_key(job: Job, image: str, hardware: Mapping[str, Any]) -> str:
@@ -81,14 +80,11 @@ class CompileCache:
 
     def _read(self) -> Optional[bytes]:
         """The bundle; None if there is none. Raises ValueError if it is not the one whose digest was written."""
-        try:
-            digest = self._client.get(self._bucket, self._prefix + DIGEST).decode("ascii", "replace").strip()
-            data = self._client.get(self._bucket, self._prefix + BUNDLE)
-        except S3Error as error:
-            if error.status == _NOT_FOUND:
-                return None
-            raise
-        if hashlib.sha256(data).hexdigest() != digest:
+        digest = self._client.find(self._bucket, self._prefix + DIGEST)
+        data = None if digest is None else self._client.find(self._bucket, self._prefix + BUNDLE)
+        if digest is None or data is None:
+            return None
+        if hashlib.sha256(data).hexdigest() != digest.decode("ascii", "replace").strip():
             raise ValueError("the bundle does not have the digest that was written with it")
         return data
 

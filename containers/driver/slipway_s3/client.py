@@ -11,11 +11,13 @@ import time
 import xml.etree.ElementTree as ElementTree
 from datetime import datetime, timezone
 from functools import lru_cache
-from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 from slipway_s3.credentials import CredentialSource
 from slipway_s3.endpoint import endpoint_of, region_of
 from slipway_s3.sigv4 import EMPTY_SHA256, canonical_path, canonical_query, signed_headers
+
+T = TypeVar("T")
 
 ATTEMPTS = 8
 LONGEST_DELAY_SECONDS = 20.0
@@ -125,17 +127,25 @@ class S3Client:
             headers["range"] = "bytes=%d-%s" % (first, last)
         return self._request("GET", bucket, key, headers=headers).body
 
+    def find(self, bucket: str, key: str) -> Optional[bytes]:
+        """Returns the object; None if it does not exist. Raises S3Error."""
+        return self._if_there(bucket, key, lambda: self.get(bucket, key))
+
     def size(self, bucket: str, key: str) -> Optional[int]:
         """Size in bytes; None if the object does not exist. Raises S3Error."""
+        return self._if_there(bucket, key, lambda: int(self._request("HEAD", bucket, key).headers["content-length"]))
+
+    def _if_there(self, bucket: str, key: str, read: Callable[[], T]) -> Optional[T]:
+        """What `read` returns; None if the object does not exist. S3 returns 403 for that to a role that may not list the whole bucket."""
         try:
-            return int(self._request("HEAD", bucket, key).headers["content-length"])
+            return read()
         except S3Error as error:
             if error.status == 404 or (error.status == 403 and self._is_absent(bucket, key)):
                 return None
             raise
 
     def _is_absent(self, bucket: str, key: str) -> bool:
-        """Whether a list shows that an object does not exist: S3 returns 403 for it to a role that may not list the whole bucket."""
+        """Whether a list shows that an object does not exist."""
         try:
             first = next(self.list(bucket, key), None)
         except S3Error:

@@ -14,7 +14,7 @@ from slipway_trainer.checkpoint.interval import History, auto_every_steps
 from slipway_trainer.checkpoint.memory_copies import EXCHANGE_TIMEOUT, MemoryCopies, MemorySaved
 from slipway_trainer.checkpoint.memory_file import HELD, OWN, MemoryFile, slot_bytes
 from slipway_trainer.checkpoint.memory_plan import MemoryPlan
-from slipway_trainer.checkpoint.memory_restore import MemoryRestore, Restored
+from slipway_trainer.checkpoint.memory_restore import MemoryRestore, Restored, gathered
 from slipway_trainer.checkpoint.partners import Partners
 from slipway_trainer.checkpoint.shared_state import places_of
 from slipway_trainer.world import World
@@ -99,9 +99,9 @@ def open_memory(plan: MemoryPlan | None, world: World, replicate: int, state: Ma
     per_host = world.ranks // world.hosts
     partners = Partners(world.ranks, per_host, replicate, plan.copies)
     slots = len(OWN) + (len(HELD) if partners.are_sent else 0)
-    size = max(_gathered(slot_bytes(places_of(state)), world))
+    size = max(gathered(slot_bytes(places_of(state)), world.control))
     file, complaint = _opened(plan.files[world.local_rank], size, slots, per_host)
-    complaints = [one for one in _gathered(complaint, world) if one]
+    complaints = [one for one in gathered(complaint, world.control) if one]
     if complaints and world.rank == 0:
         print(f"the state is not kept in memory: {complaints[0]}; use more instances, or a type with more memory", flush=True)
     if complaints or file is None:
@@ -111,12 +111,6 @@ def open_memory(plan: MemoryPlan | None, world: World, replicate: int, state: Ma
     if world.device.type == "cuda":
         copies.pin()
     return Memory(copies, partners, world, plan.every_steps, history)
-
-
-def _gathered(value: Any, world: World) -> list[Any]:
-    found: list[Any] = [None] * world.ranks
-    dist.all_gather_object(found, value, group=world.control)
-    return found
 
 
 def _opened(path: str, size: int, slots: int, per_host: int) -> tuple[MemoryFile | None, str]:

@@ -56,6 +56,13 @@ def sources_of(step: int, kind: str, offers: Sequence[Offer], partners: Partners
     return found
 
 
+def gathered(value: Any, group: dist.ProcessGroup) -> list[Any]:
+    """The values of all ranks of a group, by rank. All ranks must call it."""
+    found: list[Any] = [None] * dist.get_world_size(group)
+    dist.all_gather_object(found, value, group=group)
+    return found
+
+
 class MemoryRestore:
     """The restart of one rank. `wanted`: whether a record is one from which this run may continue; `group`: of all ranks."""
 
@@ -68,7 +75,7 @@ class MemoryRestore:
     def run(self, state: Mapping[str, Tensor], newer_than: int) -> Restored | None:
         """Loads the newest common copy that is not older than step `newer_than` into `state`. All other copies no longer count."""
         slots = self._slots()
-        offers: list[Offer] = self._gathered(Offer({(header.owner, header.step): header.is_of for header in slots.values()}))
+        offers: list[Offer] = gathered(Offer({(header.owner, header.step): header.is_of for header in slots.values()}), self._group)
         kinds = {(step, kind) for offer in offers for (_owner, step), kind in offer.copies.items() if step >= newer_than}
         for step, kind in sorted(kinds, reverse=True):
             sources = sources_of(step, kind, offers, self._partners)
@@ -93,18 +100,13 @@ class MemoryRestore:
     def _is_own(self, header: Header) -> bool:
         return header.owner == self._rank and header.shape == self._copies.shape
 
-    def _gathered(self, value: Any) -> list[Any]:
-        found: list[Any] = [None] * self._partners.ranks
-        dist.all_gather_object(found, value, group=self._group)
-        return found
-
     def _slot_of(self, owner: int, step: int) -> int | None:
         return next((slot for slot, header in self._slots().items() if (header.owner, header.step) == (owner, step)), None)
 
     def _collected(self, step: int, sources: Sequence[Source]) -> int | None:
         """The own slot with the state of a step, which other ranks may have to send. None on all ranks unless all copies are intact."""
         used = [self._slot_of(source.owner, step) for source in sources if source.rank == self._rank]
-        if not all(self._gathered(all(slot is not None and self._file.is_intact(slot) for slot in used))):
+        if not all(gathered(all(slot is not None and self._file.is_intact(slot) for slot in used), self._group)):
             self._complain(step)
             return None
         own = self._slot_of(self._rank, step) if sources[self._rank].rank == self._rank else None
@@ -114,7 +116,7 @@ class MemoryRestore:
                 self._send(rank, self._slot_of(source.owner, step))
             elif rank == self._rank != source.rank:
                 own = self._receive(source.rank)
-        if not all(self._gathered(own is not None)):
+        if not all(gathered(own is not None, self._group)):
             self._complain(step)
             return None
         return own

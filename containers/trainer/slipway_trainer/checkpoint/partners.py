@@ -17,13 +17,17 @@ class Partners:
     @property
     def are_sent(self) -> bool:
         """Whether copies are sent to the next host. They are not if every rank has a replica on another host."""
-        wanted = self.copies > 1 and self.ranks > self.per_host
-        return wanted and not all(self.mirrors(rank) for rank in range(self.ranks))
+        return self.copies > 1 and self.ranks > self.per_host and not self.are_mirrored
+
+    @property
+    def are_mirrored(self) -> bool:
+        """Whether every rank has a replica on another host."""
+        return all(self.mirrors(rank) for rank in range(self.ranks))
 
     @property
     def count(self) -> int:
         """How many copies of a rank's state there are, with that of a replica."""
-        return 2 if self.are_sent or all(self.mirrors(rank) for rank in range(self.ranks)) else 1
+        return 2 if self.are_sent or self.are_mirrored else 1
 
     def holder(self, rank: int) -> int:
         """The rank that holds the copy of `rank`: the one of the next host with the same local rank."""

@@ -37,7 +37,7 @@ def run(words: list[str], base: Path) -> int:
         raise Settings(issues)
     os.environ.update(_QUIET)
     if os.environ.get("HF_ENDPOINT"):
-        # Xet asks servers of the hub itself, which mirrors do not have.
+        # Xet would ask servers of the hub itself.
         os.environ.setdefault("HF_HUB_DISABLE_XET", "1")
     try:
         import huggingface_hub  # noqa: F401
