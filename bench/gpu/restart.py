@@ -1,7 +1,5 @@
 """A restart in place of two hosts of the trainer on one GPU, under the real drivers."""
 
-import os
-import signal
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,36 +51,13 @@ def _restarted(folder: Path, memory: "dict[str, int] | None" = None) -> "tuple[F
         world.start({"NCCL_HOSTID": host, "NCCL_IB_DISABLE": "1", "CUDA_VISIBLE_DEVICES": "0"}, only=[host])
     world.wait_for("algo-1", f'"step":{KILLED_AT},')
     began = time.monotonic()
-    os.kill(_rank_of(world.processes["algo-2"].pid), signal.SIGKILL)
+    world.kill_rank("algo-2")
     world.wait_for("algo-1", '"event":"resume"')
     return world, time.monotonic() - began
 
 
 def _is_done(world: "FakeWorld") -> bool:
     return [process.returncode for process in world.processes.values()] == [0, 0] and world.events("algo-1", "step")[-1]["step"] == STEPS
-
-
-def _rank_of(driver: int) -> int:
-    """The rank below a driver: the innermost process that leads a session."""
-    leaders = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _descends(pid, driver) and os.getsid(pid) == pid]
-    return max(leaders, key=_depth)
-
-
-def _depth(pid: int) -> int:
-    return 0 if pid <= 1 else 1 + _depth(_parent(pid))
-
-
-def _parent(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
-
-
-def _descends(pid: int, ancestor: int) -> bool:
-    try:
-        while pid > 1 and pid != ancestor:
-            pid = _parent(pid)
-    except (OSError, IndexError):
-        return False
-    return pid == ancestor
 
 
 CASES = (

@@ -1,6 +1,5 @@
 """Jobs of several hosts on this machine, the faults that strike them, and what each recovery took."""
 
-import os
 import random
 import signal
 import time
@@ -58,7 +57,7 @@ class Job:
 
     def kill_rank(self, host: str) -> None:
         """Kills the rank of a host."""
-        os.kill(rank_of(self.world.processes[host].pid), signal.SIGKILL)
+        self.world.kill_rank(host)
 
     def take_over(self) -> None:
         """Learns from the log which spare hosts train now."""
@@ -69,19 +68,6 @@ class Job:
     def end(self) -> None:
         """Kills every host, and waits for its processes."""
         self.world.kill()
-
-
-def rank_of(driver: int) -> int:
-    """The rank below a driver: the innermost process that leads a session."""
-    return [pid for pid, _parent in descendants(driver) if os.getsid(pid) == pid][-1]
-
-
-def descendants(pid: int) -> list[tuple[int, int]]:
-    """The processes below a process, each with its parent."""
-    found: list[tuple[int, int]] = []
-    for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
-        found += [(child, pid), *descendants(child)]
-    return found
 
 
 class Bench:

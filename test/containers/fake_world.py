@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -45,6 +46,12 @@ def with_gpus(folder: Path) -> dict[str, str]:
 
 def lose_gpu(world: "FakeWorld", host: str) -> None:
     (world.base(host) / "gpus").write_text("0, 0\n")
+
+
+def _descendants(pid: int, depth: int = 1) -> list[tuple[int, int]]:
+    """The processes below a process, each with its depth."""
+    children = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+    return [found for child in children for found in [(depth, child), *_descendants(child, depth + 1)]]
 
 
 def job_json(**changes: Any) -> dict[str, Any]:
@@ -182,6 +189,11 @@ class FakeWorld:
         except subprocess.TimeoutExpired:
             self.kill()
             raise AssertionError("the job did not end in time:\n" + "\n".join(self.log(host) for host in self.processes)) from None
+
+    def kill_rank(self, host: str) -> None:
+        """Kills the rank of a host: the innermost process below its driver that leads a session."""
+        leaders = [(depth, pid) for depth, pid in _descendants(self.processes[host].pid) if os.getsid(pid) == pid]
+        os.kill(max(leaders)[1], signal.SIGKILL)
 
     def kill(self) -> None:
         for process in self.processes.values():

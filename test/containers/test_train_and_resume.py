@@ -79,7 +79,7 @@ def test_killed_ranks_and_killed_hosts_continue_bit_for_bit(shards: Path, tmp_pa
     first.start(ONE_THREAD | with_gpus(tmp_path))
     first.wait_for("algo-1", '"event":"step","step":6', seconds=600)
     lose_gpu(first, "algo-2")
-    kill_rank(first, "algo-2")
+    first.kill_rank("algo-2")
     first.wait_for("algo-1", '"event":"step","step":10', seconds=600)
     os.killpg(first.processes["algo-3"].pid, signal.SIGKILL)
     # The host that was set aside leaves with the others.
@@ -109,21 +109,8 @@ def own_name() -> str:
     return f"test-{uuid.uuid4().hex[:12]}-a001"
 
 
-def kill_rank(world: FakeWorld, host: str) -> None:
-    """Kills the innermost process that leads a session."""
-    leaders = [pid for pid in descendants(world.processes[host].pid) if os.getsid(pid) == pid]
-    os.kill(leaders[0], signal.SIGKILL)
-
-
 def losses(output: str) -> dict[int, float]:
     return {event["step"]: event["loss"] for event in events(output, "step")}
-
-
-def descendants(pid: int) -> list[int]:
-    found = []
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        found += [*descendants(int(child)), int(child)]
-    return found
 
 
 def test_sigterm_saves_and_asks_to_be_tried_again(shards: Path, tmp_path: Path) -> None:
