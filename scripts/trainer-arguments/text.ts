@@ -18,6 +18,13 @@ from slipway_trainer.published_families import FAMILIES
 print(json.dumps(sorted({*PLAIN_FAMILIES, *FAMILIES})))
 `;
 
+const CONSTANTS = `
+import json
+from slipway_trainer.checkpoint.memory_plan import SHARE_OF_FREE
+from slipway_trainer.fetch.arguments import AT_ONCE
+print(json.dumps({"copiesShareOfMemory": SHARE_OF_FREE, "filesFetchedAtOnce": AT_ONCE}))
+`;
+
 const camelCase = (key: string) => key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 /** The text of lib/core/catalog/builtin-arguments.json. Needs python3, not PyTorch. */
@@ -35,6 +42,9 @@ export function builtinArguments(): string {
 
 /** The text of lib/core/catalog/model/imported-families.json: each `model_type` whose published weights the built-in trainer imports. */
 export const importedFamilies = (): string => `${JSON.stringify(JSON.parse(printed(FAMILIES)), null, 2)}\n`;
+
+/** The text of lib/core/catalog/trainer-constants.json: constants of the trainer by which runs are planned. */
+export const trainerConstants = (): string => `${JSON.stringify(JSON.parse(printed(CONSTANTS)), null, 2)}\n`;
 
 function printed(program: string): string {
   const env = { ...process.env, PYTHONPATH: TRAINER, PYTHONDONTWRITEBYTECODE: '1' };

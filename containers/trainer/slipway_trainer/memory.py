@@ -13,14 +13,12 @@ from slipway_trainer import progress
 from slipway_trainer.checkpoint.interval import History, auto_every_steps
 from slipway_trainer.checkpoint.memory_copies import EXCHANGE_TIMEOUT, MemoryCopies, MemorySaved
 from slipway_trainer.checkpoint.memory_file import HELD, OWN, MemoryFile, slot_bytes
-from slipway_trainer.checkpoint.memory_plan import MemoryPlan
+from slipway_trainer.checkpoint.memory_plan import SHARE_OF_FREE, MemoryPlan
 from slipway_trainer.checkpoint.memory_restore import MemoryRestore, Restored, gathered
 from slipway_trainer.checkpoint.partners import Partners
 from slipway_trainer.checkpoint.shared_state import places_of
 from slipway_trainer.world import World
 
-#: Share of the free memory that copies may use; data loading and the file cache need some as well.
-SHARE_OF_FREE = 0.8
 #: How often a copy is reported: with a copy after each step, the log would have two lines for each.
 REPORT_SECONDS = 60.0
 #: Fields of a record that are equal for all copies of an attempt.

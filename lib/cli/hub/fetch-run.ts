@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import { STANDING_PRICES } from '../../core/catalog/prices/standing-prices';
+import constants from '../../core/catalog/trainer-constants.json';
 import { textTable } from '../../core/config/formats/text-table';
 import { bytes as bytesText, duration, usd } from '../../report/page/format';
 import { pinnedText, type Repository, totalBytes } from './repository';
@@ -7,8 +8,6 @@ import { pinnedText, type Repository, totalBytes } from './repository';
 /** Bytes per second that are assumed from a hub to S3; parallel files reach more in a large region. */
 const ASSUMED_SPEED = 50e6;
 const INSTANCE_TYPE = 'ml.m5.xlarge';
-/** Files that the step transfers at the same time (slipway_trainer.fetch), each on the volume meanwhile. */
-const AT_ONCE = 4;
 /** Largest volume of an instance. */
 const MAX_VOLUME_GIB = 16_384;
 
@@ -60,12 +59,12 @@ export function fetchRunText(
       },
     ],
     [
-      'the volume holds four files at a time',
+      `the volume holds ${constants.filesFetchedAtOnce} files at a time`,
       {
         compute: {
           instanceType: INSTANCE_TYPE,
           instanceCount: 1,
-          volumeSizeGiB: Math.min(MAX_VOLUME_GIB, 30 + Math.ceil((AT_ONCE * largest) / 2 ** 30)),
+          volumeSizeGiB: Math.min(MAX_VOLUME_GIB, 30 + Math.ceil((constants.filesFetchedAtOnce * largest) / 2 ** 30)),
         },
       },
     ],

@@ -1,5 +1,6 @@
 import { findInstanceType } from '../catalog/instances/instances';
 import { modelParameters } from '../catalog/model/parameters';
+import constants from '../catalog/trainer-constants.json';
 import { hostCount, trainingGroupsOf, worldSize } from '../config/resolve-run';
 import type { MemoryCopies, RunSpec } from '../config/run-spec';
 import { fsdpLayout, usesFsdp1 } from './fsdp';
@@ -8,8 +9,6 @@ import { fsdpLayout, usesFsdp1 } from './fsdp';
 export const STATE_BYTES_PER_PARAMETER = 12;
 /** Each copy has two slots: while one is written, the other is complete. */
 const SLOTS = 2;
-/** Share of a host's memory that the copies may use; slipway_trainer/memory.py has the same share of the free memory. */
-const SHARE_OF_HOST = 0.8;
 
 const hostsOf = (run: RunSpec): number => hostCount(trainingGroupsOf(run));
 
@@ -48,6 +47,6 @@ export function copiesMemory(run: RunSpec, { copies }: MemoryCopies): CopiesMemo
   const replicas = run.distribution.library === 'ddp' ? worldSize(run) : (fsdpLayout(run)?.replicate ?? 1);
   const stateGiB = (modelParameters(run.model.architecture) * STATE_BYTES_PER_PARAMETER * replicas) / hosts / 2 ** 30;
   const isSent = copies === 2 && hosts > 1 && replicas === 1;
-  const availableGiB = Math.min(...types.map((gib) => gib ?? 0)) * SHARE_OF_HOST;
+  const availableGiB = Math.min(...types.map((gib) => gib ?? 0)) * constants.copiesShareOfMemory;
   return { stateGiB, gib: stateGiB * SLOTS * (isSent ? 2 : 1), availableGiB, isSent };
 }

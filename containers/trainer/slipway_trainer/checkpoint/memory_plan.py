@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+#: Share of the free memory of a host that copies may use; data loading and the file cache need some as well.
+SHARE_OF_FREE = 0.8
+
 
 @dataclass(frozen=True)
 class MemoryPlan:

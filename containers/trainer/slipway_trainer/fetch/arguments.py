@@ -2,6 +2,9 @@
 
 from slipway_trainer.options import Options, Text
 
+#: Files that are transferred at the same time; each is on the disk of this machine until it is stored.
+AT_ONCE = 4
+
 
 def options() -> Options:
     """The options of the fetch step."""

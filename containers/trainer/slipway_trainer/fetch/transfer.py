@@ -13,10 +13,9 @@ from urllib.parse import quote
 
 from slipway_trainer.checkpoint.store import Store, write_object
 from slipway_trainer.exits import TRY_AGAIN, TrainerError
+from slipway_trainer.fetch.arguments import AT_ONCE
 from slipway_trainer.fetch.repository import SOURCE_FILE, HubFile, Repository, Source, ask_hub
 
-#: Files that are transferred at the same time; each is on the disk of this machine until it is stored.
-AT_ONCE = 4
 _CHUNK = 8 << 20
 
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { builtinArguments, importedFamilies } from '../../../../scripts/trainer-arguments/text';
+import { builtinArguments, importedFamilies, trainerConstants } from '../../../../scripts/trainer-arguments/text';
 import { BASE, issuesOf } from '../../../support/runs';
 
 const BUILTIN = {
@@ -21,6 +21,11 @@ test('the arguments are those of the trainer: run `npm run trainer:arguments`', 
 test('the families are those whose weights the trainer imports: run `npm run trainer:arguments`', () => {
   const file = path.join(__dirname, '../../../../lib/core/catalog/model/imported-families.json');
   expect(readFileSync(file, 'utf8')).toBe(importedFamilies());
+});
+
+test('the constants are those of the trainer: run `npm run trainer:arguments`', () => {
+  const file = path.join(__dirname, '../../../../lib/core/catalog/trainer-constants.json');
+  expect(readFileSync(file, 'utf8')).toBe(trainerConstants());
 });
 
 test('an argument that the trainer does not know is refused, with the nearest ones', () => {
