@@ -34,6 +34,7 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   // The driver's own client (containers/driver/slipway_s3/client.py).
   'slipway_s3:put': ['s3:PutObject'],
   'slipway_s3:get': ['s3:GetObject'],
+  'slipway_s3:find': ['s3:GetObject'],
   'slipway_s3:size': ['s3:GetObject'],
   'slipway_s3:list': ['s3:ListBucket'],
   'slipway_s3:delete': ['s3:DeleteObject'],

@@ -135,7 +135,7 @@ function checkpointUses({ bucket, dataKey }: Places): Use[] {
   const object = `${bucket('checkpoints')}/${RUN}/step-20/shard-0`;
   const key = (...actions: string[]) => asks(actions, dataKey, S3_ENCRYPTION);
   return [
-    call('slipway_s3:get', ask('s3:GetObject', object), ...key('kms:Decrypt')),
+    call(['slipway_s3:get', 'slipway_s3:find'], ask('s3:GetObject', object), ...key('kms:Decrypt')),
     call('slipway_s3:size', ask('s3:GetObject', object)),
     call(
       'slipway_s3:list',
