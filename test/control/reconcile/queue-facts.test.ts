@@ -205,6 +205,12 @@ test('a team that may start nothing new holds back runs without an attempt alone
   expect(holdOf(admitted({ team: 'speech' }), holds)).toEqual({});
 });
 
+/** Pages of one run each. */
+const pagesOf = (runs: readonly RunRecord[]) =>
+  async function* (team: string) {
+    for (const run of runs) if (run.team === team) yield [run];
+  };
+
 test('a run waits for the run of an id, or for the newest other one of a name in its team', async () => {
   const runs = [
     admitted({ runId: 'me', name: 'base' }),
@@ -212,9 +218,9 @@ test('a run waits for the run of an id, or for the newest other one of a name in
     admitted({ runId: 'b1', name: 'base' }),
   ];
   world.store.find = async (id) => runs.find(({ runId }) => runId === id);
-  world.store.ofTeam = async (team) => (team === 'nlp' ? runs : []);
+  world.store.pagesOfTeam = pagesOf(runs.map((run) => ({ ...run, team: 'nlp' })));
   const found = await awaitedRuns(world.reconcile, [
-    admitted({ runId: 'me', after: ['b1', 'latest:base', 'gone', 'latest:gone'] }),
+    admitted({ runId: 'me', name: 'base', after: ['b1', 'latest:base', 'gone', 'latest:gone'] }),
   ]);
   expect([...(found.get('me') ?? [])].map(([wanted, run]) => [wanted, run?.runId])).toEqual([
     ['b1', 'b1'],
@@ -234,7 +240,7 @@ test('whatever runs wait for, each entry of `after` means the newest other run o
       const runs = all.map(({ after, ...run }, i) =>
         admitted({ ...run, runId: `r${i}`, after: after.map((name) => `latest:${name}`) }),
       );
-      world.store.ofTeam = async (team) => runs.filter((run) => run.team === team);
+      world.store.pagesOfTeam = pagesOf(runs);
       const found = await awaitedRuns(world.reconcile, runs);
       for (const { runId, team, after } of runs)
         for (const wanted of after) {
