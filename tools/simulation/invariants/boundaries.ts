@@ -100,10 +100,11 @@ export class UnknownTold extends Invariant {
     if (!isTold) this.break(`nobody was told for ${span(this.now - since)} of ${alert} of ${job.name}`);
   }
 
-  /** Of several faults of a call the first one takes effect. */
+  /** Whether every answer to a call fails or is lost. Of several faults of a call the first one takes effect. */
   private isDenied(call: string): boolean {
     const faults = this.callFaults(call, this.now, this.now);
-    return faults.find(({ key, nth }) => key === undefined && nth === undefined)?.error !== undefined;
+    const fault = faults.find(({ key, nth }) => key === undefined && nth === undefined);
+    return fault?.error !== undefined || fault?.answerLost === true;
   }
 
   private isNew(run: SimRun, job: SimJob): boolean {
