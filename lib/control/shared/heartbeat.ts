@@ -59,12 +59,13 @@ const beatSchema = z.object({
     .catch(null),
   stepsPerHour: number,
   usualStepsPerHour: number,
-  restarts: z.int().nonnegative().max(1e6).catch(0),
+  restarts: z.int().nonnegative().max(1e6).optional().catch(undefined),
   handOver: z.boolean().catch(false),
   setAside: z
     .array(z.object({ host: text(64), reason: text(200) }))
-    .catch([])
-    .transform((hosts) => hosts.slice(0, MAX_HOSTS)),
+    .transform((hosts) => hosts.slice(0, MAX_HOSTS))
+    .optional()
+    .catch(undefined),
   sparesLeft: z.int().nonnegative().max(1e6).nullable().catch(null),
   gpuUtilizationPercent: z.number().min(0).max(100).optional().catch(undefined),
   endedEarly: text(300).optional().catch(undefined),

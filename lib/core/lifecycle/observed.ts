@@ -30,7 +30,8 @@ export interface Heartbeat {
   phase: string;
   /** When the object was last written, by S3's clock. */
   writtenAt: EpochMs;
-  vitals?: Vitals;
+  /** Counts that are missing or malformed in it are absent, and replace nothing that is known. */
+  vitals?: Omit<Vitals, 'restarts'> & { restarts?: number };
   /** Most recent starts of the ranks; absent in heartbeats of older drivers. */
   starts?: StartTimes[];
 }

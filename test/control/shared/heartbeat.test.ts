@@ -1,6 +1,10 @@
 import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { beatReading, readHeartbeat } from '../../../lib/control/shared/heartbeat';
+import { nextProgress } from '../../../lib/core/lifecycle/health/hang';
+import { attempt } from '../../core/lifecycle/support/records';
+import { draws } from '../../support/draws';
 import { mockClient } from '../../support/mocked-clients';
 import { serviceError } from '../support/fake-sagemaker';
 
@@ -20,9 +24,7 @@ test('what an older driver leaves out, or a broken one garbles, is not known', (
       slowHost: null,
       stepsPerHour: null,
       usualStepsPerHour: null,
-      restarts: 0,
       handOver: false,
-      setAside: [],
       sparesLeft: null,
     },
   });
@@ -39,6 +41,20 @@ test('what an older driver leaves out, or a broken one garbles, is not known', (
   expect([0, 100].map((value) => beat({ gpuUtilizationPercent: value })?.vitals?.gpuUtilizationPercent)).toEqual([
     0, 100,
   ]);
+});
+
+test('whatever replaces a count of the driver, what was counted before stays known', () => {
+  const counts = { restarts: 2, setAside: [{ host: 'algo-2', reason: 'host' }] };
+  const before = nextProgress(attempt(), beat(counts), AT);
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.constantFrom('restarts', 'setAside'), (value, field) => {
+      const read = beatReading({ attempt: 1, step: 6, ...counts, [field]: value }, AT + 1).heartbeat;
+      const next = nextProgress(attempt({ progress: before }), read, AT + 1);
+      const isCount = field === 'restarts' ? Number.isInteger(value) && Number(value) >= 0 : Array.isArray(value);
+      if (!isCount) expect(next?.vitals).toMatchObject(counts);
+    }),
+    { numRuns: draws(200) },
+  );
 });
 
 test.each([undefined, null, 'text', {}, { attempt: 'x' }])('%j is no heartbeat', (facts) => {

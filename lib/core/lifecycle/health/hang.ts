@@ -1,6 +1,6 @@
 import type { Heartbeat } from '../observed';
 import type { PresentJob } from '../present-job';
-import type { Attempt, EpochMs, Progress, RunPolicy } from '../record';
+import type { Attempt, EpochMs, Progress, RunPolicy, Vitals } from '../record';
 import { mergeStarts } from './step-times';
 
 /** The watchdog of the control plane waits longer than the one in the container, so that the container's dumps are written first. */
@@ -29,6 +29,8 @@ export type HangVerdict =
   | { kind: 'suspected'; text: string }
   | { kind: 'hung'; text: string; maySee: boolean };
 
+type BeatVitals = NonNullable<Heartbeat['vitals']>;
+
 /** The latest sign of progress: a heartbeat of this attempt replaces the recorded one when step or phase changed. */
 export function nextProgress(attempt: Attempt, beat: Heartbeat | undefined, now: EpochMs): Progress | undefined {
   const before = attempt.progress;
@@ -40,10 +42,17 @@ export function nextProgress(attempt: Attempt, beat: Heartbeat | undefined, now:
     phase: beat.phase,
     beatAt: beat.writtenAt,
     movedAt: moved ? movedAt(before, beat, now) : before.movedAt,
-    ...(beat.vitals && { vitals: beat.vitals }),
+    ...(beat.vitals && { vitals: nextVitals(before?.vitals, beat.vitals) }),
     ...(beat.starts && mergeStarts(before, beat.starts)),
   };
 }
+
+/** What a heartbeat counts, or what is known of it from earlier ones. */
+const nextVitals = (before: Vitals | undefined, { restarts, setAside, ...now }: BeatVitals): Vitals => ({
+  ...now,
+  restarts: restarts ?? before?.restarts ?? 0,
+  setAside: setAside ?? before?.setAside ?? [],
+});
 
 /** When step or phase changed, by our clock. If the driver times its steps, it follows from the age of the newest step in the heartbeat. */
 function movedAt(before: Progress | undefined, { phase, writtenAt, starts = [] }: Heartbeat, now: EpochMs): EpochMs {
