@@ -259,6 +259,6 @@ function printPolicies(
   for (const command of answer.bootstrap) terminal.err(`# once: ${command}`);
   if (!answer.boundary)
     terminal.err(
-      '# if the account requires a boundary on every role, add --custom-permissions-boundary with the name of one that allows what the policies for CloudFormation allow',
+      '# if the account requires a boundary on every role, add --apply-permissions-boundary-to-all-roles --custom-permissions-boundary with the name of one that allows what the policies for CloudFormation allow',
     );
 }

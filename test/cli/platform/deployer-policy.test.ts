@@ -69,6 +69,11 @@ test('the bootstrap command names the policies, for each region, and sets no bou
   );
 });
 
+test('the text says how every role of the bootstrap stack gets the boundary that a company requires', async () => {
+  const { stderr } = await runCli('deployer-policy', path.join(folder, 'lab.yaml'));
+  expect(stderr).toContain('--apply-permissions-boundary-to-all-roles --custom-permissions-boundary');
+});
+
 test('roles are made with the boundary only, below the path and with the prefix', async () => {
   const { execution } = await answer();
   expect(execution.Statement.find(({ Sid }) => Sid === 'MakeRoles')).toMatchObject({
