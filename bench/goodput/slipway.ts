@@ -300,7 +300,7 @@ export class SlipwaySimulation {
       job: attempt && attempt.phase !== 'ended' ? this.describe() : { kind: 'not-asked' },
       heartbeat: this.beat(attempt),
       checkpoints: { kind: 'listed', committed: checkpoints, torn: [] },
-      rungsThatDoNotFit: [],
+      optionsThatDoNotFit: [],
       published: [],
     };
   }

@@ -30,7 +30,7 @@ export function startedRecord(constants: Constants, at: EpochMs): RunRecord {
         lossPolicy: 'stop',
         preemptible: false,
         checkpointIntervalSeconds: 1800,
-        ladder: [{ id: 'as-written', instances: [], usage: 'training', usdPerHour: null }],
+        capacityOptions: [{ id: 'as-written', instances: [], usage: 'training', usdPerHour: null }],
       },
     },
     at,

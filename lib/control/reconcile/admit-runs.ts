@@ -134,8 +134,8 @@ async function newest(deps: ReconcileDeps, listed: readonly RunRecord[], changed
 /** Whether the capacity that the run holds or waits for may differ from what the index shows. */
 export const mayHaveChanged = (run: RunRecord): boolean => isQueued(run) || run.policy.pendingSeconds !== undefined;
 
-async function letStart(deps: ReconcileDeps, run: RunRecord, now: number, rungId?: string): Promise<void> {
-  const { record, events } = admitRun(run, 'admitted by the queue', now, rungId);
+async function letStart(deps: ReconcileDeps, run: RunRecord, now: number, capacityOptionId?: string): Promise<void> {
+  const { record, events } = admitRun(run, 'admitted by the queue', now, capacityOptionId);
   if (!(await deps.store.save(record, run, events))) return;
   await announce(deps, run, record);
   await wake(deps, record);

@@ -73,10 +73,10 @@ export interface Observed {
    * it could not be determined.
    */
   startFrom?: Checkpoint | { missing: string } | { unreadable: string };
-  /** Ids of the rungs that the memory check rejects. */
-  rungsThatDoNotFit: string[];
-  /** Ids of the rungs that need more than the applied quota. @default none */
-  rungsAboveQuota?: string[];
+  /** Ids of the capacity options that the memory check rejects. */
+  optionsThatDoNotFit: string[];
+  /** Ids of the capacity options that need more than the applied quota. @default none */
+  optionsAboveQuota?: string[];
   /** What the service answered to the stop of this round: it was accepted, or the job is over already. @default - neither */
   stopAnswer?: 'accepted' | 'over';
   /** Ids of notices that were published in this round. */
@@ -87,6 +87,6 @@ export interface Observed {
 export const NOTHING_OBSERVED: Observed = {
   job: { kind: 'not-asked' },
   checkpoints: { kind: 'not-asked' },
-  rungsThatDoNotFit: [],
+  optionsThatDoNotFit: [],
   published: [],
 };

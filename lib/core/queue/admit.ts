@@ -25,7 +25,7 @@ export interface Place {
 /** The outcome of a pass: which runs start, and the places of the others. */
 export interface Admission {
   admitted: string[];
-  /** For runs that start with a smaller size than their first choice: the rung, by run id. */
+  /** For runs that start with a smaller size than their first choice: the capacity option, by run id. */
   sizes: Record<string, string>;
   waits: Place[];
 }
@@ -61,7 +61,7 @@ export function admit(input: QueueInput): Admission {
       take(used, size.run.needs);
       lines.take(size.run);
       result.admitted.push(run.runId);
-      if (size.rungId !== undefined) result.sizes[run.runId] = size.rungId;
+      if (size.capacityOptionId !== undefined) result.sizes[run.runId] = size.capacityOptionId;
       continue;
     }
     // An elastic run waits for its smallest size.
@@ -74,9 +74,9 @@ export function admit(input: QueueInput): Admission {
 }
 
 /** The run at each of its sizes, first choice first. */
-const sizesOf = ({ smaller = [], ...run }: QueuedRun): { run: QueuedRun; rungId?: string }[] => [
+const sizesOf = ({ smaller = [], ...run }: QueuedRun): { run: QueuedRun; capacityOptionId?: string }[] => [
   { run },
-  ...smaller.map(({ rungId, instances, needs }) => ({ run: { ...run, instances, needs }, rungId })),
+  ...smaller.map(({ capacityOptionId, instances, needs }) => ({ run: { ...run, instances, needs }, capacityOptionId })),
 ];
 
 /** Used and reserved instances by pool. */

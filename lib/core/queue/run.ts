@@ -18,8 +18,8 @@ export interface RunningRun {
 
 /** One size of an elastic run. */
 export interface QueueSize {
-  /** Rung of the run's ladder. */
-  rungId: string;
+  /** Id of one of the capacity options of the run. */
+  capacityOptionId: string;
   instances: number;
   needs: PoolNeeds;
 }

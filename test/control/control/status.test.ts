@@ -158,10 +158,10 @@ describe('what a run may have', () => {
   });
 });
 
-test('an attempt has the instances that the service chose, and none where its rung is gone', async () => {
+test('an attempt has the instances that the service chose, and none where its capacity option is gone', async () => {
   await written({}, { selected: { instanceType: 'ml.g5.xlarge', instanceCount: 3 } });
   expect((await listed())?.attempts[0]).toMatchObject({ instanceCount: 3, gpuHours: 0.25 });
-  await written({}, { selected: undefined, rungId: 'gone' });
+  await written({}, { selected: undefined, capacityOptionId: 'gone' });
   const [attempt] = (await listed())?.attempts ?? [];
   expect(attempt).not.toHaveProperty('instanceCount');
   expect(attempt).not.toHaveProperty('gpuHours');

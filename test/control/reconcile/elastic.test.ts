@@ -47,7 +47,7 @@ test('the next attempt has more instances once others have gone, and nobody else
   await world.tick();
   world.end(nameOf(other), 'Completed');
   await world.tick();
-  expect((await world.store.find(runId))?.roomFor).toMatchObject({ rungId: 'as-written' });
+  expect((await world.store.find(runId))?.roomFor).toMatchObject({ capacityOptionId: 'as-written' });
   world.commit(runId, 10);
   world.end(nameOf(runId), 'Failed', 'InternalServerError: x');
   await world.tick();

@@ -145,7 +145,7 @@ describe('who may be asked to leave', () => {
 
 describe('room that is kept', () => {
   const RESIZED = { why: 'resized' as const, at: T0, text: '' };
-  const room = { rungId: 'as-written', since: T0 };
+  const room = { capacityOptionId: 'as-written', since: T0 };
 
   test('is taken once the job was asked to leave for it', () => {
     const left = (changes: Partial<RunRecord>) => hasLeft(running(changes));
@@ -156,15 +156,15 @@ describe('room that is kept', () => {
   });
 
   test('changes where there is more or none of it any more', () => {
-    const rung = (id: string) => ({
+    const option = (id: string) => ({
       id,
       instances: [{ instanceType: 'a', instanceCount: id === 'as-written' ? 4 : 2 }],
       usage: 'training' as const,
       usdPerHour: 1,
     });
-    const elastic = policy({ pendingSeconds: 7200, ladder: [rung('as-written'), rung('as-written@2')] });
+    const elastic = policy({ pendingSeconds: 7200, capacityOptions: [option('as-written'), option('as-written@2')] });
     const run = (changes: Partial<RunRecord> = {}) =>
-      running({ runId: 'r', policy: elastic, rungId: 'as-written@2', ...changes });
+      running({ runId: 'r', policy: elastic, capacityOptionId: 'as-written@2', ...changes });
     const sized = (needed: number) => [{ ...need(TYPE), needed }];
     const needs = new RunNeeds(
       new Map([
@@ -189,7 +189,7 @@ describe('room that is kept', () => {
         { admitted: [], sizes: {}, waits: [] },
         [holder],
         needs,
-      ).map(({ rungId }) => rungId);
+      ).map(({ capacityOptionId }) => capacityOptionId);
     expect(changes(run(), 4)).toEqual(['as-written']);
     expect(changes(run(), 3)).toEqual([]);
     expect(changes(run({ roomFor: room }), 4)).toEqual([]);
@@ -275,6 +275,6 @@ describe('needs of runs', () => {
   });
 
   test('of a size that the memory does not hold are none', () => {
-    expect(needs.sizes(run, ['a', 'b', 'c']).map(({ rungId }) => rungId)).toEqual(['a']);
+    expect(needs.sizes(run, ['a', 'b', 'c']).map(({ capacityOptionId }) => capacityOptionId)).toEqual(['a']);
   });
 });

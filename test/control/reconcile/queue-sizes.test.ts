@@ -59,13 +59,13 @@ describe('what runs need', () => {
     const all = { [QUOTA]: 2, ...held };
     expect(needs.of({ ...run, attempt: undefined })).toEqual(all);
     const selected = { instanceType: 'ml.m5.2xlarge', instanceCount: 2 };
-    const live = attempt({ phase: 'created', rungId: run.rungId, selected });
+    const live = attempt({ phase: 'created', capacityOptionId: run.capacityOptionId, selected });
     const chosen = { ...run, admitted: true, attempt: live };
     expect(needs.of(chosen)).toEqual(held);
     // Neither a run that waits again nor another attempt or size holds what the last one had.
     expect(needs.of({ ...chosen, admitted: false })).toEqual(all);
     expect(needs.of({ ...chosen, attempt: { ...live, phase: 'intent' } })).toEqual(all);
-    expect(needs.of({ ...chosen, attempt: { ...live, rungId: 'other' } })).toEqual(all);
+    expect(needs.of({ ...chosen, attempt: { ...live, capacityOptionId: 'other' } })).toEqual(all);
   });
 
   test('is that of pools of instances alone, and the same object while the instances are the same', async () => {
@@ -75,16 +75,16 @@ describe('what runs need', () => {
     expect(needs.of(run)).toBe(needs.of(run));
   });
 
-  test('of an elastic run is that of every size of its capacity, and of one on a rung that is new read again', async () => {
+  test('of an elastic run is that of every size of its capacity, and of one on a capacity option that is new read again', async () => {
     const run = await recordOf(RUN_FILE.replace('instanceCount: 2', 'instanceCount: { min: 1, max: 4 }'));
     const needs = await needsOf(world.reconcile, [run]);
-    const sizes = needs.sizes(run, [...run.policy.ladder.map(({ id }) => id), 'gone']);
+    const sizes = needs.sizes(run, [...run.policy.capacityOptions.map(({ id }) => id), 'gone']);
     expect(sizes.map(({ instances }) => instances)).toEqual([4, 2, 1]);
     expect(sizes[0]?.needs).toMatchObject({ [QUOTA]: 4, [ENVIRONMENT_POOL]: 4 });
     expect(needs.sizes(running({ runId: 'unknown' }), ['as-written'])).toEqual([]);
     const read = reads();
     await needsOf(world.reconcile, [
-      { ...run, policy: { ...run.policy, pendingSeconds: undefined }, rungId: 'gone' },
+      { ...run, policy: { ...run.policy, pendingSeconds: undefined }, capacityOptionId: 'gone' },
     ]).catch(() => undefined);
     expect(read).toEqual([run.runId]);
   });
@@ -101,16 +101,21 @@ describe('what runs need', () => {
 });
 
 describe('room of elastic runs', () => {
-  const rung = (id: string, instanceCount: number) => ({
+  const option = (id: string, instanceCount: number) => ({
     id,
     instances: [{ instanceType: 'a', instanceCount }],
     usage: 'training' as const,
     usdPerHour: 1,
   });
-  const ladder = [rung('as-written', 4), rung('as-written@2', 2)];
+  const capacityOptions = [option('as-written', 4), option('as-written@2', 2)];
   const elastic = (runId: string, changes: Partial<RunRecord> = {}) =>
-    running({ runId, policy: policy({ pendingSeconds: 7200, ladder }), rungId: 'as-written@2', ...changes });
-  const room = { rungId: 'as-written', since: T0 };
+    running({
+      runId,
+      policy: policy({ pendingSeconds: 7200, capacityOptions }),
+      capacityOptionId: 'as-written@2',
+      ...changes,
+    });
+  const room = { capacityOptionId: 'as-written', since: T0 };
   const need = (needed: number): QuotaNeed[] => [
     { name: 'pool', needed, unit: 'instances', kind: 'pool', wantedBy: '' } as never,
   ];
@@ -131,10 +136,9 @@ describe('room of elastic runs', () => {
     const running = holding.map(({ runId, team }) => ({ runId, team, instances: 2, needs: { pool: 2 } }));
     const pools = { pool: { limit, usedByOthers: 0, name: 'pool' } };
     const input = { waiting: [], running, pools, shares: {}, now: T0 };
-    return roomChanges(input, { admitted: [], sizes: {}, waits: [] }, holding, needs).map(({ run, rungId }) => [
-      run.runId,
-      rungId,
-    ]);
+    return roomChanges(input, { admitted: [], sizes: {}, waits: [] }, holding, needs).map(
+      ({ run, capacityOptionId }) => [run.runId, capacityOptionId],
+    );
   };
   const saves = () => {
     const saved: { record: RunRecord; version: number; events: readonly object[] }[] = [];
@@ -158,7 +162,7 @@ describe('room of elastic runs', () => {
   });
 
   test('goes to no run that cannot grow: one with all of its instances, or without sizes', () => {
-    expect(changes(20, elastic('whole', { rungId: 'as-written' }))).toEqual([]);
+    expect(changes(20, elastic('whole', { capacityOptionId: 'as-written' }))).toEqual([]);
     expect(changes(20, running({ runId: 'plain' }))).toEqual([]);
   });
 
@@ -167,20 +171,20 @@ describe('room of elastic runs', () => {
     const [had, none] = [elastic('had', { roomFor: room, version: 7 }), elastic('none')];
     expect(
       await takeRoomBack(world.reconcile, [
-        { run: none, rungId: 'as-written' },
-        { run: had, rungId: undefined },
+        { run: none, capacityOptionId: 'as-written' },
+        { run: had, capacityOptionId: undefined },
       ]),
     ).toBe(true);
     expect(saved).toEqual([{ record: { ...had, roomFor: undefined, version: 8 }, version: 7, events: [] }]);
-    await takeRoomBack(world.reconcile, [{ run: had, rungId: 'as-written@2' }]);
-    expect(saved[1]?.record.roomFor).toEqual({ rungId: 'as-written@2', since: START });
+    await takeRoomBack(world.reconcile, [{ run: had, capacityOptionId: 'as-written@2' }]);
+    expect(saved[1]?.record.roomFor).toEqual({ capacityOptionId: 'as-written@2', since: START });
   });
 
   test('that a run has moved on from ends the pass', async () => {
     const { saved, lose } = saves();
     lose();
     const had = elastic('had', { roomFor: room });
-    expect(await takeRoomBack(world.reconcile, [{ run: had, rungId: undefined }])).toBe(false);
+    expect(await takeRoomBack(world.reconcile, [{ run: had, capacityOptionId: undefined }])).toBe(false);
     expect(await takeRoomBack(world.reconcile, [])).toBe(true);
     expect(saved).toEqual([]);
   });
@@ -189,14 +193,14 @@ describe('room of elastic runs', () => {
     const { saved } = saves();
     const run = elastic('new', { version: 3 });
     await keepRoom(world.reconcile, [
-      { run, rungId: 'as-written' },
-      { run: elastic('none'), rungId: undefined },
-      { run: elastic('had', { roomFor: room }), rungId: 'as-written' },
+      { run, capacityOptionId: 'as-written' },
+      { run: elastic('none'), capacityOptionId: undefined },
+      { run: elastic('had', { roomFor: room }), capacityOptionId: 'as-written' },
     ]);
     const text = 'room for as-written is kept for the next attempt';
     expect(saved).toEqual([
       {
-        record: { ...run, roomFor: { rungId: 'as-written', since: START }, version: 4 },
+        record: { ...run, roomFor: { capacityOptionId: 'as-written', since: START }, version: 4 },
         version: 3,
         events: [{ at: START, what: 'room-kept', text, evidence: { rung: 'as-written' } }],
       },
@@ -208,10 +212,10 @@ describe('room of elastic runs', () => {
     const progress = { step: 100, at: START, vitals: { stepsPerHour: 10 } };
     const began = START - 2 * 3_600_000;
     const run = elastic('slow', {
-      policy: policy({ pendingSeconds: 7200, ladder, totalSteps: 1000 }),
-      roomFor: { rungId: 'as-written', since: began },
+      policy: policy({ pendingSeconds: 7200, capacityOptions, totalSteps: 1000 }),
+      roomFor: { capacityOptionId: 'as-written', since: began },
       attempt: attempt({
-        rungId: 'as-written@2',
+        capacityOptionId: 'as-written@2',
         trainingSince: began,
         acceptedAt: began,
         progress: progress as never,
@@ -223,14 +227,14 @@ describe('room of elastic runs', () => {
       at: START,
       text: 'asked to save and go on with 4 instances instead of 2: about 45 h less',
     });
-    await growNow(world.reconcile, [run], [{ run, rungId: 'as-written' }]);
+    await growNow(world.reconcile, [run], [{ run, capacityOptionId: 'as-written' }]);
     expect(saved).toHaveLength(1);
   });
 
   test('that has just changed is not used in the same pass, nor where it does not pay', async () => {
     const { saved } = saves();
     const had = elastic('had', { roomFor: room });
-    await growNow(world.reconcile, [had, elastic('none')], [{ run: had, rungId: undefined }]);
+    await growNow(world.reconcile, [had, elastic('none')], [{ run: had, capacityOptionId: undefined }]);
     await growNow(world.reconcile, [elastic('none')], []);
     expect(saved).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import { fitsMemory } from '../../../lib/core/admission';
 import { hostCount, requestedAlternativesOf, requestedGroupsOf } from '../../../lib/core/config/resolve-run';
 import { monthOf } from '../../../lib/core/lifecycle/accounting/month-spend';
-import { runOnRung, sizesToAsk } from '../../../lib/core/lifecycle/ladder';
+import { runWithCapacityOption, sizesToAsk } from '../../../lib/core/lifecycle/capacity-options';
 import type { SimMs } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';
 import { isLive, type Shape, shapeCount } from '../job/job';
@@ -30,7 +30,7 @@ export class WaitingRuns {
   private readonly roomSince = new Map<SimRun, SimMs>();
   private readonly needs = new Map<string, ReadonlyMap<string, number>>();
 
-  /** Whether each size fits into memory, by run and rung. */
+  /** Whether each size fits into memory, by run and capacity option. */
   private readonly fitting = new Map<string, boolean>();
   private seen: Snapshot | undefined;
   private waiting: readonly SimRun[] = [];
@@ -122,11 +122,11 @@ export class WaitingRuns {
 
   /** Instances that it requests, by pool. Each instance type that it may get counts. */
   needsOf(run: SimRun): ReadonlyMap<string, number> {
-    const rung = this.rungOf(run);
-    const key = `${run.id}/${rung}`;
+    const option = this.optionOf(run);
+    const key = `${run.id}/${option}`;
     const known = this.needs.get(key);
     if (known) return known;
-    const needs = this.countNeeds(run, rung);
+    const needs = this.countNeeds(run, option);
     this.needs.set(key, needs);
     return needs;
   }
@@ -188,21 +188,22 @@ export class WaitingRuns {
     return this.waiting;
   }
 
-  /** The requested rung: for an elastic run that the queue has not admitted, the smallest size that its model fits. */
-  private rungOf(run: SimRun): string {
+  /** The requested capacity option: for an elastic run that the queue has not admitted, the smallest size that its model fits. */
+  private optionOf(run: SimRun): string {
     const { record } = run;
     if (!record) return '';
-    if (record.admitted) return record.rungId;
+    if (record.admitted) return record.capacityOptionId;
     return (
-      sizesToAsk(record).findLast(({ id }) => id === record.rungId || this.hasMemory(run, id))?.id ?? record.rungId
+      sizesToAsk(record).findLast(({ id }) => id === record.capacityOptionId || this.hasMemory(run, id))?.id ??
+      record.capacityOptionId
     );
   }
 
-  private hasMemory({ id, truth }: SimRun, rung: string): boolean {
-    const key = `${id}/${rung}`;
+  private hasMemory({ id, truth }: SimRun, option: string): boolean {
+    const key = `${id}/${option}`;
     const known = this.fitting.get(key);
     if (known !== undefined || !truth) return known ?? true;
-    const fits = fitsMemory(runOnRung(truth.spec, rung), this.world.scenario.environment.region);
+    const fits = fitsMemory(runWithCapacityOption(truth.spec, option), this.world.scenario.environment.region);
     this.fitting.set(key, fits);
     return fits;
   }
@@ -236,9 +237,9 @@ export class WaitingRuns {
     return jobs.reduce((usd, job) => usd + prices.billedUsd(job, clock.now), 0) >= 0.98 * budget;
   }
 
-  private countNeeds({ truth }: SimRun, rung: string): Map<string, number> {
+  private countNeeds({ truth }: SimRun, option: string): Map<string, number> {
     if (!truth) return new Map();
-    const { compute, kind } = runOnRung(truth.spec, rung);
+    const { compute, kind } = runWithCapacityOption(truth.spec, option);
     const pool = kind === 'processing' ? 'processing' : compute.capacity === 'spot' ? 'spot' : 'training';
     const shapeOf = (g: { instanceType: string; instanceCount: number }): Shape => ({
       instanceType: g.instanceType,

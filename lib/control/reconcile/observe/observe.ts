@@ -19,8 +19,8 @@ import type { ReconcileDeps } from '../deps';
 import { listCheckpoints } from './checkpoints';
 import { describeJob, isLiveJob } from './describe';
 import { findStart } from './find-start';
-import { choosesRung, rungsThatCannotStart } from './rungs';
 import { isLocated, jobFilesOf, ownFolders, type Subject, type WholeRun } from './subject';
+import { choosesOption, optionsThatCannotStart } from './usable-options';
 
 /** Results of an earlier round of the same invocation. */
 export type EffectResults = Pick<Observed, 'create' | 'published' | 'stopAnswer'>;
@@ -44,7 +44,11 @@ export async function observe(
     (attempt && !isAccepted(results) ? await describeJob(deps.sagemaker, record, attempt) : nothing.job);
   const isLive = isLiveJob(job);
   const launches = mayLaunch(record, attempt);
-  const choosesOne = choosesRung(record, launches, attempt?.phase === 'intent' || (job.kind === 'present' && !isLive));
+  const choosesOne = choosesOption(
+    record,
+    launches,
+    attempt?.phase === 'intent' || (job.kind === 'present' && !isLive),
+  );
   const files = attempt?.files;
   if (files && (isLive || job.kind === 'unreadable'))
     return { ...nothing, job, ...(await observeJob(deps, record, job, files)) };
@@ -53,13 +57,13 @@ export async function observe(
   // A stop needs nothing but the job's name.
   if (!whole)
     return attempt && { ...nothing, job, checkpoints: { kind: 'unreadable', error: 'the intent of the run' } };
-  const [seen, startFrom, rungs, pool] = await Promise.all([
+  const [seen, startFrom, options, pool] = await Promise.all([
     observeFiles(deps, whole, job),
     launches && isLocated(whole) ? findStart(deps, whole) : undefined,
-    choosesOne ? rungsThatCannotStart(deps, whole) : undefined,
+    choosesOne ? optionsThatCannotStart(deps, whole) : undefined,
     launches ? observePools(deps, record) : {},
   ]);
-  return { ...nothing, job, ...seen, startFrom, ...rungs, ...pool };
+  return { ...nothing, job, ...seen, startFrom, ...options, ...pool };
 }
 
 async function wholeIfReadable(subject: Subject): Promise<WholeRun | undefined> {

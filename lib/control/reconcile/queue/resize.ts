@@ -1,4 +1,4 @@
-import { growthPays, largerRungs, mayGrow } from '../../../core/lifecycle/phases/grow';
+import { growthPays, largerOptionIds, mayGrow } from '../../../core/lifecycle/phases/grow';
 import type { RunRecord } from '../../../core/lifecycle/record';
 import type { Admission, QueueInput } from '../../../core/queue/admit';
 import { chooseGrowth } from '../../../core/queue/grow';
@@ -12,7 +12,7 @@ import type { RunNeeds } from './run-needs';
 export interface RoomChange {
   run: RunRecord;
   /** undefined: no room is reserved any more. */
-  rungId: string | undefined;
+  capacityOptionId: string | undefined;
 }
 
 /** Which running elastic runs get room for more instances, and which lose it because other runs wait. */
@@ -25,11 +25,11 @@ export function roomChanges(
   const growing = holding
     .filter((run) => mayGrow(run, input.now) && !hasLeft(run))
     .sort((a, b) => a.queuedAt - b.queuedAt)
-    .map((run) => ({ run: runningRun(run, needs.of(run)), larger: needs.sizes(run, largerRungs(run)) }));
+    .map((run) => ({ run: runningRun(run, needs.of(run)), larger: needs.sizes(run, largerOptionIds(run)) }));
   const found = chooseGrowth(input, admission, growing);
   return holding.flatMap((run) => {
-    const rungId = found.get(run.runId);
-    return hasLeft(run) || rungId === run.roomFor?.rungId ? [] : [{ run, rungId }];
+    const capacityOptionId = found.get(run.runId);
+    return hasLeft(run) || capacityOptionId === run.roomFor?.capacityOptionId ? [] : [{ run, capacityOptionId }];
   });
 }
 
@@ -43,8 +43,8 @@ export const hasLeft = ({ attempt, roomFor }: RunRecord): boolean =>
  */
 export async function takeRoomBack(deps: ReconcileDeps, changes: readonly RoomChange[]): Promise<boolean> {
   const since = deps.now().getTime();
-  for (const { run, rungId } of changes.filter((change) => change.run.roomFor !== undefined)) {
-    const roomFor = rungId === undefined ? undefined : { rungId, since };
+  for (const { run, capacityOptionId } of changes.filter((change) => change.run.roomFor !== undefined)) {
+    const roomFor = capacityOptionId === undefined ? undefined : { capacityOptionId, since };
     const saved = await isolateFailure(deps, run, () =>
       deps.store.save({ ...run, roomFor, version: run.version + 1 }, run, []),
     );
@@ -56,12 +56,12 @@ export async function takeRoomBack(deps: ReconcileDeps, changes: readonly RoomCh
 /** Stores new reservations. A write that loses a race is made by the next pass. */
 export async function keepRoom(deps: ReconcileDeps, changes: readonly RoomChange[]): Promise<void> {
   const since = deps.now().getTime();
-  for (const { run, rungId } of changes) {
-    if (rungId === undefined || run.roomFor !== undefined) continue;
-    const text = `room for ${rungId} is kept for the next attempt`;
-    const events = [{ at: since, what: 'room-kept', text, evidence: { rung: rungId } }];
+  for (const { run, capacityOptionId } of changes) {
+    if (capacityOptionId === undefined || run.roomFor !== undefined) continue;
+    const text = `room for ${capacityOptionId} is kept for the next attempt`;
+    const events = [{ at: since, what: 'room-kept', text, evidence: { rung: capacityOptionId } }];
     await isolateFailure(deps, run, () =>
-      deps.store.save({ ...run, roomFor: { rungId, since }, version: run.version + 1 }, run, events),
+      deps.store.save({ ...run, roomFor: { capacityOptionId, since }, version: run.version + 1 }, run, events),
     );
   }
 }

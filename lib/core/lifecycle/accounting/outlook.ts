@@ -1,5 +1,5 @@
 import { HALF_OF_80 } from '../../config/normal';
-import { instancesOn } from '../ladder';
+import { instancesOn } from '../capacity-options';
 import type { Ledger } from '../ledger';
 import { type EpochMs, isOver, type RunRecord } from '../record';
 import { type FleetRun, failureBelief } from './fleet-rate';
@@ -80,7 +80,7 @@ function hoursAStep(made: number, { seconds }: Ledger): number | undefined {
 function failures(record: RunRecord, { ledger, interruptions, fleet = [] }: Seen) {
   const { attempt } = record;
   const { seconds } = ledger;
-  const hosts = Math.max(1, attempt ? instancesOn(record, attempt.rungId) : 1);
+  const hosts = Math.max(1, attempt ? instancesOn(record, attempt.capacityOptionId) : 1);
   const belief = failureBelief(fleet);
   const trainedHours = (seconds.step + seconds.save + seconds.eval + seconds.lost) / 3600;
   const shape = interruptions + belief.shape;

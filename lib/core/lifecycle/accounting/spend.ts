@@ -1,5 +1,5 @@
 import { TICK_SECONDS } from '../../contracts/launcher';
-import { rungWithId } from '../ladder';
+import { findCapacityOption } from '../capacity-options';
 import type { JobObservation } from '../observed';
 import type { PresentJob } from '../present-job';
 import type { Attempt, EpochMs, RunRecord, WarmPool } from '../record';
@@ -21,21 +21,24 @@ const LEAD_SECONDS = TICK_SECONDS + STOP_MS / 1000;
  */
 export const SPOT_SHARE = 0.4;
 
-/** USD per hour of the attempt's cluster: that of the rung, or of the alternative that the service chose. */
-function rateOf(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>): number | null {
-  const rung = rungWithId(record, attempt.rungId);
+/** USD per hour of the attempt's cluster: that of the capacity option, or of the alternative that the service chose. */
+function rateOf(record: RunRecord, attempt: Pick<Attempt, 'capacityOptionId' | 'selected'>): number | null {
+  const option = findCapacityOption(record, attempt.capacityOptionId);
   const { selected } = attempt;
-  const chosen = selected && rung?.alternatives?.find((a) => a.instanceType === selected.instanceType);
-  return (chosen ? chosen.usdPerHour : rung?.usdPerHour) ?? null;
+  const chosen = selected && option?.alternatives?.find((a) => a.instanceType === selected.instanceType);
+  return (chosen ? chosen.usdPerHour : option?.usdPerHour) ?? null;
 }
 
 /** The same before the service reports billed time: for spot this is an estimate, learned from the run's own ended attempts. */
-export function expectedRate(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>): number | null {
+export function expectedRate(
+  record: RunRecord,
+  attempt: Pick<Attempt, 'capacityOptionId' | 'selected'>,
+): number | null {
   const rate = rateOf(record, attempt);
-  const rung = rungWithId(record, attempt.rungId);
-  if (rate === null || rung?.usage !== 'spot') return rate;
+  const option = findCapacityOption(record, attempt.capacityOptionId);
+  if (rate === null || option?.usage !== 'spot') return rate;
   if (record.spotShare !== undefined) return rate * record.spotShare;
-  return rung.expectedUsdPerHour ?? rate * SPOT_SHARE;
+  return option.expectedUsdPerHour ?? rate * SPOT_SHARE;
 }
 
 /**
@@ -102,7 +105,7 @@ export function billedShare(
   billableSeconds: number | undefined,
 ): number | undefined {
   const trained = trainedMs(attempt, endedAt) / 1000;
-  const isSpot = rungWithId(record, attempt.rungId)?.usage === 'spot';
+  const isSpot = findCapacityOption(record, attempt.capacityOptionId)?.usage === 'spot';
   if (!isSpot || billableSeconds === undefined || trained < 600) return record.spotShare;
   return Math.min(1, billableSeconds / trained);
 }
@@ -208,7 +211,7 @@ export function judgeSpend(record: RunRecord, attempt: Attempt, newCommit: boole
 }
 
 /** Cost of the warm pool that the job of the attempt will leave, USD; 0 without one, or without a price. */
-function futurePoolUsd(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>): number {
+function futurePoolUsd(record: RunRecord, attempt: Pick<Attempt, 'capacityOptionId' | 'selected'>): number {
   return ((rateOf(record, attempt) ?? 0) * record.policy.keepAliveSeconds) / 3600;
 }
 
@@ -231,12 +234,12 @@ export function projectedUsd(record: RunRecord, attempt: Attempt, now: EpochMs):
 }
 
 /** Why no further attempt may start; undefined when the cap still covers one checkpoint interval and the warm pool after it. */
-export function spendRefusal(record: RunRecord, rungId: string, now: EpochMs): string | undefined {
+export function spendRefusal(record: RunRecord, capacityOptionId: string, now: EpochMs): string | undefined {
   const cap = record.policy.maxCostUsd;
-  const rate = expectedRate(record, { rungId });
+  const rate = expectedRate(record, { capacityOptionId });
   const soFar = endedUsd(record, now);
   if (cap === null || rate === null || soFar === null) return undefined;
-  const least = (rate * record.policy.checkpointIntervalSeconds) / 3600 + futurePoolUsd(record, { rungId });
+  const least = (rate * record.policy.checkpointIntervalSeconds) / 3600 + futurePoolUsd(record, { capacityOptionId });
   if (soFar + least <= cap) return undefined;
   return `spent ${dollars(soFar)} of ${capText(record)}; another attempt would not reach a checkpoint within it`;
 }

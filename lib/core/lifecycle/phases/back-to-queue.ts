@@ -1,5 +1,5 @@
 import { type Move, move } from '../action';
-import { largestRung } from '../ladder';
+import { largestOptionId } from '../capacity-options';
 import type { Attempt, EpochMs, Notice, RunRecord } from '../record';
 import { dayOf, event, notice } from '../timeline';
 
@@ -17,7 +17,7 @@ const queuedAgain = (record: RunRecord, reason: string, now: EpochMs): Partial<R
   admitted: false,
   preemptedAt: now,
   reason,
-  rungId: largestRung(record),
+  capacityOptionId: largestOptionId(record),
   roomFor: undefined,
 });
 
@@ -26,10 +26,10 @@ export function backToQueue(record: RunRecord, attempt: Attempt, next: Move, now
   if (next.changes.state !== 'resuming') return next;
   if (attempt.handOver?.why === 'preempted') return afterPreemption(record, attempt, next, now);
   if (record.admitted) return next;
-  const { reason = '', rungId = largestRung(record) } = next.changes;
+  const { reason = '', capacityOptionId = largestOptionId(record) } = next.changes;
   return {
     ...next,
-    changes: { ...next.changes, ...queuedAgain(record, reason, now), rungId },
+    changes: { ...next.changes, ...queuedAgain(record, reason, now), capacityOptionId },
     events: [...next.events, event(now, 'room-returned', reason, { queuedAt: record.queuedAt })],
   };
 }

@@ -1,11 +1,11 @@
 import { addUsd, attemptCostUsd, billedShare, leftPool } from '../accounting/spend';
 import { changeAttempt, type Evidence, type Move, move } from '../action';
 import { capacityCame, type Judgement, judge } from '../budgets';
+import { optionAfterCapacityFailure, unusableOptionIds } from '../capacity-options';
 import { classify, type Verdict } from '../classify';
 import { goneAttempt, goneSince } from '../health/gone';
 import { nextProgress } from '../health/hang';
 import { stepEvents, stepsOf, unseenSteps } from '../health/step-times';
-import { rungAfterCapacityFailure, unusableRungs } from '../ladder';
 import type { Observed } from '../observed';
 import type { PresentJob } from '../present-job';
 import { type Attempt, type Checkpoint, checkpointKey, type EpochMs, type Notice, type RunRecord } from '../record';
@@ -240,15 +240,15 @@ function noProgress({ record, attempt, now }: Situation, alert: string | undefin
   return [notice(record, now, { alert: 'no-progress', about: attempt.jobName, text, runbook: 'no-progress' })];
 }
 
-/** Switches to the next rung; an elastic run records when a size found no instances. */
+/** Switches to the next capacity option; an elastic run records when a size found no instances. */
 const afterNoCapacity = ({ record, observed, now }: Situation): Partial<RunRecord> => ({
-  rungId: rungAfterCapacityFailure(record, unusableRungs(observed)),
+  capacityOptionId: optionAfterCapacityFailure(record, unusableOptionIds(observed)),
   ...(record.policy.pendingSeconds !== undefined && { sizeFailedAt: now, roomFor: undefined }),
 });
 
 /** The next attempt uses the room that the queue reserves for it. */
 const largerNow = ({ roomFor }: RunRecord): Partial<RunRecord> =>
-  roomFor ? { rungId: roomFor.rungId, roomFor: undefined } : {};
+  roomFor ? { capacityOptionId: roomFor.capacityOptionId, roomFor: undefined } : {};
 
 /** Whether a usable checkpoint remains besides the one that could not be read. */
 function hasOlder(record: RunRecord, { checkpoints }: Observed, blamed: Checkpoint): boolean {

@@ -2,8 +2,8 @@ import { jobName } from '../../contracts/job-name';
 import { spendRefusal } from '../accounting/spend';
 import { changeAttempt, type Effect, type Move, move, NO_MOVE } from '../action';
 import { CLASS_POLICY, judge } from '../budgets';
+import { optionAfterCapacityFailure, unusableOptionIds } from '../capacity-options';
 import { STILL_WRITES, writesStill } from '../health/gone';
-import { rungAfterCapacityFailure, unusableRungs } from '../ladder';
 import type { CreateOutcome, Observed } from '../observed';
 import { type Attempt, type Checkpoint, type EpochMs, isWaiting, type RunRecord } from '../record';
 import { chooseResume } from '../resuming/resume';
@@ -30,12 +30,12 @@ const AGAIN_PAUSE_MS = 2000;
 const CREATES_ALARM = 10;
 const CREATES_ALARM_MS = 3_600_000;
 
-/** Prepares a new attempt: its number, name, rung and checkpoint are stored before anything is created. */
+/** Prepares a new attempt: its number, name, capacity option and checkpoint are stored before anything is created. */
 export function intendAttempt(record: RunRecord, observed: Observed, now: EpochMs): Move {
-  const refusal = spendRefusal(record, record.rungId, now);
+  const refusal = spendRefusal(record, record.capacityOptionId, now);
   if (refusal) return failRun(record, now, { why: refusal, runbook: 'spend' });
-  if (observed.rungsThatDoNotFit.includes(record.rungId)) {
-    return failRun(record, now, { why: `the memory check refuses ${record.rungId}`, runbook: 'memory' });
+  if (observed.optionsThatDoNotFit.includes(record.capacityOptionId)) {
+    return failRun(record, now, { why: `the memory check refuses ${record.capacityOptionId}`, runbook: 'memory' });
   }
   const choice = chooseResume(record, observed);
   if (choice.kind === 'refuse') return failRun(record, now, { why: choice.why, runbook: 'checkpoint' });
@@ -56,7 +56,7 @@ export function intendAttempt(record: RunRecord, observed: Observed, now: EpochM
       event(now, 'attempt-intended', `attempt ${number} will start ${from} as ${attempt.jobName}`, {
         resumeFrom,
         passedOver,
-        rung: attempt.rungId,
+        rung: attempt.capacityOptionId,
       }),
     ],
     effects: [createEffect(attempt)],
@@ -76,7 +76,7 @@ function newAttempt(record: RunRecord, number: number, resumeFrom: Checkpoint | 
     number,
     jobName: jobName(record.environment, record.runId, number),
     phase: 'intent',
-    rungId: record.rungId,
+    capacityOptionId: record.capacityOptionId,
     resumeFrom,
     intentAt: now,
     createTries: 1,
@@ -95,7 +95,7 @@ const createEffect = (attempt: Attempt): Effect => ({
   do: 'create',
   jobName: attempt.jobName,
   attempt: attempt.number,
-  rungId: attempt.rungId,
+  capacityOptionId: attempt.capacityOptionId,
   resumeFrom: attempt.resumeFrom,
   evidence: { tries: attempt.createTries },
 });
@@ -236,7 +236,9 @@ function adopt(
   });
 }
 
-/** A job of the attempt may exist although it was not observed. Its size is then fixed, and it is not created on another rung. */
+/**
+ * A job of the attempt may exist although it was not observed. Its size is then fixed, and it is not created on another capacity option.
+ */
 export const isInDoubt = ({ phase, createTries, unmadeTries = 0 }: Attempt): boolean =>
   phase === 'intent' && unmadeTries < createTries;
 
@@ -246,15 +248,17 @@ function waitForQuota({ record, attempt, observed, now }: Situation, error: stri
   const { budgets, next } = judge(record, verdict, { madeProgress: false, trained: false }, now);
   if (next.kind === 'fail')
     return endUncreated(record, attempt, failRun(record, now, { why: next.why, runbook: next.runbook }), now);
-  // An earlier create call without an answer may still have made a job on this rung: a later observation decides
+  // An earlier create call without an answer may still have made a job on this capacity option: a later observation decides
   // (lib/core/lifecycle/phases/wait.ts).
   const { createTries, unmadeTries = 0 } = attempt;
   const isUnmade = unmadeTries === createTries - 1;
-  const rungId = isUnmade ? rungAfterCapacityFailure(record, unusableRungs(observed)) : record.rungId;
+  const capacityOptionId = isUnmade
+    ? optionAfterCapacityFailure(record, unusableOptionIds(observed))
+    : record.capacityOptionId;
   return move({
     changes: {
-      ...changeAttempt(record, { rungId, ...(isUnmade && { unmadeTries: createTries }) }),
-      rungId,
+      ...changeAttempt(record, { capacityOptionId, ...(isUnmade && { unmadeTries: createTries }) }),
+      capacityOptionId,
       budgets,
       state: 'queued',
       admitted: false,

@@ -107,8 +107,8 @@ describe('what a record says of its run', () => {
 
   test('counts for runs on the same instance types and kind of capacity alone', () => {
     const on = (instanceType: string, usage: string) => {
-      const rung = { ...policy().ladder[0], instances: [{ instanceType, instanceCount: 2 }], usage };
-      return running({ policy: policy({ ladder: [rung as never] }) });
+      const option = { ...policy().capacityOptions[0], instances: [{ instanceType, instanceCount: 2 }], usage };
+      return running({ policy: policy({ capacityOptions: [option as never] }) });
     };
     expect(isAlike(on('ml.p5.48xlarge', 'training'), on('ml.p5.48xlarge', 'training'))).toBe(true);
     expect(isAlike(on('ml.p5.48xlarge', 'training'), on('ml.p5.48xlarge', 'spot'))).toBe(false);

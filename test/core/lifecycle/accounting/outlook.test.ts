@@ -52,8 +52,11 @@ describe('a run that was never interrupted', () => {
   });
 
   test('fails the more often the more hosts it has', () => {
-    const rung = { ...policy().ladder[0], instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 200 }] };
-    const many = record({}, { policy: policy({ totalSteps: 1000, ladder: [rung as never] }) });
+    const option = {
+      ...policy().capacityOptions[0],
+      instances: [{ instanceType: 'ml.p5.48xlarge', instanceCount: 200 }],
+    };
+    const many = record({}, { policy: policy({ totalSteps: 1000, capacityOptions: [option as never] }) });
     // 1.3 failures a day among 200 hosts: the belief weighs 0.554 h, and nine hours at 0.0193 an hour cost 0.25 h each.
     expect(hoursOf(many)[0]).toBeCloseTo(9 + (0.03 / 1.554) * 9 * 0.25, 3);
   });

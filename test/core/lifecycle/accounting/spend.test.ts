@@ -3,7 +3,7 @@ import { loadRun } from '../../../../lib/core/config/load';
 import type { RunSpec } from '../../../../lib/core/config/run-spec';
 import { liveMonthUsd, monthOf } from '../../../../lib/core/lifecycle/accounting/month-spend';
 import { runSpendUsd } from '../../../../lib/core/lifecycle/accounting/spend';
-import { ladderOf, policyOf } from '../../../../lib/core/lifecycle/ladder';
+import { listCapacityOptions, policyOf } from '../../../../lib/core/lifecycle/capacity-options';
 import type { Attempt, RunRecord } from '../../../../lib/core/lifecycle/record';
 import { attempt, failedJob, HOUR, job, MINUTE, policy, run, running, seeing, T0 } from '../support/records';
 
@@ -21,7 +21,7 @@ data: [{ channel: train, s3: 's3://{dataBucket}/tokens/' }]
   return value;
 }
 const record = (compute: string): RunRecord => running({ policy: policyOf(spec(compute), REGION) });
-const hourly = (compute: string) => ladderOf(spec(compute), REGION)[0]?.usdPerHour ?? Number.NaN;
+const hourly = (compute: string) => listCapacityOptions(spec(compute), REGION)[0]?.usdPerHour ?? Number.NaN;
 
 const P4D = '{ instanceType: ml.p4d.24xlarge, instanceCount: 2 }';
 const P5 = '{ instanceType: ml.p5.48xlarge, instanceCount: 2 }';
@@ -112,9 +112,9 @@ describe('an attempt that ended is booked at what it is billed', () => {
 });
 
 describe('a spot run under a cap', () => {
-  const rung = { id: 'as-written', instances: [], usage: 'spot' as const, usdPerHour: 100 };
+  const option = { id: 'as-written', instances: [], usage: 'spot' as const, usdPerHour: 100 };
   const capped = (changes: Partial<RunRecord> = {}) =>
-    running({ policy: policy({ maxCostUsd: 1000, ladder: [rung] }), ...changes });
+    running({ policy: policy({ maxCostUsd: 1000, capacityOptions: [option] }), ...changes });
 
   test('is not stopped at the on-demand price of its hours', () => {
     expect(run(capped(), seeing({ job: job() }), T0 + 10.6 * HOUR).effects).toEqual([]);

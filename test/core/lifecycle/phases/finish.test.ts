@@ -159,7 +159,10 @@ describe('the next attempt', () => {
 
   test('of a run of one size remembers no size that failed, and keeps no room', () => {
     const none = failedJob('CapacityError: Unable to provision', { trainingStartedAt: undefined });
-    const plain = running({ attempt: attempt({ trainingStartedAt: undefined }), roomFor: { rungId: 'x', since: T0 } });
+    const plain = running({
+      attempt: attempt({ trainingStartedAt: undefined }),
+      roomFor: { capacityOptionId: 'x', since: T0 },
+    });
     const { record } = end(plain, none);
     expect(record.sizeFailedAt).toBeUndefined();
     expect(record.roomFor).toBeDefined();

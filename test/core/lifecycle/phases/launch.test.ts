@@ -42,7 +42,11 @@ test.each([
 
 describe('a new attempt', () => {
   test('begins where the last commit is, and says so', () => {
-    const second = admitted({ state: 'resuming', attempt: attempt({ phase: 'ended' }), rungId: 'as-written' });
+    const second = admitted({
+      state: 'resuming',
+      attempt: attempt({ phase: 'ended' }),
+      capacityOptionId: 'as-written',
+    });
     const { record } = run(second, seeing({}, [70]));
     expect(record).toMatchObject({
       state: 'resuming',
@@ -232,22 +236,25 @@ describe('the answer to a create', () => {
   });
 
   test('that the quota is used up moves on only where no create can have made a job', () => {
-    const rung = (id: string) => ({ id, instances: [], usage: 'training' as const, usdPerHour: 1 });
-    const ladder = { policy: policy({ ladder: [rung('as-written'), rung('as-written@1')] }) };
+    const option = (id: string) => ({ id, instances: [], usage: 'training' as const, usdPerHour: 1 });
+    const capacityOptions = { policy: policy({ capacityOptions: [option('as-written'), option('as-written@1')] }) };
     const limited = (own: Partial<Attempt>) =>
-      answered({ kind: 'limit', error: 'used up' }, { job: ABSENT }, own, ladder).record;
+      answered({ kind: 'limit', error: 'used up' }, { job: ABSENT }, own, capacityOptions).record;
     expect(limited({})).toMatchObject({
       state: 'queued',
       admitted: false,
-      rungId: 'as-written@1',
+      capacityOptionId: 'as-written@1',
       budgets: { capacityTries: 1 },
-      attempt: { rungId: 'as-written@1', unmadeTries: 1 },
+      attempt: { capacityOptionId: 'as-written@1', unmadeTries: 1 },
     });
     expect(limited({ createTries: 3, unmadeTries: 2 }).attempt).toMatchObject({
-      rungId: 'as-written@1',
+      capacityOptionId: 'as-written@1',
       unmadeTries: 3,
     });
-    expect(limited({ createTries: 3, unmadeTries: 1 }).attempt).toMatchObject({ rungId: 'as-written', unmadeTries: 1 });
+    expect(limited({ createTries: 3, unmadeTries: 1 }).attempt).toMatchObject({
+      capacityOptionId: 'as-written',
+      unmadeTries: 1,
+    });
     expect(limited({}).notBefore).toBeGreaterThanOrEqual(T0 + MINUTE + 225_000);
   });
 });

@@ -120,7 +120,7 @@ export class ModelWorld {
       checkpoints: this.listFails
         ? { kind: 'unreadable', error: '503' }
         : { kind: 'listed', committed: [...this.committed], torn: this.torn.map((t) => ({ uri: t.uri, why: 'torn' })) },
-      rungsThatDoNotFit: [],
+      optionsThatDoNotFit: [],
       published: [],
     };
   }

@@ -1,8 +1,8 @@
 import { findPrice } from '../../../../lib/core/catalog/prices/prices';
 import { trainedMs } from '../../../../lib/core/lifecycle/accounting/pauses';
 import { BEAT_MS } from '../../../../lib/core/lifecycle/accounting/spend';
-import { ON_DEMAND, partsOfRung } from '../../../../lib/core/lifecycle/ladder';
-import type { Attempt, FailureClass, Rung } from '../../../../lib/core/lifecycle/record';
+import { ON_DEMAND, parseCapacityOptionId } from '../../../../lib/core/lifecycle/capacity-options';
+import type { Attempt, CapacityOption, FailureClass } from '../../../../lib/core/lifecycle/record';
 import { EPOCH_MS } from '../../core/epoch';
 import { heldMs, type SimJob } from '../../job/job';
 import { attemptsOf, timelineOf } from '../../timeline';
@@ -17,7 +17,7 @@ const REQUIRED_FIELD = 'attempt';
 /** An unreadable heartbeat this shortly before the end may have been the last. */
 const UNREAD_MS = 600_000;
 
-/** The table's data about ended attempts, and about the rungs of a run, match what the jobs did and what they cost. */
+/** The table's data about ended attempts, and about the capacity options of a run, match what the jobs did and what they cost. */
 export class AsHappened extends Invariant {
   readonly name = 'as-happened';
 
@@ -25,7 +25,7 @@ export class AsHappened extends Invariant {
     for (const run of this.scene.world.runs) {
       const attempts = attemptsOf(this.scene.world, run);
       const differences = [
-        ...(run.record?.policy.ladder ?? []).flatMap((rung) => this.ofRung(run, rung)),
+        ...(run.record?.policy.capacityOptions ?? []).flatMap((option) => this.ofOption(run, option)),
         ...attempts.flatMap((attempt) => this.ofAttempt(run, attempt)),
         ...run.jobs.filter((job) => isReplaced(run, job)).flatMap((job) => this.ofReplaced(run, job)),
         ...countedOtherwise(run, attempts, timelineOf(this.scene.world, run), this.now),
@@ -38,10 +38,10 @@ export class AsHappened extends Invariant {
   private ofAttempt(run: SimRun, attempt: Attempt): string[] {
     const job = run.jobs.findLast(({ name }) => name === attempt.jobName);
     if (!job || attempt.phase !== 'ended' || attempt.failureClass === 'collision') return [];
-    const asked = run.record?.policy.ladder.find(({ id }) => id === attempt.rungId);
+    const asked = run.record?.policy.capacityOptions.find(({ id }) => id === attempt.capacityOptionId);
     const whole = job.deletedAt === undefined;
     const found = [
-      ...(asked ? ofRequest(asked, job) : [`rung ${attempt.rungId} is none of its own`]),
+      ...(asked ? ofRequest(asked, job) : [`capacity option ${attempt.capacityOptionId} is none of its own`]),
       ...ofStart(attempt, job),
       ...(whole
         ? [...ofEnd(attempt, job), ...this.ofMoney(attempt, job), ...this.ofSteps(run, attempt, job)]
@@ -148,22 +148,22 @@ export class AsHappened extends Invariant {
       : [];
   }
 
-  /** The rung as control derived it must follow from the run file and the price list alone. */
-  private ofRung({ truth }: SimRun, rung: Rung): string[] {
+  /** The capacity option as control derived it must follow from the run file and the price list alone. */
+  private ofOption({ truth }: SimRun, option: CapacityOption): string[] {
     if (!truth) return [];
     const { kind, compute } = truth.spec;
-    const isOnDemand = compute.capacity === 'on-demand' || partsOfRung(rung.id).kind === ON_DEMAND;
+    const isOnDemand = compute.capacity === 'on-demand' || parseCapacityOptionId(option.id).kind === ON_DEMAND;
     const usage = kind === 'processing' ? kind : isOnDemand ? 'training' : compute.capacity;
-    const found = differ(`usage of rung ${rung.id}`, rung.usage, usage, rung.usage === usage);
+    const found = differ(`usage of capacity option ${option.id}`, option.usage, usage, option.usage === usage);
     if (usage === 'training-plan') return found;
     const { region, prices } = this.scene.world.scenario.environment;
-    const list = rung.instances.map(({ instanceType, instanceCount }) => {
+    const list = option.instances.map(({ instanceType, instanceCount }) => {
       const price = findPrice(instanceType, region, prices)?.usdPerHour;
       return price === undefined ? null : price * instanceCount;
     });
     const usd = list.includes(null) ? null : list.reduce<number>((sum, one) => sum + (one ?? 0), 0);
-    const isRight = usd === rung.usdPerHour || Math.abs((usd ?? 0) - (rung.usdPerHour ?? -1)) < 0.01;
-    return [...found, ...differ(`USD an hour of rung ${rung.id}`, rung.usdPerHour, usd, isRight)];
+    const isRight = usd === option.usdPerHour || Math.abs((usd ?? 0) - (option.usdPerHour ?? -1)) < 0.01;
+    return [...found, ...differ(`USD an hour of capacity option ${option.id}`, option.usdPerHour, usd, isRight)];
   }
 }
 
@@ -174,17 +174,28 @@ const pausesOf = ({ history }: SimJob): number =>
 /** Maximum number of steps between two heartbeats. */
 const stepsOfBeat = ({ secondsPerStep }: SimJob): number => Math.ceil(BEAT_MS / 1000 / secondsPerStep) + 1;
 
-/** Differences between a job's create request and its rung. */
-function ofRequest(rung: Rung, job: SimJob): string[] {
+/** Differences between a job's create request and its capacity option. */
+function ofRequest(option: CapacityOption, job: SimJob): string[] {
   const [first = []] = job.wanted;
-  const types = rung.instances.map(({ instanceType }) => instanceType);
+  const types = option.instances.map(({ instanceType }) => instanceType);
   const isSame =
     first.every(({ instanceType }) => types.includes(instanceType)) &&
-    first.reduce((sum, one) => sum + one.count, 0) === rung.instances.reduce((sum, one) => sum + one.instanceCount, 0);
+    first.reduce((sum, one) => sum + one.count, 0) ===
+      option.instances.reduce((sum, one) => sum + one.instanceCount, 0);
   return [
-    ...differ('instances of its rung', JSON.stringify(rung.instances), JSON.stringify(first), isSame),
-    ...differ('usage of its rung', rung.usage, job.spot ? 'spot' : 'another', job.spot === (rung.usage === 'spot')),
-    ...differ('kind of its rung', rung.usage, job.kind, (job.kind === 'processing') === (rung.usage === 'processing')),
+    ...differ('instances of its capacity option', JSON.stringify(option.instances), JSON.stringify(first), isSame),
+    ...differ(
+      'usage of its capacity option',
+      option.usage,
+      job.spot ? 'spot' : 'another',
+      job.spot === (option.usage === 'spot'),
+    ),
+    ...differ(
+      'kind of its capacity option',
+      option.usage,
+      job.kind,
+      (job.kind === 'processing') === (option.usage === 'processing'),
+    ),
   ];
 }
 
