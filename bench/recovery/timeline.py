@@ -28,7 +28,7 @@ class Timeline:
         self._read, self._rest = 0, b""
         self.seen: list[Seen] = []
 
-    def look(self) -> None:
+    def read_new(self) -> None:
         """Reads the lines that were added."""
         with self._log.open("rb") as opened:
             opened.seek(self._read)
@@ -41,14 +41,14 @@ class Timeline:
     def wait(self, wanted: Callable[[Seen], bool], since: int, seconds: float = 600.0) -> int:
         """The index of the first event from `since` on that is wanted."""
         deadline = time.monotonic() + seconds
-        looked = since
+        checked = since
         while True:
             over = self._ended()
-            self.look()
-            for index in range(looked, len(self.seen)):
+            self.read_new()
+            for index in range(checked, len(self.seen)):
                 if wanted(self.seen[index]):
                     return index
-            looked = len(self.seen)
+            checked = len(self.seen)
             if over or time.monotonic() > deadline:
                 raise RuntimeError(f"the event did not come; the log ends with\n{self._log.read_text(errors='replace')[-4000:]}")
             time.sleep(POLL_SECONDS)

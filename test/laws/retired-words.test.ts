@@ -9,6 +9,8 @@ const FOLDERS = ['bench', 'bin', 'clients', 'containers', 'lib', 'scripts', 'too
 
 /** Identifiers that keep a retired word: keys of stored items and of `--json` output, which people's scripts read, by file. */
 const KEPT: Readonly<Record<string, readonly string[]>> = {
+  'lib/report/read/gpu-lines.ts': ['looks'],
+  'lib/report/run/run-report.ts': ['looks'],
   'lib/control/reconcile/queue/resize.ts': ['rung'],
   'lib/core/lifecycle/intent.ts': ['rung'],
   'lib/core/lifecycle/phases/launch.ts': ['rung'],

@@ -2,7 +2,7 @@ import { isWithin } from '../../core/config/formats/places';
 import type { Action, Effect } from '../../core/lifecycle/action';
 import { type Backoff, backoffSeconds } from '../../core/lifecycle/backoff';
 import { decide } from '../../core/lifecycle/decide';
-import { isWorthWriting } from '../../core/lifecycle/health/look';
+import { isWorthWriting } from '../../core/lifecycle/health/observation-schedule';
 import type { CreateOutcome, Observed } from '../../core/lifecycle/observed';
 import { type Attempt, type EpochMs, isOver, type JobFiles, type RunRecord } from '../../core/lifecycle/record';
 import { describeError } from '../shared/errors';

@@ -13,7 +13,7 @@ beforeEach(async () => {
   await world.tick();
 });
 
-/** Writes over the record what a later look would have written. */
+/** Writes over the record what a later observation would have written. */
 async function written(changes: Partial<RunRecord>, own: Partial<Attempt> = {}): Promise<RunRecord> {
   const record = await world.store.find(runId);
   if (!record?.attempt) throw new Error('the run has no attempt');

@@ -1,4 +1,4 @@
-// What one look asks of the services, and what it makes of answers that fail.
+// What one observation asks of the services, and what it makes of answers that fail.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type EffectResults, observe } from '../../../lib/control/reconcile/observe/observe';
 import type { WholeRun } from '../../../lib/control/reconcile/observe/subject';
@@ -46,7 +46,7 @@ const DESCRIBE = 'DescribeTrainingJobCommand';
 const LIST = 'ListObjectsV2Command';
 const READ = 'GetObjectCommand';
 
-describe('a look asks', () => {
+describe('an observation asks', () => {
   let runId: string;
   beforeEach(async () => {
     runId = await world.launch();
@@ -147,7 +147,7 @@ describe('a job is looked for where its attempt says', () => {
     expect(await on(true)).toMatchObject({ places: ['old-artifacts', 'old-checkpoints'] });
   });
 
-  test('which is written down at the first look, and kept by records that have it', async () => {
+  test('which is written down at the first observation, and kept by records that have it', async () => {
     const runId = await world.launch();
     const name = `research-${runId}-a001`;
     world.train(name);

@@ -119,7 +119,7 @@ describe('a run that breaks', () => {
     expect((await world.store.active()).length).toBe(0);
   });
 
-  test('a hang is stopped after a second look, and resumed', async () => {
+  test('a hang is stopped after a second observation, and resumed', async () => {
     const runId = await world.launch();
     const name = nameOf(runId);
     world.train(name);

@@ -83,7 +83,7 @@ test('every line of the log about a run says which one', async () => {
     expect(String(line.error ?? line.what ?? '')).not.toBe('');
 });
 
-describe('a look at a live job', () => {
+describe('an observation of a live job', () => {
   const listed = async (act: () => Promise<unknown>) => {
     const calls = () => world.s3.mock.commandCalls(ListObjectsV2Command).length;
     const before = calls();

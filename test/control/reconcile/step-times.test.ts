@@ -45,7 +45,7 @@ async function status(runId: string): Promise<StatusAnswer> {
 }
 
 describe('a script whose steps are read from its log', () => {
-  test('600 steps between two looks are steps and not warm-up', async () => {
+  test('600 steps between two observations are steps and not warm-up', async () => {
     const runId = await world.launch(OWN_SCRIPT);
     const began = world.now();
     world.train(nameOf(runId));
@@ -60,7 +60,7 @@ describe('a script whose steps are read from its log', () => {
     expect([step, stepAt]).toEqual([600, new Date(began + 9.5 * MINUTE).toISOString()]);
   });
 
-  test('status has the newest step between two looks of the control plane, with its time, and goodput so far', async () => {
+  test('status has the newest step between two observations of the control plane, with its time, and goodput so far', async () => {
     const runId = await world.launch(OWN_SCRIPT);
     const began = world.now();
     world.train(nameOf(runId));

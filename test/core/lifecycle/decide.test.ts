@@ -377,7 +377,7 @@ describe('a job whose beats are late', () => {
   const beat = { step: 10, phase: '', beatAt: T0, movedAt: T0 };
   const late = running({ attempt: attempt({ progress: beat }) });
 
-  test('is written as alive once a look, not at each round of it', () => {
+  test('is written as alive once an observation, not at each round of it', () => {
     const first = run(late, seeing({ job: job() }), T0 + 10 * MINUTE);
     expect(first.record.attempt?.aliveAt).toBe(T0 + 10 * MINUTE);
     expect(run(first.record, seeing({ job: job() }), T0 + 10 * MINUTE + 500).actions).toEqual([]);

@@ -155,13 +155,13 @@ describe('a name whose job is not known', () => {
     });
   const absent = () => seeing({ job: { kind: 'absent' } }, [10]);
 
-  test('although something was committed, starts no second job after one look', () => {
+  test('although something was committed, starts no second job after one observation', () => {
     const first = run(intent(), absent(), T0 + 10_000).record;
     expect(run(first, absent(), T0 + 20_000).effects).toEqual([]);
     expect(run(first, absent(), T0 + 5 * MINUTE).record.attempt?.phase).toBe('intent');
   });
 
-  test('counts as deleted after two looks, long after the last create', () => {
+  test('counts as deleted after two observations, long after the last create', () => {
     const first = run(intent(), absent(), T0 + 5 * MINUTE).record;
     const second = run(first, absent(), T0 + 11 * MINUTE).record;
     expect(second.attempt).toMatchObject({ phase: 'ended', failureClass: 'deleted' });
@@ -171,19 +171,19 @@ describe('a name whose job is not known', () => {
 test('steps that a commit holds are kept, although it is first seen with the end of its attempt', () => {
   const lines: TimelineEvent[] = [{ at: T0, what: 'run-confirmed', text: '', evidence: {} }];
   let record: RunRecord = admitted();
-  const look = (observed: Observed, now: number) => {
+  const observe = (observed: Observed, now: number) => {
     for (const action of decide(record, observed, now)) {
       if (action.do !== 'save') continue;
       lines.push(...action.events);
       record = action.record;
     }
   };
-  look(seeing({}), T0);
-  look(seeing({ create: { kind: 'accepted', arn: 'x' } }), T0);
-  look(seeing({ job: job(), heartbeat: beat(1, T0) }), T0 + MINUTE);
-  look(seeing({ job: job(), heartbeat: beat(2, T0 + 5 * MINUTE) }), T0 + 5 * MINUTE);
+  observe(seeing({}), T0);
+  observe(seeing({ create: { kind: 'accepted', arn: 'x' } }), T0);
+  observe(seeing({ job: job(), heartbeat: beat(1, T0) }), T0 + MINUTE);
+  observe(seeing({ job: job(), heartbeat: beat(2, T0 + 5 * MINUTE) }), T0 + 5 * MINUTE);
   const end = T0 + 10 * HOUR;
   const handOver = failedJob('AlgorithmError: {"slipway":1,"class":"hand-over","code":76}', { endedAt: end });
-  look(seeing({ job: handOver, heartbeat: beat(5000, end) }, [5000]), end);
+  observe(seeing({ job: handOver, heartbeat: beat(5000, end) }, [5000]), end);
   expect(ledger(lines, end + MINUTE).seconds.lost).toBeLessThan(600);
 });

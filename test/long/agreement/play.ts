@@ -1,10 +1,10 @@
-// A scenario played on the embedded AWS. How jobs behave is the simulation's (tools/simulation/job); everything that looks at them, decides and
-// acts is the deployed product, and every service is the sandbox's.
+// A scenario played on the embedded AWS. How jobs behave is the simulation's (tools/simulation/job); everything that looks at them,
+// decides and acts is the deployed product, and every service is the sandbox's.
 import { CreateTrainingJobCommand, DescribeTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, type QuotaUsage } from '../../../lib/core/catalog/quotas';
 import type { ControlAnswer, IntentAnswer } from '../../../lib/core/contracts/control';
 import { jobName } from '../../../lib/core/contracts/job-name';
-import { TICK_MS } from '../../../lib/core/lifecycle/health/look';
+import { TICK_MS } from '../../../lib/core/lifecycle/health/observation-schedule';
 import { VirtualClock } from '../../../tools/simulation/core/clock';
 import { EPOCH_MS } from '../../../tools/simulation/core/epoch';
 import { Fleet } from '../../../tools/simulation/job/fleet';
@@ -295,7 +295,7 @@ export class SandboxPlay {
     await this.stage.putAt(EPOCH_MS + at, { bucket, key, body });
   }
 
-  /** Jobs that the product has created, stopped or asked to leave since the last look. */
+  /** Jobs that the product has created, stopped or asked to leave since the last observation. */
   private async adopt(): Promise<void> {
     for (const { TrainingJobName: name = '', TrainingJobStatus } of (await this.stage.jobs()).reverse()) {
       const known = this.fleet.jobs.get(name);

@@ -6,7 +6,10 @@ import { Invariant, span, UNSEEN_MS } from './invariant';
 
 const DESCRIBE = 'sagemaker:DescribeTrainingJob';
 const LIST = 's3:ListObjectsV2';
-/** An unknown state is told 20 minutes after it is seen, at the next two looks; a steady run is described every 10 minutes, and its checkpoints are listed every hour. */
+/**
+ * An unknown state is told 20 minutes after it is seen, at the next two observations; a steady run is described every 10 minutes, and its
+ * checkpoints are listed every hour.
+ */
 const TOLD_WITHIN_MS = { 'job-unreadable': 40 * 60_000, 'checkpoints-unreadable': 100 * 60_000 };
 /** Two ticks, and the longest message. */
 const ACTS_WITHIN_MS = 2 * TICK_SECONDS * 1000 + 60_000;

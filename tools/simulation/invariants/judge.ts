@@ -155,7 +155,7 @@ export class Judge extends Watch<World> {
     this.scene.waiting.update();
   }
 
-  /** The invariants that handle an event: most do not handle those that occur at every look. */
+  /** The invariants that handle an event: most do not handle those that occur at every observation. */
   private those(event: 'onRunWritten' | 'onMessageOver'): Invariant[] {
     return this.all.filter((one) => one[event] !== Watch.prototype[event]);
   }

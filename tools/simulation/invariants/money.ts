@@ -1,6 +1,6 @@
 import { BEAT_MS, changedPoolUsd, warmPoolUsd } from '../../../lib/core/lifecycle/accounting/spend';
 import { CLASS_POLICY, STALE_LIMIT, STALE_PLATFORM_LIMIT } from '../../../lib/core/lifecycle/budgets';
-import { TICK_MS } from '../../../lib/core/lifecycle/health/look';
+import { TICK_MS } from '../../../lib/core/lifecycle/health/observation-schedule';
 import { isEqual } from '../../../lib/core/lifecycle/is-equal';
 import { ledger } from '../../../lib/core/lifecycle/ledger';
 import type { EarlierPool } from '../../../lib/core/lifecycle/record';
@@ -19,7 +19,7 @@ const SECONDS_TOLERANCE = 1;
 const DAY_MS = 86_400_000;
 
 const DESCRIBE = 'sagemaker:DescribeTrainingJob';
-/** Until a deleted job was missing at two looks. */
+/** Until a deleted job was missing at two observations. */
 const UNSEEN_DELETION_MS = UNSEEN_MS + TICK_MS;
 
 /** Calls without which no run is looked at, or nobody can know what a job costs. */
@@ -162,7 +162,7 @@ export class BooksBalance extends Invariant {
     return isUnread ? this.scene.world.prices.poolUsd(job, keptMs(job, this.now)) : 0;
   }
 
-  /** The end of a deleted job is only known to the precision of a heartbeat, or of a look if there was none or none can be read. */
+  /** The end of a deleted job is only known to the precision of a heartbeat, or of an observation if there was none or none can be read. */
   private unseenOfDeletedMs(run: SimRun, job: SimJob): number {
     const { name, truth, deletedAt } = job;
     if (deletedAt === undefined) return 0;

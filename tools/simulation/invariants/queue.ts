@@ -1,4 +1,4 @@
-import { TICK_MS } from '../../../lib/core/lifecycle/health/look';
+import { TICK_MS } from '../../../lib/core/lifecycle/health/observation-schedule';
 import { HALF_LIFE_MS } from '../../../lib/core/queue/usage';
 import { isLive, type SimJob } from '../job/job';
 import type { Item } from '../services/expression';

@@ -148,11 +148,11 @@ export class WaitingRuns {
   }
 
   private get snapshot(): Snapshot {
-    this.seen ??= this.look();
+    this.seen ??= this.observe();
     return this.seen;
   }
 
-  private look(): Snapshot {
+  private observe(): Snapshot {
     const { clock } = this.world;
     const waiting = this.findWaiting();
     const between = waiting.filter(

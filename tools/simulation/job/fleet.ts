@@ -6,7 +6,7 @@ import { beatOf } from './heartbeat';
 import { HeldInstances } from './held-instances';
 import { heldMs, isLive, type Shape, type SimJob, type WarmPool } from './job';
 import { viewOf } from './job-view';
-import { GRACE_MS, LOOKS_MS, leavesEarlyMs, SAVE_MS, STOP_MS, UPLOAD_MS } from './service-times';
+import { GRACE_MS, HEALTH_CHECK_MS, leavesEarlyMs, SAVE_MS, STOP_MS, UPLOAD_MS } from './service-times';
 import { startable } from './startable';
 import { resumeStep } from './steps/resume-step';
 import { Stepping } from './steps/stepping';
@@ -113,7 +113,7 @@ export class Fleet {
 
   /** The driver finds the request to save and exit: the built-in trainer exits after a step and a save, custom code continues. */
   askToLeave(job: SimJob): void {
-    this.timer(job, LOOKS_MS, () => {
+    this.timer(job, HEALTH_CHECK_MS, () => {
       if (job.driverSince === undefined || job.isAskedToLeave) return;
       job.isAskedToLeave = true;
       this.leaveSoon(job);

@@ -108,7 +108,7 @@ export class World {
     });
     this.s3 = new SimS3(
       () => clock.now,
-      (truth) => this.look(truth),
+      (truth) => this.observe(truth),
       (bucket, key, isTag) => this.onObjectWritten(bucket, key, isTag),
     );
     this.queue = new SimQueue(clock, {
@@ -211,7 +211,7 @@ export class World {
     const { clock, scenario } = this;
     this.plan();
     await clock.runUntil(scenario.until * 1000);
-    for (const run of this.runs) if (run.truth) this.look(run.truth);
+    for (const run of this.runs) if (run.truth) this.observe(run.truth);
   }
 
   /** The job of an attempt: `a#2`. */
@@ -275,7 +275,7 @@ export class World {
    * Brings a run's training up to date.
    * @returns its newest heartbeat
    */
-  look(truth: RunTruth) {
+  observe(truth: RunTruth) {
     const run = this.byRunId.get(truth.runId);
     const live = run?.jobs.findLast(isLive);
     live?.stepping?.advance(this.clock.now);

@@ -1,6 +1,6 @@
 import { isWithin } from '../../../core/config/formats/places';
 import { keptPool } from '../../../core/lifecycle/accounting/spend';
-import { isDueForListing, isSteady } from '../../../core/lifecycle/health/look';
+import { isDueForListing, isSteady } from '../../../core/lifecycle/health/observation-schedule';
 import { type CheckpointObservation, NOTHING_OBSERVED, type Observed } from '../../../core/lifecycle/observed';
 import { isInDoubt } from '../../../core/lifecycle/phases/launch';
 import { isPoolDue } from '../../../core/lifecycle/phases/settle-pool';

@@ -23,7 +23,7 @@ const UNSEEN_LOSS_HOURS = 0.25;
 const SPEED_ERROR = { floor: 0.01, ofOneStep: 0.3 };
 const HOUR_MS = 3_600_000;
 /** Steps and ends are observed with up to this delay. */
-const LOOK_MS = 300_000;
+const OBSERVATION_MS = 300_000;
 
 /** What was observed of the run beside its record: its ledger, its interruptions, and those of other runs. */
 export interface Seen {
@@ -58,8 +58,8 @@ export function outlook(record: RunRecord, seen: Seen): Outlook {
     progressPercent,
     etaAt: at(mean, work),
     etaInterval80: [
-      at(few, work * (1 - HALF_OF_80 * error)) - LOOK_MS,
-      at(many, work * (1 + HALF_OF_80 * error)) + (interruptions > 0 ? lossHours / 2 : 0) * HOUR_MS + LOOK_MS,
+      at(few, work * (1 - HALF_OF_80 * error)) - OBSERVATION_MS,
+      at(many, work * (1 + HALF_OF_80 * error)) + (interruptions > 0 ? lossHours / 2 : 0) * HOUR_MS + OBSERVATION_MS,
     ],
   };
 }

@@ -10,7 +10,7 @@ const BEYOND_CONTAINER_SECONDS = 600;
  */
 const MIN_SILENCE_SECONDS = 1200;
 /** A hang verdict requires a second observation this much later by our own clock, so that one clock jump cannot stop a run. */
-const SECOND_LOOK_SECONDS = 240;
+const CONFIRM_HANG_SECONDS = 240;
 /** How long a declared phase may take before it counts as a hang, seconds (docs/reference/runtime.md lists the phases). */
 const PHASE_BUDGET_SECONDS: Readonly<Record<string, number>> = {
   start: 3600,
@@ -79,7 +79,7 @@ export function judgeHang(watched: WatchedJob, signs: SignsOfLife, now: EpochMs)
   if (!silence) return { kind: 'moving' };
   if (signs.isUnreadable || (attempt.progress && !signs.isRead)) return { kind: 'unknown' };
   const since = attempt.suspectedHangAt;
-  if (since === undefined || now - since < SECOND_LOOK_SECONDS * 1000) {
+  if (since === undefined || now - since < CONFIRM_HANG_SECONDS * 1000) {
     return { kind: 'suspected', text: silence.text };
   }
   return { kind: 'hung', ...silence };

@@ -21,7 +21,7 @@ const CONSISTENCY_PAUSE_MS = 5000;
 /** Describe may not yet return a job that was accepted this recently. */
 export const SETTLE_MS = 600_000;
 /** A job that existed and is not found any more is requested again after this time before it counts as deleted. */
-export const SECOND_LOOK_MS = 60_000;
+export const CONFIRM_ABSENCE_MS = 60_000;
 /** A stop waits this long for a create call without an answer: the job might still appear. */
 const DOUBT_MS = 300_000;
 /** Before a create call that was throttled, or could not be made, is made again. */
@@ -140,7 +140,7 @@ function settleAbsent(situation: Situation): Move {
   // A single Describe that does not find the job may be stale, so a second one must agree.
   if (attempt.absentSince === undefined) return move({ changes: changeAttempt(record, { absentSince: now }) });
   if (writesStill(situation)) return undescribed(situation, STILL_WRITES);
-  const isSure = now - attempt.absentSince >= SECOND_LOOK_MS && sinceCreate >= SETTLE_MS;
+  const isSure = now - attempt.absentSince >= CONFIRM_ABSENCE_MS && sinceCreate >= SETTLE_MS;
   // The job was deleted, and its name is not used again.
   return isSure ? vanished(situation) : NO_MOVE;
 }

@@ -133,7 +133,7 @@ const WAITING_STATUSES: ReadonlySet<string> = new Set([
 const isUnread = (attempt: Attempt, { heartbeat, heartbeatError }: Observed): boolean =>
   heartbeatError !== undefined || (heartbeat === undefined && attempt.progress !== undefined);
 
-/** Checkpoints are not listed at every look; between two listings the answer of the last one stands. */
+/** Checkpoints are not listed at every observation; between two listings the answer of the last one stands. */
 function unlistedSince({ unlistedSince: before }: Attempt, { checkpoints }: Observed, now: EpochMs) {
   if (checkpoints.kind === 'not-asked') return before;
   return checkpoints.kind === 'unreadable' ? (before ?? now) : undefined;

@@ -22,8 +22,8 @@ const seen = (hours: Partial<Ledger['seconds']> = { step: 1 }, interruptions = 0
   interruptions,
   now: T0,
 });
-const hoursOf = (of: RunRecord, look = seen()) => {
-  const { etaAt, etaInterval80 } = outlook(of, look);
+const hoursOf = (of: RunRecord, observed = seen()) => {
+  const { etaAt, etaInterval80 } = outlook(of, observed);
   return [etaAt, ...(etaInterval80 ?? [])].map((at) => ((at ?? Number.NaN) - T0) / HOUR);
 };
 
@@ -36,7 +36,7 @@ describe('a run that was never interrupted', () => {
 
   test('ends four times of five within the error of its speed, which gets smaller with its steps', () => {
     const [, early = 0, late = 0] = hoursOf(record());
-    // 1 % and 30 % of one of 100 steps: 4 %, of which 1.28 are 80 %; and a look five minutes before and after.
+    // 1 % and 30 % of one of 100 steps: 4 %, of which 1.28 are 80 %; and an observation five minutes before and after.
     expect(early).toBeCloseTo(9 * (1 - 1.2816 * 0.04) - 1 / 12, 3);
     expect(late).toBeCloseTo(9 * (1 + 1.2816 * 0.04) + 1 / 12, 3);
     const [, first = 0, last = 0] = hoursOf(
@@ -62,20 +62,20 @@ describe('a run that was never interrupted', () => {
   });
 
   test('pays for each failure what its own start took, and half of it while it starts', () => {
-    const look = seen({ step: 1, pending: 1, startup: 0.5, warmup: 0.5 });
+    const observed = seen({ step: 1, pending: 1, startup: 0.5, warmup: 0.5 });
     const failures = (0.03 / 56.385) * 9;
-    expect(hoursOf(record(), look)[0]).toBeCloseTo(9 + failures * 2.25, 3);
+    expect(hoursOf(record(), observed)[0]).toBeCloseTo(9 + failures * 2.25, 3);
     const starting = record({ progress: undefined, resumeFrom: checkpoint(100) }, { committed: checkpoint(100) });
-    expect(hoursOf(starting, look)[0]).toBeCloseTo(9 + failures * 2.25 + 2.25 / 2, 3);
+    expect(hoursOf(starting, observed)[0]).toBeCloseTo(9 + failures * 2.25 + 2.25 / 2, 3);
   });
 });
 
 describe('a run that was interrupted', () => {
   test('fails as often as it did, and each failure costs what its own did', () => {
-    const look = seen({ step: 1, lost: 0.5, hang: 0.25, gap: 0.25, pending: 0.3, startup: 0.3, warmup: 0.3 }, 2);
+    const observed = seen({ step: 1, lost: 0.5, hang: 0.25, gap: 0.25, pending: 0.3, startup: 0.3, warmup: 0.3 }, 2);
     // 2.03 failures in 1.5 h of training and 55.4 h of belief; each costs 0.5 h of loss and 0.3 h of start.
     const failures = (2.03 / (55.385 + 1.5)) * 9;
-    const [at = 0, early = 0, late = 0] = hoursOf(record(), look);
+    const [at = 0, early = 0, late = 0] = hoursOf(record(), observed);
     expect(at).toBeCloseTo(9 + failures * 0.8, 3);
     expect(early).toBeCloseTo(9 * (1 - 1.2816 * 0.04) - 1 / 12, 2);
     // At most one failure in nine of ten such runs, and half a loss that nobody has seen yet.

@@ -76,13 +76,16 @@ describe('an attempt that ended is booked at what it is billed', () => {
   test('deleted after its heartbeat had stopped: until the service last said that it was alive', () => {
     const heartbeat = { attempt: 1, step: 5, phase: '', writtenAt: T0 + 9 * HOUR };
     const absent = seeing({ job: { kind: 'absent' }, heartbeat });
-    const looks = [
+    const observations = [
       [2, seeing({ job: job(), heartbeat })],
       [15, seeing({ job: job(), heartbeat })],
       [20, absent],
       [25, absent],
     ] as const;
-    const after = looks.reduce((r, [minute, seen]) => run(r, seen, T0 + 9 * HOUR + minute * MINUTE).record, record(P5));
+    const after = observations.reduce(
+      (r, [minute, seen]) => run(r, seen, T0 + 9 * HOUR + minute * MINUTE).record,
+      record(P5),
+    );
     expect(after.attempt).toMatchObject({ failureClass: 'deleted', endedAt: T0 + 9 * HOUR + 15 * MINUTE });
     expect(after.spentUsd).toBeCloseTo(9.25 * hourly(P5), 6);
   });

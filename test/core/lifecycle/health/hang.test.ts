@@ -15,7 +15,7 @@ const judge = (changes: Parameters<typeof attempt>[0], now: number, own = policy
   judgeHang({ attempt: attempt(changes), job: job(), policy: own }, { isRead: true }, now).kind;
 
 describe('silence of the heartbeat', () => {
-  test('needs a second look some minutes later before it is a hang', () => {
+  test('needs a second observation some minutes later before it is a hang', () => {
     const late = T0 + 25 * MINUTE;
     expect(judge({ progress: progress() }, late)).toBe('suspected');
     expect(judge({ progress: progress(), suspectedHangAt: late }, late + MINUTE)).toBe('suspected');

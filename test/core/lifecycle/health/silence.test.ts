@@ -87,8 +87,8 @@ describe('other signs of life', () => {
   });
 });
 
-test('a second look must come at least four minutes after the first', () => {
-  const look = (since: number | undefined) =>
+test('a second observation must come at least four minutes after the first', () => {
+  const observe = (since: number | undefined) =>
     judgeHang(
       {
         attempt: attempt({ progress: { step: 1, phase: '', beatAt: T0, movedAt: T0 }, suspectedHangAt: since }),
@@ -98,7 +98,11 @@ test('a second look must come at least four minutes after the first', () => {
       READ,
       T0 + HOUR,
     ).kind;
-  expect([undefined, T0 + HOUR - 239_999, T0 + HOUR - 240_000].map(look)).toEqual(['suspected', 'suspected', 'hung']);
+  expect([undefined, T0 + HOUR - 239_999, T0 + HOUR - 240_000].map(observe)).toEqual([
+    'suspected',
+    'suspected',
+    'hung',
+  ]);
 });
 
 describe('after an interruption', () => {

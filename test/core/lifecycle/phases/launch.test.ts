@@ -260,22 +260,22 @@ describe('the answer to a create', () => {
 });
 
 describe('a job that was there and is not', () => {
-  const look = (own: Partial<Attempt>, now: number) =>
+  const observe = (own: Partial<Attempt>, now: number) =>
     run(running({ attempt: attempt(own) }), absent(), now).record.attempt;
 
   test('may not be shown yet for ten minutes, where it was never seen', () => {
     const fresh = { status: '', acceptedAt: T0 };
-    expect(look(fresh, T0 + 10 * MINUTE - 1)?.absentSince).toBeUndefined();
-    expect(look(fresh, T0 + 10 * MINUTE)?.absentSince).toBe(T0 + 10 * MINUTE);
+    expect(observe(fresh, T0 + 10 * MINUTE - 1)?.absentSince).toBeUndefined();
+    expect(observe(fresh, T0 + 10 * MINUTE)?.absentSince).toBe(T0 + 10 * MINUTE);
     expect(
-      look({ status: '', acceptedAt: undefined, intentAt: T0 }, T0 + 10 * MINUTE - 1)?.absentSince,
+      observe({ status: '', acceptedAt: undefined, intentAt: T0 }, T0 + 10 * MINUTE - 1)?.absentSince,
     ).toBeUndefined();
-    expect(look({ acceptedAt: T0 }, T0 + 1)?.absentSince).toBe(T0 + 1);
+    expect(observe({ acceptedAt: T0 }, T0 + 1)?.absentSince).toBe(T0 + 1);
   });
 
-  test('is deleted when a look a minute later misses it as well', () => {
-    expect(look({ absentSince: T0 }, T0 + MINUTE - 1)?.phase).toBe('created');
-    expect(look({ absentSince: T0 }, T0 + MINUTE)).toMatchObject({ phase: 'ended', failureClass: 'deleted' });
+  test('is deleted when an observation a minute later misses it as well', () => {
+    expect(observe({ absentSince: T0 }, T0 + MINUTE - 1)?.phase).toBe('created');
+    expect(observe({ absentSince: T0 }, T0 + MINUTE)).toMatchObject({ phase: 'ended', failureClass: 'deleted' });
   });
 });
 
