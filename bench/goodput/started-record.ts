@@ -24,7 +24,7 @@ export function startedRecord(constants: Constants, at: EpochMs): RunRecord {
         seesSteps: true,
         seesCommits: true,
         keepsCheckpoints: true,
-        beats: true,
+        writesHeartbeats: true,
         keepAliveSeconds: 0,
         spareInstances: 0,
         lossPolicy: 'stop',

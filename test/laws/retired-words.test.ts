@@ -7,13 +7,20 @@ import { parseAst } from 'vitest/node';
 const ROOT = path.join(__dirname, '../..');
 const FOLDERS = ['bench', 'bin', 'clients', 'containers', 'lib', 'scripts', 'tools'];
 
-/** Identifiers that keep a retired word: keys of stored items and of `--json` output, which people's scripts read, by file. */
+/**
+ * Identifiers that keep a retired word: keys of stored items, of `--json` output and of scenario files, which people's scripts read, by
+ * file.
+ */
 const KEPT: Readonly<Record<string, readonly string[]>> = {
   'lib/report/read/gpu-lines.ts': ['looks'],
   'lib/report/run/run-report.ts': ['looks'],
   'lib/control/reconcile/queue/resize.ts': ['rung'],
   'lib/core/lifecycle/intent.ts': ['rung'],
   'lib/core/lifecycle/phases/launch.ts': ['rung'],
+  'tools/simulation/histories/draw-hostile.ts': ['beats'],
+  'tools/simulation/invariants/happened/as-happened.ts': ['beats'],
+  'tools/simulation/scenario/schema.ts': ['beats', 'beatsWithout'],
+  'tools/simulation/world/faults/job-faults.ts': ['beats', 'beatsWithout'],
 };
 
 /** The first column of the table "Retired words", which lists all forms of a word. */

@@ -142,7 +142,7 @@ export const attemptItemOf = (runId: string, attempt: Attempt): Item => ({
 /** The item of one timeline event. */
 export const eventItemOf = (runId: string, version: number, place: number, line: TimelineEvent): Item => ({
   ...key(runId, eventItem(new Date(line.at).toISOString(), version, place)),
-  ...documentAttributes(line),
+  ...documentAttributes(toStoredNames(line)),
 });
 
 /** The text of an item's document. */

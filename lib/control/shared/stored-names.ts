@@ -5,6 +5,9 @@
 const STORED_NAMES: Readonly<Record<string, string>> = {
   capacityOptionId: 'rungId',
   capacityOptions: 'ladder',
+  heartbeatAt: 'beatAt',
+  silentHeartbeat: 'silentBeat',
+  writesHeartbeats: 'beats',
 };
 const NAMES = new Map(Object.entries(STORED_NAMES).map(([name, stored]) => [stored, name]));
 const STORED = new Map(Object.entries(STORED_NAMES));

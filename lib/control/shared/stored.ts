@@ -49,7 +49,7 @@ const times = loose({
 const progress = loose({
   step,
   phase: text,
-  beatAt: time,
+  heartbeatAt: time,
   movedAt: time,
   starts: z.array(times).optional(),
   vitals: loose({ stepsPerHour: amount, usualStepsPerHour: amount, restarts: count }).optional(),
@@ -87,7 +87,7 @@ const attempt = loose({
   lastCreateAt: time.optional(),
   jobCreatedAt: time.optional(),
   undescribedSince: time.optional(),
-  silentBeat: time.optional(),
+  silentHeartbeat: time.optional(),
   unreadSince: time.optional(),
   unlistedSince: time.optional(),
   absentSince: time.optional(),
@@ -153,7 +153,7 @@ const record = loose({
     checkpointIntervalSeconds: count,
     capacityOptions: z.array(option).min(1),
     keepsCheckpoints: z.boolean(),
-    beats: z.boolean(),
+    writesHeartbeats: z.boolean(),
     keepAliveSeconds: count,
     spareInstances: count,
     lossPolicy: z.enum(['stop', 'rollback']),
@@ -263,7 +263,7 @@ function migrateRecord(stored: RunRecord): RunRecord {
   const defaults: Omit<Partial<RunRecord>, 'policy'> & { policy: Partial<RunPolicy> } = {
     policy: {
       keepsCheckpoints: true,
-      beats: record?.policy?.seesSteps,
+      writesHeartbeats: record?.policy?.seesSteps,
       keepAliveSeconds: 0,
       spareInstances: 0,
       lossPolicy: 'stop',

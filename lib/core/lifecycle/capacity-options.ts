@@ -211,7 +211,7 @@ export function policyOf(
     seesSteps: builtin || progress.stepRegex !== undefined || !['auto', 'none'].includes(progress.format),
     seesCommits: isOnS3 && (builtin || checkpoints.committedMarker !== undefined),
     keepsCheckpoints: checkpoints.mode !== 'none',
-    beats: run.kind === 'training' && run.distribution.contract === 'entrypoint' && !run.network.isolation,
+    writesHeartbeats: run.kind === 'training' && run.distribution.contract === 'entrypoint' && !run.network.isolation,
     checkpointIntervalSeconds: interval,
     capacityOptions: listCapacityOptions(run, region, ownPrices, sizes),
     ...(run.compute.elastic && {

@@ -64,7 +64,7 @@ export interface Observed {
   /** Why the heartbeat could not be read. */
   heartbeatError?: string;
   /** When a heartbeat whose content cannot be read was last written, by S3's clock; undefined when that is not known. */
-  unreadBeatAt?: EpochMs;
+  unreadHeartbeatAt?: EpochMs;
   checkpoints: CheckpointObservation;
   /** Where the run's current job writes, according to its descriptor; undefined when it was not read. */
   files?: JobFiles;

@@ -87,7 +87,7 @@ export interface RunPolicy {
   /** The run file configures checkpoints, whether or not they can be observed from outside. */
   readonly keepsCheckpoints: boolean;
   /** The driver writes heartbeats: not with the toolkit contract or network isolation. */
-  readonly beats: boolean;
+  readonly writesHeartbeats: boolean;
   readonly checkpointIntervalSeconds: number;
   readonly capacityOptions: readonly CapacityOption[];
   /** How long the service keeps the instances after a job has ended. */
@@ -173,7 +173,7 @@ export interface Progress {
   readonly step: number | null;
   readonly phase: string;
   /** When the heartbeat object was last written, S3's clock. */
-  readonly beatAt: EpochMs;
+  readonly heartbeatAt: EpochMs;
   /** When step or phase last changed, by our clock. */
   readonly movedAt: EpochMs;
   /** Absent with older drivers. */
@@ -240,7 +240,7 @@ export interface Attempt {
    * Time of the last heartbeat, when it was read so long after it that the next ones are missing, while Describe fails; undefined = none is
    * missing, or that is not known.
    */
-  readonly silentBeat?: EpochMs;
+  readonly silentHeartbeat?: EpochMs;
   /** Since when Describe fails, so that the state of the job is unknown; undefined = it answers. */
   readonly undescribedSince?: EpochMs;
   /** When Describe first did not find a job that it had found before: a single wrong answer must not start a second job. */

@@ -77,19 +77,19 @@ describe('an observation asks', () => {
 
   test('for the checkpoints of a job that trains as it should once an hour, and when it is over', async () => {
     const began = world.now() / 1000;
-    const beats = () => {
+    const writesHeartbeats = () => {
       const at = world.now() / 1000;
       const starts = [{ number: 0, firstStep: 1, firstStepAt: began, step: at - began, stepAt: at, endedAt: null }];
-      const beat = { schema: 1, at, attempt: 1, step: at - began, starts };
-      world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/heartbeat.json`, JSON.stringify(beat));
+      const heartbeat = { schema: 1, at, attempt: 1, step: at - began, starts };
+      world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/heartbeat.json`, JSON.stringify(heartbeat));
     };
     world.pass(MINUTE);
-    beats();
+    writesHeartbeats();
     await reconcileRun(world.reconcile, runId);
     const subject = await subjectOf(runId);
     let listings = 0;
     for (let tick = 0; tick < 12; tick++) {
-      beats();
+      writesHeartbeats();
       const { calls } = await asked(subject);
       expect(calls).toEqual(expect.arrayContaining([DESCRIBE, READ]));
       if (calls.includes(LIST)) listings += 1;

@@ -65,7 +65,7 @@ describe('a record', () => {
 
   test('that an older version wrote has the values that it acted by, and keeps what it has', () => {
     const whole = stored(
-      running({ queuedAt: 1, policy: policy({ beats: false, preemptible: true, keepAliveSeconds: 60 }) }),
+      running({ queuedAt: 1, policy: policy({ writesHeartbeats: false, preemptible: true, keepAliveSeconds: 60 }) }),
     );
     const settings = [
       'keepsCheckpoints',
@@ -82,7 +82,7 @@ describe('a record', () => {
         const older = { ...rest, ...(isQueued && { queuedAt }), policy: Object.fromEntries(kept) };
         const initial = {
           keepsCheckpoints: true,
-          beats: seesSteps,
+          writesHeartbeats: seesSteps,
           keepAliveSeconds: 0,
           spareInstances: 0,
           lossPolicy: 'stop',

@@ -373,9 +373,9 @@ describe('crash loop', () => {
   });
 });
 
-describe('a job whose beats are late', () => {
-  const beat = { step: 10, phase: '', beatAt: T0, movedAt: T0 };
-  const late = running({ attempt: attempt({ progress: beat }) });
+describe('a job whose heartbeats are late', () => {
+  const heartbeat = { step: 10, phase: '', heartbeatAt: T0, movedAt: T0 };
+  const late = running({ attempt: attempt({ progress: heartbeat }) });
 
   test('is written as alive once an observation, not at each round of it', () => {
     const first = run(late, seeing({ job: job() }), T0 + 10 * MINUTE);

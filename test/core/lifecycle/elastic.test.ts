@@ -24,7 +24,7 @@ const elastic = (changes: Partial<RunRecord> = {}): RunRecord => {
     ...policyOf(spec(), 'us-west-2', {}, SIZES),
     seesSteps: true,
     seesCommits: true,
-    beats: true,
+    writesHeartbeats: true,
     totalSteps: 10_000,
   };
   return running({
@@ -146,7 +146,7 @@ describe('growing', () => {
     restarts: 0,
     stepsPerHour: 500,
   };
-  const progress = { step: 5000, phase: '', beatAt: T0, movedAt: T0, vitals };
+  const progress = { step: 5000, phase: '', heartbeatAt: T0, movedAt: T0, vitals };
   const ready = (changes: Partial<RunRecord> = {}) =>
     elastic({
       roomFor: { capacityOptionId: 'as-written', since: T0 },

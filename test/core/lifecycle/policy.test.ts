@@ -28,7 +28,7 @@ test('a run file that says little gives the defaults, and none of the optional p
     seesSteps: false,
     seesCommits: false,
     keepsCheckpoints: false,
-    beats: true,
+    writesHeartbeats: true,
     checkpointIntervalSeconds: 1800,
     keepAliveSeconds: 0,
     spareInstances: 0,
@@ -46,7 +46,7 @@ test.each<[string, object, Partial<RunPolicy>]>([
   ['no checkpoints', { checkpoints: { mode: 'none' } }, { keepsCheckpoints: false, seesCommits: false }],
   ['an interval', { checkpoints: { mode: 'managed', intervalMinutes: 7 } }, { checkpointIntervalSeconds: 420 }],
   ['an expression for steps', { progress: { stepRegex: 'step (\\d+)' } }, { seesSteps: true }],
-  ['network isolation', { network: { isolation: true } }, { beats: false }],
+  ['network isolation', { network: { isolation: true } }, { writesHeartbeats: false }],
   ['a cap', { limits: { maxCostUsd: 5 } }, { maxCostUsd: 5 }],
   ['a pending limit', { limits: { maxPendingSeconds: 7201 } }, { capacityBudgetSeconds: 7201 }],
   ['a warm pool', compute({ keepAliveSeconds: 600 }), { keepAliveSeconds: 600 }],
@@ -58,8 +58,8 @@ test.each<[string, object, Partial<RunPolicy>]>([
 });
 
 test('a processing job and a container that is not started by the driver send no heartbeat', () => {
-  expect(policyOf(own({ kind: 'processing' }), 'us-west-2').beats).toBe(false);
-  expect(policyOf(own({ distribution: { contract: 'toolkit' } }), 'us-west-2').beats).toBe(false);
+  expect(policyOf(own({ kind: 'processing' }), 'us-west-2').writesHeartbeats).toBe(false);
+  expect(policyOf(own({ distribution: { contract: 'toolkit' } }), 'us-west-2').writesHeartbeats).toBe(false);
 });
 
 test('the built-in trainer is seen in a store on S3 alone', () => {

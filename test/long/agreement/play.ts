@@ -8,7 +8,7 @@ import { TICK_MS } from '../../../lib/core/lifecycle/health/observation-schedule
 import { VirtualClock } from '../../../tools/simulation/core/clock';
 import { EPOCH_MS } from '../../../tools/simulation/core/epoch';
 import { Fleet } from '../../../tools/simulation/job/fleet';
-import { beatOf } from '../../../tools/simulation/job/heartbeat';
+import { heartbeatOf } from '../../../tools/simulation/job/heartbeat';
 import { isLive, type SimJob } from '../../../tools/simulation/job/job';
 import { type Scenario, specOf } from '../../../tools/simulation/scenario/load';
 import { CODE_BYTES, startRequest, submittedText } from '../../../tools/simulation/scenario/submission';
@@ -265,8 +265,9 @@ export class SandboxPlay {
       const live = run.jobs.findLast(isLive);
       const now = this.stage.now - EPOCH_MS;
       live?.stepping?.advance(Math.min(now, this.clock.now));
-      const beat = (live && beatOf(live, Math.min(now, this.clock.now))) ?? run.truth.lastBeat;
-      if (beat && run.truth.heartbeat) await this.write(run.truth.heartbeat.bucket, run.truth.heartbeat.key, beat);
+      const heartbeat = (live && heartbeatOf(live, Math.min(now, this.clock.now))) ?? run.truth.lastHeartbeat;
+      if (heartbeat && run.truth.heartbeat)
+        await this.write(run.truth.heartbeat.bucket, run.truth.heartbeat.key, heartbeat);
       await this.writeCheckpoints(run);
     }
   }

@@ -1,4 +1,4 @@
-import { BEAT_MS, changedPoolUsd, warmPoolUsd } from '../../../lib/core/lifecycle/accounting/spend';
+import { changedPoolUsd, HEARTBEAT_MS, warmPoolUsd } from '../../../lib/core/lifecycle/accounting/spend';
 import { CLASS_POLICY, STALE_LIMIT, STALE_PLATFORM_LIMIT } from '../../../lib/core/lifecycle/budgets';
 import { TICK_MS } from '../../../lib/core/lifecycle/health/observation-schedule';
 import { isEqual } from '../../../lib/core/lifecycle/is-equal';
@@ -92,11 +92,11 @@ export class BooksBalance extends Invariant {
     if (deletedAt === undefined) return false;
     const faults = ANSWERS.flatMap((call) => this.callFaults(call, deletedAt - UNSEEN_MS, deletedAt + UNSEEN_MS));
     const isUnseen = faults.length > 0 || this.isPoisoned(run, UNSEEN_MS, deletedAt);
-    return isUnseen && this.isBeatUnread(run, job, deletedAt);
+    return isUnseen && this.isHeartbeatUnread(run, job, deletedAt);
   }
 
   /** Whether the heartbeats of a deleted job could not be read between its deletion and the judgement of its end, or now. */
-  private isBeatUnread(run: SimRun, job: SimJob, deletedAt: SimMs): boolean {
+  private isHeartbeatUnread(run: SimRun, job: SimJob, deletedAt: SimMs): boolean {
     const next = run.jobs[run.jobs.indexOf(job) + 1];
     const judgedAt = next?.createdAt ?? run.overAt ?? this.now;
     return this.callFaults('s3:GetObject', deletedAt, judgedAt).length > 0;
@@ -169,10 +169,10 @@ export class BooksBalance extends Invariant {
     const attempt = attemptsOf(this.scene.world, run).find(({ jobName }) => jobName === name);
     // If Describe never returned it, only its steps show when it had its instances.
     const isUndescribed = attempt?.acceptedAt === undefined || attempt.undescribedSince !== undefined;
-    const startMs = isUndescribed ? (truth?.behaviour.startMs ?? 0) + BEAT_MS : 0;
+    const startMs = isUndescribed ? (truth?.behaviour.startMs ?? 0) + HEARTBEAT_MS : 0;
     const hasDriver = job.history.some(({ secondaryStatus }) => secondaryStatus === 'Training');
-    const beatMs = !hasDriver || this.isBeatUnread(run, job, deletedAt) ? UNSEEN_MS : BEAT_MS;
-    return beatMs + startMs + this.unseenSilenceMs(job, deletedAt);
+    const heartbeatMs = !hasDriver || this.isHeartbeatUnread(run, job, deletedAt) ? UNSEEN_MS : HEARTBEAT_MS;
+    return heartbeatMs + startMs + this.unseenSilenceMs(job, deletedAt);
   }
 
   /** How long before its deletion a job without heartbeats could not be described, or what Describe said could not be stored. */

@@ -2,7 +2,7 @@ import type { SimMs, VirtualClock } from '../core/clock';
 import type { Capacity } from '../services/capacity';
 import { algorithmError } from './failure-text';
 import type { FleetHooks } from './fleet-hooks';
-import { beatOf } from './heartbeat';
+import { heartbeatOf } from './heartbeat';
 import { HeldInstances } from './held-instances';
 import { heldMs, isLive, type Shape, type SimJob, type WarmPool } from './job';
 import { viewOf } from './job-view';
@@ -273,7 +273,7 @@ export class Fleet {
     job.stepping?.pause(now, saves);
     if (wasGoing && !isTerm) job.truth?.tear(job.stepping?.at ?? 0, now);
     job.stepping?.starts.end(now);
-    if (job.truth) job.truth.lastBeat = beatOf(job, now) ?? job.truth.lastBeat;
+    if (job.truth) job.truth.lastHeartbeat = heartbeatOf(job, now) ?? job.truth.lastHeartbeat;
     job.driverSince = undefined;
     this.pending.delete(job);
     job.pendingSince = undefined;

@@ -120,8 +120,8 @@ export class SimS3 {
   }
 
   private findOfRun(bucket: string, key: string): S3Object | undefined {
-    const beating = this.truths.get(`${bucket}/${key}`);
-    if (beating) return this.observe(beating);
+    const writer = this.truths.get(`${bucket}/${key}`);
+    if (writer) return this.observe(writer);
     const folder = key.lastIndexOf('/', key.lastIndexOf('/') - 1) + 1;
     for (const prefix of [key.slice(0, folder), key.slice(0, key.lastIndexOf('/') + 1)]) {
       const truth = this.truths.get(`${bucket}/${prefix}`);
@@ -173,12 +173,12 @@ export class SimS3 {
       if (object.key.startsWith(prefix)) found.push(entryOf(object.key, object));
     }
     for (const truth of truths) {
-      const beat = this.observe(truth);
+      const written = this.observe(truth);
       const { place, heartbeat } = truth;
       if (place?.bucket === bucket)
         for (const entry of from(this.entriesOf(truth, place.prefix), { prefix, after, most })) found.push(entry);
-      if (beat && heartbeat?.bucket === bucket && heartbeat.key.startsWith(prefix))
-        found.push(entryOf(heartbeat.key, beat));
+      if (written && heartbeat?.bucket === bucket && heartbeat.key.startsWith(prefix))
+        found.push(entryOf(heartbeat.key, written));
     }
     return sorted(found);
   }

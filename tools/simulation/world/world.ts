@@ -8,7 +8,7 @@ import { Gateway } from '../core/gateway';
 import { noteWrite } from '../core/invocation';
 import { Random } from '../core/random';
 import { Fleet } from '../job/fleet';
-import { beatOf } from '../job/heartbeat';
+import { heartbeatOf } from '../job/heartbeat';
 import { isLive, type SimJob } from '../job/job';
 import type { RunTruth } from '../job/steps/run-truth';
 import { rateName, type Scenario, specOf } from '../scenario/load';
@@ -279,7 +279,7 @@ export class World {
     const run = this.byRunId.get(truth.runId);
     const live = run?.jobs.findLast(isLive);
     live?.stepping?.advance(this.clock.now);
-    return (live && beatOf(live, this.clock.now)) ?? truth.lastBeat;
+    return (live && heartbeatOf(live, this.clock.now)) ?? truth.lastHeartbeat;
   }
 
   private onJobChange(job: SimJob): void {

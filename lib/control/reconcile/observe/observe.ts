@@ -121,12 +121,12 @@ async function observeFiles(deps: ReconcileDeps, whole: WholeRun, job: Observed[
     return { ...files, ...(await observeJob(deps, record, job, attempt.files ?? place)) };
   }
   if (job.kind !== 'absent' && !mayLaunch(record, attempt)) return { checkpoints: NOTHING_OBSERVED.checkpoints };
-  const [beat, checkpoints] = await Promise.all([
+  const [reading, checkpoints] = await Promise.all([
     attempt && isInDoubt(attempt) && typeof place !== 'string' ? readHeartbeat(deps.s3, place.heartbeat) : {},
     ownCheckpoints(deps, record, place, false),
   ]);
   const isEmpty = checkpoints.kind === 'unreadable' && typeof place !== 'string' && hasNoneYet(whole);
-  return { ...files, ...beat, checkpoints: isEmpty ? { kind: 'listed', committed: [], torn: [] } : checkpoints };
+  return { ...files, ...reading, checkpoints: isEmpty ? { kind: 'listed', committed: [], torn: [] } : checkpoints };
 }
 
 /** Heartbeat and checkpoints of a job. */
@@ -139,13 +139,13 @@ async function observeJob(
   const isLive = isLiveJob(job);
   const mayWait = isLive && !isDueForListing(record, job, deps.now().getTime());
   const list = () => ownCheckpoints(deps, record, place, isLive);
-  const [beat, listed] = await Promise.all([
+  const [reading, listed] = await Promise.all([
     typeof place === 'string' ? { heartbeatError: place } : readHeartbeat(deps.s3, place.heartbeat),
     mayWait ? NOTHING_OBSERVED.checkpoints : list(),
   ]);
   // Without a heartbeat, the time of the last write is the only sign of life.
-  const checkpoints = mayWait && !('heartbeat' in beat) ? await list() : listed;
-  return { ...beat, checkpoints };
+  const checkpoints = mayWait && !('heartbeat' in reading) ? await list() : listed;
+  return { ...reading, checkpoints };
 }
 
 /**

@@ -10,7 +10,7 @@ import { trainedMs } from './pauses';
  */
 export const STOP_MS = 120_000;
 /** The driver writes a heartbeat every minute until training ends. */
-export const BEAT_MS = 60_000;
+export const HEARTBEAT_MS = 60_000;
 /** From one tick to the next, and from StopTrainingJob to the end of the job. */
 const LEAD_SECONDS = TICK_SECONDS + STOP_MS / 1000;
 
@@ -82,11 +82,12 @@ export function billedFrom({
  * already, its last heartbeat is, or the stop if it is not known which was the last.
  */
 export function billedUntil(attempt: Attempt, now: EpochMs): EpochMs {
-  const { over, absentSince, undescribedSince, stop, silentBeat } = attempt;
+  const { over, absentSince, undescribedSince, stop, silentHeartbeat } = attempt;
   if (over) return Math.min(now, over.endedAt ?? now);
   if (absentSince !== undefined && !wroteSinceMissing(attempt)) return Math.min(now, absentSince);
   if (undescribedSince === undefined || !stop) return now;
-  if (stop.isTooLate) return Math.min(now, silentBeat === undefined ? (stop.sentAt ?? stop.at) : silentBeat + BEAT_MS);
+  if (stop.isTooLate)
+    return Math.min(now, silentHeartbeat === undefined ? (stop.sentAt ?? stop.at) : silentHeartbeat + HEARTBEAT_MS);
   return stop.acceptedAt === undefined ? now : Math.min(now, stop.acceptedAt + STOP_MS);
 }
 
@@ -94,8 +95,8 @@ export function billedUntil(attempt: Attempt, now: EpochMs): EpochMs {
 const CLOCKS_MS = 30_000;
 
 /** Whether the driver of a job has written a heartbeat since Describe first did not find the job. */
-export const wroteSinceMissing = ({ absentSince, progress }: Attempt, beatAt = progress?.beatAt): boolean =>
-  absentSince !== undefined && beatAt !== undefined && beatAt > absentSince + CLOCKS_MS;
+export const wroteSinceMissing = ({ absentSince, progress }: Attempt, heartbeatAt = progress?.heartbeatAt): boolean =>
+  absentSince !== undefined && heartbeatAt !== undefined && heartbeatAt > absentSince + CLOCKS_MS;
 
 /** Share of the on-demand price that was billed for an ended spot attempt; undefined when it cannot be determined. */
 export function billedShare(

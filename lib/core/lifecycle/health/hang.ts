@@ -30,18 +30,18 @@ export type HangVerdict =
   | { kind: 'hung'; text: string; maySee: boolean };
 
 /** The latest sign of progress: a heartbeat of this attempt replaces the recorded one when step or phase changed. */
-export function nextProgress(attempt: Attempt, beat: Heartbeat | undefined, now: EpochMs): Progress | undefined {
+export function nextProgress(attempt: Attempt, heartbeat: Heartbeat | undefined, now: EpochMs): Progress | undefined {
   const before = attempt.progress;
-  if (!beat || beat.attempt !== attempt.number) return before;
-  const moved = !before || beat.step !== before.step || beat.phase !== before.phase;
-  if (!moved && before.beatAt === beat.writtenAt) return before;
+  if (!heartbeat || heartbeat.attempt !== attempt.number) return before;
+  const moved = !before || heartbeat.step !== before.step || heartbeat.phase !== before.phase;
+  if (!moved && before.heartbeatAt === heartbeat.writtenAt) return before;
   return {
-    step: beat.step,
-    phase: beat.phase,
-    beatAt: beat.writtenAt,
-    movedAt: moved ? movedAt(before, beat, now) : before.movedAt,
-    ...(beat.vitals && { vitals: beat.vitals }),
-    ...(beat.starts && mergeStarts(before, beat.starts)),
+    step: heartbeat.step,
+    phase: heartbeat.phase,
+    heartbeatAt: heartbeat.writtenAt,
+    movedAt: moved ? movedAt(before, heartbeat, now) : before.movedAt,
+    ...(heartbeat.vitals && { vitals: heartbeat.vitals }),
+    ...(heartbeat.starts && mergeStarts(before, heartbeat.starts)),
   };
 }
 
@@ -95,18 +95,19 @@ function findSilence(
   const startedAt = startOf(attempt, job) || now;
   const startup = policy.startupMinutes * 60 + BEYOND_CONTAINER_SECONDS;
   // After an interruption the driver starts again, so heartbeats from before it are not evidence.
-  if (!progress || progress.beatAt < startedAt) {
-    if (!policy.beats) return undefined;
+  if (!progress || progress.heartbeatAt < startedAt) {
+    if (!policy.writesHeartbeats) return undefined;
     const quiet = (now - aheadMs(attempt) - Math.max(startedAt, signs.newestWriteAt ?? 0)) / 1000;
     if (quiet <= startup + MIN_SILENCE_SECONDS) return undefined;
     return { text: `no heartbeat in the ${minutes(quiet)} since training began`, maySee: progress !== undefined };
   }
   const deaf = Math.max(silenceSeconds, MIN_SILENCE_SECONDS);
-  const isDeaf = !signs.isNewer && (now - progress.beatAt) / 1000 > deaf;
+  const isDeaf = !signs.isNewer && (now - progress.heartbeatAt) / 1000 > deaf;
   // While no heartbeat arrives, its last step is not evidence: only the objects that the run writes show progress.
   const wroteAt = isDeaf ? (signs.newestWriteAt ?? 0) : 0;
-  const beatAge = (now - Math.max(progress.beatAt, wroteAt)) / 1000;
-  if (isDeaf && beatAge > deaf) return { text: `the heartbeat stopped ${minutes(beatAge)} ago`, maySee: true };
+  const heartbeatAge = (now - Math.max(progress.heartbeatAt, wroteAt)) / 1000;
+  if (isDeaf && heartbeatAge > deaf)
+    return { text: `the heartbeat stopped ${minutes(heartbeatAge)} ago`, maySee: true };
   const movedAt = Math.max(progress.movedAt, wroteAt);
   const still = (now - Math.max(movedAt, startedAt)) / 1000;
   const isStartup = movedAt < startedAt;

@@ -86,9 +86,9 @@ export function isWorthWriting(record: RunRecord, next: RunRecord): boolean {
   const before = record.attempt?.progress;
   const progress = next.attempt?.progress;
   if (!before || !progress || before.phase !== progress.phase) return true;
-  if (progress.beatAt - before.beatAt >= WRITE_PROGRESS_MS) return true;
+  if (progress.heartbeatAt - before.heartbeatAt >= WRITE_PROGRESS_MS) return true;
   const stepAt = progress.starts?.[progress.starts.length - 1]?.stepAt ?? 0;
-  return progress.beatAt - stepAt > STEP_AGE_MS || !isSameBesideProgress(record, next);
+  return progress.heartbeatAt - stepAt > STEP_AGE_MS || !isSameBesideProgress(record, next);
 }
 
 const isSameBesideProgress = (record: RunRecord, next: RunRecord): boolean =>

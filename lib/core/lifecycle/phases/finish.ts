@@ -172,10 +172,10 @@ function lastSteps(
   { heartbeat }: Observed,
   now: EpochMs,
 ): Pick<Attempt, 'progress' | 'firstStep' | 'lastStep'> {
-  const beat = heartbeat?.attempt === attempt.number ? heartbeat.step : null;
+  const reported = heartbeat?.attempt === attempt.number ? heartbeat.step : null;
   const progress = nextProgress(attempt, heartbeat, now);
   const steps = stepsOf(progress);
-  const last = Math.max(job.lastStep ?? -1, beat ?? steps.last ?? -1);
+  const last = Math.max(job.lastStep ?? -1, reported ?? steps.last ?? -1);
   return {
     progress,
     firstStep: attempt.firstStep ?? steps.first,

@@ -1,7 +1,7 @@
 import { judgeSpend } from '../accounting/spend';
 import { type Effect, type Move, move, type TimelineEvent } from '../action';
 import { capacityCame } from '../budgets';
-import { LATE_BEAT_MS } from '../health/gone';
+import { LATE_HEARTBEAT_MS } from '../health/gone';
 import { judgeHang, nextProgress } from '../health/hang';
 import { jobAlerts } from '../health/job-alerts';
 import { stepEvents, stepsOf } from '../health/step-times';
@@ -85,7 +85,7 @@ function asSeen({ attempt, job, observed, now }: JobSituation): Attempt {
     ...attempt,
     absentSince: undefined,
     undescribedSince: undefined,
-    silentBeat: undefined,
+    silentHeartbeat: undefined,
     files: attempt.files ?? observed.files,
     status: job.status,
     secondaryStatus: job.secondaryStatus,
@@ -105,7 +105,7 @@ function asSeen({ attempt, job, observed, now }: JobSituation): Attempt {
 
 /** Without heartbeats, only the service shows how long the job lives, and for how long it is billed. */
 const isLate = (progress: Attempt['progress'], now: EpochMs): boolean =>
-  progress !== undefined && now - progress.beatAt > LATE_BEAT_MS;
+  progress !== undefined && now - progress.heartbeatAt > LATE_HEARTBEAT_MS;
 
 /** Not updated again within one pass, whose rounds are less than a minute apart: each update would cause another round. */
 function aliveAt({ aliveAt: before }: Attempt, now: EpochMs): EpochMs {
@@ -172,7 +172,7 @@ function wantsStop(
 
 const signsOfLife = ({ heartbeat, heartbeatError, checkpoints }: Observed, seen: Attempt, before: Attempt) => ({
   isRead: heartbeat !== undefined,
-  isNewer: (seen.progress?.beatAt ?? 0) > (before.progress?.beatAt ?? 0),
+  isNewer: (seen.progress?.heartbeatAt ?? 0) > (before.progress?.heartbeatAt ?? 0),
   isUnreadable: heartbeatError !== undefined,
   newestWriteAt: checkpoints.kind === 'listed' ? checkpoints.newestWriteAt : undefined,
 });

@@ -132,7 +132,7 @@ describe('the cost foretold', () => {
   const foretold = (own: object, totalSteps: number | undefined = 400, of: Partial<CapacityOption> = {}) =>
     projectedUsd(
       running({ policy: policy({ capacityOptions: [option(of)], totalSteps }), spentUsd: 5 }),
-      attempt({ progress: { step: 300, phase: '', beatAt: T0, movedAt: T0, vitals, ...own } }),
+      attempt({ progress: { step: 300, phase: '', heartbeatAt: T0, movedAt: T0, vitals, ...own } }),
       T0 + HOUR,
     );
 

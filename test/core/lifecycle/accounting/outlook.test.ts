@@ -14,7 +14,7 @@ const ledgerOf = (hours: Partial<Ledger['seconds']>): Ledger => {
 const record = (own: Partial<Attempt> = {}, changes: Partial<RunRecord> = {}) =>
   running({
     policy: policy({ totalSteps: 1000 }),
-    attempt: attempt({ progress: { step: 100, phase: '', beatAt: T0, movedAt: T0 }, ...own }),
+    attempt: attempt({ progress: { step: 100, phase: '', heartbeatAt: T0, movedAt: T0 }, ...own }),
     ...changes,
   });
 const seen = (hours: Partial<Ledger['seconds']> = { step: 1 }, interruptions = 0) => ({
@@ -40,7 +40,7 @@ describe('a run that was never interrupted', () => {
     expect(early).toBeCloseTo(9 * (1 - 1.2816 * 0.04) - 1 / 12, 3);
     expect(late).toBeCloseTo(9 * (1 + 1.2816 * 0.04) + 1 / 12, 3);
     const [, first = 0, last = 0] = hoursOf(
-      record({ progress: { step: 1, phase: '', beatAt: T0, movedAt: T0 } }),
+      record({ progress: { step: 1, phase: '', heartbeatAt: T0, movedAt: T0 } }),
       seen({ step: 0.01 }),
     );
     expect(last - first).toBeGreaterThan(5);
@@ -94,13 +94,13 @@ test.each<[string, Partial<Attempt>, Partial<RunRecord>, number]>([
   ['what it resumes from, before its first step', { progress: undefined, resumeFrom: checkpoint(70) }, {}, 7],
   ['the newest commit where neither is known', { progress: undefined }, { committed: checkpoint(60) }, 6],
   ['nothing yet', { progress: undefined }, {}, 0],
-  ['all of it, even beyond', { progress: { step: 1200, phase: '', beatAt: T0, movedAt: T0 } }, {}, 100],
+  ['all of it, even beyond', { progress: { step: 1200, phase: '', heartbeatAt: T0, movedAt: T0 } }, {}, 100],
 ])('progress is %s', (_, own, changes, percent) => {
   expect(outlook(record(own, changes), seen()).progressPercent).toBe(percent);
 });
 
 test('beyond its last step a run has no time left', () => {
-  expect(hoursOf(record({ progress: { step: 1200, phase: '', beatAt: T0, movedAt: T0 } }))[0]).toBe(0);
+  expect(hoursOf(record({ progress: { step: 1200, phase: '', heartbeatAt: T0, movedAt: T0 } }))[0]).toBe(0);
 });
 
 test.each<[string, Partial<RunRecord>, Partial<Ledger['seconds']>]>([

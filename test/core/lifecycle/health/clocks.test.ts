@@ -10,13 +10,13 @@ const offsets = fc.array(fc.integer({ min: -24 * HOUR, max: 24 * HOUR }), { minL
 const INTERVAL = 5 * MINUTE;
 
 /**
- * Looks every five minutes at a job whose newest heartbeat is the one at `beatAt`, with our clock off by as much as given for each
+ * Looks every five minutes at a job whose newest heartbeat is the one at `heartbeatAt`, with our clock off by as much as given for each
  * observation.
  */
-function observe(before: RunRecord, skews: readonly number[], beatAt: (now: number) => number): RunRecord {
+function observe(before: RunRecord, skews: readonly number[], heartbeatAt: (now: number) => number): RunRecord {
   return skews.reduce((record, skew, i) => {
     const now = T0 + (i + 1) * INTERVAL;
-    const at = beatAt(now);
+    const at = heartbeatAt(now);
     const step = Math.round((at - T0) / 1000);
     const heartbeat: Observed['heartbeat'] = {
       attempt: 1,

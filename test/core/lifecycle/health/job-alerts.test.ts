@@ -11,8 +11,8 @@ const well: Vitals = {
   usualStepsPerHour: 360,
   restarts: 0,
 };
-const beat = (vitals: Vitals, at = T0 + HOUR) => ({ attempt: 1, step: 40, phase: 'train', writtenAt: at, vitals });
-const observe = (vitals: Vitals) => run(running(), seeing({ job: job(), heartbeat: beat(vitals) }), T0 + HOUR);
+const heartbeat = (vitals: Vitals, at = T0 + HOUR) => ({ attempt: 1, step: 40, phase: 'train', writtenAt: at, vitals });
+const observe = (vitals: Vitals) => run(running(), seeing({ job: job(), heartbeat: heartbeat(vitals) }), T0 + HOUR);
 
 describe('alerts about a job that moves', () => {
   test('none while all is well, and the loss is kept for status', () => {
@@ -35,7 +35,7 @@ describe('alerts about a job that moves', () => {
     expect(first.notices).toEqual([alert]);
     expect(first.effects).toEqual([]);
     const told = { ...first.record, outbox: [] };
-    const again = seeing({ job: job(), heartbeat: beat({ ...well, ...changes }, T0 + 2 * HOUR) });
+    const again = seeing({ job: job(), heartbeat: heartbeat({ ...well, ...changes }, T0 + 2 * HOUR) });
     expect(run(told, again, T0 + 2 * HOUR).notices).toEqual([]);
   });
 
@@ -48,7 +48,7 @@ test('a run that will cost more than its cap is said while it can still be helpe
   const withCap = (maxCostUsd: number) =>
     run(
       running({ policy: policy({ maxCostUsd, totalSteps: 3640 }) }),
-      seeing({ job: job(), heartbeat: beat(well) }),
+      seeing({ job: job(), heartbeat: heartbeat(well) }),
       T0 + HOUR,
     ).notices;
   // One hour at $100 has passed; 3,600 steps at 360 an hour are ten more.
@@ -81,7 +81,7 @@ describe('hosts that were set aside', () => {
     expect(first.notices).toEqual(['host-set-aside']);
     expect(first.effects).toEqual([]);
     const both = { ...well, setAside: [aside('algo-7'), aside('algo-3')], sparesLeft: 0 };
-    const later = seeing({ job: job(), heartbeat: beat(both, T0 + 2 * HOUR) });
+    const later = seeing({ job: job(), heartbeat: heartbeat(both, T0 + 2 * HOUR) });
     const { record } = run({ ...first.record, outbox: [] }, later, T0 + 2 * HOUR);
     expect(record.outbox).toMatchObject([{ alert: 'host-set-aside', runbook: 'spare-hosts' }]);
     expect(record.outbox[0]?.text).toContain('algo-3');
@@ -99,7 +99,7 @@ test('history: failures and restarts in place over the node-days of attempts tha
       phase: 'ended',
       failureClass,
       endedAt: T0 + 24 * HOUR,
-      progress: { step: 1, phase: 'train', beatAt: T0, movedAt: T0, vitals: { ...well, restarts } },
+      progress: { step: 1, phase: 'train', heartbeatAt: T0, movedAt: T0, vitals: { ...well, restarts } },
     });
   const attempts = [over('platform', 2), over('planned', 1), over('capacity'), attempt({ number: 4 })];
   expect(failureHistory(attempts, { policy: policy() })).toEqual({ failures: 4, nodeDays: 6 });

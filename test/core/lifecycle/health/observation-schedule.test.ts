@@ -12,7 +12,7 @@ import { attempt, job as jobOf, MINUTE, running, T0 } from '../support/records';
 
 const TICK = 5 * MINUTE;
 const start = { number: 0, firstStep: 1, firstStepAt: T0, step: 90, stepAt: T0 + 15 * MINUTE, endedAt: null };
-const progress = { step: 90, phase: '', beatAt: T0 + 15 * MINUTE, movedAt: T0 + 15 * MINUTE, starts: [start] };
+const progress = { step: 90, phase: '', heartbeatAt: T0 + 15 * MINUTE, movedAt: T0 + 15 * MINUTE, starts: [start] };
 const TRAINING = { phase: 'created', status: 'InProgress', secondaryStatus: 'Training' } as const;
 const steady = (of: object = {}, more: Partial<RunRecord> = {}) =>
   running({ state: 'running', outbox: [], attempt: attempt({ ...TRAINING, progress, ...of }), ...more });
@@ -66,9 +66,13 @@ test.each([
 
 describe('progress', () => {
   const later = (minutes: number, more: object = {}, other: object = {}) => {
-    const at = progress.beatAt + minutes * MINUTE;
+    const at = progress.heartbeatAt + minutes * MINUTE;
     const starts = [{ ...start, step: 200, stepAt: at - 10_000, ...more }];
-    return steady({ lastStep: 200, progress: { ...progress, step: 200, beatAt: at, movedAt: at, starts }, ...other });
+    return steady({
+      lastStep: 200,
+      progress: { ...progress, step: 200, heartbeatAt: at, movedAt: at, starts },
+      ...other,
+    });
   };
 
   test('alone is written once an hour', () => {
@@ -81,7 +85,7 @@ describe('progress', () => {
   });
 
   test('is written at once when steps no longer go on, or when anything beside it changed', () => {
-    expect(isWorthWriting(steady(), later(20, { stepAt: progress.beatAt + 9 * MINUTE }))).toBe(true);
+    expect(isWorthWriting(steady(), later(20, { stepAt: progress.heartbeatAt + 9 * MINUTE }))).toBe(true);
     expect(isWorthWriting(steady(), later(5, {}, { unreadSince: T0 }))).toBe(true);
     expect(isWorthWriting(steady(), later(5, {}, { selected: { instanceType: 'a', instanceCount: 1 } }))).toBe(true);
     expect(isWorthWriting(steady(), { ...later(5), reason: 'other' })).toBe(true);
@@ -115,7 +119,7 @@ describe('starts of a driver', () => {
 
 test('an observation that was left out does not make a stand-still look shorter', () => {
   const starts = [{ ...start, step: 120, stepAt: T0 + 20 * MINUTE }];
-  const beat = { attempt: 1, step: 120, phase: '', writtenAt: T0 + 29 * MINUTE, starts };
-  const next = nextProgress(attempt({ ...TRAINING, progress }), beat, T0 + 30 * MINUTE);
+  const heartbeat = { attempt: 1, step: 120, phase: '', writtenAt: T0 + 29 * MINUTE, starts };
+  const next = nextProgress(attempt({ ...TRAINING, progress }), heartbeat, T0 + 30 * MINUTE);
   expect(next?.movedAt).toBe(T0 + 21 * MINUTE);
 });

@@ -36,7 +36,7 @@ describe('a running elastic run', () => {
         capacityOptionId: 'as-written@4',
         trainingSince: T0,
         progress: {
-          beatAt: NOW,
+          heartbeatAt: NOW,
           movedAt: NOW,
           phase: '',
           step: 1000,

@@ -141,26 +141,26 @@ describe('a job that is not there', () => {
 });
 
 describe('a job that is not there but left a heartbeat', () => {
-  const beat = (number: number) => ({ attempt: number, step: null, phase: 'start', writtenAt: T0 });
+  const heartbeat = (number: number) => ({ attempt: number, step: null, phase: 'start', writtenAt: T0 });
   const missed = intended({ absentSince: T0 + 9 * MINUTE });
 
   test('is not created again: it counts as deleted', () => {
-    const first = run(intended(), absent([], { heartbeat: beat(1) }), T0 + MINUTE);
+    const first = run(intended(), absent([], { heartbeat: heartbeat(1) }), T0 + MINUTE);
     expect(first.effects).toEqual([]);
     expect(first.record.attempt).toMatchObject({ phase: 'intent', absentSince: T0 + MINUTE });
-    expect(run(missed, absent([], { heartbeat: beat(1) }), T0 + 10 * MINUTE).record.attempt).toMatchObject({
+    expect(run(missed, absent([], { heartbeat: heartbeat(1) }), T0 + 10 * MINUTE).record.attempt).toMatchObject({
       phase: 'ended',
       failureClass: 'deleted',
     });
   });
 
   test('of another attempt is created again', () => {
-    expect(run(missed, absent([], { heartbeat: beat(2) }), T0 + 10 * MINUTE).events).toEqual(['create-again']);
+    expect(run(missed, absent([], { heartbeat: heartbeat(2) }), T0 + 10 * MINUTE).events).toEqual(['create-again']);
   });
 
   test('shows that it ran where commits cannot be observed', () => {
     const blind = { policy: policy({ seesCommits: false }) };
-    const seen = absent([], { heartbeat: beat(1) });
+    const seen = absent([], { heartbeat: heartbeat(1) });
     expect(run(intended({}, blind), seen, T0 + MINUTE).effects).toEqual([]);
     expect(run(intended({}, blind), absent(), T0 + MINUTE).events).toEqual(['create-again']);
   });

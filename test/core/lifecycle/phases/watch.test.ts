@@ -6,7 +6,7 @@ import type { Attempt, RunRecord } from '../../../../lib/core/lifecycle/record';
 import { attempt, checkpoint, HOUR, job, MINUTE, policy, run, running, seeing, T0 } from '../support/records';
 
 const NOW = T0 + HOUR;
-const beat = (changes: Partial<Heartbeat> = {}): Heartbeat => ({
+const heartbeat = (changes: Partial<Heartbeat> = {}): Heartbeat => ({
   attempt: 1,
   step: 10,
   phase: '',
@@ -15,7 +15,7 @@ const beat = (changes: Partial<Heartbeat> = {}): Heartbeat => ({
 });
 const observe = (record: RunRecord, seen: Partial<PresentJob> = {}, observed: object = {}, now = NOW) =>
   run(record, seeing({ job: job(seen), ...observed }), now);
-const PROGRESS = { step: 10, phase: '', beatAt: NOW, movedAt: NOW };
+const PROGRESS = { step: 10, phase: '', heartbeatAt: NOW, movedAt: NOW };
 
 describe('alarms of a live job begin exactly', () => {
   const alertsOf = (own: Partial<Attempt>, now: number, seen: Partial<PresentJob> = {}, observed: object = {}) =>
@@ -63,7 +63,7 @@ describe('alarms of a live job begin exactly', () => {
   });
 
   test('twenty minutes after its heartbeat could not be read', () => {
-    const own = { unreadSince: T0, progress: { ...PROGRESS, beatAt: T0, movedAt: T0 } };
+    const own = { unreadSince: T0, progress: { ...PROGRESS, heartbeatAt: T0, movedAt: T0 } };
     const error = { heartbeatError: '503' };
     expect(alertsOf(own, T0 + 20 * MINUTE - 1, {}, error)).toEqual([]);
     expect(alertsOf(own, T0 + 20 * MINUTE, {}, error)).toEqual(['heartbeat-unreadable']);
@@ -121,10 +121,10 @@ describe('what is copied from an observation', () => {
     expect(since('Starting', {}, { trainingSince: T0 + MINUTE })).toBe(T0 + MINUTE);
   });
 
-  test('it is alive although its beats are more than three minutes late, told once a minute', () => {
-    const aliveAt = (beatAt: number, own: Partial<Attempt> = {}) =>
-      observe(running({ attempt: attempt({ progress: { ...PROGRESS, beatAt, movedAt: beatAt }, ...own }) })).record
-        .attempt?.aliveAt;
+  test('it is alive although its heartbeats are more than three minutes late, told once a minute', () => {
+    const aliveAt = (heartbeatAt: number, own: Partial<Attempt> = {}) =>
+      observe(running({ attempt: attempt({ progress: { ...PROGRESS, heartbeatAt, movedAt: heartbeatAt }, ...own }) }))
+        .record.attempt?.aliveAt;
     expect(aliveAt(NOW - 3 * MINUTE)).toBeUndefined();
     expect(aliveAt(NOW - 3 * MINUTE - 1)).toBe(NOW);
     expect(aliveAt(NOW - 4 * MINUTE, { aliveAt: NOW - MINUTE + 1 })).toBe(NOW - MINUTE + 1);
@@ -139,7 +139,7 @@ describe('what is copied from an observation', () => {
     expect(since({ progress: PROGRESS, unreadSince: T0 }, {})).toBe(T0);
     expect(since({}, {})).toBeUndefined();
     expect(since({}, { heartbeatError: '503' })).toBe(NOW);
-    expect(since({ progress: PROGRESS, unreadSince: T0 }, { heartbeat: beat() })).toBeUndefined();
+    expect(since({ progress: PROGRESS, unreadSince: T0 }, { heartbeat: heartbeat() })).toBeUndefined();
   });
 
   test('the first and the newest step', () => {
@@ -148,10 +148,10 @@ describe('what is copied from an observation', () => {
         observe(running({ attempt: attempt(own) }), {}, { heartbeat }).record.attempt ?? {};
       return [firstStep, lastStep];
     };
-    expect(steps({}, beat())).toEqual([10, 10]);
-    expect(steps({ firstStep: 3, lastStep: 9 }, beat())).toEqual([3, 10]);
+    expect(steps({}, heartbeat())).toEqual([10, 10]);
+    expect(steps({ firstStep: 3, lastStep: 9 }, heartbeat())).toEqual([3, 10]);
     expect(steps({ firstStep: 3, lastStep: 9 })).toEqual([3, 9]);
-    expect(steps({ lastStep: 9 }, beat({ step: null }))).toEqual([null, 9]);
+    expect(steps({ lastStep: 9 }, heartbeat({ step: null }))).toEqual([null, 9]);
   });
 });
 
@@ -172,7 +172,7 @@ describe('the timeline of a live job', () => {
           }),
         }),
         {},
-        { heartbeat: beat({ phase, writtenAt: NOW + 1 }) },
+        { heartbeat: heartbeat({ phase, writtenAt: NOW + 1 }) },
       ).actions.flatMap((a) => (a.do === 'save' ? a.events.map((e) => e.text) : []));
     expect(phases('', 'save')).toEqual(['phase save']);
     expect(phases('save', '')).toEqual(['phase train']);
@@ -182,8 +182,8 @@ describe('the timeline of a live job', () => {
   });
 
   test('has the first step of a driver that times none when it is first seen', () => {
-    expect(observe(running(), {}, { heartbeat: beat() }).events).toContain('first-step');
-    expect(observe(running({ attempt: attempt({ firstStep: 1 }) }), {}, { heartbeat: beat() }).events).toEqual([
+    expect(observe(running(), {}, { heartbeat: heartbeat() }).events).toContain('first-step');
+    expect(observe(running({ attempt: attempt({ firstStep: 1 }) }), {}, { heartbeat: heartbeat() }).events).toEqual([
       'phase',
     ]);
   });
@@ -208,7 +208,7 @@ test('the wait for capacity is over once the job trains', () => {
 });
 
 test('a hang that cannot be seen to be one is told of, and remembered from its first observation on', () => {
-  const blind = running({ policy: policy({ seesSteps: false, beats: true }) });
+  const blind = running({ policy: policy({ seesSteps: false, writesHeartbeats: true }) });
   const first = observe(blind, {}, {}, T0 + 3 * HOUR);
   expect(first.record.attempt?.suspectedHangAt).toBe(T0 + 3 * HOUR);
   const second = observe(first.record, {}, {}, T0 + 3 * HOUR + 4 * MINUTE);
@@ -216,6 +216,6 @@ test('a hang that cannot be seen to be one is told of, and remembered from its f
   expect(second.effects).toEqual([]);
   expect(second.record.attempt?.suspectedHangAt).toBe(T0 + 3 * HOUR);
   expect(second.record.attempt?.stop).toBeUndefined();
-  const moving = observe(second.record, {}, { heartbeat: beat({ writtenAt: T0 + 4 * HOUR }) }, T0 + 4 * HOUR);
+  const moving = observe(second.record, {}, { heartbeat: heartbeat({ writtenAt: T0 + 4 * HOUR }) }, T0 + 4 * HOUR);
   expect(moving.record.attempt?.suspectedHangAt).toBeUndefined();
 });

@@ -19,7 +19,7 @@ export const policy = (changes: Partial<RunPolicy> = {}): RunPolicy => ({
   seesSteps: true,
   seesCommits: true,
   keepsCheckpoints: true,
-  beats: true,
+  writesHeartbeats: true,
   checkpointIntervalSeconds: 1800,
   keepAliveSeconds: 0,
   spareInstances: 0,

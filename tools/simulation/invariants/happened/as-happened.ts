@@ -1,6 +1,6 @@
 import { findPrice } from '../../../../lib/core/catalog/prices/prices';
 import { trainedMs } from '../../../../lib/core/lifecycle/accounting/pauses';
-import { BEAT_MS } from '../../../../lib/core/lifecycle/accounting/spend';
+import { HEARTBEAT_MS } from '../../../../lib/core/lifecycle/accounting/spend';
 import { ON_DEMAND, parseCapacityOptionId } from '../../../../lib/core/lifecycle/capacity-options';
 import type { Attempt, CapacityOption, FailureClass } from '../../../../lib/core/lifecycle/record';
 import { EPOCH_MS } from '../../core/epoch';
@@ -77,7 +77,7 @@ export class AsHappened extends Invariant {
     const { vitals } = progress ?? {};
     const isGarbled = this.garbledSince(run, job) !== undefined;
     // Steps of the last minute are not in any heartbeat.
-    const isUnsaid = firstStep === null && (last ?? 0) - (first ?? 0) <= stepsOfBeat(job);
+    const isUnsaid = firstStep === null && (last ?? 0) - (first ?? 0) <= stepsInHeartbeat(job);
     // The service started the container again, and no heartbeat of the new one was read: the steps before it are the last ones known.
     const isEarlier = pausesOf(job) > 0 && !isRead && (lastStep ?? -1) > (last ?? -1);
     return [
@@ -95,7 +95,7 @@ export class AsHappened extends Invariant {
    */
   private isUnread(run: SimRun, job: SimJob): boolean {
     const { createdAt } = job;
-    if (job.beatsWithout.includes(REQUIRED_FIELD)) return true;
+    if (job.missingFields.includes(REQUIRED_FIELD)) return true;
     const next = run.jobs[run.jobs.indexOf(job) + 1];
     const over = (next?.createdAt ?? run.overAt ?? this.now) + UNREAD_MS;
     return this.wasNeverRead(run, job) || this.callFaults('s3', createdAt, over).length > 0;
@@ -117,7 +117,7 @@ export class AsHappened extends Invariant {
     const endedAt = job.history.at(-1)?.at ?? this.now;
     const found = (this.scene.world.scenario.faults ?? []).find(
       ({ job: of, beats, to = Number.POSITIVE_INFINITY }) =>
-        of === name && (beats === 'garbled' || beats === 'large') && to * 1000 > endedAt - BEAT_MS,
+        of === name && (beats === 'garbled' || beats === 'large') && to * 1000 > endedAt - HEARTBEAT_MS,
     );
     const at = found && (found.at ?? 0) * 1000;
     return at !== undefined && at < endedAt ? at : undefined;
@@ -127,7 +127,7 @@ export class AsHappened extends Invariant {
    * The only remaining sources are its last heartbeat, if that is one, and its commits; the table cannot know more steps than there were.
    */
   private ofDeleted(run: SimRun, attempt: Attempt, job: SimJob): string[] {
-    const { truth, stepping, beatsWithout } = job;
+    const { truth, stepping, missingFields } = job;
     const { at: made = -1 } = stepping ?? {};
     const { lastStep } = attempt;
     if ((lastStep ?? -1) > made) return differ('lastStep', lastStep, made, false);
@@ -136,14 +136,17 @@ export class AsHappened extends Invariant {
     if (this.garbledSince(run, job) !== undefined)
       return differ('lastStep', lastStep, `${saved} or later`, (lastStep ?? -1) >= saved);
     const isTold =
-      truth?.showsSteps && truth.heartbeat && beatsWithout.length === 0 && made > (stepping?.firstStep ?? 0);
-    return isTold ? differ('lastStep', lastStep, made, lastStep !== null && made - lastStep <= stepsOfBeat(job)) : [];
+      truth?.showsSteps && truth.heartbeat && missingFields.length === 0 && made > (stepping?.firstStep ?? 0);
+    return isTold
+      ? differ('lastStep', lastStep, made, lastStep !== null && made - lastStep <= stepsInHeartbeat(job))
+      : [];
   }
 
   /** A name may be used again only if nothing in S3 shows that the deleted job ran. */
   private ofReplaced(run: SimRun, job: SimJob): string[] {
-    const hasBeat = job.truth?.heartbeat && job.history.some(({ secondaryStatus }) => secondaryStatus === 'Training');
-    return hasBeat && !this.isUnread(run, job)
+    const hasHeartbeat =
+      job.truth?.heartbeat && job.history.some(({ secondaryStatus }) => secondaryStatus === 'Training');
+    return hasHeartbeat && !this.isUnread(run, job)
       ? [`${job.name} had a heartbeat and was deleted, and its name was used again`]
       : [];
   }
@@ -172,7 +175,7 @@ const pausesOf = ({ history }: SimJob): number =>
   history.filter(({ secondaryStatus }) => secondaryStatus === 'Interrupted').length;
 
 /** Maximum number of steps between two heartbeats. */
-const stepsOfBeat = ({ secondsPerStep }: SimJob): number => Math.ceil(BEAT_MS / 1000 / secondsPerStep) + 1;
+const stepsInHeartbeat = ({ secondsPerStep }: SimJob): number => Math.ceil(HEARTBEAT_MS / 1000 / secondsPerStep) + 1;
 
 /** Differences between a job's create request and its capacity option. */
 function ofRequest(option: CapacityOption, job: SimJob): string[] {
