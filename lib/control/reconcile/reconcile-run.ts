@@ -190,6 +190,6 @@ async function filesOf(subject: Subject, { files }: Attempt): Promise<JobFiles |
   return whole && isLocated(whole) ? jobFilesOf(whole) : files;
 }
 
-/** A run that ended or returned its room may make room for another run, and one that joins the queue may start at once. */
+/** A run that ended or returned its capacity may release capacity for another run, and one that joins the queue may start at once. */
 export const changesQueue = (before: RunRecord, after: RunRecord): boolean =>
   (isOver(after) && !isOver(before)) || (before.admitted && !after.admitted) || (isQueued(after) && !isQueued(before));

@@ -6,6 +6,7 @@ const STORED_NAMES: Readonly<Record<string, string>> = {
   capacityOptionId: 'rungId',
   capacityOptions: 'ladder',
   heartbeatAt: 'beatAt',
+  reservation: 'roomFor',
   silentHeartbeat: 'silentBeat',
   writesHeartbeats: 'beats',
 };

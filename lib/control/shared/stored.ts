@@ -187,7 +187,7 @@ const record = loose({
     .array(pool.extend({ bookedUntil: time, attempt: loose({ number: count, jobName: text }) }))
     .optional(),
   queuedAt: time,
-  roomFor: loose({ capacityOptionId: text, since: time }).optional(),
+  reservation: loose({ capacityOptionId: text, since: time }).optional(),
   sizeFailedAt: time.optional(),
   preemptedAt: time.optional(),
   endedAt: time.optional(),

@@ -107,7 +107,7 @@ export function askResume(record: RunRecord, now: EpochMs): IntentChange | undef
     admitted: false,
     ...(record.policy.pendingSeconds !== undefined && {
       capacityOptionId: largestOptionId(record),
-      roomFor: undefined,
+      reservation: undefined,
     }),
     queuedAt: now,
     budgets: freshBudgets(),
@@ -139,7 +139,7 @@ export function endPool(record: RunRecord, until: EpochMs, line: TimelineEvent):
   return changed({ ...record, ...changes }, line);
 }
 
-/** The queue admits the run; for an elastic run, with the capacity option for which there is room. */
+/** The queue admits the run; for an elastic run, with the largest capacity option that fits the free capacity. */
 export function admitRun(
   record: RunRecord,
   why: string,

@@ -340,11 +340,11 @@ export interface RunRecord {
   readonly requestId?: string;
   /** When it last joined the queue; a preempted run keeps this time. Until its uploads are confirmed, when it was created. */
   readonly queuedAt: EpochMs;
-  /** Room that the queue reserves for its next attempt: a larger capacity option, and since when. @default - none */
-  readonly roomFor?: { readonly capacityOptionId: string; readonly since: EpochMs };
+  /** Capacity that the queue reserves for its next attempt: a larger capacity option, and since when. @default - none */
+  readonly reservation?: { readonly capacityOptionId: string; readonly since: EpochMs };
   /** When an elastic run last failed to get capacity for a size. @default - never */
   readonly sizeFailedAt?: EpochMs;
-  /** When it last went back to the queue because another run may use its room. @default - never */
+  /** When it last went back to the queue because another run may use its capacity. @default - never */
   readonly preemptedAt?: EpochMs;
   readonly endedAt?: EpochMs;
   /** When attempts of the last day failed, oldest first. @default - none */

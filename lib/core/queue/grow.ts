@@ -9,8 +9,8 @@ export interface GrowingRun {
 }
 
 /**
- * Offers the room that remains after all waiting runs to the running elastic runs, in their order. Returns the capacity option with which
- * each could continue. Skips pools in which a waiting run lacks room, or whose limit or use by others is not known. Pure.
+ * Offers the capacity that remains after all waiting runs to the running elastic runs, in their order. Returns the capacity option with
+ * which each could continue. Skips pools in which a waiting run lacks capacity, or whose limit or use by others is not known. Pure.
  */
 export function chooseGrowth(
   input: QueueInput,

@@ -1,7 +1,12 @@
-// What a pass of the queue reads of runs and keeps for the next one, and how room for elastic runs is kept, given back and used.
+// What a pass of the queue reads of runs and keeps for the next one, and how capacity for elastic runs is kept, given back and used.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { askToLeave } from '../../../lib/control/reconcile/queue/ask-to-leave';
-import { growNow, keepRoom, roomChanges, takeRoomBack } from '../../../lib/control/reconcile/queue/resize';
+import {
+  growNow,
+  keepReservations,
+  releaseReservations,
+  reservationChanges,
+} from '../../../lib/control/reconcile/queue/resize';
 import { needsOf, RunNeeds } from '../../../lib/control/reconcile/queue/run-needs';
 import type { RunRecord } from '../../../lib/core/lifecycle/record';
 import { ENVIRONMENT_POOL } from '../../../lib/core/queue/run';
@@ -115,7 +120,7 @@ describe('room of elastic runs', () => {
       capacityOptionId: 'as-written@2',
       ...changes,
     });
-  const room = { capacityOptionId: 'as-written', since: T0 };
+  const reservation = { capacityOptionId: 'as-written', since: T0 };
   const need = (needed: number): QuotaNeed[] => [
     { name: 'pool', needed, unit: 'instances', kind: 'pool', wantedBy: '' } as never,
   ];
@@ -136,7 +141,7 @@ describe('room of elastic runs', () => {
     const running = holding.map(({ runId, team }) => ({ runId, team, instances: 2, needs: { pool: 2 } }));
     const pools = { pool: { limit, usedByOthers: 0, name: 'pool' } };
     const input = { waiting: [], running, pools, shares: {}, now: T0 };
-    return roomChanges(input, { admitted: [], sizes: {}, waits: [] }, holding, needs).map(
+    return reservationChanges(input, { admitted: [], sizes: {}, waits: [] }, holding, needs).map(
       ({ run, capacityOptionId }) => [run.runId, capacityOptionId],
     );
   };
@@ -168,39 +173,39 @@ describe('room of elastic runs', () => {
 
   test('is taken back by one write each, from those that had some alone', async () => {
     const { saved } = saves();
-    const [had, none] = [elastic('had', { roomFor: room, version: 7 }), elastic('none')];
+    const [had, none] = [elastic('had', { reservation, version: 7 }), elastic('none')];
     expect(
-      await takeRoomBack(world.reconcile, [
+      await releaseReservations(world.reconcile, [
         { run: none, capacityOptionId: 'as-written' },
         { run: had, capacityOptionId: undefined },
       ]),
     ).toBe(true);
-    expect(saved).toEqual([{ record: { ...had, roomFor: undefined, version: 8 }, version: 7, events: [] }]);
-    await takeRoomBack(world.reconcile, [{ run: had, capacityOptionId: 'as-written@2' }]);
-    expect(saved[1]?.record.roomFor).toEqual({ capacityOptionId: 'as-written@2', since: START });
+    expect(saved).toEqual([{ record: { ...had, reservation: undefined, version: 8 }, version: 7, events: [] }]);
+    await releaseReservations(world.reconcile, [{ run: had, capacityOptionId: 'as-written@2' }]);
+    expect(saved[1]?.record.reservation).toEqual({ capacityOptionId: 'as-written@2', since: START });
   });
 
   test('that a run has moved on from ends the pass', async () => {
     const { saved, lose } = saves();
     lose();
-    const had = elastic('had', { roomFor: room });
-    expect(await takeRoomBack(world.reconcile, [{ run: had, capacityOptionId: undefined }])).toBe(false);
-    expect(await takeRoomBack(world.reconcile, [])).toBe(true);
+    const had = elastic('had', { reservation });
+    expect(await releaseReservations(world.reconcile, [{ run: had, capacityOptionId: undefined }])).toBe(false);
+    expect(await releaseReservations(world.reconcile, [])).toBe(true);
     expect(saved).toEqual([]);
   });
 
   test('is kept with a line in the timeline, for runs that get some and had none', async () => {
     const { saved } = saves();
     const run = elastic('new', { version: 3 });
-    await keepRoom(world.reconcile, [
+    await keepReservations(world.reconcile, [
       { run, capacityOptionId: 'as-written' },
       { run: elastic('none'), capacityOptionId: undefined },
-      { run: elastic('had', { roomFor: room }), capacityOptionId: 'as-written' },
+      { run: elastic('had', { reservation }), capacityOptionId: 'as-written' },
     ]);
     const text = 'room for as-written is kept for the next attempt';
     expect(saved).toEqual([
       {
-        record: { ...run, roomFor: { capacityOptionId: 'as-written', since: START }, version: 4 },
+        record: { ...run, reservation: { capacityOptionId: 'as-written', since: START }, version: 4 },
         version: 3,
         events: [{ at: START, what: 'room-kept', text, evidence: { rung: 'as-written' } }],
       },
@@ -213,7 +218,7 @@ describe('room of elastic runs', () => {
     const began = START - 2 * 3_600_000;
     const run = elastic('slow', {
       policy: policy({ pendingSeconds: 7200, capacityOptions, totalSteps: 1000 }),
-      roomFor: { capacityOptionId: 'as-written', since: began },
+      reservation: { capacityOptionId: 'as-written', since: began },
       attempt: attempt({
         capacityOptionId: 'as-written@2',
         trainingSince: began,
@@ -233,7 +238,7 @@ describe('room of elastic runs', () => {
 
   test('that has just changed is not used in the same pass, nor where it does not pay', async () => {
     const { saved } = saves();
-    const had = elastic('had', { roomFor: room });
+    const had = elastic('had', { reservation });
     await growNow(world.reconcile, [had, elastic('none')], [{ run: had, capacityOptionId: undefined }]);
     await growNow(world.reconcile, [elastic('none')], []);
     expect(saved).toEqual([]);

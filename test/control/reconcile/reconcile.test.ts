@@ -465,7 +465,7 @@ describe('events', () => {
 
 describe('admission', () => {
   const pool = 'ml.m5.xlarge for training job usage';
-  /** Two runs of which there is room for the first. */
+  /** Two runs of which there is capacity for the first. */
   async function twoForOne(): Promise<[first: string, second: string]> {
     world.limits.set(pool, { value: 2 });
     const first = await world.launch();

@@ -107,12 +107,12 @@ describe('the next attempt', () => {
     'takes the room that is kept for it, whatever it ended of',
     (over) => {
       const { record } = run(
-        elastic({ roomFor: { capacityOptionId: 'as-written', since: T0 } }),
+        elastic({ reservation: { capacityOptionId: 'as-written', since: T0 } }),
         seeing({ job: over }, [10]),
         T0 + 2 * HOUR,
       );
       expect(record).toMatchObject({ capacityOptionId: 'as-written', admitted: true });
-      expect(record.roomFor).toBeUndefined();
+      expect(record.reservation).toBeUndefined();
       expect(run(record, seeing({}, [10]), T0 + 3 * HOUR).record.attempt).toMatchObject({
         number: 2,
         capacityOptionId: 'as-written',
@@ -149,7 +149,7 @@ describe('growing', () => {
   const progress = { step: 5000, phase: '', heartbeatAt: T0, movedAt: T0, vitals };
   const ready = (changes: Partial<RunRecord> = {}) =>
     elastic({
-      roomFor: { capacityOptionId: 'as-written', since: T0 },
+      reservation: { capacityOptionId: 'as-written', since: T0 },
       attempt: attempt({ capacityOptionId: 'as-written@2', progress }),
       ...changes,
     });
@@ -162,8 +162,8 @@ describe('growing', () => {
   });
 
   test.each<[string, Partial<RunRecord>, number]>([
-    ['no room is kept', { roomFor: undefined }, HOUR],
-    ['the room is new', { roomFor: { capacityOptionId: 'as-written', since: T0 + 31 * MINUTE } }, HOUR],
+    ['no room is kept', { reservation: undefined }, HOUR],
+    ['the room is new', { reservation: { capacityOptionId: 'as-written', since: T0 + 31 * MINUTE } }, HOUR],
     ['the job is young', {}, 59 * MINUTE],
     [
       'little is left',

@@ -66,19 +66,19 @@ describe('a resume', () => {
   );
 
   test('of a run that is not elastic keeps its capacity option and the room of none', () => {
-    const fixed = over({ capacityOptionId: 'on-demand', roomFor: { capacityOptionId: 'x', since: T0 } });
+    const fixed = over({ capacityOptionId: 'on-demand', reservation: { capacityOptionId: 'x', since: T0 } });
     expect(askResume(fixed, T0)?.record).toMatchObject({
       capacityOptionId: 'on-demand',
-      roomFor: { capacityOptionId: 'x' },
+      reservation: { capacityOptionId: 'x' },
     });
     const option = (id: string) => ({ id, instances: [], usage: 'training' as const, usdPerHour: 1 });
     const sizes = policy({ pendingSeconds: 7200, capacityOptions: [option('as-written'), option('as-written@1')] });
     const elastic = over({
       policy: sizes,
       capacityOptionId: 'as-written@1',
-      roomFor: { capacityOptionId: 'x', since: T0 },
+      reservation: { capacityOptionId: 'x', since: T0 },
     });
-    expect(askResume(elastic, T0)?.record).toMatchObject({ capacityOptionId: 'as-written', roomFor: undefined });
+    expect(askResume(elastic, T0)?.record).toMatchObject({ capacityOptionId: 'as-written', reservation: undefined });
   });
 
   test('of one that is stopping only takes the stop back', () => {

@@ -66,7 +66,7 @@ export class SandboxPlay {
         this.happens(() => this.jobs.turn(job.name, { status, secondaryStatus, failureReason }));
         this.jobFaults.onChange(job);
       },
-      onRoom: () => {},
+      onCapacity: () => {},
       billedShare: () => 1,
       warmPoolLimit: () => 0,
       onResume: () => {},

@@ -55,7 +55,7 @@ export const INVARIANTS: readonly string[] = makeAll().map(({ name }) => name);
 
 /** Observes a world and evaluates every invariant. */
 export class Judge extends Watch<World> {
-  /** Milliseconds from the first moment with room to each accepted create. */
+  /** Milliseconds from the first moment with capacity to each accepted create. */
   readonly startMs: number[] = [];
   private readonly all = makeAll();
   private readonly ofWrites = this.those('onRunWritten');
@@ -91,7 +91,7 @@ export class Judge extends Watch<World> {
   }
 
   override onCreate(run: SimRun | undefined, job: SimJob, by: Invocation): void {
-    const since = run && this.scene.waiting.roomSinceOf(run);
+    const since = run && this.scene.waiting.freeSinceOf(run);
     this.scene.waiting.note(run);
     if (since !== undefined) this.startMs.push(this.scene.world.clock.now - since);
     for (const one of this.all) one.onCreate(run, job, by);
@@ -151,7 +151,7 @@ export class Judge extends Watch<World> {
     for (const one of this.all) one.onError(error);
   }
 
-  override onRoom(): void {
+  override onCapacity(): void {
     this.scene.waiting.update();
   }
 

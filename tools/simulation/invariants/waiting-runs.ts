@@ -25,9 +25,9 @@ interface Snapshot {
   kept: ReadonlyMap<string, number>;
 }
 
-/** Runs that wait for a job, their needs, and since when there has been room for each. */
+/** Runs that wait for a job, their needs, and since when there has been capacity for each. */
 export class WaitingRuns {
-  private readonly roomSince = new Map<SimRun, SimMs>();
+  private readonly freeSince = new Map<SimRun, SimMs>();
   private readonly needs = new Map<string, ReadonlyMap<string, number>>();
 
   /** Whether each size fits into memory, by run and capacity option. */
@@ -54,7 +54,7 @@ export class WaitingRuns {
     return this.snapshot.waiting;
   }
 
-  /** The run lacks only room: the runs that it waits for are completed, and it is not in backoff. */
+  /** The run lacks only capacity: the runs that it waits for are completed, and it is not in backoff. */
   isReady(run: SimRun): boolean {
     return this.snapshot.ready.has(run);
   }
@@ -80,16 +80,16 @@ export class WaitingRuns {
     return isBack ? (record.queuedAt ?? 0) - EPOCH_MS : this.since(run);
   }
 
-  /** Since when every pool that the run needs has had room; undefined while one has none. */
-  roomSinceOf(run: SimRun): SimMs | undefined {
-    return this.roomSince.get(run);
+  /** Since when every pool that the run needs has had capacity; undefined while one has none. */
+  freeSinceOf(run: SimRun): SimMs | undefined {
+    return this.freeSince.get(run);
   }
 
   /**
    * Whether the table counts instances in a pool which this run needs that another run does not have any more, or never had: the end of its
    * job, or which of its clusters the service chose, has not been observed.
    */
-  hasUnseenRoom(run: SimRun): boolean {
+  hasUnseenCapacity(run: SimRun): boolean {
     const needs = this.needsOf(run);
     return this.world.runs.some(
       (other) =>
@@ -105,10 +105,10 @@ export class WaitingRuns {
     this.seen = undefined;
     this.instances = undefined;
     const { ready } = this.snapshot;
-    for (const run of this.roomSince.keys()) if (!ready.has(run)) this.roomSince.delete(run);
+    for (const run of this.freeSince.keys()) if (!ready.has(run)) this.freeSince.delete(run);
     for (const run of ready) {
-      if (!this.fits(run)) this.roomSince.delete(run);
-      else if (!this.roomSince.has(run)) this.roomSince.set(run, this.world.clock.now);
+      if (!this.fits(run)) this.freeSince.delete(run);
+      else if (!this.freeSince.has(run)) this.freeSince.set(run, this.world.clock.now);
     }
   }
 
@@ -164,7 +164,7 @@ export class WaitingRuns {
     }
     return {
       waiting,
-      ready: new Set(waiting.filter((run) => this.lacksRoomOnly(run))),
+      ready: new Set(waiting.filter((run) => this.lacksOnlyCapacity(run))),
       keeping: new Set(between),
       kept,
     };
@@ -214,7 +214,7 @@ export class WaitingRuns {
     return !(last && isLive(last)) && run.record?.confirmed === true;
   }
 
-  private lacksRoomOnly(run: SimRun): boolean {
+  private lacksOnlyCapacity(run: SimRun): boolean {
     const { record } = run;
     const now = EPOCH_MS + this.world.clock.now + this.world.state.skewMs();
     return (

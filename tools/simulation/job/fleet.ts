@@ -135,7 +135,7 @@ export class Fleet {
     this.pools.release(job);
     job.deletedAt = this.clock.now;
     this.jobs.delete(job.name);
-    this.hooks.onRoom();
+    this.hooks.onCapacity();
   }
 
   live(): SimJob[] {
@@ -144,7 +144,7 @@ export class Fleet {
   }
 
   private freed(): void {
-    this.hooks.onRoom();
+    this.hooks.onCapacity();
     this.give();
   }
 

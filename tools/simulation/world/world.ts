@@ -83,7 +83,7 @@ export class World {
     this.capacity = new Capacity(scenario.capacity ?? []);
     this.fleet = new Fleet(clock, this.capacity, {
       onChange: (job) => this.onJobChange(job),
-      onRoom: () => this.onRoom(),
+      onCapacity: () => this.onCapacity(),
       billedShare: (job) => this.prices.billedShare(job),
       warmPoolLimit: (type) => this.limits.of(instanceQuota(type, 'warm-pool').name, clock.now),
       onResume: (job, step) => this.watch.onResume(job, step),
@@ -145,7 +145,7 @@ export class World {
       runs: this.runs,
       adopt: (job) => this.sagemaker.adopt(job),
       onState: (job) => this.events.jobChanged(job),
-      onRoom: () => this.onRoom(),
+      onCapacity: () => this.onCapacity(),
     });
     this.functions = functionsOf({
       clock,
@@ -241,7 +241,7 @@ export class World {
     for (const at of new Set(changes)) {
       clock.schedule(at, () => {
         this.fleet.give();
-        this.onRoom();
+        this.onCapacity();
       });
     }
   }
@@ -289,9 +289,9 @@ export class World {
     this.watch.onJobChange(this.runOf(job), job);
   }
 
-  private onRoom(): void {
+  private onCapacity(): void {
     this.usage.changed();
-    this.watch.onRoom();
+    this.watch.onCapacity();
   }
 
   private onPublish({ id, runId, subject, message }: Published): void {

@@ -6,7 +6,7 @@ import type { PoolLimit, QueuedRun } from '../../../core/queue/run';
 import { advanceUsage, heldBy, NO_USAGE, type QueueUsage } from '../../../core/queue/usage';
 import { queuedRun, runningRun, usesInstances } from '../../shared/queue-runs';
 import type { ReconcileDeps } from '../deps';
-import { hasLeft, type RoomChange, roomChanges } from './resize';
+import { hasLeft, type ReservationChange, reservationChanges } from './resize';
 import type { RunNeeds } from './run-needs';
 import { holdOf, type TeamHolds } from './team-holds';
 import type { AwaitedRuns } from './waits-for';
@@ -31,7 +31,7 @@ export interface PassFacts {
 export interface PassPlan {
   input: QueueInput;
   admission: Admission;
-  room: RoomChange[];
+  reservations: ReservationChange[];
 }
 
 /** The decisions of one pass. Pure: the same facts, the same plan. */
@@ -46,7 +46,7 @@ export function planPass({ shares }: Pick<ReconcileDeps, 'shares'>, facts: PassF
   const usage = advanceUsage(facts.usage ?? NO_USAGE, heldNow(holding, needs), now);
   const input: QueueInput = { waiting: queued, running, pools, shares, usage, now };
   const admission = admit(input);
-  return { input, admission, room: roomChanges(input, admission, holding, needs) };
+  return { input, admission, reservations: reservationChanges(input, admission, holding, needs) };
 }
 
 /** What teams hold now. */
@@ -59,7 +59,7 @@ const stillAwaited = ({ runId, after }: RunRecord, awaited: AwaitedRuns): string
 
 /** A run that was asked to leave for more instances holds the larger size already. */
 const heldOptionId = (run: RunRecord): string =>
-  hasLeft(run) ? (run.roomFor?.capacityOptionId ?? run.capacityOptionId) : run.capacityOptionId;
+  hasLeft(run) ? (run.reservation?.capacityOptionId ?? run.capacityOptionId) : run.capacityOptionId;
 
 /** An elastic run takes smaller sizes too, unless a job of its attempt may exist, which has a size. */
 function queuedOnItsSizes(run: RunRecord, needs: RunNeeds): QueuedRun {

@@ -13,7 +13,7 @@ import { blamedCheckpoint, newestCommitted, newestUsable } from '../resuming/res
 import { rollBack } from '../resuming/rollback';
 import type { EndedRecord, JobSituation, Situation } from '../situation';
 import { event, notice } from '../timeline';
-import { backToQueue, returnsRoom, unreadable } from './back-to-queue';
+import { backToQueue, returnsCapacity, unreadable } from './back-to-queue';
 import { completeRun, failRun, stopRun } from './end-run';
 import { asHandOver } from './hand-over';
 import { paceRestarts } from './restart-budget';
@@ -97,7 +97,8 @@ function complete(situation: JobSituation): Move {
 
 /**
  * Without the list of checkpoints, an attempt that made progress could be judged as a crash loop. How the job ended is kept: it may be
- * deleted, or not be described any more, before they can be listed. It holds no instances, so that others may use its room after an hour.
+ * deleted, or not be described any more, before they can be listed. It holds no instances, so that others may use its capacity after an
+ * hour.
  */
 function waitForListing({ record, attempt, observed, now }: Situation): Move {
   const over = observed.job.kind === 'present' ? observed.job : undefined;
@@ -109,7 +110,7 @@ function waitForListing({ record, attempt, observed, now }: Situation): Move {
   return move({
     changes: {
       ...changeAttempt(record, { over, absentSince }),
-      ...(returnsRoom(endedAt, now) && { admitted: false }),
+      ...(returnsCapacity(endedAt, now) && { admitted: false }),
     },
     notices: [unreadable(record, { about: attempt.jobName, since: endedAt, text }, now)],
   });
@@ -243,12 +244,12 @@ function noProgress({ record, attempt, now }: Situation, alert: string | undefin
 /** Switches to the next capacity option; an elastic run records when a size found no instances. */
 const afterNoCapacity = ({ record, observed, now }: Situation): Partial<RunRecord> => ({
   capacityOptionId: optionAfterCapacityFailure(record, unusableOptionIds(observed)),
-  ...(record.policy.pendingSeconds !== undefined && { sizeFailedAt: now, roomFor: undefined }),
+  ...(record.policy.pendingSeconds !== undefined && { sizeFailedAt: now, reservation: undefined }),
 });
 
-/** The next attempt uses the room that the queue reserves for it. */
-const largerNow = ({ roomFor }: RunRecord): Partial<RunRecord> =>
-  roomFor ? { capacityOptionId: roomFor.capacityOptionId, roomFor: undefined } : {};
+/** The next attempt uses the capacity that the queue reserves for it. */
+const largerNow = ({ reservation }: RunRecord): Partial<RunRecord> =>
+  reservation ? { capacityOptionId: reservation.capacityOptionId, reservation: undefined } : {};
 
 /** Whether a usable checkpoint remains besides the one that could not be read. */
 function hasOlder(record: RunRecord, { checkpoints }: Observed, blamed: Checkpoint): boolean {

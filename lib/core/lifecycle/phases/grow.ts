@@ -1,7 +1,7 @@
 import { instancesOn, parseCapacityOptionId } from '../capacity-options';
 import type { EpochMs, RunRecord } from '../record';
 
-/** Room must have been available for this long before a job is asked to exit for it. */
+/** Capacity must have been available for this long before a job is asked to exit for it. */
 const STEADY_MS = 1_800_000;
 /** A job is not asked to exit before it has trained this long. */
 const MIN_TRAINING_MS = 3_600_000;
@@ -33,19 +33,20 @@ export function largerOptionIds({
 }
 
 /**
- * A text that says why it pays to end the attempt now for the reserved room; undefined when it does not pay. The rest of the run, at equal
- * speed per instance, must become shorter by the cost of four starts. If steps cannot be observed, this cannot be computed, and the next
- * attempt uses the room.
+ * A text that says why it pays to end the attempt now for the reserved capacity; undefined when it does not pay. The rest of the run, at
+ * equal speed per instance, must become shorter by the cost of four starts. If steps cannot be observed, this cannot be computed, and the
+ * next attempt uses the capacity.
  */
 export function growthPays(record: RunRecord, now: EpochMs): string | undefined {
-  const { attempt, policy, roomFor } = record;
+  const { attempt, policy, reservation } = record;
   const { stepsPerHour } = attempt?.progress?.vitals ?? {};
   const step = attempt?.progress?.step;
   const trainingSince = attempt?.trainingSince ?? attempt?.trainingStartedAt;
-  if (!roomFor || !attempt || attempt.secondaryStatus !== 'Training' || trainingSince === undefined) return undefined;
-  if (now - roomFor.since < STEADY_MS || now - trainingSince < MIN_TRAINING_MS) return undefined;
+  if (!reservation || !attempt || attempt.secondaryStatus !== 'Training' || trainingSince === undefined)
+    return undefined;
+  if (now - reservation.since < STEADY_MS || now - trainingSince < MIN_TRAINING_MS) return undefined;
   if (!stepsPerHour || step === null || step === undefined || policy.totalSteps === undefined) return undefined;
-  const [from, to] = [instancesOn(record, attempt.capacityOptionId), instancesOn(record, roomFor.capacityOptionId)];
+  const [from, to] = [instancesOn(record, attempt.capacityOptionId), instancesOn(record, reservation.capacityOptionId)];
   const leftMs = ((policy.totalSteps - step) / stepsPerHour) * 3_600_000;
   const savedMs = leftMs * (1 - from / to);
   const startMs = Math.max(MIN_START_MS, trainingSince - (attempt.acceptedAt ?? attempt.intentAt));

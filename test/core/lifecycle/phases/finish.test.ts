@@ -163,13 +163,13 @@ describe('the next attempt', () => {
     const none = failedJob('CapacityError: Unable to provision', { trainingStartedAt: undefined });
     const plain = running({
       attempt: attempt({ trainingStartedAt: undefined }),
-      roomFor: { capacityOptionId: 'x', since: T0 },
+      reservation: { capacityOptionId: 'x', since: T0 },
     });
     const { record } = end(plain, none);
     expect(record.sizeFailedAt).toBeUndefined();
-    expect(record.roomFor).toBeDefined();
+    expect(record.reservation).toBeDefined();
     const sized = end({ ...plain, policy: policy({ pendingSeconds: 7200 }) }, none).record;
     expect(sized.sizeFailedAt).toBe(NOW);
-    expect(sized.roomFor).toBeUndefined();
+    expect(sized.reservation).toBeUndefined();
   });
 });

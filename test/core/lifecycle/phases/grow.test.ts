@@ -31,7 +31,7 @@ describe('a running elastic run', () => {
     running({
       capacityOptionId: 'as-written@4',
       policy: policy({ capacityOptions: OPTIONS, totalSteps: 1000 + leftSteps }),
-      roomFor: { capacityOptionId: 'as-written@8', since: T0 },
+      reservation: { capacityOptionId: 'as-written@8', since: T0 },
       attempt: attempt({
         capacityOptionId: 'as-written@4',
         trainingSince: T0,
@@ -56,11 +56,11 @@ describe('a running elastic run', () => {
   test('stays while the room is new, training is young, or nobody sees its steps', () => {
     const record = growing(10_000);
     expect(
-      growthPays({ ...record, roomFor: { capacityOptionId: 'as-written@8', since: NOW - MINUTE } }, NOW),
+      growthPays({ ...record, reservation: { capacityOptionId: 'as-written@8', since: NOW - MINUTE } }, NOW),
     ).toBeUndefined();
     expect(growthPays(growing(10_000, { trainingSince: NOW - MINUTE }), NOW)).toBeUndefined();
     expect(growthPays(growing(10_000, { secondaryStatus: 'Starting' }), NOW)).toBeUndefined();
     expect(growthPays(growing(10_000, { progress: undefined }), NOW)).toBeUndefined();
-    expect(growthPays({ ...record, roomFor: undefined }, NOW)).toBeUndefined();
+    expect(growthPays({ ...record, reservation: undefined }, NOW)).toBeUndefined();
   });
 });
