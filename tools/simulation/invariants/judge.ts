@@ -82,9 +82,9 @@ export class Judge extends Watch<World> {
     this.scene.waiting.note(run);
     const { clock } = this.scene.world;
     if (before && item.desired?.S !== before.desired?.S && by?.name === 'control') {
-      run.wishes.push({ at: clock.now, want: item.desired?.S === 'stop' ? 'stop' : 'run' });
+      run.requests.push({ at: clock.now, want: item.desired?.S === 'stop' ? 'stop' : 'run' });
     } else if (before?.state?.S !== item.state?.S && by?.name === 'control' && item.state?.S === 'queued') {
-      run.wishes.push({ at: clock.now, want: 'run' });
+      run.requests.push({ at: clock.now, want: 'run' });
     }
     for (const one of this.ofWrites) one.onRunWritten(run, before, item, by);
     if (before?.state?.S !== item.state?.S || item.state?.S === 'queued') this.scene.waiting.update();

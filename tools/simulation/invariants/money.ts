@@ -229,7 +229,7 @@ export class Budget extends Invariant {
 
   override onCreate(run: SimRun | undefined, job: SimJob): void {
     if (!run?.truth) return;
-    const asked = run.wishes.findLast(({ want }) => want === 'run')?.at ?? 0;
+    const asked = run.requests.findLast(({ want }) => want === 'run')?.at ?? 0;
     const ended = run.jobs.filter((other) => other !== job && other.createdAt >= asked);
     const why = overBudget(run, ended) ?? this.tooLong(run, ended);
     if (why) this.break(`${job.name} was created although ${why}`);

@@ -7,7 +7,7 @@ import type { Message } from '../services/queue';
 import { poolOfJob } from '../services/usage';
 import type { SimRun } from '../world/sim-run';
 import { Invariant, span } from './invariant';
-import { CONTROL_NEEDS, RELEASE_NEEDS, wishedLately } from './jobs';
+import { CONTROL_NEEDS, RELEASE_NEEDS, requestedLately } from './jobs';
 
 const HOUR_MS = 3_600_000;
 /** No run waits this long without a notice that says why: a day, until the next tick, and until the tick has been worked off. */
@@ -33,7 +33,7 @@ export class Ends extends Invariant {
 
   /** When control grants a resume, it is already in the table. */
   override onGranted(run: SimRun, action: 'stop' | 'resume'): void {
-    const isKept = run.wantsToRun || run.isOver || wishedLately(run, this.now);
+    const isKept = run.wantsToRun || run.isOver || requestedLately(run, this.now);
     if (action === 'resume' && !isKept) this.break(`the resume of run ${run.id} was granted and not kept`);
   }
 

@@ -13,7 +13,7 @@ export class Told extends Invariant {
   override onRunWritten(run: SimRun, before: Item | undefined, item: Item): void {
     const state = item.state?.S ?? '';
     if (state === before?.state?.S) return;
-    const byItself = state === 'stopped' && run.wishes.at(-1)?.want !== 'stop';
+    const byItself = state === 'stopped' && run.requests.at(-1)?.want !== 'stop';
     if (state === 'failed' || byItself) this.failures.push({ run, at: this.now, state });
   }
 

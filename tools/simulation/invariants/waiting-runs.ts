@@ -69,7 +69,7 @@ export class WaitingRuns {
     const last = run.jobs.at(-1);
     // A job may be deleted long after its end; the deletion of a live job also ends it.
     const ended = last?.history.at(-1)?.at ?? 0;
-    const asked = run.wishes.findLast(({ want }) => want === 'run')?.at ?? 0;
+    const asked = run.requests.findLast(({ want }) => want === 'run')?.at ?? 0;
     return Math.max(run.startedAt ?? 0, ended, asked, run.mayStartAt);
   }
 

@@ -139,7 +139,7 @@ function unlistedSince({ unlistedSince: before }: Attempt, { checkpoints }: Obse
   return checkpoints.kind === 'unreadable' ? (before ?? now) : undefined;
 }
 
-interface StopWish {
+interface StopRequest {
   stop?: AttemptStop;
   suspectedHangAt?: EpochMs;
   alerts: Notice[];
@@ -150,7 +150,7 @@ function wantsStop(
   { record, attempt, job, observed, now }: JobSituation,
   newCommit: boolean,
   before: Attempt,
-): StopWish {
+): StopRequest {
   if (attempt.stop) return { stop: attempt.stop, alerts: [] };
   if (record.desired === 'stop') return { stop: { why: 'user', at: now, text: 'stopped as asked' }, alerts: [] };
   const spend = judgeSpend(record, attempt, newCommit, now);
