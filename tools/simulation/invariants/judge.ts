@@ -11,16 +11,16 @@ import type { SimRun } from '../world/sim-run';
 import { Watch } from '../world/watch';
 import type { World } from '../world/world';
 import { AsWritten } from './as-written';
-import { CapKept, OwnPrefix, UnknownTold } from './boundaries';
+import { CapKept, OwnPrefix, UnknownNotified } from './boundaries';
 import { DataOrder } from './data-order';
 import { AsHappened } from './happened/as-happened';
 import type { Invariant, Scene } from './invariant';
 import { HealthyLeftAlone, NoOrphan, OneLiveJob, StopWins, WorkKept } from './jobs';
 import { BooksBalance, Budget } from './money';
 import { NoDefect } from './no-defect';
+import { Notified } from './notified';
 import { Backfill, Ends, Fair, Rates } from './queue';
 import { TeamsApart } from './teams-apart';
-import { Told } from './told';
 import { Troubles } from './troubles';
 import { WaitingRuns } from './waiting-runs';
 
@@ -39,14 +39,14 @@ function makeAll(): Invariant[] {
     new AsHappened(),
     fair,
     new Backfill(fair),
-    new Told(),
+    new Notified(),
     new TeamsApart(),
     new HealthyLeftAlone(),
     new Rates(),
     new NoDefect(),
     new OwnPrefix(),
     new CapKept(),
-    new UnknownTold(),
+    new UnknownNotified(),
   ];
 }
 

@@ -43,8 +43,8 @@ export class Ends extends Invariant {
       const live = run.jobs.find(isLive);
       if (live?.held && live.stopAt === undefined && !live.isHung) continue;
       const since = this.since(run, live);
-      const told = run.notices.some(({ at }) => at >= since);
-      if (told || this.now - since < SILENT_WAIT_MS || this.waitsForOurs(run)) continue;
+      const notified = run.notices.some(({ at }) => at >= since);
+      if (notified || this.now - since < SILENT_WAIT_MS || this.waitsForOurs(run)) continue;
       this.break(
         `run ${run.id} is ${run.state} since ${span(this.now - since)} without a notice: ${run.record.reason}`,
       );

@@ -40,7 +40,7 @@ export function backToQueue(record: RunRecord, attempt: Attempt, next: Move, now
 function afterPreemption(record: RunRecord, attempt: Attempt, next: Move, now: EpochMs): Move {
   const reason = attempt.handOver?.text ?? '';
   const text = `attempt ${attempt.number} made room; back in the queue at its place`;
-  const told = notice(record, now, {
+  const preempted = notice(record, now, {
     alert: 'preempted',
     about: attempt.jobName,
     text: `${reason}; it resumes when there is room`,
@@ -50,7 +50,7 @@ function afterPreemption(record: RunRecord, attempt: Attempt, next: Move, now: E
     ...next,
     changes: { ...next.changes, ...queuedAgain(record, reason, now) },
     events: [...next.events, event(now, 'run-preempted', text, { queuedAt: record.queuedAt })],
-    notices: [...next.notices, told],
+    notices: [...next.notices, preempted],
   };
 }
 

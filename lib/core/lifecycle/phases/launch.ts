@@ -114,7 +114,7 @@ export function settleIntent(situation: Situation): Move {
 function settlePresent(situation: JobSituation): Move {
   const { record, attempt, job, now } = situation;
   if (job.identity === 'ours') return adopt(situation, 'job-adopted', { arn: job.arn, jobCreatedAt: job.createdAt });
-  if (job.identity === 'unread') return cannotTell(record, attempt, now);
+  if (job.identity === 'unread') return notifyUnreadTags(record, attempt, now);
   const why = `a job named ${attempt.jobName} exists that is not this attempt's; it was left alone`;
   const failed = failRun(record, now, {
     why,
@@ -152,7 +152,7 @@ function settleAbsent(situation: Situation): Move {
 const didRun = (situation: Situation): boolean | undefined =>
   situation.observed.heartbeat?.attempt === situation.attempt.number || madeProgress(situation);
 
-function cannotTell(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
+function notifyUnreadTags(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
   const text = `a job named ${attempt.jobName} exists, but its tags cannot be read to see whose it is`;
   return move({
     notices: [notice(record, now, { alert: 'tags-unreadable', about: attempt.jobName, text, runbook: 'access' })],

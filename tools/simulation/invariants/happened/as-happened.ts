@@ -135,9 +135,9 @@ export class AsHappened extends Invariant {
     const saved = truth?.newestStepOf(attempt.number) ?? -1;
     if (this.garbledSince(run, job) !== undefined)
       return differ('lastStep', lastStep, `${saved} or later`, (lastStep ?? -1) >= saved);
-    const isTold =
+    const isReported =
       truth?.showsSteps && truth.heartbeat && missingFields.length === 0 && made > (stepping?.firstStep ?? 0);
-    return isTold
+    return isReported
       ? differ('lastStep', lastStep, made, lastStep !== null && made - lastStep <= stepsInHeartbeat(job))
       : [];
   }

@@ -6,7 +6,7 @@ import { Invariant } from './invariant';
 const IN_FLIGHT_MS = 60_000;
 
 /** Each failure that needs a person causes exactly one notice. */
-export class Told extends Invariant {
+export class Notified extends Invariant {
   readonly name = 'told';
   private readonly failures: { run: SimRun; at: number; state: string }[] = [];
 
