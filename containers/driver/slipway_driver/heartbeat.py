@@ -48,9 +48,9 @@ class Heartbeat:
         self._thread.join(timeout=5.0)
         if not self._complained and not self._thread.is_alive():
             # The final state: a job may end long after its last regular heartbeat, or before the second one.
-            self.beat()
+            self.write()
 
-    def beat(self) -> None:
+    def write(self) -> None:
         """Writes one heartbeat. Write errors are logged only once and do not end training."""
         body = json.dumps(dict(self._facts(), at=int(time.time())), separators=(",", ":")).encode()
         try:
@@ -64,7 +64,7 @@ class Heartbeat:
     def _run(self) -> None:
         while True:
             self._awake.clear()
-            self.beat()
+            self.write()
             if self._stopped.is_set():
                 return
             self._awake.wait(self._interval)

@@ -44,7 +44,7 @@ const start = z.object({
 });
 
 /** Fields that an older driver omits or that are malformed count as unknown. */
-const beatSchema = z.object({
+const heartbeatSchema = z.object({
   attempt: z.int().min(1).max(9999),
   step,
   phase: text(64).catch(''),
@@ -88,17 +88,17 @@ function byClockOfS3(starts: StartTimes[], at: number | undefined, writtenAt: Ep
 }
 
 /** Result of reading the heartbeat: the heartbeat, empty when there is none, or why it could not be read and, if it is known, when it was written. */
-export type HeartbeatReading = Pick<Observed, 'heartbeat' | 'heartbeatError' | 'unreadBeatAt'>;
+export type HeartbeatReading = Pick<Observed, 'heartbeat' | 'heartbeatError' | 'unreadHeartbeatAt'>;
 
 /** The newest heartbeat of a run. An error provides no information about the job and is therefore distinguished from a missing heartbeat. */
 export async function readHeartbeat(s3: S3Client, uri: string): Promise<HeartbeatReading> {
   try {
     const { text: json, writtenAt } = await readObject(s3, uri, MAX_BYTES);
-    return beatReading(safeJson(json), writtenAt.getTime());
+    return readingOf(safeJson(json), writtenAt.getTime());
   } catch (error) {
     if (isNamed(error, 'NoSuchKey', 'NotFound')) return {};
     if (isNamed(error, 'AccessDenied', 'Forbidden') && (await isNotListed(s3, uri))) return {};
-    const writtenAt = error instanceof TooLarge ? { unreadBeatAt: error.writtenAt.getTime() } : {};
+    const writtenAt = error instanceof TooLarge ? { unreadHeartbeatAt: error.writtenAt.getTime() } : {};
     return { heartbeatError: describeError(error), ...writtenAt };
   }
 }
@@ -118,11 +118,11 @@ async function isNotListed(s3: S3Client, uri: string): Promise<boolean> {
 }
 
 /** Converts the parsed JSON of a heartbeat that was written at `writtenAt`. */
-export function beatReading(facts: unknown, writtenAt: EpochMs): HeartbeatReading {
-  const beat = beatSchema.safeParse(facts);
-  if (!beat.success) return { heartbeatError: 'it is not the heartbeat of a driver', unreadBeatAt: writtenAt };
+export function readingOf(facts: unknown, writtenAt: EpochMs): HeartbeatReading {
+  const parsed = heartbeatSchema.safeParse(facts);
+  if (!parsed.success) return { heartbeatError: 'it is not the heartbeat of a driver', unreadHeartbeatAt: writtenAt };
   // A driver that does not time its steps reports no starts.
-  const { attempt, step, phase, at, starts, ...vitals } = beat.data;
+  const { attempt, step, phase, at, starts, ...vitals } = parsed.data;
   const timed = starts && { starts: byClockOfS3(starts, at, writtenAt) };
   return { heartbeat: { attempt, step, phase, writtenAt, vitals, ...timed } };
 }

@@ -1,7 +1,7 @@
 import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { beatReading, readHeartbeat } from '../../../lib/control/shared/heartbeat';
+import { readHeartbeat, readingOf } from '../../../lib/control/shared/heartbeat';
 import { nextProgress } from '../../../lib/core/lifecycle/health/hang';
 import { attempt } from '../../core/lifecycle/support/records';
 import { draws } from '../../support/draws';
@@ -9,10 +9,10 @@ import { mockClient } from '../../support/mocked-clients';
 import { serviceError } from '../support/fake-sagemaker';
 
 const AT = 1_800_000_000_000;
-const beat = (more: object = {}) => beatReading({ attempt: 1, step: 5, phase: 'save', ...more }, AT).heartbeat;
+const heartbeat = (more: object = {}) => readingOf({ attempt: 1, step: 5, phase: 'save', ...more }, AT).heartbeat;
 
 test('what an older driver leaves out, or a broken one garbles, is not known', () => {
-  expect(beat()).toEqual({
+  expect(heartbeat()).toEqual({
     attempt: 1,
     step: 5,
     phase: 'save',
@@ -36,19 +36,19 @@ test('what an older driver leaves out, or a broken one garbles, is not known', (
     gpuUtilizationPercent: 101,
     handOver: 1,
   };
-  expect(beat(garbled)).toEqual(beat());
-  expect(beat({ step: 'x', phase: 5 })).toMatchObject({ step: null, phase: '' });
-  expect([0, 100].map((value) => beat({ gpuUtilizationPercent: value })?.vitals?.gpuUtilizationPercent)).toEqual([
+  expect(heartbeat(garbled)).toEqual(heartbeat());
+  expect(heartbeat({ step: 'x', phase: 5 })).toMatchObject({ step: null, phase: '' });
+  expect([0, 100].map((value) => heartbeat({ gpuUtilizationPercent: value })?.vitals?.gpuUtilizationPercent)).toEqual([
     0, 100,
   ]);
 });
 
 test('whatever replaces a count of the driver, what was counted before stays known', () => {
   const counts = { restarts: 2, setAside: [{ host: 'algo-2', reason: 'host' }] };
-  const before = nextProgress(attempt(), beat(counts), AT);
+  const before = nextProgress(attempt(), heartbeat(counts), AT);
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom('restarts', 'setAside'), (value, field) => {
-      const read = beatReading({ attempt: 1, step: 6, ...counts, [field]: value }, AT + 1).heartbeat;
+      const read = readingOf({ attempt: 1, step: 6, ...counts, [field]: value }, AT + 1).heartbeat;
       const next = nextProgress(attempt({ progress: before }), read, AT + 1);
       const isCount = field === 'restarts' ? Number.isInteger(value) && Number(value) >= 0 : Array.isArray(value);
       if (!isCount) expect(next?.vitals).toMatchObject(counts);
@@ -58,13 +58,16 @@ test('whatever replaces a count of the driver, what was counted before stays kno
 });
 
 test.each([undefined, null, 'text', {}, { attempt: 'x' }])('%j is no heartbeat', (facts) => {
-  expect(beatReading(facts, AT)).toEqual({ heartbeatError: 'it is not the heartbeat of a driver', unreadBeatAt: AT });
+  expect(readingOf(facts, AT)).toEqual({
+    heartbeatError: 'it is not the heartbeat of a driver',
+    unreadHeartbeatAt: AT,
+  });
 });
 
 describe('times of steps', () => {
   const SECONDS = AT / 1000;
   const START = { number: 0, firstStep: 1, firstStepAt: SECONDS - 60, step: 5, stepAt: SECONDS - 1, endedAt: null };
-  const starts = (more: object) => beat({ starts: [START], ...more })?.starts?.[0];
+  const starts = (more: object) => heartbeat({ starts: [START], ...more })?.starts?.[0];
 
   test.each([
     null,
@@ -73,14 +76,14 @@ describe('times of steps', () => {
     { stop: 'a' },
     Object.fromEntries([...Array(30).keys()].map((n) => [`p${n}`, 1])),
   ])('have no phases when these are %j', (phases) => {
-    expect(beat({ starts: [{ ...START, phases }] })?.starts?.[0]?.phases).toBeUndefined();
-    expect(beat({ starts: [{ ...START, phases: { stop: 0.5 } }] })?.starts?.[0]?.phases).toEqual({ stop: 0.5 });
+    expect(heartbeat({ starts: [{ ...START, phases }] })?.starts?.[0]?.phases).toBeUndefined();
+    expect(heartbeat({ starts: [{ ...START, phases: { stop: 0.5 } }] })?.starts?.[0]?.phases).toEqual({ stop: 0.5 });
   });
 
   test('are seconds of the host, milliseconds here', () => {
     expect(starts({ at: SECONDS })).toEqual({ ...START, firstStepAt: AT - 60_000, stepAt: AT - 1000 });
     expect(starts({})).toMatchObject({ stepAt: AT - 1000 });
-    expect(beat({ starts: [{ ...START, stepAt: SECONDS - 1.0004 }] })?.starts?.[0]?.stepAt).toBe(AT - 1000);
+    expect(heartbeat({ starts: [{ ...START, stepAt: SECONDS - 1.0004 }] })?.starts?.[0]?.stepAt).toBe(AT - 1000);
   });
 
   test('are put right where the clock of the host is more than five seconds off', () => {
@@ -91,9 +94,9 @@ describe('times of steps', () => {
   });
 
   test('are not known of a driver that gives none, or gives something else', () => {
-    expect(beat()).not.toHaveProperty('starts');
-    expect(beat({ starts: [{ ...START, number: -1 }] })).not.toHaveProperty('starts');
-    expect(beat({ starts: [] })?.starts).toEqual([]);
+    expect(heartbeat()).not.toHaveProperty('starts');
+    expect(heartbeat({ starts: [{ ...START, number: -1 }] })).not.toHaveProperty('starts');
+    expect(heartbeat({ starts: [] })?.starts).toEqual([]);
   });
 });
 
@@ -106,11 +109,11 @@ describe('reading', () => {
       ...(text !== undefined && { Body: { transformToString: async () => text } as never }),
     });
 
-  test('gives the beat with the time of the object', async () => {
+  test('gives the heartbeat with the time of the object', async () => {
     answer('{"attempt":2,"step":9}', new Date(AT));
     expect(await read()).toMatchObject({ heartbeat: { attempt: 2, step: 9, writtenAt: AT } });
     answer('{"attempt":2,', new Date(AT));
-    expect(await read()).toEqual({ heartbeatError: 'it is not the heartbeat of a driver', unreadBeatAt: AT });
+    expect(await read()).toEqual({ heartbeatError: 'it is not the heartbeat of a driver', unreadHeartbeatAt: AT });
   });
 
   test.each([
