@@ -49,6 +49,7 @@ const heartbeatSchema = z.object({
   step,
   phase: text(64).catch(''),
   at: z.number().min(TIMES.min).max(TIMES.max).optional().catch(undefined),
+  uptimeSeconds: z.number().min(0).max(1e8).optional().catch(undefined),
   starts: z.array(start).max(MAX_STARTS).optional().catch(undefined),
   firstStep: step,
   loss: number,
@@ -122,9 +123,10 @@ export function readingOf(facts: unknown, writtenAt: EpochMs): HeartbeatReading 
   const parsed = heartbeatSchema.safeParse(facts);
   if (!parsed.success) return { heartbeatError: 'it is not the heartbeat of a driver', unreadHeartbeatAt: writtenAt };
   // A driver that does not time its steps reports no starts.
-  const { attempt, step, phase, at, starts, ...vitals } = parsed.data;
+  const { attempt, step, phase, at, uptimeSeconds, starts, ...vitals } = parsed.data;
   const timed = starts && { starts: byClockOfS3(starts, at, writtenAt) };
-  return { heartbeat: { attempt, step, phase, writtenAt, vitals, ...timed } };
+  const began = uptimeSeconds !== undefined && { beganAt: writtenAt - uptimeSeconds * 1000 };
+  return { heartbeat: { attempt, step, phase, writtenAt, vitals, ...began, ...timed } };
 }
 
 function safeJson(text: string): unknown {

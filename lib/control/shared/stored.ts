@@ -51,6 +51,7 @@ const progress = loose({
   phase: text,
   heartbeatAt: time,
   movedAt: time,
+  beganAt: time.optional(),
   starts: z.array(times).optional(),
   vitals: loose({ stepsPerHour: amount, usualStepsPerHour: amount, restarts: count }).optional(),
 });

@@ -30,6 +30,8 @@ export interface Heartbeat {
   phase: string;
   /** When the object was last written, by S3's clock. */
   writtenAt: EpochMs;
+  /** When its driver began, by S3's clock; absent in heartbeats of older drivers. */
+  beganAt?: EpochMs;
   /** Counts that are missing or malformed in it are absent, and replace nothing that is known. */
   vitals?: Omit<Vitals, 'restarts'> & { restarts?: number };
   /** Most recent starts of the ranks; absent in heartbeats of older drivers. */

@@ -176,6 +176,8 @@ export interface Progress {
   readonly heartbeatAt: EpochMs;
   /** When step or phase last changed, by our clock. */
   readonly movedAt: EpochMs;
+  /** When the first driver of the attempt began, by S3's clock; absent with older drivers. */
+  readonly beganAt?: EpochMs;
   /** Absent with older drivers. */
   readonly vitals?: Vitals;
   /** Every start of the attempt's ranks that a heartbeat has reported; absent with older drivers. */

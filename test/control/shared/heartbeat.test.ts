@@ -43,6 +43,15 @@ test('what an older driver leaves out, or a broken one garbles, is not known', (
   ]);
 });
 
+test.each([
+  [90.5, AT - 90_500],
+  [-1, undefined],
+  ['x', undefined],
+  [undefined, undefined],
+])('a driver that has run for %s s began at %s', (uptimeSeconds, began) => {
+  expect(heartbeat({ uptimeSeconds })?.beganAt).toBe(began);
+});
+
 test('whatever replaces a count of the driver, what was counted before stays known', () => {
   const counts = { restarts: 2, setAside: [{ host: 'algo-2', reason: 'host' }] };
   const before = nextProgress(attempt(), heartbeat(counts), AT);

@@ -151,7 +151,15 @@ export class BooksBalance extends Invariant {
     // Instances that were taken away or given back since then may not have been noticed.
     const changed = job.history.find(({ at }) => this.now - at < UNSEEN_MS);
     const since = ended === undefined ? (changed ? UNSEEN_MS : 0) : this.now - ended;
-    return (perHour * (since + unseenReturnMs + this.skewSeconds() * 1000)) / 3_600_000;
+    const unseen = since + unseenReturnMs + this.unseenDownloadMs(run, job) + this.skewSeconds() * 1000;
+    return (perHour * unseen) / 3_600_000;
+  }
+
+  /** How long a job that Describe has never returned was billed before its driver began: it downloads its data first. */
+  private unseenDownloadMs({ record }: SimRun, { name, startedAt, driverSince }: SimJob): number {
+    const attempt = record?.attempt;
+    if (attempt?.jobName !== name || attempt.undescribedSince === undefined || attempt.status !== '') return 0;
+    return (driverSince ?? this.now) - (startedAt ?? this.now);
   }
 
   /** The pool of a job that could not be described between its end and its deletion is not known at all. */

@@ -40,6 +40,7 @@ function hostileHeartbeat(
     stepsPerHour: 1e300,
     usualStepsPerHour: -1,
     restarts: -5,
+    uptimeSeconds: 1e18,
     setAside: hosts,
     starts: [{ number: 1e9, firstStep: 1e18, firstStepAt: 1e18, step: -4, stepAt: 1e18, endedAt: -1e18 }],
   });
@@ -53,6 +54,7 @@ function factsOf(job: SimJob, at: SimMs): Record<string, unknown> {
   const isStepping = step !== null && stepping?.isGoing === true;
   return {
     at: Math.floor((EPOCH_MS + at) / 1000),
+    uptimeSeconds: (at - (job.driverSince ?? at)) / 1000,
     attempt: job.attempt,
     step,
     phase: step === null && truth?.showsSteps ? 'start' : '',

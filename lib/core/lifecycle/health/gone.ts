@@ -6,6 +6,18 @@ import type { EndedRecord, Situation } from '../situation';
 import { nextProgress } from './hang';
 import { stepsOf } from './step-times';
 
+/**
+ * When a job that was never described began to train, as its driver shows: when the driver began, or its first step with an older driver.
+ * The code of a run can write what it likes there, but no time before the job was created.
+ */
+export function driverBeganAt(
+  { acceptedAt, lastCreateAt, intentAt }: Attempt,
+  progress: Attempt['progress'],
+): EpochMs | undefined {
+  const began = progress?.beganAt ?? progress?.starts?.[0]?.firstStepAt ?? undefined;
+  return began === undefined ? undefined : Math.max(began, acceptedAt ?? lastCreateAt ?? intentAt);
+}
+
 /** Ends an attempt whose job the service no longer knows; its cost is booked up to when it was last seen alive. */
 export function goneAttempt(
   { record, attempt, observed, now }: Situation,
@@ -16,9 +28,9 @@ export function goneAttempt(
   const steps = stepsOf(progress);
   const endedAt = goneSince({ attempt, observed, now });
   const committed = newestCommitted(record, observed);
-  // If the job was never described, its first step is the earliest known time; if only a checkpoint shows that it trained, its creation is.
+  // If the job was never described, what its driver wrote is the earliest known time; if only a checkpoint shows that it trained, its creation is.
   const createdAt = committed?.attempt === attempt.number ? attempt.acceptedAt : undefined;
-  const trainingStartedAt = attempt.trainingStartedAt ?? progress?.starts?.[0]?.firstStepAt ?? createdAt;
+  const trainingStartedAt = attempt.trainingStartedAt ?? driverBeganAt(attempt, progress) ?? createdAt;
   const pauses = pausesBySteps({ ...attempt, trainingStartedAt, progress });
   const costUsd = attemptCostUsd(record, { ...attempt, trainingStartedAt, pauses }, endedAt);
   return {

@@ -42,6 +42,7 @@ export function nextProgress(attempt: Attempt, heartbeat: Heartbeat | undefined,
     phase: heartbeat.phase,
     heartbeatAt: heartbeat.writtenAt,
     movedAt: moved ? movedAt(before, heartbeat, now) : before.movedAt,
+    beganAt: before?.beganAt ?? heartbeat.beganAt,
     ...(heartbeat.vitals && { vitals: nextVitals(before?.vitals, heartbeat.vitals) }),
     ...(heartbeat.starts && mergeStarts(before, heartbeat.starts)),
   };

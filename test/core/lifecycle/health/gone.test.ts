@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { driverBeganAt } from '../../../../lib/core/lifecycle/health/gone';
 import type { Observed } from '../../../../lib/core/lifecycle/observed';
 import type { Attempt } from '../../../../lib/core/lifecycle/record';
 import { attempt, HOUR, MINUTE, run, running, seeing, T0 } from '../support/records';
@@ -76,5 +77,19 @@ describe('a job that is not found', () => {
     });
     const inPlace = { ...own.progress, earlierStarts: 0 };
     expect(ended({ progress: inPlace })).toBeUndefined();
+  });
+});
+
+describe('when a job that was never described began to train', () => {
+  const created = attempt({ acceptedAt: T0 });
+  const start = { number: 0, firstStep: 1, firstStepAt: T0 + HOUR, step: 5, stepAt: T0 + HOUR, endedAt: null };
+
+  test.each([
+    ['its driver began', { beganAt: T0 + MINUTE, starts: [start] }, T0 + MINUTE],
+    ['the first step of an older driver', { starts: [start] }, T0 + HOUR],
+    ['its creation, if the code of the run writes an earlier time', { beganAt: 1 }, T0],
+    ['not known without either', {}, undefined],
+  ])('%s', (_, more, began) => {
+    expect(driverBeganAt(created, { ...heartbeatAt(2 * HOUR), ...more })).toBe(began);
   });
 });
