@@ -1,5 +1,6 @@
 import { TICK_SECONDS } from '../../../lib/core/contracts/launcher';
 import { RUN_ITEM } from '../../../lib/core/contracts/run-table';
+import type { SimMs } from '../core/clock';
 import { isLive, type SimJob } from '../job/job';
 import type { SimRun } from '../world/sim-run';
 import { Invariant, span, UNSEEN_MS } from './invariant';
@@ -98,14 +99,21 @@ export class UnknownNotified extends Invariant {
     const since = first.get(job) ?? this.now;
     first.set(job, since);
     const calm = this.scene.troubles.calmSince(['dynamodb', 'sqs', 'sns']);
-    if (this.now - Math.max(since, calm) < NOTIFIED_WITHIN_MS[alert]) return;
+    const answered = this.lastAnswered(alert === 'job-unreadable' ? DESCRIBE : LIST);
+    if (this.now - Math.max(since, calm, answered) < NOTIFIED_WITHIN_MS[alert]) return;
     const isNotified = run.notices.some(({ id }) => id.startsWith(`${alert}/${job.name}/`));
     if (!isNotified) this.break(`nobody was told for ${span(this.now - since)} of ${alert} of ${job.name}`);
   }
 
+  /** When a fault of a call last ended so that calls were answered again, however shortly, between two checks. */
+  private lastAnswered(call: string): SimMs {
+    const ends = this.callFaults(call, 0, this.now).map(({ to = Number.POSITIVE_INFINITY }) => to * 1000);
+    return Math.max(0, ...ends.filter((end) => end < this.now && !this.isDenied(call, end + 1)));
+  }
+
   /** Whether every answer to a call fails or is lost. Of several faults of a call the first one takes effect. */
-  private isDenied(call: string): boolean {
-    const faults = this.callFaults(call, this.now, this.now);
+  private isDenied(call: string, when: SimMs = this.now): boolean {
+    const faults = this.callFaults(call, when, when);
     const fault = faults.find(({ key, nth }) => key === undefined && nth === undefined);
     return fault?.error !== undefined || fault?.answerLost === true;
   }
