@@ -123,6 +123,24 @@ def test_a_bar_that_moves_shows_that_a_trainer_works_without_a_step(bar: str, na
     assert bars_in(still, name)[2:] == ["-"] * 8
 
 
+@pytest.mark.parametrize("draw", range(50))
+def test_a_bar_as_tqdm_formats_it_is_seen_to_move_when_its_count_changes(draw: int) -> None:
+    tqdm = pytest.importorskip("tqdm").tqdm
+    dice = random.Random(f"{os.environ['SLIPWAY_TEST_SEED']} {draw}")
+    total = dice.choice([None, 10 ** dice.randrange(1, 7)])
+    style = {
+        "total": total, "prefix": dice.choice(["", "Epoch 2", "Map (num_proc=4)"]), "unit": dice.choice(["it", "B", " examples"]),
+        "unit_scale": dice.random() < 0.3, "ncols": dice.choice([None, 80, 200]), "ascii": dice.random() < 0.5,
+        "postfix": dice.choice([None, "loss=2.15, v_num=3"]),
+    }  # fmt: skip
+    counts = sorted(dice.sample(range(1, 10**7 if total is None else total + 1), 8))
+    counts = [count for count in counts for _ in range(dice.choice([1, 3]))]
+    lines = [tqdm.format_meter(count, elapsed=count + at / 7, **style) for at, count in enumerate(counts)]
+    shown = [line.split("[")[0].split("|")[-1].split(":")[-1].strip() for line in lines]
+    seen = bars_in(lines, dice.choice(["transformers", "verl"]))
+    assert seen == ["bar" if at == 0 or shown[at] != shown[at - 1] else "-" for at in range(len(lines))], lines
+
+
 def test_the_bar_of_an_evaluation_shows_that_the_trainer_works() -> None:
     lines = [" 10%|# | 10/100 [00:10<01:30]", "{'loss': 2.5, 'epoch': 0.1}", " 10%|# | 10/100 [00:10<01:30]",
              " 50%|## | 20/40 [00:01<00:01]", " 52%|## | 21/40 [00:01<00:01]", " 11%|# | 11/100 [00:11<01:29]"]  # fmt: skip

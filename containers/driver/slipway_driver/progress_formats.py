@@ -31,14 +31,16 @@ _ITERATION = re.compile(r"^ *(?:\[[\d :.-]+\] )? *iteration +(?P<step>\d{1,12})/
 _EPOCH = re.compile(
     r"^Epoch (?P<epoch>\d{1,5})(?:: +\d+%\|[^|]*\| |(?:/-?\d+)? +[━╸╺ ]+)(?P<step>\d{1,12})/(?P<total>\d{1,9}) (?:\[|\d+:\d\d:\d\d )"
 )
-#: Any bar of tqdm or Rich.
-_BAR = re.compile(r"(?P<step>\d{1,12})/(?P<total>\d{1,12}|\?|--) ?(?:\[|\d+:\d\d:\d\d )")
+#: Any bar of tqdm or Rich, also without a length.
+_BAR = re.compile(
+    r"(?P<step>\d[\d.]{0,14}[kMGTPE]?)(?:/(?P<total>\d[\d.]{0,14}[kMGTPE]?|\?|--)| ?[A-Za-z]{1,20}) (?:\[\d+:\d\d|\d+:\d\d:\d\d )"
+)
 MOST_BARS = 100
 
 #: Sources: output of the packages' versions in test/containers/fixtures/progress, and lines that people quote in their issues.
 _FORMATS: Dict[str, Format] = {
-    # pytorch/torchtitan#950 and #3393; a validation is none of its steps.
-    "torchtitan": _one(r"(?<!validate )\bstep: +(?P<step>\d{1,12}) +loss: +" + _NUMBER),
+    # pytorch/torchtitan#950 and #3393; a validation is none of its steps. Ranks of a pipeline that have no loss print -1.
+    "torchtitan": _one(r"(?<!validate )\bstep: +(?P<step>\d{1,12}) +loss: +(?!-1\.0+\b)" + _NUMBER),
     # epfLLM/Megatron-LLM#11; the time in front: megatron-bridge 0.3.1 and Megatron-LM. A skipped iteration has no loss.
     "megatron": Format(_ITERATION, _ITERATION, re.compile(r"\blm loss: " + _NUMBER)),
     # NVIDIA-NeMo/Speech#10128.
@@ -95,10 +97,10 @@ class FormatReader:
         return self._progress(rank, text) or ({"event": "bar"} if moved else None)
 
     def _moves(self, rank: str, text: str) -> bool:
-        found = _BAR.search(text) if "/" in text else None
+        found = _BAR.search(text) if "[" in text or "/" in text else None
         if found is None:
             return False
-        bar = (rank, re.sub(r"[^A-Za-z]", "", text[: found.start()]), found["total"])
+        bar = (rank, re.sub(r"[^A-Za-z]", "", text[: found.start()]), found["total"] or "")
         moved = self._bars.get(bar) != found["step"]
         if len(self._bars) > MOST_BARS:
             self._bars.clear()
