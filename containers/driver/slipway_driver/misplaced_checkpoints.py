@@ -23,13 +23,13 @@ def noticing(attempt: Attempt, facts: Facts, log: Callable[[str], None]) -> Fact
     usual = TRAINER_CHECKPOINTS.get(job.progress_format)
     if usual is None or job.committed_marker != usual.marker or job.checkpoint_mode != "managed":
         return facts
-    marker, looks = usual.marker, [True]
+    marker, searching = usual.marker, [True]
 
     def noticed() -> Dict[str, Any]:
         # Files come and go while the trainer saves.
         with contextlib.suppress(OSError):
-            found = next(folder.rglob(marker), None) if looks[0] else None
-            looks[0] = looks[0] and found is None
+            found = next(folder.rglob(marker), None) if searching[0] else None
+            searching[0] = searching[0] and found is None
             if found and not newest_checkpoint(str(folder), marker=marker):
                 place = found.relative_to(folder)
                 log(

@@ -35,7 +35,7 @@ _EPOCH = re.compile(
 _BAR = re.compile(
     r"(?P<step>\d[\d.]{0,14}[kMGTPE]?)(?:/(?P<total>\d[\d.]{0,14}[kMGTPE]?|\?|--)| ?[A-Za-z]{1,20}) (?:\[\d+:\d\d|\d+:\d\d:\d\d )"
 )
-MOST_BARS = 100
+MAX_BARS = 100
 
 #: Sources: output of the packages' versions in test/containers/fixtures/progress, and lines that people quote in their issues.
 _FORMATS: Dict[str, Format] = {
@@ -102,7 +102,7 @@ class FormatReader:
             return False
         bar = (rank, re.sub(r"[^A-Za-z]", "", text[: found.start()]), found["total"] or "")
         moved = self._bars.get(bar) != found["step"]
-        if len(self._bars) > MOST_BARS:
+        if len(self._bars) > MAX_BARS:
             self._bars.clear()
         self._bars[bar] = found["step"]
         return moved
